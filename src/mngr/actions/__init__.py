@@ -1,0 +1,1 @@
+"""The verbs, callable without a terminal."""

@@ -1,0 +1,84 @@
+"""Move files between an agent's work dir and here. What would be written over is saved first."""
+
+import os
+from typing import NamedTuple
+
+from mngr import process
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.agents import launch
+from mngr.errors import MngrError, UsageError
+from mngr.process import checked
+from mngr.workspaces import saved
+from mngr.workspaces.saved import Entry
+
+SECONDS = 3600.0
+
+
+class Copied(NamedTuple):
+    name: str
+    source: str
+    target: str
+    files: tuple[str, ...]
+    saved: Entry | None
+
+
+def pull(fleet: Fleet, agent: Agent, path: str, target: str | None, *, dry_run: bool = False) -> Copied:
+    """Copy a file or directory of the agent's work dir here."""
+    source = inside(agent, path)
+    whole = os.path.normpath(source) == os.path.normpath(agent.record.work_dir)
+    destination = os.path.abspath(os.path.join(fleet.cwd, target or "."))
+    if target is None and os.path.isdir(source) and not whole:
+        destination = os.path.join(destination, os.path.basename(os.path.normpath(source)))
+    return _copy(fleet, agent.name, source, destination, dry_run)
+
+
+def pull_artifacts(fleet: Fleet, agent: Agent, target: str | None, *, dry_run: bool = False) -> Copied:
+    """Copy what the agent put into `$MNGR_ARTIFACTS_DIR`."""
+    source = os.path.join(launch.task_dir(agent.record, fleet.store.state_dir(agent.id)), "artifacts")
+    destination = os.path.abspath(os.path.join(fleet.cwd, target or f".mngr/artifacts/{agent.name}"))
+    return _copy(fleet, agent.name, source, destination, dry_run)
+
+
+def push(fleet: Fleet, agent: Agent, source: str, path: str, *, dry_run: bool = False) -> Copied:
+    """Copy a file or directory from here into the agent's work dir."""
+    full = os.path.abspath(os.path.join(fleet.cwd, source))
+    if not os.path.lexists(full):
+        raise UsageError(f"`{source}` does not exist")
+    return _copy(fleet, agent.name, full, inside(agent, path), dry_run)
+
+
+def inside(agent: Agent, path: str) -> str:
+    """A path of the work dir; one that leads outside is refused."""
+    full = os.path.normpath(os.path.join(agent.record.work_dir, path))
+    if full != agent.record.work_dir and not full.startswith(agent.record.work_dir.rstrip("/") + "/"):
+        raise UsageError(f"`{path}` is not inside the work dir of `{agent.name}`")
+    return full
+
+
+def _copy(fleet: Fleet, name: str, source: str, destination: str, dry_run: bool) -> Copied:
+    process.require_program("rsync")
+    if not os.path.lexists(source):
+        raise MngrError(f"`{source}` does not exist", hint=f"`mngr exec {name} ls` shows what is there")
+    tree = os.path.isdir(source)
+    if not tree and (destination.endswith("/") or os.path.isdir(destination)):
+        destination = os.path.join(destination, os.path.basename(source))
+    words = ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", "/.mngr/task", "--out-format=%n"]
+    ends = [f"{source}/", f"{destination}/"] if tree else [source, destination]
+    if not dry_run:
+        os.makedirs(destination if tree else os.path.dirname(destination), exist_ok=True)
+    changed = _changes(fleet, words, ends) if os.path.isdir(os.path.dirname(destination)) else ()
+    root = destination if tree else os.path.dirname(destination)
+    names = changed if tree else tuple(os.path.basename(destination) for _ in changed)
+    over = [path for path in names if os.path.lexists(os.path.join(root, path))]
+    if dry_run or not changed:
+        return Copied(name, source, destination, names, None)
+    entry = saved.save_files(fleet.host, name, root, over, "a copy over existing files") if over else None
+    checked(fleet.host.run([*words, *ends], timeout=SECONDS), "the files could not be copied")
+    return Copied(name, source, destination, names, entry)
+
+
+def _changes(fleet: Fleet, words: list[str], ends: list[str]) -> tuple[str, ...]:
+    """The files that a copy would write, by asking rsync itself."""
+    result = checked(fleet.host.run([*words, "--dry-run", *ends], timeout=SECONDS), "the files could not be compared")
+    return tuple(line for line in result.text.split("\n") if line and not line.endswith("/"))

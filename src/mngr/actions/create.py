@@ -1,0 +1,177 @@
+"""Make an agent: its copy of the code, its tmux session, its process. What fails half-way is taken back."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from mngr import process
+from mngr.actions.fleet import Fleet
+from mngr.agents import launch
+from mngr.agents.kinds.kind import Kind
+from mngr.agents.record import Record, timestamp
+from mngr.errors import MngrError
+from mngr.names import check_name, new_id
+from mngr.tools.tmux import SessionExists
+from mngr.workspaces import make, plan
+from mngr.workspaces.plan import NONE, WORKTREE, Plan, Wish
+
+
+class Request(NamedTuple):
+    """Everything that `create` may be told. `target` is where the workspace goes, by default our own directory."""
+
+    name: str
+    kind: Kind
+    rest: tuple[str, ...] = ()
+    source: str = "."
+    target: str | None = None
+    transfer: str | None = None
+    branch: str | None = None
+    unclean: str | None = None
+    env: Mapping[str, str] = {}
+    labels: Mapping[str, str] = {}
+    project: str | None = None
+    extra_paths: Mapping[str, str] = {}
+
+
+def preview(fleet: Fleet, request: Request) -> tuple[Plan, str]:
+    """What would be made: the workspace and the command. Raises what `create` would raise before making anything."""
+    check_name(request.name)
+    source = os.path.abspath(os.path.join(fleet.cwd, request.source))
+    process.require_program("tmux")
+    planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
+    if planned.transfer == "rsync":
+        process.require_program("rsync")
+    if planned.create_branch and (blocked := make.why_no_branch(fleet.host, planned)):
+        raise blocked
+    return planned, request.kind.command_line(request.rest)
+
+
+def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lambda text: None) -> Record:
+    """Make and start the agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
+    check_name(request.name)
+    command = request.kind.command_line(request.rest)
+    source = os.path.abspath(os.path.join(fleet.cwd, request.source))
+    process.require_program("tmux")
+    planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
+    fleet.host.prepare()
+    record = _reserve(fleet, request, planned, command)
+    made = False
+    try:
+        progress(f"copying the code ({planned.transfer})")
+        base = make.make(fleet.host, planned, record.work_dir, request.extra_paths)
+        made = True
+        record = record._replace(base_commit=base)
+        fleet.store.write(record)
+        fleet.host.write(
+            _env_file(fleet, record),
+            launch.env_text({**request.kind.env, **request.env}).encode("utf-8", "surrogateescape"),
+        )
+        progress("starting")
+        fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
+        return start_process(fleet, record)
+    except BaseException:
+        fleet.tmux.kill_agent_quietly(record.id)
+        if made:
+            make.unmake(fleet.host, planned, record.work_dir)
+        fleet.store.forget(record.id)
+        raise
+
+
+def start_process(fleet: Fleet, record: Record) -> Record:
+    """Run the agent's command in a new session and note it. The caller holds its lock, or nobody knows it yet."""
+    state_dir = fleet.store.state_dir(record.id)
+    own = launch.identity(record, state_dir, fleet.host.dir)
+    script = os.path.join(state_dir, "launch.sh")
+    fleet.host.write(
+        script, launch.script(record.command, own, _env_file(fleet, record)).encode("utf-8", "surrogateescape"), 0o700
+    )
+    task = launch.task_dir(record, state_dir)
+    fleet.host.make_dir(os.path.join(task, "artifacts"))
+    started = record._replace(
+        started_at=timestamp(), stopped_at=None, stop_reason="", boot_id=fleet.host.boot_id(), creator=None
+    )
+    fleet.store.log(record.id, "started", session=record.session)
+    for session in (record.session, f"{record.session}-{record.short_id}"):
+        try:
+            fleet.tmux.start(
+                session,
+                command=f"exec sh {process.quote(script)}",
+                work_dir=record.work_dir,
+                env=launch.inherited(fleet.environ),
+                marks={"agent": record.id, "dir": state_dir},
+                history_lines=int(fleet.settings.number("tmux.history_lines", 50000)),
+                config=_tmux_config(fleet),
+            )
+        except SessionExists:
+            continue  # another state directory on this tmux server has an agent of this name
+        started = started._replace(session=session)
+        fleet.store.write(started)
+        return started
+    raise MngrError(
+        f"tmux has sessions called `{record.session}` and `{session}` already", hint="`tmux -L mngr ls` shows them"
+    )
+
+
+def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str) -> Record:
+    """Take the name and the lowest free index; from here on the agent is visible as STARTING."""
+    agent_id = new_id("agent")
+    with fleet.store.locked():
+        existing, _ = fleet.store.records()
+        if any(other.name == request.name for other in existing):
+            raise MngrError(
+                f"an agent named `{request.name}` exists already",
+                hint=f"`mngr connect {request.name}` goes to it, `mngr destroy {request.name}` removes it",
+            )
+        taken = {other.number for other in existing}
+        prefix = fleet.settings.text("tmux.session_prefix", "mngr-")
+        record = Record(
+            id=agent_id,
+            name=request.name,
+            kind=request.kind.name,
+            command=command,
+            work_dir=_work_dir(fleet, request, planned, agent_id),
+            transfer=planned.transfer,
+            session=prefix + request.name,
+            created_at=timestamp(),
+            project=request.project or os.path.basename(planned.source.rstrip("/")) or "files",
+            labels=dict(request.labels),
+            source=planned.source,
+            repo=planned.repo.top if planned.repo else None,
+            branch=planned.branch,
+            created_branch=planned.create_branch,
+            base_branch=planned.base_branch,
+            base_commit=planned.start,
+            number=next(number for number in range(len(taken) + 1) if number not in taken),
+            reports=request.kind.reports,
+            creator=fleet.host.myself(),
+        )
+        fleet.host.make_dir(fleet.store.state_dir(agent_id))
+        fleet.store.write(record)
+    return record
+
+
+def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> str:
+    if planned.transfer == NONE:
+        if request.target is not None:
+            raise MngrError(
+                "a target path makes no sense with `--transfer none`: the agent works in the source directory"
+            )
+        return planned.source
+    if request.target is not None:
+        target = os.path.abspath(os.path.join(fleet.cwd, request.target))
+        if os.path.isdir(target) and os.listdir(target):
+            raise MngrError(f"the target directory `{target}` is not empty")
+        return target
+    room = "worktrees" if planned.transfer == WORKTREE else "clones"
+    return os.path.join(fleet.host.dir, room, f"{request.name}-{agent_id[6:14]}")
+
+
+def _env_file(fleet: Fleet, record: Record) -> str:
+    return os.path.join(fleet.store.state_dir(record.id), "env")
+
+
+def _tmux_config(fleet: Fleet) -> str | None:
+    path = fleet.settings.text("tmux.config", "")
+    if path and not os.path.isfile(os.path.expanduser(path)):
+        raise MngrError(f"`tmux.config` names `{path}`, which does not exist")
+    return os.path.expanduser(path) if path else None

@@ -1,0 +1,94 @@
+"""Remove an agent for good, after everything that exists only there has been saved."""
+
+import os
+from typing import NamedTuple
+
+from mngr.actions import find
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.actions.lifecycle import end_processes
+from mngr.agents.record import Record
+from mngr.errors import MngrError
+from mngr.tools.git import Git
+from mngr.workspaces import make, saved, work
+from mngr.workspaces.plan import NONE, WORKTREE
+from mngr.workspaces.saved import Entry
+from mngr.workspaces.work import Work
+
+
+class Destroyed(NamedTuple):
+    """`kept_branch` is its branch, when it holds commits and stays. `entry` is the saved work, if there was any."""
+
+    name: str
+    entry: Entry | None
+    kept_branch: str | None
+    outlived: tuple[int, ...]
+
+
+class HasWork(MngrError):
+    """The agent holds work that is found nowhere else."""
+
+
+def measure(fleet: Fleet, record: Record) -> Work:
+    return work.only_here(fleet.host, record, ignored_max_mb=fleet.settings.number("saved.ignored_max_mb", 10))
+
+
+def check(fleet: Fleet, agent: Agent, *, force: bool) -> Work:
+    """What would be saved; raises HasWork when that is work and nobody forced it."""
+    if agent.state == "UNKNOWN" and not force:
+        raise MngrError(
+            f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
+        )
+    found = measure(fleet, agent.record)
+    if found.any and not force:
+        raise HasWork(
+            f"`{agent.name}` has work that is found nowhere else: {found.describe()}",
+            hint=f"take it: `mngr merge {agent.name}`; or let it be saved and go: `mngr destroy {agent.name} --force`",
+        )
+    return found
+
+
+def destroy(fleet: Fleet, agent_id: str, *, force: bool = False, remove_branch: bool = False) -> Destroyed:
+    """Refuse while there is unsaved work (unless forced), end its processes, save, remove. If saving fails, the
+    workspace stays."""
+    with fleet.store.agent_locked(agent_id):
+        agent = find.agent(fleet, agent_id)
+        check(fleet, agent, force=force)
+        outlived = end_processes(fleet, agent)
+        # Measured again: it may have written until its last moment.
+        entry = saved.save_agent(fleet.host, agent.record, measure(fleet, agent.record), "destroy")
+        kept_branch = _remove_workspace(fleet, agent.record, remove_branch)
+        _retire_state(fleet, agent, entry)
+        return Destroyed(agent.name, entry, kept_branch, outlived)
+
+
+def _remove_workspace(fleet: Fleet, record: Record, remove_branch: bool) -> str | None:
+    if record.transfer == NONE:
+        return None
+    if record.transfer != WORKTREE or record.repo is None:
+        fleet.host.remove(record.work_dir)
+        return None
+    common = Git(fleet.host, record.repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
+    if not common.ok:
+        fleet.host.remove(record.work_dir)  # the repository itself is gone
+        return None
+    make.remove_worktree(fleet.host, record.repo, common.text, record.work_dir)
+    git = Git(fleet.host, record.repo)
+    if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
+        return None
+    tip = git.commit_of(f"refs/heads/{record.branch}")
+    if remove_branch or (tip is not None and (tip == record.base_commit or git.is_shared(tip, besides=record.branch))):
+        with make.repo_lock(fleet.host, common.text):
+            if git.run("branch", "-q", "-D", "--", record.branch).ok:
+                return None
+    return record.branch
+
+
+def _retire_state(fleet: Fleet, agent: Agent, entry: Entry | None) -> None:
+    """Secrets go; events and transcript of an agent whose work was saved stay with that work."""
+    state_dir = fleet.store.state_dir(agent.id)
+    fleet.host.remove(os.path.join(state_dir, "env"))
+    if entry is not None:
+        fleet.store.log(agent.id, "destroyed", saved=entry.id)
+        fleet.host.move(state_dir, saved.agent_dir(fleet.host, entry))
+    fleet.store.forget(agent.id)

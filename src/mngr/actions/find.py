@@ -1,0 +1,104 @@
+"""See all agents of the fleet at one moment, and pick some by name. Changes nothing."""
+
+from collections.abc import Sequence
+
+from mngr.actions.agent import Agent, Listing
+from mngr.actions.fleet import Fleet
+from mngr.agents import state
+from mngr.agents.record import Record
+from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.names import is_id, parse_address, suggest
+from mngr.tools.tmux import Pane
+
+
+def listing(fleet: Fleet) -> Listing:
+    """Every agent with its state: one scan of a directory and one tmux call, however many there are. An agent whose
+    record cannot be read is an error in the listing; a tmux that does not answer makes states UNKNOWN."""
+    if not fleet.host.is_ours():
+        return Listing([], [])
+    records, corrupt = fleet.store.records()
+    panes, trouble = _panes(fleet) if records else ({}, [])
+    agents = [_seen(fleet, record, panes) for record in records]
+    return Listing(agents, [*corrupt, *trouble])
+
+
+def agent(fleet: Fleet, agent_id: str) -> Agent:
+    """One agent as it is now."""
+    return _seen(fleet, fleet.store.read(agent_id), _panes(fleet)[0])
+
+
+def one(fleet: Fleet, word: str) -> Agent:
+    """The agent with this name, id, or address."""
+    return many(fleet, [word])[0]
+
+
+def many(fleet: Fleet, words: Sequence[str]) -> list[Agent]:
+    """Agents by name, id or address, each once, in the order given. All must exist."""
+    found = listing(fleet)
+    by_key = {key: agent for agent in found.agents for key in (agent.name, agent.id)}
+    chosen: dict[str, Agent] = {}
+    for word in words:
+        key = word if is_id(word) else parse_address(word).name
+        host = None if is_id(word) else parse_address(word).host
+        if key is None:
+            raise UsageError(f"`{word}` names no agent", hint="`mngr list` shows the names")
+        if key not in by_key or host not in (None, "local"):
+            raise _unknown(key, host, found)
+        chosen[by_key[key].id] = by_key[key]
+    return list(chosen.values())
+
+
+def explain(found: Agent) -> list[str]:
+    """How the state was decided, a line each."""
+    record, status = found.record, found.status
+    lines = [f"{record.name} is {status.state}" + (f": {status.reason}" if status.reason else "")]
+    lines.append(f"evidence: {status.evidence}")
+    lines.append(
+        f"kind: `{record.kind}` "
+        + ("reports its own turns in its events" if record.reports else "is RUNNING while its process lives")
+    )
+    if found.pane is not None:
+        lines.append(
+            f"pane: {found.pane.pane_id} of session `{found.pane.session}`, process {found.pane.pid}, "
+            + ("dead" if found.pane.dead else "alive")
+        )
+    else:
+        lines.append(f"pane: none in session `{record.session}`")
+    return lines
+
+
+def _seen(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent:
+    pane = panes.get(record.id) if panes is not None else None
+    # Only some states need the events or the process table: reading them for all would cost `list` its speed.
+    ask_events = record.reports or pane is None
+    facts = state.Facts(
+        pane=pane,
+        panes_known=panes is not None,
+        events=fleet.store.events_since_start(record.id) if ask_events else (),
+        boot_id=fleet.host.boot_id() if pane is None else "",
+        creator_alive=record.started_at is None
+        and record.creator is not None
+        and bool(fleet.host.alive(dict([record.creator]))),
+    )
+    return Agent(record, state.decide(record, facts, from_events=record.reports), pane)
+
+
+def _panes(fleet: Fleet) -> "tuple[dict[str, Pane] | None, list[MngrError]]":
+    try:
+        return {pane.agent_id: pane for pane in fleet.tmux.panes()}, []
+    except MngrError as error:
+        return None, [error]
+
+
+def _unknown(name: str, host: str | None, found: Listing) -> MngrError:
+    names = [agent.name for agent in found.agents]
+    if found.errors:
+        return NotFoundError(
+            f"no agent named `{name}` could be read",
+            details="\n".join(error.message for error in found.errors),
+            hint="repair what is named above, or `mngr list` to see the rest",
+        )
+    hint = suggest(name, names, "name") if names else "`mngr create NAME` makes one"
+    if names:
+        hint += f"; `mngr list` shows all {len(names)}" if hint else f"`mngr list` shows all {len(names)}"
+    return NotFoundError(f"no agent named `{name}` on `{host or 'local'}`", hint=hint)

@@ -1,0 +1,138 @@
+"""Start, stop, rename and label agents. Their workspaces stay as they are."""
+
+import os
+import signal
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mngr.actions import find
+from mngr.actions.agent import Agent
+from mngr.actions.create import start_process
+from mngr.actions.fleet import Fleet
+from mngr.agents.record import Record, timestamp
+from mngr.errors import MngrError
+from mngr.names import check_name
+from mngr.waiting import wait_until
+
+SCREEN = "screen.txt"
+
+
+class Stopped(NamedTuple):
+    """`changed` is False when it was stopped already. `outlived` are processes that not even SIGKILL ended."""
+
+    record: Record
+    changed: bool
+    outlived: tuple[int, ...] = ()
+
+
+def stop(
+    fleet: Fleet, agent_id: str, *, reason: str = "stopped by `mngr stop`", graceful_seconds: float = 0.0
+) -> Stopped:
+    """End the agent's whole process tree; workspace, events and last screen stay. Twice is safe."""
+    with fleet.store.agent_locked(agent_id):
+        agent = find.agent(fleet, agent_id)
+        if agent.state == "UNKNOWN":
+            raise MngrError(
+                f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
+            )
+        if agent.state == "STOPPED" and agent.pane is None:
+            return Stopped(agent.record, changed=False)
+        outlived = end_processes(fleet, agent, graceful_seconds)
+        record = fleet.store.change(agent_id, stopped_at=timestamp(), stop_reason=reason)
+        fleet.store.log(agent_id, "stopped", reason=reason, outlived=list(outlived))
+        return Stopped(record, changed=True, outlived=outlived)
+
+
+def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> tuple[int, ...]:
+    """Hang up the terminal, then ask, then kill. Returns the processes that are still there after all."""
+    pane = agent.pane
+    found = fleet.host.processes_of(agent.id, [pane.pid] if pane is not None and not pane.dead else [])
+    if graceful_seconds and found and pane is not None:
+        fleet.host.signal({pid: found[pid] for pid in found if pid == pane.pid}, signal.SIGTERM)
+        wait_until(lambda: pane.pid not in fleet.host.alive(found), timeout=graceful_seconds)
+    if pane is not None:
+        _keep_screen(fleet, agent)
+        fleet.tmux.kill(pane.session)
+    for number, seconds in ((0, 1.0), (signal.SIGTERM, 1.0), (signal.SIGKILL, 3.0)):
+        if number:
+            # What it started meanwhile belongs to it too.
+            found = {**fleet.host.alive(found), **fleet.host.processes_of(agent.id, found)}
+            fleet.host.signal(found, number)
+        if _ended(fleet, found, seconds):
+            return ()
+    return tuple(sorted(fleet.host.alive(found)))
+
+
+def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:
+    """Run a stopped or ended agent again, in its workspace. One that runs is left alone (False)."""
+    with fleet.store.agent_locked(agent_id):
+        agent = find.agent(fleet, agent_id)
+        if agent.status.alive:
+            return agent.record, False
+        if agent.state == "UNKNOWN":
+            raise MngrError(
+                f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
+            )
+        if agent.record.started_at is None:
+            raise MngrError(
+                f"`{agent.name}` was never made completely: {agent.status.reason}",
+                hint=f"`mngr destroy {agent.name}`, then create it again",
+            )
+        _require_work_dir(fleet, agent)
+        # Starting again first ends whatever the old process left behind.
+        end_processes(fleet, agent)
+        return start_process(fleet, agent.record), True
+
+
+def check_rename(fleet: Fleet, agent_id: str, name: str) -> None:
+    """Raise when an agent cannot be called that."""
+    check_name(name)
+    if any(other.name == name and other.id != agent_id for other in fleet.store.records()[0]):
+        raise MngrError(f"an agent named `{name}` exists already", hint="`mngr list` shows all names")
+
+
+def rename(fleet: Fleet, agent_id: str, name: str) -> Record:
+    """Give an agent another name. Its branch, its directory and its running process's variables keep the old one."""
+    with fleet.store.agent_locked(agent_id), fleet.store.locked():
+        check_rename(fleet, agent_id, name)
+        old = fleet.store.read(agent_id)
+        session = fleet.settings.text("tmux.session_prefix", "mngr-") + name
+        if session != old.session and any(pane.agent_id == agent_id for pane in fleet.tmux.panes()):
+            fleet.tmux.rename(old.session, session)
+        changed = old._replace(name=name, session=session)
+        fleet.store.write(changed)
+    fleet.store.log(agent_id, "renamed", old=old.name, new=name)
+    return changed
+
+
+def label(fleet: Fleet, agent_id: str, set_to: Mapping[str, str], remove: "tuple[str, ...]" = ()) -> Record:
+    """Set and remove labels in one change. Removing one that is not there is fine."""
+    with fleet.store.locked():
+        old = fleet.store.read(agent_id)
+        labels = {key: value for key, value in {**old.labels, **set_to}.items() if key not in remove}
+        changed = old._replace(labels=labels)
+        fleet.store.write(changed)
+    fleet.store.log(agent_id, "labeled", labels=labels)
+    return changed
+
+
+def _ended(fleet: Fleet, processes: Mapping[int, str], seconds: float) -> bool:
+    return bool(wait_until(lambda: not fleet.host.alive(processes), timeout=seconds, every=0.003))
+
+
+def _keep_screen(fleet: Fleet, agent: Agent) -> None:
+    """The last screen stays readable with `capture` after the session is gone."""
+    assert agent.pane is not None
+    try:
+        text = fleet.tmux.capture(agent.pane.pane_id, history=2000)
+    except MngrError:
+        return  # the session went away by itself
+    fleet.host.write(f"{fleet.store.state_dir(agent.id)}/{SCREEN}", text.encode())
+
+
+def _require_work_dir(fleet: Fleet, agent: Agent) -> None:
+    if not os.path.isdir(agent.record.work_dir):
+        raise MngrError(
+            f"the work directory of `{agent.name}`, `{agent.record.work_dir}`, is gone",
+            hint=f"`mngr destroy {agent.name}` removes what is left; `mngr saved list` shows what was saved",
+        )

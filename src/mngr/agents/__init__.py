@@ -1,0 +1,1 @@
+"""Agents: their records, their events, and what state they are in."""

@@ -1,0 +1,104 @@
+"""Kinds of agents: what to run, and how its states and messages are known. Built-in ones are a static table."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from mngr.config import Settings
+from mngr.errors import UsageError
+from mngr.names import suggest
+from mngr.process import find_program, join
+
+# Coding agents that `create` takes by default when no kind is named, in this order.
+KNOWN_AGENTS = ("claude", "codex", "opencode")
+
+
+class Kind(NamedTuple):
+    """`command` is a shell command line; empty means that the user gives it. `reports` says that the program writes
+    its states and received prompts to the agent's events; without, a live process is RUNNING and a message counts
+    as delivered when the terminal took it."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = {}
+    reports: bool = False
+
+    def command_line(self, rest: Sequence[str]) -> str:
+        """The shell command that starts an agent of this kind with the user's own arguments."""
+        if self.command:
+            return " ".join(word for word in (self.command, join(self.args), join(rest)) if word)
+        if not rest:
+            raise UsageError(
+                f"an agent of type `{self.name}` needs a command",
+                hint="`mngr create NAME --command 'sleep 100'` or `mngr create NAME --type command -- sleep 100`",
+            )
+        # One word is a command line for the shell, several are an exact argument list.
+        return " ".join((rest[0] if len(rest) == 1 else join(rest), join(self.args))).strip()
+
+
+def builtin(name: str) -> Kind | None:
+    if name == "command":
+        return Kind(name="command")
+    if name == "scripted":
+        return Kind(name="scripted", command=join([sys.executable, "-m", "mngr.agents.kinds.scripted"]), reports=True)
+    return None
+
+
+BUILTIN = ("command", "scripted")
+
+
+def resolve(name: str, settings: Settings) -> Kind:
+    """The kind of that name: from settings, built in, or any program on PATH."""
+    return _resolve(name, settings, ())
+
+
+def default_name(settings: Settings) -> str:
+    """The kind when none is named: a known coding agent that is installed."""
+    for name in KNOWN_AGENTS:
+        if name in settings.names("agent_types") or find_program(name):
+            return name
+    raise UsageError(
+        "no agent type was named, and none of " + ", ".join(f"`{name}`" for name in KNOWN_AGENTS) + " is installed",
+        hint="run any program: `--command 'CMD'` or `--type command -- CMD`; `mngr doctor` shows what is installed",
+    )
+
+
+def _resolve(name: str, settings: Settings, seen: tuple[str, ...]) -> Kind:
+    if name in seen:
+        raise UsageError(
+            f"agent type `{name}` is its own parent: {' -> '.join((*seen, name))}",
+            hint="fix `parent_type` in the settings",
+        )
+    own = settings.table(f"agent_types.{name}") if name in settings.names("agent_types") else None
+    if own is None:
+        known = builtin(name)
+        if known is None and find_program(name):
+            known = Kind(name=name, command=name)
+        if known is None:
+            names = (
+                *BUILTIN,
+                *settings.names("agent_types"),
+                *(agent for agent in KNOWN_AGENTS if find_program(agent)),
+            )
+            raise UsageError(
+                f"no agent type and no program on PATH is called `{name}`", hint=suggest(name, names, "type")
+            )
+        return known
+    values = {key: item.value for key, item in own.items()}
+    parent_name = values.get("parent_type")
+    parent = _resolve(str(parent_name), settings, (*seen, name)) if parent_name else builtin(name) or Kind(name=name)
+    cli_args = values.get("cli_args") or ()
+    if isinstance(cli_args, str):
+        import shlex
+
+        cli_args = shlex.split(cli_args)
+    env = values.get("env") or {}
+    assert isinstance(env, dict) and isinstance(cli_args, list | tuple)
+    return Kind(
+        name=name,
+        command=str(values.get("command") or parent.command),
+        args=(*parent.args, *map(str, cli_args)),
+        env={**parent.env, **{str(key): str(value) for key, value in env.items()}},
+        reports=parent.reports,
+    )

@@ -1,0 +1,84 @@
+"""What the agent tells mngr: its events and its transcript, in the state directory. Without one, nothing."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from mngr.agents import events
+from mngr.agents.record import timestamp
+from mngr.files import append_line
+
+LONGEST_TEXT = 20_000
+
+
+class Log:
+    """Appends to `events.jsonl` and `transcript.jsonl`. A failure is said on the terminal once and ends no work."""
+
+    def __init__(self, state_dir: str, complain: Callable[[str], None]) -> None:
+        self._state_dir = state_dir
+        self._complain = complain
+        self._state = ("", "")
+
+    def ready(self) -> None:
+        self._event("ready")
+
+    def state(self, state: str, reason: str = "") -> None:
+        """Recorded when it differs from the last one."""
+        if (state, reason) != self._state:
+            self._state = (state, reason)
+            self._event("state", state=state, reason=readable(reason))
+
+    def prompt(self, data: bytes) -> None:
+        import hashlib
+
+        self._event("prompt", text_sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
+        self.turn("user", data.decode(errors="replace"))
+
+    def usage(self, given: str, input_tokens: int, output_tokens: int, cache_read_tokens: int, cost_usd: float) -> None:
+        self._event(
+            "usage",
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=cache_read_tokens,
+            cost_usd=cost_usd,
+        )
+        self.turn("usage", given)
+
+    def tool_call(self, tool: str, input: str, text: str | None = None) -> None:
+        extra = {} if text is None else {"text": readable(shortened(text))}
+        self._transcript({"role": "tool_call", "tool": tool, "input": readable(input), **extra})
+
+    def tool_result(self, tool: str, text: str, exit_code: int) -> None:
+        line = {"role": "tool_result", "tool": tool, "text": readable(shortened(text)), "exit_code": exit_code}
+        self._transcript(line)
+
+    def turn(self, role: str, text: str) -> None:
+        self._transcript({"role": role, "text": readable(text)})
+
+    def _event(self, type: str, **fields: Any) -> None:
+        if self._state_dir:
+            self._attempt(lambda: events.append(self._state_dir, events.new_event("agent", type, **fields)))
+
+    def _transcript(self, line: dict[str, Any]) -> None:
+        if self._state_dir:
+            path = os.path.join(self._state_dir, "transcript.jsonl")
+            self._attempt(lambda: append_line(path, {"timestamp": timestamp(), **line}))
+
+    def _attempt(self, append: Callable[[], None]) -> None:
+        try:
+            append()
+        except OSError as error:
+            complain, self._complain = self._complain, lambda text: None
+            complain(f"cannot record in `{self._state_dir}`: {error.strerror}")
+
+
+def shortened(text: str) -> str:
+    """The end of a long text, with a note on what is missing."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"({len(text) - LONGEST_TEXT} characters left out)\n{text[-LONGEST_TEXT:]}"
+
+
+def readable(text: str) -> str:
+    """Bytes that are not UTF-8 were kept as lone surrogates; a JSON file must not hold them."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")

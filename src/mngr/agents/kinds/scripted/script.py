@@ -1,0 +1,264 @@
+"""The script of a scripted agent, parsed whole before anything is done. Pure: reads no file, runs nothing."""
+
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mngr.errors import UsageError
+from mngr.names import nearest
+
+DEEPEST = 20  # scripts inside scripts
+LARGEST_NUMBER = 1_000_000_000
+SEPARATOR = "===="
+USAGE_KEYS = ("input", "output", "cache_read", "cost")
+SIGNALS = ("ABRT", "ALRM", "BUS", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2")
+_HERE = re.compile(r"(?:(.*)\s)?<<([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
+_LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_PLACEHOLDER = re.compile(r"\{(task|head|message)\}")
+
+
+class ScriptError(UsageError):
+    """A script that cannot be meant; the message begins with the line."""
+
+
+class Step(NamedTuple):
+    """One directive. `text` is the rest of its line, `body` its here-document; the others, what those mean."""
+
+    line: int
+    verb: str
+    text: str = ""
+    body: str = ""
+    number: float = 0
+    words: tuple[str, ...] = ()
+    steps: tuple["Step", ...] = ()
+
+
+class Form(NamedTuple):
+    """How a directive is written: its argument (in brackets: may be left out), whether a here-document follows,
+    and what reads the rest of its meaning."""
+
+    argument: str = ""
+    body: bool = False
+    read: Callable[[Step, int], Step] = lambda step, depth: step
+
+    def usage(self, verb: str) -> str:
+        return " ".join(part for part in (verb, self.argument, "<<END" if self.body else "") if part)
+
+
+def parse(text: str, first_line: int = 1, depth: int = 0) -> tuple[Step, ...]:
+    """All steps in their order, or `ScriptError` for the first line that is wrong."""
+    lines = _LINE.findall(text)
+    steps = []
+    at = 0
+    while at < len(lines):
+        line = lines[at].strip()
+        number = first_line + at
+        at += 1
+        if not line or line.startswith("#"):
+            continue
+        verb, argument = _words(line)
+        form = _form(verb, number)
+        body = ""
+        if form.body:
+            argument, end = _here_document(argument, verb, form, number)
+            start = at
+            while at < len(lines) and lines[at].rstrip("\r\n") != end:
+                at += 1
+            if at == len(lines):
+                raise ScriptError(f"line {number}: the text of `{verb}` has no end", hint=f"end it by a line `{end}`")
+            body = "".join(lines[start:at])
+            at += 1
+        _check_argument(argument, verb, form, number)
+        steps.append(form.read(Step(number, verb, argument, body), depth))
+    return tuple(steps)
+
+
+def expand(text: str, value_of: Callable[[str], str]) -> str:
+    """Put values in place of `{task}`, `{head}` and `{message}`; other braces stay as they are."""
+    return _PLACEHOLDER.sub(lambda found: value_of(found[1]), text)
+
+
+def inside_json(text: str) -> str:
+    """The text as it is written between the quotes of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def _words(line: str) -> tuple[str, str]:
+    verb, *rest = line.split(maxsplit=1)
+    return verb, rest[0] if rest else ""
+
+
+def _form(verb: str, line: int) -> Form:
+    form = FORMS.get(verb)
+    if form is not None:
+        return form
+    found = nearest(verb[:30], tuple(FORMS))
+    shown = verb if len(verb) <= 30 else verb[:30] + "..."
+    hint = f"the nearest is `{FORMS[found].usage(found)}`" if found else f"known: {', '.join(FORMS)}"
+    raise ScriptError(f"line {line}: no directive is called `{shown}`", hint=hint)
+
+
+def _here_document(argument: str, verb: str, form: Form, line: int) -> tuple[str, str]:
+    found = _HERE.fullmatch(argument)
+    if not found:
+        raise ScriptError(f"line {line}: `{verb}` needs a text after it", hint=f"write `{form.usage(verb)}`")
+    return (found[1] or "").strip(), found[2]
+
+
+def _check_argument(argument: str, verb: str, form: Form, line: int) -> None:
+    if argument and not form.argument:
+        raise ScriptError(f"line {line}: `{verb}` takes nothing after it", hint=f"write `{form.usage(verb)}`")
+    if not argument and form.argument and not form.argument.startswith("["):
+        raise ScriptError(f"line {line}: `{verb}` needs {form.argument}", hint=f"write `{form.usage(verb)}`")
+    if "\0" in argument:
+        raise ScriptError(f"line {line}: a NUL character cannot be given to `{verb}`")
+
+
+def _wrong(step: Step, what: str) -> ScriptError:
+    return ScriptError(f"line {step.line}: {what}", hint=f"write `{FORMS[step.verb].usage(step.verb)}`")
+
+
+def _number(step: Step, text: str, *, whole: bool, most: float = LARGEST_NUMBER) -> float:
+    pattern = r"[0-9]{1,12}" if whole else r"[0-9]{1,12}(\.[0-9]{1,9})?|\.[0-9]{1,9}"
+    value = float(text) if re.fullmatch(pattern, text) else math.inf
+    if value > most:
+        kind = "a whole number" if whole else "a number"
+        raise _wrong(step, f"`{text[:30]}` is not {kind} from 0 to {most:g}")
+    return value
+
+
+def _seconds(step: Step, depth: int) -> Step:
+    return step._replace(number=_number(step, step.text, whole=False))
+
+
+def _count(step: Step, depth: int) -> Step:
+    return step._replace(number=_number(step, step.text, whole=True))
+
+
+def _exit_code(step: Step, depth: int) -> Step:
+    return step._replace(number=_number(step, step.text or "0", whole=True, most=255))
+
+
+def _crash(step: Step, depth: int) -> Step:
+    """Either `number`, an exit code, or one word, the signal's name without `SIG`."""
+    name = step.text.upper().removeprefix("SIG")
+    if name in SIGNALS:
+        return step._replace(words=(name,))
+    if step.text and not step.text.isdigit():
+        raise _wrong(step, f"`{step.text[:30]}` is no exit code and no signal of {', '.join(SIGNALS)}")
+    return step._replace(number=_number(step, step.text or "1", whole=True, most=255))
+
+
+def _usage(step: Step, depth: int) -> Step:
+    """`words` are the four values in the order of `USAGE_KEYS`."""
+    given: dict[str, str] = {}
+    for pair in step.text.split():
+        key, _, value = pair.partition("=")
+        if key not in USAGE_KEYS or key in given:
+            raise _wrong(step, f"`{pair[:30]}` is not one of {', '.join(USAGE_KEYS)}, each once, with its value")
+        _number(step, value, whole=key != "cost")
+        given[key] = value
+    return step._replace(words=tuple(given.get(key, "0") for key in USAGE_KEYS))
+
+
+def _replacement(step: Step, depth: int) -> Step:
+    """`words` are the old and the new text, without their last newline."""
+    lines = _LINE.findall(step.body)
+    cuts = [at for at, line in enumerate(lines) if line.rstrip("\r\n") == SEPARATOR]
+    if len(cuts) != 1:
+        raise _wrong(step, f"`replace` needs one line `{SEPARATOR}` between the old and the new text")
+    old, new = (_without_last_newline("".join(part)) for part in (lines[: cuts[0]], lines[cuts[0] + 1 :]))
+    if not old:
+        raise _wrong(step, "the old text of `replace` is empty")
+    return step._replace(words=(old, new))
+
+
+def _without_last_newline(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _some_paths(step: Step, depth: int) -> Step:
+    """`words` are the paths, `body` the commit message."""
+    import shlex
+
+    paths, dashes, message = f" {step.text} ".partition(" -- ")
+    try:
+        words = tuple(shlex.split(paths))
+    except ValueError as error:
+        raise _wrong(step, f"the paths cannot be read: {str(error).lower()}") from None
+    if not words or not dashes or not message.strip():
+        raise _wrong(step, "`commit-only` needs paths, `--` and a message")
+    return step._replace(words=words, body=message.strip())
+
+
+def _outcome(step: Step, depth: int) -> Step:
+    try:
+        json.loads(expand(step.body, lambda name: name))
+    except (ValueError, RecursionError) as error:
+        reason = str(error)[:200]
+        raise ScriptError(
+            f"line {step.line}: the text of `outcome` is not JSON: {reason}",
+            hint="`outcome-raw <<END` writes any text as it is",
+        ) from None
+    return step
+
+
+def _artifact(step: Step, depth: int) -> Step:
+    parts = step.text.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise _wrong(step, f"`{step.text[:60]}` is not a name inside the directory of artifacts")
+    return step
+
+
+def _block(step: Step, depth: int) -> Step:
+    if depth >= DEEPEST:
+        raise ScriptError(f"line {step.line}: scripts inside scripts are more than {DEEPEST} deep")
+    return step._replace(steps=parse(step.body, step.line + 1, depth + 1))
+
+
+def _repeat(step: Step, depth: int) -> Step:
+    return _block(_count(step, depth), depth)
+
+
+def _if_message(step: Step, depth: int) -> Step:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # `re` only warns that some sets will mean something else one day
+            re.compile(step.text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise _wrong(step, f"`{step.text[:60]}` is not a regular expression: {error}") from None
+    return _block(step, depth)
+
+
+FORMS = {
+    "say": Form("TEXT"),
+    "think": Form("SECONDS", read=_seconds),
+    "title": Form("TEXT"),
+    "write": Form("PATH", body=True),
+    "append": Form("PATH", body=True),
+    "replace": Form("PATH", body=True, read=_replacement),
+    "delete": Form("PATH"),
+    "run": Form("COMMAND"),
+    "run!": Form("COMMAND"),
+    "spawn": Form("COMMAND"),
+    "flood": Form("LINES", read=_count),
+    "commit": Form("MESSAGE"),
+    "commit-only": Form("PATHS... -- MESSAGE", read=_some_paths),
+    "wait": Form("[TEXT]"),
+    "ask": Form("QUESTION"),
+    "permission": Form("TEXT"),
+    "rate-limit": Form("SECONDS", read=_seconds),
+    "if-message": Form("REGEX", body=True, read=_if_message),
+    "repeat": Form("N", body=True, read=_repeat),
+    "usage": Form("[input=N output=N cache_read=N cost=USD]", read=_usage),
+    "outcome": Form(body=True, read=_outcome),
+    "outcome-raw": Form(body=True),
+    "artifact": Form("NAME", body=True, read=_artifact),
+    "exit": Form("[CODE]", read=_exit_code),
+    "crash": Form("[CODE or SIGNAL]", read=_crash),
+    "hang": Form(),
+    "hang-ignoring-signals": Form(),
+}

@@ -1,0 +1,68 @@
+"""What window 0 of an agent runs: its launch script and environment file, as text. Pure."""
+
+from collections.abc import Mapping
+
+from mngr.agents.record import Record
+from mngr.errors import UsageError
+from mngr.process import GIT_LOCATION, quote
+
+# Of the caller's environment, what must not reach an agent: another agent's identity, the caller's terminal.
+NOT_INHERITED = frozenset({"TMUX", "TMUX_PANE", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "_", *GIT_LOCATION})
+
+
+def task_dir(record: Record, state_dir: str) -> str:
+    """Where outcome and artifacts go: inside the work dir, so that sandboxed agents may write there, in a directory
+    that ignores itself in git; in the state directory for an agent that works in place."""
+    return f"{state_dir}/task" if record.transfer == "none" else f"{record.work_dir}/.mngr/task"
+
+
+def identity(record: Record, state_dir: str, host_dir: str) -> dict[str, str]:
+    """The variables that tell an agent who and where it is."""
+    task = task_dir(record, state_dir)
+    return {
+        "MNGR_AGENT_ID": record.id,
+        "MNGR_AGENT_NAME": record.name,
+        "MNGR_AGENT_STATE_DIR": state_dir,
+        "MNGR_AGENT_WORK_DIR": record.work_dir,
+        "MNGR_HOST_DIR": host_dir,
+        "MNGR_GIT_BASE_BRANCH": record.base_branch or "",
+        "MNGR_AGENT_INDEX": str(record.number),
+        "MNGR_OUTCOME_FILE": f"{task}/outcome.json",
+        "MNGR_ARTIFACTS_DIR": f"{task}/artifacts",
+    }
+
+
+def inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """What an agent gets of the environment of whoever starts it."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in NOT_INHERITED and not name.startswith("MNGR_") and is_variable(name)
+    }
+
+
+def script(command: str, own: Mapping[str, str], env_file: str) -> str:
+    """Run the command in the work dir it is started in: who it is, then the variables its user gave it."""
+    return f"#!/bin/sh\n{env_text(own)}. {quote(env_file)}\nexec sh -c {quote(command)}\n"
+
+
+def env_text(env: Mapping[str, str]) -> str:
+    """Variables as a file that a POSIX shell can read."""
+    return "".join(f"export {name}={quote(value)}\n" for name, value in env.items())
+
+
+def is_variable(name: str) -> bool:
+    return name.isascii() and name.replace("_", "a").isalnum() and not name[0].isdigit()
+
+
+def parse_variable(text: str) -> tuple[str, str]:
+    """`KEY=VALUE` taken apart."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not is_variable(name):
+        raise UsageError(
+            f"`{text.partition('=')[0]}` is not `KEY=VALUE` with a variable's name",
+            hint="for example `--env PORT=8000`",
+        )
+    if "\0" in value:
+        raise UsageError(f"the value of `{name}` holds a NUL byte, which no environment can")
+    return name, value

@@ -1,0 +1,129 @@
+"""The record of one agent, as stored in `agent.json`. Versioned; keys of newer versions are kept and ignored."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from mngr.errors import MngrError
+
+VERSION = 1
+
+
+class Record(NamedTuple):
+    id: str
+    name: str
+    kind: str
+    command: str
+    work_dir: str
+    transfer: str
+    session: str
+    created_at: str
+    project: str = ""
+    labels: Mapping[str, str] = {}
+    source: str = ""
+    repo: str | None = None
+    branch: str | None = None
+    created_branch: bool = False
+    base_branch: str | None = None
+    base_commit: str | None = None
+    host: str = "local"
+    number: int = 0
+    reports: bool = False
+    boot_id: str = ""
+    creator: tuple[int, str] | None = None
+    started_at: str | None = None
+    stopped_at: str | None = None
+    stop_reason: str = ""
+    extra: Mapping[str, Any] = {}
+
+    @property
+    def short_id(self) -> str:
+        return self.id[6:14]
+
+    @property
+    def git(self) -> bool:
+        """Whether its work is in a git repository of which `repo` is the source."""
+        return self.repo is not None
+
+
+class CorruptRecord(MngrError):
+    """An `agent.json` that cannot be read. Its agent is shown as an error, never guessed at, never removed."""
+
+
+def dump(record: Record) -> bytes:
+    value = {"version": VERSION, **record.extra}
+    value.update({name: field for name, field in zip(record._fields, record, strict=True) if name != "extra"})
+    return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape") + b"\n"
+
+
+def parse(data: bytes, path: str) -> Record:
+    """Raises CorruptRecord, which names the file."""
+    try:
+        value = json.loads(data.decode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise CorruptRecord(f"`{path}` is not JSON: {error}", hint=_CORRUPT_HINT) from None
+    if not isinstance(value, dict):
+        raise CorruptRecord(f"`{path}` is not a JSON object", hint=_CORRUPT_HINT)
+    version = value.pop("version", None)
+    if version != VERSION:
+        raise CorruptRecord(f"`{path}` has version {version!r}, this mngr knows {VERSION}", hint="upgrade mngr")
+    known = {name: value.pop(name) for name in _CHECKS if name in value}
+    for name, check in _CHECKS.items():
+        if name not in known:
+            if name not in Record._field_defaults:
+                raise CorruptRecord(f"`{path}` lacks `{name}`", hint=_CORRUPT_HINT)
+        elif not check(known[name]):
+            raise CorruptRecord(f"`{path}` has a `{name}` that makes no sense: {known[name]!r}", hint=_CORRUPT_HINT)
+    if known.get("creator"):
+        known["creator"] = tuple(known["creator"])
+    return Record(**known, extra=value)
+
+
+def timestamp(at: float | None = None) -> str:
+    """UTC, ISO 8601 with microseconds: sorts as text."""
+    moment = time.time() if at is None else at
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) + f".{int(moment % 1 * 1e6):06d}Z"
+
+
+def seconds_of(text: str) -> float:
+    """The inverse of `timestamp`; also takes whole seconds. Raises ValueError."""
+    import calendar
+
+    whole, _, rest = text.removesuffix("Z").partition(".")
+    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{rest or 0}")
+
+
+_CORRUPT_HINT = "repair the file, or move its directory out of the way; nothing in it was changed"
+
+
+def _text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
+
+
+def _creator(value: object) -> bool:
+    return value is None or (
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int) and isinstance(value[1], str)
+    )
+
+
+_CHECKS = {
+    **dict.fromkeys(
+        ("id", "name", "kind", "command", "work_dir", "transfer", "session", "created_at", "project"), _text
+    ),
+    **dict.fromkeys(("source", "host", "boot_id", "stop_reason"), _text),
+    **dict.fromkeys(("repo", "branch", "base_branch", "base_commit", "started_at", "stopped_at"), _text_or_none),
+    "labels": _texts,
+    "created_branch": lambda value: isinstance(value, bool),
+    "reports": lambda value: isinstance(value, bool),
+    "number": lambda value: isinstance(value, int),
+    "creator": _creator,
+}

@@ -1,0 +1,126 @@
+"""The one true state of an agent, decided from its record, its pane and its events. Pure: no clock, disk or process."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mngr.agents.record import Record, seconds_of
+from mngr.tools.tmux import Pane
+
+STARTING = "STARTING"
+RUNNING = "RUNNING"
+WAITING = "WAITING"
+BLOCKED = "BLOCKED"
+DONE = "DONE"
+FAILED = "FAILED"
+STOPPED = "STOPPED"
+UNKNOWN = "UNKNOWN"
+STATES = (STARTING, RUNNING, WAITING, BLOCKED, DONE, FAILED, STOPPED, UNKNOWN)
+ALIVE = frozenset({STARTING, RUNNING, WAITING, BLOCKED})
+ENDED = frozenset({DONE, FAILED, STOPPED})
+
+
+class Status(NamedTuple):
+    state: str
+    reason: str
+    since: float
+    evidence: str
+    exit_code: int | None = None
+    signal: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.state in ALIVE
+
+
+class Facts(NamedTuple):
+    """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer."""
+
+    pane: Pane | None
+    panes_known: bool
+    events: Sequence[Mapping[str, Any]]
+    boot_id: str
+    creator_alive: bool
+
+
+def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
+    """`from_events` says that this kind reports its own turns; without, a live process is RUNNING."""
+    started = _seconds(record.started_at) or _seconds(record.created_at) or 0.0
+    if record.stopped_at is not None:
+        return Status(
+            STOPPED, record.stop_reason, _seconds(record.stopped_at) or started, "record: `stopped_at` is set"
+        )
+    if not facts.panes_known:
+        return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
+    if facts.pane is not None:
+        if facts.pane.dead:
+            return _ended(
+                facts.pane.exit_code,
+                facts.pane.signal,
+                facts.pane.died_at or started,
+                f"tmux: pane {facts.pane.pane_id} is dead",
+            )
+        return _alive(record, facts, started, from_events)
+    last_exit = next((event for event in reversed(facts.events) if event.get("type") == "exited"), None)
+    if last_exit is not None:
+        return _ended(
+            _int(last_exit.get("exit_code")),
+            _int(last_exit.get("signal")),
+            _seconds(last_exit.get("timestamp")) or started,
+            "events: an `exited` event, and no pane",
+        )
+    if record.started_at is None:
+        if facts.creator_alive:
+            return Status(STARTING, "being created", started, "record: not started, its creator is alive")
+        return Status(FAILED, "its creation was interrupted", started, "record: not started, its creator is gone")
+    if record.boot_id and facts.boot_id and record.boot_id != facts.boot_id:
+        return Status(STOPPED, "the machine restarted", started, "record: started under another boot id, and no pane")
+    return Status(FAILED, "its tmux session is gone", started, "tmux: no pane, and events: no `exited`")
+
+
+def _alive(record: Record, facts: Facts, started: float, from_events: bool) -> Status:
+    pane = facts.pane
+    assert pane is not None
+    process = f"tmux: process {pane.pid} is alive in pane {pane.pane_id}"
+    if not from_events:
+        return Status(RUNNING, "", started, process)
+    for event in reversed(facts.events):
+        state = event.get("state")
+        if event.get("type") == "state" and state in (RUNNING, WAITING, BLOCKED):
+            reason = str(event.get("reason") or "")
+            return Status(
+                state,
+                reason,
+                _seconds(event.get("timestamp")) or started,
+                f"events: {event.get('event_id', 'a state event')}; {process}",
+            )
+    return Status(STARTING, "not ready yet", started, f"events: no state reported since the start; {process}")
+
+
+def _ended(exit_code: int | None, signal: int | None, at: float, evidence: str) -> Status:
+    if signal is not None:
+        return Status(FAILED, f"killed by {signal_name(signal)}", at, evidence, exit_code=None, signal=signal)
+    if exit_code == 0:
+        return Status(DONE, "", at, evidence, exit_code=0)
+    if exit_code is None:
+        return Status(FAILED, "ended, exit code not known", at, evidence)
+    return Status(FAILED, f"exit code {exit_code}", at, evidence, exit_code=exit_code)
+
+
+def signal_name(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return seconds_of(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _int(value: object) -> int | None:
+    return value if isinstance(value, int) else None

@@ -1,0 +1,91 @@
+"""The agents of one host, on that host's disk: their records and events."""
+
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mngr.agents import events, record
+from mngr.agents.record import CorruptRecord, Record
+from mngr.files import read_lines
+from mngr.hosts.host import Host
+from mngr.names import is_id
+
+_TAIL = 16384
+
+
+class Store:
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.dir = os.path.join(host.dir, "agents")
+
+    def state_dir(self, agent_id: str) -> str:
+        return os.path.join(self.dir, agent_id)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Held while names are chosen and records change hands; never during slow work."""
+        return self.host.locked("host", timeout=60, what="the state directory")
+
+    def agent_locked(self, agent_id: str) -> AbstractContextManager[None]:
+        """Held while one agent is started, stopped, destroyed or talked to."""
+        return self.host.locked(agent_id, timeout=300, what="this agent")
+
+    def records(self) -> tuple[list[Record], list[CorruptRecord]]:
+        """All records in order of creation, and those that could not be read."""
+        good: list[Record] = []
+        bad: list[CorruptRecord] = []
+        for name in self.host.entries(self.dir):
+            if not is_id(name):
+                continue
+            path = os.path.join(self.dir, name, "agent.json")
+            try:
+                good.append(record.parse(self.host.read(path), path))
+            except FileNotFoundError:
+                continue  # being made or removed at this moment
+            except CorruptRecord as error:
+                bad.append(error)
+        good.sort(key=lambda r: (r.created_at, r.id))
+        return good, bad
+
+    def read(self, agent_id: str) -> Record:
+        path = os.path.join(self.dir, agent_id, "agent.json")
+        return record.parse(self.host.read(path), path)
+
+    def write(self, changed: Record) -> None:
+        self.host.write(os.path.join(self.dir, changed.id, "agent.json"), record.dump(changed))
+
+    def change(self, agent_id: str, **fields: Any) -> Record:
+        """Replace fields of the record as it is on disk now."""
+        with self.locked():
+            changed = self.read(agent_id)._replace(**fields)
+            self.write(changed)
+        return changed
+
+    def log(self, agent_id: str, type: str, **fields: Any) -> dict[str, Any]:
+        event = events.new_event("mngr", type, **fields)
+        self.host.append(os.path.join(self.dir, agent_id, events.FILE), event)
+        return event
+
+    def events(self, agent_id: str) -> list[dict[str, Any]]:
+        try:
+            return read_lines(self.host.read(os.path.join(self.dir, agent_id, events.FILE)))
+        except FileNotFoundError:
+            return []
+
+    def events_since_start(self, agent_id: str) -> list[dict[str, Any]]:
+        """Events of the agent's present process: those after its last `started`. Reads only as far back as needed."""
+        path = os.path.join(self.dir, agent_id, events.FILE)
+        size = _TAIL
+        while True:
+            data, whole = self.host.read_tail(path, size)
+            start = data.rfind(b'"type": "started"')
+            if whole or start >= 0:
+                return read_lines(data[data.rfind(b"\n", 0, start) + 1 :] if start >= 0 else data)
+            size *= 8
+
+    def forget(self, agent_id: str) -> None:
+        self.host.remove(self.state_dir(agent_id))
+        self.host.remove(os.path.join(self.host.dir, "locks", agent_id))
+
+    def names(self) -> Iterable[str]:
+        return (r.name for r in self.records()[0])

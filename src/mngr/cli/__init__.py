@@ -1,0 +1,1 @@
+"""The command line. The only part of mngr that prints, prompts, reads `sys.argv` or exits."""

@@ -1,0 +1,116 @@
+"""What a command gets beside its arguments: settings, output, and a way to ask. Reads nothing until it is used."""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from mngr.cli.catalog import ENTRIES
+from mngr.cli.output import Output
+from mngr.cli.terminal import columns, is_terminal, wants_colour
+from mngr.errors import Undecided
+
+if TYPE_CHECKING:
+    import argparse
+
+    from mngr.actions.fleet import Fleet
+    from mngr.cli.parser import Parser
+    from mngr.config import Settings
+
+_NO = ("", "0", "false", "no", "off")
+
+
+class App:
+    """One run of one verb. `configure` sets what the options say; until then everything has its default."""
+
+    def __init__(self, environ: Mapping[str, str], stdin: TextIO, stdout: TextIO, stderr: TextIO) -> None:
+        self.environ = environ
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self.verb = ""
+        self.parser: Parser | None = None
+        self.overrides: list[str] = []
+        self.format = "human"
+        self.verbosity = 0
+        self._headless_flag = False
+        self._settings: Settings | None = None
+        self._fleet: Fleet | None = None
+        self._out: Output | None = None
+
+    def configure(self, args: "argparse.Namespace") -> None:
+        """Take over the options that every verb has. Raises when the format is none."""
+        self.format = args.format
+        self.verbosity = -1 if args.quiet else args.verbose
+        self._headless_flag = args.headless
+        self._out = None
+        _ = self.out
+
+    @property
+    def host_dir(self) -> str:
+        """Where agents live; it need not exist."""
+        from mngr.config import host_dir
+
+        return host_dir(self.environ)
+
+    @property
+    def settings(self) -> "Settings":
+        """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
+        if self._settings is None:
+            from mngr.config import load
+
+            self._settings = load(
+                host_dir=self.host_dir,
+                cwd=os.getcwd(),
+                environ=self.environ,
+                overrides=self.overrides,
+                commands=[entry.name for entry in ENTRIES],
+            )
+        return self._settings
+
+    @property
+    def fleet(self) -> "Fleet":
+        """The agents, seen with this run's settings."""
+        if self._fleet is None:
+            from mngr.actions.fleet import Fleet
+
+            self._fleet = Fleet(environ=self.environ, settings=self.settings)
+        return self._fleet
+
+    @property
+    def out(self) -> Output:
+        if self._out is None:
+            self._out = Output(
+                self.format,
+                self.stdout,
+                self.stderr,
+                quiet=self.verbosity < 0,
+                colour=wants_colour(self.stdout, self.environ),
+                columns=columns(self.stdout, self.environ),
+            )
+        return self._out
+
+    @property
+    def headless(self) -> bool:
+        """Whether nobody can be asked."""
+        if self._headless_flag or self.environ.get("MNGR_HEADLESS", "").strip().lower() not in _NO:
+            return True
+        return not is_terminal(self.stdin)
+
+    def confirm(self, question: str, *, hint: str = "") -> bool:
+        """Ask yes or no; no is the default. Raises `Undecided` when nobody can be asked."""
+        if self.headless:
+            raise Undecided(
+                f"nobody can be asked: {question}", hint=hint or "run it in a terminal, without `--headless`"
+            )
+        self.stdout.flush()
+        self.stderr.write(f"{question} [y/N] ")
+        self.stderr.flush()
+        answer = self.stdin.readline()
+        if not answer:
+            self.stderr.write("\n")
+        return answer.strip().lower() in ("y", "yes")
+
+    def print_help(self, parser: "Parser") -> None:
+        wide = columns(self.stdout, self.environ)
+        text = parser.help_text(min(wide or 80, 100), wants_colour(self.stdout, self.environ))
+        self.stdout.write(text)

@@ -1,0 +1,89 @@
+"""`mngr destroy`: remove agents, after saving what exists only there."""
+
+import argparse
+from typing import Any
+
+from mngr.actions import destroy as destroying
+from mngr.actions import find
+from mngr.actions.agent import Agent
+from mngr.actions.destroy import Destroyed
+from mngr.cli import targets
+from mngr.cli.app import App
+from mngr.cli.parser import Parser
+from mngr.errors import NotFoundError
+
+DESCRIPTION = (
+    "Remove agents: processes, tmux session, work dir. One with commits that no other branch has, or with uncommitted "
+    "files, is refused without `--force`; with it, all of that is saved first (`mngr saved`)."
+)
+EXAMPLES = (
+    ("mngr destroy fix-login", "refused while it has work found nowhere else"),
+    ("mngr destroy fix-login --force", "save that work, then remove"),
+    ("mngr list --ids --done | mngr destroy -", "all that are done"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    targets.add_arguments(parser)
+    parser.add_argument(
+        "--force", "-f", action="store_true", help="also with work found nowhere else; it is saved first"
+    )
+    parser.add_argument(
+        "--remove-created-branch", action="store_true", help="remove its branch too, also when it has commits"
+    )
+    parser.add_argument(
+        "--session", action="append", metavar="NAME", help="the agent of this tmux session (can be repeated)"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be removed and saved, and change nothing"
+    )
+
+
+def run(args: argparse.Namespace, app: App) -> int:
+    args.agents += [_of_session(app, name) for name in args.session]
+    agents = targets.resolve(args, app)
+    if args.dry_run:
+        return _dry_run(args, app, agents)
+
+    def act(agent: Agent) -> Destroyed:
+        return destroying.destroy(app.fleet, agent.id, force=args.force, remove_branch=args.remove_created_branch)
+
+    return targets.finish(app, targets.each(agents, act), _row, lambda agent, done: _say(app, done))
+
+
+def _row(agent: Agent, done: Destroyed) -> dict[str, Any]:
+    return {
+        "saved": done.entry.id if done.entry else None,
+        "kept_branch": done.kept_branch,
+        "outlived": list(done.outlived),
+    }
+
+
+def _say(app: App, done: Destroyed) -> str:
+    if done.outlived:
+        app.out.warn(f"{done.name}: processes {', '.join(map(str, done.outlived))} could not be ended")
+    text = f"destroyed {done.name}"
+    if done.entry:
+        text += f"; its work is saved: `mngr saved restore {done.entry.id}`"
+        for path, megabytes in done.entry.left_out:
+            app.out.note(f"{done.name}: `{path}` ({megabytes:.0f} MB, ignored by git) was not saved")
+    return text + (f"; branch {done.kept_branch} stays" if done.kept_branch else "")
+
+
+def _dry_run(args: argparse.Namespace, app: App, agents: list[Agent]) -> int:
+    outcomes = targets.each(agents, lambda agent: destroying.check(app.fleet, agent, force=args.force))
+    return targets.finish(
+        app,
+        outcomes,
+        lambda agent, work: {"dry_run": True, "commits": work.commits, "uncommitted": list(work.changed)},
+        lambda agent, work: f"would destroy {agent.name}" + (f" and save {work.describe()}" if work.any else ""),
+    )
+
+
+def _of_session(app: App, session: str) -> str:
+    for agent in find.listing(app.fleet).agents:
+        if agent.record.session == session:
+            return agent.id
+    raise NotFoundError(
+        f"no agent has a session called `{session}`", hint="`mngr list --fields name,session` shows them"
+    )

@@ -1,0 +1,120 @@
+"""`mngr exec`: run a command in an agent's work dir and environment."""
+
+import argparse
+
+from mngr.actions import execute
+from mngr.actions.agent import Agent
+from mngr.cli import targets
+from mngr.cli.ages import parse_duration
+from mngr.cli.app import App
+from mngr.cli.parser import Parser
+from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+from mngr.process import Result, join, run_attached
+
+DESCRIPTION = "Run a command where agents work: in the work dir, with the agent's variables, beside its own process."
+EXAMPLES = (
+    ("mngr exec fix-login 'git status --short'", "one agent"),
+    ("mngr exec fix-login -- pytest -q tests", "an exact argument list"),
+    ("mngr exec --all 'git log --oneline -1'", "all of them, in parallel"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="AGENT... COMMAND",
+        help="agents (`-` reads them from stdin), then one shell command line",
+    )
+    targets.add_filters(parser)
+    parser.add_rest("COMMAND", "the command as an exact argument list")
+    parser.add_argument("--cwd", metavar="DIR", help="a directory below the work dir")
+    parser.add_argument(
+        "--timeout", type=parse_duration, default=600.0, metavar="TIME", help="kill it after this long (default: 10m)"
+    )
+    parser.add_argument("--stream", action="store_true", help="show output as it comes; one agent only")
+
+
+def run(args: argparse.Namespace, app: App) -> int:
+    names, command = _split(args)
+    args.agents = names
+    agents = targets.resolve(args, app)
+    if args.stream:
+        return _stream(app, agents, command, args.cwd)
+
+    def act(agent: Agent) -> Result:
+        return execute.execute(app.fleet, agent, command, timeout=args.timeout, cwd=args.cwd)
+
+    return _report(app, targets.each(agents, act))
+
+
+def _split(args: argparse.Namespace) -> tuple[list[str], str]:
+    """Agents first, the command last, unless it comes after `--`."""
+    if args.rest:
+        return args.words, join(args.rest) if len(args.rest) > 1 else args.rest[0]
+    filtered = args.all or args.include or args.exclude
+    if not args.words or (len(args.words) == 1 and not filtered):
+        raise UsageError("an agent and a command are needed", hint="`mngr exec NAME 'git status'`")
+    return args.words[:-1], args.words[-1]
+
+
+def _stream(app: App, agents: list[Agent], command: str, cwd: str | None) -> int:
+    if len(agents) != 1:
+        raise UsageError("`--stream` works with one agent")
+    argv, directory, env = execute.prepare(app.fleet, agents[0], command, cwd)
+    app.stdout.flush()
+    return FAILED if run_attached(argv, env=env, cwd=directory) else 0
+
+
+def _report(app: App, outcomes: "list[tuple[Agent, Result | MngrError]]") -> int:
+    single = len(outcomes) == 1
+    if single and isinstance(outcomes[0][1], MngrError):
+        raise outcomes[0][1]
+    rows = []
+    good = 0
+    for agent, result in outcomes:
+        if isinstance(result, MngrError):
+            rows.append(
+                {
+                    "agent": agent.name,
+                    "success": False,
+                    "exit_code": None,
+                    "stdout": "",
+                    "stderr": "",
+                    "error": result.message,
+                }
+            )
+            if app.out.human:
+                app.out.warn(f"{agent.name}: {result.message}")
+            continue
+        good += result.ok
+        output, errors = (data.decode(errors="replace") for data in (result.stdout, result.stderr))
+        rows.append(
+            {
+                "agent": agent.name,
+                "success": result.ok,
+                "exit_code": result.exit_code,
+                "stdout": output,
+                "stderr": errors,
+            }
+        )
+        if app.out.human:
+            _show(app, agent, result, single)
+    if not app.out.human:
+        app.out.emit_rows(
+            rows, (), envelope={"results": rows}, known=("agent", "success", "exit_code", "stdout", "stderr")
+        )
+    elif not rows:
+        app.out.line("No agents found")
+    return 0 if good == len(rows) else FAILED if single or good == 0 else PARTIAL
+
+
+def _show(app: App, agent: Agent, result: Result, single: bool) -> None:
+    if not single:
+        app.out.line(f"== {agent.name}" + ("" if result.ok else f" (exit code {result.exit_code})"), style="bold")
+    app.out.raw(result.stdout)
+    if result.stderr:
+        app.stderr.buffer.write(result.stderr)
+        app.stderr.flush()
+    if single and not result.ok:
+        app.out.note(f"exit code {result.exit_code}")

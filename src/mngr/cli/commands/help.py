@@ -1,0 +1,87 @@
+"""`mngr help`: all verbs, one verb, or a topic."""
+
+import argparse
+import os
+
+from mngr.cli import catalog, overview
+from mngr.cli.app import App
+from mngr.cli.parser import Parser
+from mngr.cli.table import Column
+from mngr.cli.terminal import paint
+from mngr.errors import MngrError, UsageError
+from mngr.names import suggest
+
+# Help must work when a settings file does not.
+READS_SETTINGS = False
+
+EXAMPLES = (
+    ("mngr help create", "what `mngr create` takes, with examples"),
+    ("mngr help addresses", "how to name agents, hosts and paths"),
+    ("mngr help --topics", "what else is explained"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("about", nargs="*", metavar="VERB|TOPIC", help="what to explain; all verbs when left out")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--commands", action="store_true", help="print the names of all verbs, one a line")
+    only.add_argument("--topics", action="store_true", help="print the names of all topics, one a line")
+
+
+def run(args: argparse.Namespace, app: App) -> int:
+    if args.commands:
+        rows = [{"name": e.name, "summary": e.summary} for e in catalog.ENTRIES if not e.hidden]
+        return _names(rows, app)
+    if args.topics:
+        return _names([{"name": name, "summary": summary} for name, summary in catalog.TOPICS], app)
+    if not args.about:
+        app.stdout.write(overview.full(app.out.colour))
+        return 0
+    return _explain(args.about, app)
+
+
+def topic_text(name: str) -> str:
+    """The text of a topic that the catalog knows."""
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "topics", f"{name}.txt")
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise MngrError(f"the text of `{name}` is missing from this installation", hint="install mngr again") from None
+
+
+def _explain(about: list[str], app: App) -> int:
+    word, *parts = about
+    entry = catalog.find(word)
+    if entry is not None:
+        from mngr.cli.dispatch import command_parser
+
+        parser = command_parser(entry)
+        for part in parts:
+            if part not in parser.subcommands:
+                hint = suggest(part, tuple(parser.subcommands), "one")
+                raise UsageError(f"`{part}` is not a part of `{parser.prog}`", hint=hint)
+            parser = parser.subcommands[part]
+        app.print_help(parser)
+        return 0
+    topics = [name for name, _ in catalog.TOPICS]
+    if word not in topics or parts:
+        asked = " ".join(about)
+        known = suggest(asked, [*topics, *catalog.words()], "one")
+        more = "`mngr help --topics` and `mngr help --commands` list all"
+        raise UsageError(f"`{asked}` is neither a verb nor a topic", hint=f"{known}; {more}" if known else more)
+    app.stdout.write(_coloured(topic_text(word)) if app.out.colour else topic_text(word))
+    return 0
+
+
+def _coloured(text: str) -> str:
+    first, _, rest = text.partition("\n")
+    return f"{paint(first, 'bold')}\n{rest}"
+
+
+def _names(rows: list[dict[str, str]], app: App) -> int:
+    if app.out.human:
+        app.out.line("\n".join(row["name"] for row in rows))
+    else:
+        app.out.emit_rows(rows, [Column("NAME", "name"), Column("SUMMARY", "summary")])
+    return 0

@@ -1,0 +1,230 @@
+"""`mngr list`: every agent and its state."""
+
+import argparse
+import time
+from typing import Any
+
+from mngr.actions import find
+from mngr.actions.agent import Agent, Listing
+from mngr.agents import state
+from mngr.cli import targets
+from mngr.cli.ages import age
+from mngr.cli.app import App
+from mngr.cli.output import state_style
+from mngr.cli.parser import Parser
+from mngr.cli.table import Column
+from mngr.errors import UsageError
+from mngr.names import suggest
+
+DESCRIPTION = "Show all agents, those that need you first. What could not be read is told, never left out in silence."
+EXAMPLES = (
+    ("mngr list", "everyone"),
+    ("mngr list --watch", "and keep it up to date"),
+    ("mngr list --blocked --waiting", "who needs me"),
+    ("mngr list --include 'labels.team == \"backend\" && idle_seconds > 600'", "a filter; see `mngr help filters`"),
+    ("mngr list --format '{name}\\t{state}'", "for a script"),
+    ("mngr list --ids --done | mngr destroy -", "ids, for other verbs"),
+    ("mngr list --explain fix-login", "why it has the state it has"),
+)
+
+_BY_NEED = {
+    name: at
+    for at, name in enumerate(("BLOCKED", "WAITING", "FAILED", "UNKNOWN", "STARTING", "RUNNING", "DONE", "STOPPED"))
+}
+_STATE_FLAGS = ("running", "waiting", "blocked", "done", "failed", "stopped")
+_WIDE = {"name": 63, "state": 8}
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="only these; `-` reads them from stdin")
+    which = parser.add_argument_group("which")
+    for name in _STATE_FLAGS:
+        which.add_argument(f"--{name}", action="store_true", help=f"agents that are {name.upper()}")
+    which.add_argument("--active", action="store_true", help="agents whose process lives")
+    which.add_argument("--local", action="store_true", help="agents on this machine")
+    which.add_argument(
+        "--provider", action="append", metavar="NAME", help="agents on hosts of this provider (can be repeated)"
+    )
+    which.add_argument("--project", action="append", metavar="NAME", help="agents of this project (can be repeated)")
+    which.add_argument(
+        "--label",
+        action="append",
+        metavar="KEY[=VALUE]",
+        help="agents with this label (can be repeated: all must match)",
+    )
+    which.add_argument(
+        "--include",
+        action="append",
+        metavar="EXPR",
+        help="agents that match the filter (can be repeated: all must match)",
+    )
+    which.add_argument(
+        "--exclude", action="append", metavar="EXPR", help="not the agents that match the filter (can be repeated)"
+    )
+    which.add_argument("--stdin", action="store_true", help="only the agents named on stdin, one a line")
+    which.add_argument("--limit", type=int, metavar="N", help="at most so many")
+    how = parser.add_argument_group("how")
+    how.add_argument("--fields", metavar="A,B", help="show these fields, such as `name,state,host.name`")
+    how.add_argument("--sort", metavar="FIELD [desc]", help="order by a field")
+    how.add_argument("--ids", action="store_true", help="print ids only")
+    how.add_argument("--watch", "-w", action="store_true", help="stay, and show every change")
+    how.add_argument("--explain", metavar="AGENT", help="say which evidence decided the state of one agent")
+
+
+def run(args: argparse.Namespace, app: App) -> int:
+    if args.explain:
+        return _explain(app, args.explain)
+    names = _names(args, app)
+    if args.watch:
+        from mngr.cli.watching import watch
+
+        return watch(
+            app,
+            lambda listing: _select(args, app, listing, names),
+            lambda rows, listing: _print(args, app, rows, listing),
+        )
+    listing = find.listing(app.fleet)
+    _print(args, app, _select(args, app, listing, names), listing)
+    return 0
+
+
+def _explain(app: App, name: str) -> int:
+    agent = find.one(app.fleet, name)
+    value = {"name": agent.name, "state": agent.state, "reason": agent.status.reason, "evidence": agent.status.evidence}
+    app.out.emit_object(value, human="\n".join(find.explain(agent)))
+    return 0
+
+
+def _names(args: argparse.Namespace, app: App) -> list[str] | None:
+    names = [word for name in args.agents for word in (app.stdin.read().split() if name == "-" else [name])]
+    if args.stdin:
+        names += app.stdin.read().split()
+    return names if args.agents or args.stdin else None
+
+
+def _select(args: argparse.Namespace, app: App, listing: Listing, names: list[str] | None) -> list[dict[str, Any]]:
+    agents = listing.agents if names is None else find.many(app.fleet, names) if names else []
+    now = time.time()
+    rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and targets.keep(args, agent)]
+    rows.sort(key=lambda row: _BY_NEED[row["state"]])
+    if args.sort:
+        _sort(rows, args.sort)
+    return rows if args.limit is None else rows[: args.limit]
+
+
+def _wanted(args: argparse.Namespace, agent: Agent) -> bool:
+    states = {name.upper() for name in _STATE_FLAGS if getattr(args, name)}
+    if args.active:
+        states |= state.ALIVE
+    record = agent.record
+    return (
+        (not states or agent.state in states)
+        and (not args.project or record.project in args.project)
+        and (not args.provider or "local" in args.provider)
+        and all(_has_label(agent, text) for text in args.label)
+    )
+
+
+def _has_label(agent: Agent, text: str) -> bool:
+    key, equals, value = text.partition("=")
+    return key in agent.record.labels and (not equals or agent.record.labels[key] == value)
+
+
+def _sort(rows: list[dict[str, Any]], text: str) -> None:
+    field, _, order = text.strip().partition(" ")
+    if order.strip().lower() not in ("", "asc", "desc"):
+        raise UsageError(f"`{order.strip()}` is not an order", hint='`--sort "create_time desc"`')
+    if rows:
+        _check_field(rows[0], field)
+    rows.sort(key=lambda row: _sortable(_field(row, field)), reverse=order.strip().lower() == "desc")
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
+    """Numbers by size, text by letters, what is not known last."""
+    if value is None:
+        return (2, "")
+    return (0, value) if isinstance(value, int | float) else (1, str(value))
+
+
+def _field(row: dict[str, Any], path: str) -> Any:
+    value: Any = row
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _check_field(row: dict[str, Any], path: str) -> None:
+    first, _, rest = path.partition(".")
+    if first not in row or (rest and first == "host" and rest not in row["host"]):
+        names = (*row, *(f"host.{name}" for name in row["host"]))
+        raise UsageError(f"agents have no field `{path}`", hint=suggest(path, names, "field"))
+
+
+def _print(args: argparse.Namespace, app: App, rows: list[dict[str, Any]], listing: Listing) -> None:
+    for error in listing.errors:
+        if app.out.human:
+            app.out.warn(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
+    if args.ids:
+        app.out.raw("".join(f"{row['id']}\n" for row in rows).encode())
+        return
+    errors = [{"error": error.message, "hint": error.hint} for error in listing.errors]
+    columns = _columns(args, rows)
+    shown = [_with_ages(row) for row in rows] if app.out.human and not args.fields else rows
+    app.out.emit_rows(
+        shown, columns, envelope={"agents": rows, "errors": errors}, known=_KNOWN, empty="No agents found"
+    )
+
+
+_KNOWN = (
+    "id",
+    "name",
+    "type",
+    "command",
+    "state",
+    "state_reason",
+    "state_since",
+    "exit_code",
+    "signal",
+    "work_dir",
+    "transfer",
+    "repo",
+    "initial_branch",
+    "base_branch",
+    "base_commit",
+    "create_time",
+    "start_time",
+    "runtime_seconds",
+    "idle_seconds",
+    "pid",
+    "session",
+    "attached",
+    "labels",
+    "project",
+    "index",
+    "host",
+)
+
+
+def _columns(args: argparse.Namespace, rows: list[dict[str, Any]]) -> list[Column]:
+    if args.fields:
+        fields = [field.strip() for field in args.fields.split(",") if field.strip()]
+        if rows:
+            for field in fields:
+                _check_field(rows[0], field)
+        return [Column(field.upper(), field) for field in fields]
+    return [
+        Column("NAME", "name"),
+        Column("STATE", "state", style=state_style()),
+        Column("FOR", "for"),
+        Column("TYPE", "type"),
+        Column("PROJECT", "project"),
+        Column("BRANCH", "initial_branch"),
+        Column("WHY", "state_reason", flexible=True),
+    ]
+
+
+def _with_ages(row: dict[str, Any]) -> dict[str, Any]:
+    from mngr.agents.record import seconds_of
+
+    since = row["state_since"]
+    return {**row, "for": age(time.time() - seconds_of(since)) if since else ""}

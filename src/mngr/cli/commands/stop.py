@@ -1,0 +1,53 @@
+"""`mngr stop`: end agents' processes and keep everything else."""
+
+import argparse
+
+from mngr.actions import lifecycle
+from mngr.actions.agent import Agent
+from mngr.actions.lifecycle import Stopped
+from mngr.cli import targets
+from mngr.cli.ages import parse_duration
+from mngr.cli.app import App
+from mngr.cli.parser import Parser
+
+DESCRIPTION = (
+    "End the agents' processes, background ones included. Work dirs, branches and events stay; `mngr start` goes on."
+)
+EXAMPLES = (
+    ("mngr stop fix-login", "one"),
+    ("mngr stop --all --graceful", "all, with ten seconds to finish"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    targets.add_arguments(parser)
+    parser.add_argument("--graceful", action="store_true", help="send SIGTERM first and wait")
+    parser.add_argument(
+        "--timeout",
+        type=parse_duration,
+        default=10.0,
+        metavar="TIME",
+        help="how long `--graceful` waits (default: 10 s)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say which would be stopped, and stop none")
+
+
+def run(args: argparse.Namespace, app: App) -> int:
+    def act(agent: Agent) -> Stopped:
+        if args.dry_run:
+            return Stopped(agent.record, changed=agent.state != "STOPPED")
+        return lifecycle.stop(app.fleet, agent.id, graceful_seconds=args.timeout if args.graceful else 0.0)
+
+    verb = "would stop" if args.dry_run else "stopped"
+
+    def say(agent: Agent, done: Stopped) -> str:
+        if done.outlived:
+            app.out.warn(f"{agent.name}: processes {', '.join(map(str, done.outlived))} could not be ended")
+        return f"{verb} {agent.name}" if done.changed else f"{agent.name} is stopped already"
+
+    return targets.finish(
+        app,
+        targets.each(targets.resolve(args, app), act),
+        lambda agent, done: {"stopped": done.changed, "outlived": list(done.outlived), "dry_run": args.dry_run},
+        say,
+    )

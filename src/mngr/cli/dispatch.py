@@ -1,0 +1,71 @@
+"""From a verb to its module: build its parser, apply settings, run it. Prints only help."""
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from mngr.cli.app import App
+from mngr.cli.catalog import Entry
+from mngr.cli.parser import Parser, apply_settings
+from mngr.cli.scan import Scan
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def run_command(entry: Entry, argv: list[str]) -> int:
+    """Run the verb with its words. Errors after the first look at them are printed in the format that was asked for."""
+    app = App(os.environ, sys.stdin, sys.stdout, sys.stderr)
+    app.verb = entry.name
+    try:
+        return _run(entry, argv, app)
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the one handler reports all)
+        from mngr.cli.failure import report
+
+        return report(error, [entry.name, *argv], app)
+
+
+def command_parser(entry: Entry) -> Parser:
+    """The parser of a verb, complete with the options that every verb has."""
+    return _parser(entry, import_module(entry.module))
+
+
+def _run(entry: Entry, argv: list[str], app: App) -> int:
+    module = import_module(entry.module)
+    parser = _parser(entry, module)
+    scan = parser.scan(argv)
+    if scan.asked == "help":
+        app.print_help(scan.parser)
+        return 0
+    if scan.asked == "version":
+        from mngr import __version__
+
+        app.stdout.write(f"mngr {__version__}\n")
+        return 0
+    args = _bind(module, parser, scan, app)
+    return int(module.run(args, app))
+
+
+def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> "argparse.Namespace":
+    """The final values: settings give defaults, the command line wins."""
+    app.parser = parser
+    app.overrides = scan.values("setting")
+    if getattr(module, "READS_SETTINGS", True):
+        apply_settings(parser, app.settings.table(("commands", app.verb)), f"commands.{app.verb}")
+    args = parser.bind(scan)
+    app.configure(args)
+    return args
+
+
+def _parser(entry: Entry, module: Any) -> Parser:
+    parser = Parser(
+        f"mngr {entry.name}",
+        summary=entry.summary,
+        description=getattr(module, "DESCRIPTION", ""),
+        examples=getattr(module, "EXAMPLES", ()),
+        aliases=entry.aliases,
+    )
+    module.add_arguments(parser)
+    parser.add_everywhere_options()
+    return parser

@@ -1,0 +1,124 @@
+"""The one place where an error becomes text and an exit code."""
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from mngr.cli.terminal import paint, visible, visible_lines, wants_colour
+from mngr.errors import BUG, INTERRUPTED, MngrError
+
+if TYPE_CHECKING:
+    from mngr.cli.app import App
+
+# What a shell reports for a program that ended because nobody reads its output any more.
+PIPE_CLOSED = 141
+
+
+def report(error: BaseException, words: list[str], app: "App | None" = None) -> int:
+    """Print the error once and return the exit code. A closed pipe ends quietly."""
+    try:
+        return _report(error, words, app)
+    except BrokenPipeError:
+        return _leave_quietly()
+
+
+def _report(error: BaseException, words: list[str], app: "App | None") -> int:
+    if isinstance(error, BrokenPipeError):
+        return _leave_quietly()
+    if isinstance(error, KeyboardInterrupt):
+        shown = MngrError("interrupted", exit_code=INTERRUPTED)
+    elif isinstance(error, MngrError):
+        shown = error
+    else:
+        shown = _disk_error(error) or _bug(error, words, app)
+    _print(shown, words, app)
+    return shown.exit_code
+
+
+def _print(error: MngrError, words: list[str], app: "App | None") -> None:
+    sys.stdout.flush()
+    form = asked_format(words) if app is None or app.parser is None else app.format
+    if form not in ("json", "jsonl"):
+        sys.stderr.write(error_text(error, wants_colour(sys.stderr, os.environ)))
+        sys.stderr.flush()
+        return
+    # Standard output holds one document: when the results are there already, the error goes beside them.
+    full = app is not None and app.parser is not None and app.out.emitted and form == "json"
+    stream = sys.stderr if full else sys.stdout
+    stream.write(error_json(error, form))
+    stream.flush()
+
+
+def error_text(error: MngrError, colour: bool = False) -> str:
+    """The error as a person reads it."""
+
+    def label(text: str, style: str) -> str:
+        return paint(text, style) if colour else text
+
+    if error.exit_code == INTERRUPTED:
+        return "interrupted\n"
+    first, *more = visible_lines(error.message).split("\n")
+    lines = [f"{label('error:', 'bold red')} {first}"]
+    lines += [f"  {line}" for line in more]
+    if error.details:
+        lines += [f"  {line}".rstrip() for line in visible_lines(error.details).split("\n")]
+    if error.hint:
+        lines.append(f"{label('hint:', 'cyan')} {visible_lines(error.hint)}")
+    return "\n".join(lines) + "\n"
+
+
+def error_json(error: MngrError, form: str) -> str:
+    """The error as a script reads it."""
+    from mngr.cli.output import to_json
+
+    value: dict[str, str | int] = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
+    if error.details:
+        value["details"] = error.details
+    return to_json(value, indent=form == "json") + "\n"
+
+
+def asked_format(words: list[str]) -> str:
+    """The format that the words ask for, found without a parser: they may be what is wrong."""
+    found = "human"
+    for at, word in enumerate(words):
+        if word == "--":
+            break
+        if word.startswith("--format="):
+            found = word.removeprefix("--format=")
+        elif word == "--format" and at + 1 < len(words):
+            found = words[at + 1]
+    return found
+
+
+def _disk_error(error: BaseException) -> MngrError | None:
+    if not isinstance(error, OSError):
+        return None
+    from mngr.files import disk_error
+
+    return disk_error(error)
+
+
+def _bug(error: BaseException, words: list[str], app: "App | None") -> MngrError:
+    from mngr.cli.crash import save
+
+    environ = os.environ if app is None else app.environ
+    path = save(error, words, environ)
+    said = visible(str(error).split("\n")[0][:300])
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    details = ""
+    if app is not None and app.verbosity > 0:
+        import traceback
+
+        details = "".join(traceback.format_exception(error))
+    hint = f"please report it with `{path}`" if path else "please report it; `-v` shows where it happened"
+    return MngrError(f"this is a bug in mngr: {what}", hint=hint, details=details, exit_code=BUG)
+
+
+def _leave_quietly() -> int:
+    """Point standard output at nothing, or the interpreter complains when it flushes at the end."""
+    try:
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+    return PIPE_CLOSED

@@ -1,0 +1,170 @@
+"""Where results go: stdout, as a table, JSON, lines of JSON or the user's template. Everything else goes to stderr."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from mngr.cli.terminal import STATE_STYLES, paint, visible, visible_lines
+from mngr.errors import UsageError
+
+if TYPE_CHECKING:
+    from mngr.cli.table import Column
+    from mngr.cli.template import Part
+
+FORMATS = ("human", "json", "jsonl")
+# JSON leaves these as they are; a terminal may obey the first, and UTF-8 cannot carry the second.
+_NOT_PLAIN = "[\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+
+
+class Output:
+    """One format, chosen once. Every method does the right thing for it, so that a command need not ask."""
+
+    def __init__(
+        self,
+        format: str,
+        stdout: TextIO,
+        stderr: TextIO,
+        *,
+        quiet: bool = False,
+        colour: bool = False,
+        columns: int | None = None,
+    ) -> None:
+        self.format = format
+        self.stdout = stdout
+        self.stderr = stderr
+        self.quiet = quiet
+        self.colour = colour and format == "human"
+        self.columns = columns
+        self.emitted = False
+        self._template: tuple[Part, ...] | None = None
+        if format not in FORMATS:
+            if "{" not in format:
+                raise _not_a_format(format)
+            from mngr.cli.template import parse
+
+            self._template = parse(format)
+            self.format = "template"
+
+    @property
+    def human(self) -> bool:
+        return self.format == "human"
+
+    def emit_object(self, value: Mapping[str, Any], human: str | None = None, known: Sequence[str] = ()) -> None:
+        """One result. `human` is what a person reads instead of the fields; empty prints nothing."""
+        if self._template is not None:
+            self._emit_template([value], known)
+        elif not self.human:
+            self._write(to_json(value, indent=self.format == "json") + "\n")
+        elif human is None:
+            from mngr.cli import template
+
+            lines = [f"{name}: {visible(template.plain_text(item))}\n" for name, item in value.items()]
+            self._write("".join(lines))
+        elif human:
+            self._write(visible_lines(human) + "\n")
+
+    def emit_rows(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        columns: "Sequence[Column]",
+        *,
+        envelope: Mapping[str, Any] | None = None,
+        known: Sequence[str] = (),
+        empty: str = "",
+    ) -> None:
+        """Many results. `envelope` is the document that `json` prints instead of the bare list, `known` the fields a
+        template may name (else those of the rows), `empty` what a person reads when there are none."""
+        if self._template is not None:
+            self._emit_template(rows, known)
+        elif self.format == "json":
+            self._write(to_json(list(rows) if envelope is None else envelope, indent=True) + "\n")
+        elif self.format == "jsonl":
+            self._write("".join(to_json(row) + "\n" for row in rows))
+        elif rows:
+            from mngr.cli.table import table
+
+            self._write(table(rows, columns, colour=self.colour, fit=self.columns))
+        elif empty:
+            self._write(empty + "\n")
+
+    def line(self, text: str, style: str = "") -> None:
+        """A line of the result for a person; the other formats have it in their fields."""
+        if self.human:
+            shown = visible_lines(text)
+            self._write((paint(shown, style) if self.colour else shown) + "\n")
+
+    def raw(self, data: bytes) -> None:
+        """Another program's output, unchanged."""
+        self.stdout.flush()
+        self.stdout.buffer.write(data)
+        self.stdout.flush()
+        self.emitted = True
+
+    def note(self, text: str) -> None:
+        """Something worth knowing that is no result."""
+        if not self.quiet:
+            self.stdout.flush()
+            self.stderr.write(visible_lines(text) + "\n")
+            self.stderr.flush()
+
+    def warn(self, text: str) -> None:
+        """Something that went wrong beside the result; said also when quiet."""
+        self.stdout.flush()
+        self.stderr.write(f"warning: {visible_lines(text)}\n")
+        self.stderr.flush()
+
+    def state(self, name: str) -> str:
+        """The state in its colour."""
+        return paint(name, STATE_STYLES.get(name, "")) if self.colour else name
+
+    def flush(self) -> None:
+        """Hand over what was written so far: for commands that go on, such as those that follow."""
+        self.stdout.flush()
+
+    def _emit_template(self, rows: Sequence[Mapping[str, Any]], known: Sequence[str]) -> None:
+        from mngr.cli import template
+
+        parts = self._template or ()
+        names = known or template.fields_of(rows)
+        if names:
+            template.check(parts, names)
+        shown: Callable[[str], str] = visible_lines if self.columns is not None else str
+        self._write("".join(shown(template.render(parts, row)) + "\n" for row in rows))
+
+    def _write(self, text: str) -> None:
+        self.emitted = True
+        try:
+            self.stdout.write(text)
+        except UnicodeEncodeError:
+            encoding = self.stdout.encoding or "utf-8"
+            self.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def state_style(field: str = "state") -> Callable[[Mapping[str, Any]], str]:
+    """For a column that shows a state."""
+    return lambda row: STATE_STYLES.get(str(row.get(field)), "")
+
+
+def to_json(value: Any, indent: bool = False) -> str:
+    """JSON in one line, or indented by two. Text stays readable, except what could steer a terminal."""
+    import json
+
+    if indent:
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+    else:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if text.isascii() and "\x7f" not in text:
+        return text
+    import re
+
+    return re.sub(_NOT_PLAIN, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _not_a_format(text: str) -> UsageError:
+    from mngr.names import nearest
+
+    close = nearest(text, FORMATS)
+    start = f"the closest is `{close}`; " if close else ""
+    return UsageError(
+        f"`{visible(text)}` is not a format",
+        hint=f"{start}it takes `human`, `json`, `jsonl` or a template such as '{{name}}\\t{{state}}'",
+    )

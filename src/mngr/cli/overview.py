@@ -1,0 +1,61 @@
+"""The texts of `mngr` and `mngr --help`. On the fastest path: imports only the catalog and the terminal."""
+
+from mngr.cli import catalog
+from mngr.cli.terminal import paint
+
+SHORT = """\
+mngr runs coding agents side by side, each in its own copy of your code.
+
+  mngr create fix-login           start an agent and connect to it
+  mngr list                       who works, who waits for you, who is blocked
+  mngr message fix-login -m TEXT  tell it something
+  mngr connect fix-login          attach to its terminal
+  mngr diff fix-login             see what it changed
+  mngr merge fix-login            take its work into this branch
+  mngr destroy fix-login          remove it; its work is saved first
+
+New here? `mngr demo` shows it all on a sample project.
+Is this machine ready? `mngr doctor` looks.
+All verbs: `mngr --help`
+"""
+
+# What every verb takes too: (option, value, help). `cli.parser` declares them from this table.
+OPTIONS = (
+    ("--format", "FORMAT", "human, json, jsonl or a template: '{name}\\t{state}'"),
+    ("-q, --quiet", "", "print results and errors only"),
+    ("-v, --verbose", "", "say more (can be repeated)"),
+    ("--headless", "", "never ask; exit 5 where a decision is needed"),
+    ("-S, --setting", "KEY=VALUE", "set one setting for this command (can be repeated)"),
+    ("--version", "", "print the version"),
+    ("-h, --help", "", "print this help, or that of a verb"),
+)
+
+
+def full(colour: bool) -> str:
+    """What `mngr --help` prints."""
+    lines = [
+        "Usage: mngr [OPTIONS] VERB [ARGS]",
+        "",
+        "Run coding agents side by side, each in its own copy of your code",
+        "",
+    ]
+    for group in catalog.GROUPS:
+        lines.append(_title(group, colour))
+        for entry in catalog.ENTRIES:
+            if entry.group == group and not entry.hidden:
+                lines.append(f"  {', '.join((entry.name, *entry.aliases)):<15} {entry.summary}")
+        lines.append("")
+    lines.append(_title("Options, before or after the verb", colour))
+    for option, value, text in OPTIONS:
+        lines.append(f"  {f'{option} {value}'.rstrip():<25} {text}")
+    lines += [
+        "",
+        "`mngr help VERB` shows what a verb takes, `mngr help TOPIC` explains one of:",
+        *(f"  {', '.join(name for name, _ in part)}" for part in (catalog.TOPICS[:4], catalog.TOPICS[4:])),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _title(text: str, colour: bool) -> str:
+    return paint(f"{text}:", "bold") if colour else f"{text}:"

@@ -1,0 +1,107 @@
+"""Agents named on a command line, by name, on standard input or by a filter, and doing something to each of them."""
+
+import argparse
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mngr.actions import find
+from mngr.actions.agent import Agent
+from mngr.cli.app import App
+from mngr.cli.parser import Parser
+from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+
+T = TypeVar("T")
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="name, id or address; `-` reads them from stdin, one a line"
+    )
+    add_filters(parser)
+
+
+def add_filters(parser: Parser) -> None:
+    chosen = parser.add_argument_group("choosing agents")
+    chosen.add_argument("--all", "-a", action="store_true", help="all agents")
+    chosen.add_argument(
+        "--include",
+        action="append",
+        metavar="EXPR",
+        help="agents that match the filter (can be repeated: all must match)",
+    )
+    chosen.add_argument(
+        "--exclude", action="append", metavar="EXPR", help="not the agents that match the filter (can be repeated)"
+    )
+
+
+def resolve(args: argparse.Namespace, app: App) -> list[Agent]:
+    """The agents meant, each once. None named at all is a mistake; a filter that matches none is not."""
+    names = list(args.agents)
+    if "-" in names:
+        names = [word for name in names for word in (app.stdin.read().split() if name == "-" else [name])]
+        if not names and not (args.include or args.exclude or args.all):
+            return []
+    filtered = args.all or args.include or args.exclude
+    if not names and not filtered:
+        raise UsageError(
+            "no agent was named", hint="name one, or choose with `--include 'state == \"DONE\"'` or `--all`"
+        )
+    agents = find.many(app.fleet, names) if names else find.listing(app.fleet).agents
+    return [agent for agent in agents if keep(args, agent)]
+
+
+def keep(args: argparse.Namespace, agent: Agent) -> bool:
+    """Whether `--include` and `--exclude` let the agent through."""
+    if not (args.include or args.exclude):
+        return True
+    from mngr.actions import filters
+
+    fields = agent.as_json()
+    return all(filters.parse(text)(fields) for text in args.include) and not any(
+        filters.parse(text)(fields) for text in args.exclude
+    )
+
+
+def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T | MngrError]]:
+    """Do it to all of them, in parallel, and return what came of each, in order."""
+
+    def tried(agent: Agent) -> T | MngrError:
+        try:
+            return act(agent)
+        except MngrError as error:
+            return error
+
+    if len(agents) <= 1:
+        return [(agent, tried(agent)) for agent in agents]
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=min(16, len(agents))) as pool:
+        return list(zip(agents, pool.map(tried, agents), strict=True))
+
+
+def finish(
+    app: App,
+    outcomes: "list[tuple[Agent, T | MngrError]]",
+    row: Callable[[Agent, T], dict[str, Any]],
+    say: Callable[[Agent, T], str],
+) -> int:
+    """Report each target and give the exit code: 3 when only some failed. One target's failure is the error itself."""
+    failures = [(agent, result) for agent, result in outcomes if isinstance(result, MngrError)]
+    if len(outcomes) == 1 and failures:
+        raise failures[0][1]
+    rows = []
+    for agent, result in outcomes:
+        if isinstance(result, MngrError):
+            rows.append({"id": agent.id, "name": agent.name, "ok": False, "error": result.message, "hint": result.hint})
+            if app.out.human:
+                app.out.warn(f"{agent.name}: {result.message}" + (f"\n  hint: {result.hint}" if result.hint else ""))
+        else:
+            rows.append({"id": agent.id, "name": agent.name, "ok": True, **row(agent, result)})
+            app.out.line(say(agent, result))
+    if not app.out.human:
+        app.out.emit_rows(rows, (), known=sorted({key for item in rows for key in item}))
+    elif not outcomes:
+        app.out.line("No agents found")
+    if not failures:
+        return 0
+    return PARTIAL if len(failures) < len(outcomes) else FAILED

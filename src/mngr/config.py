@@ -1,0 +1,396 @@
+"""Layered TOML settings in which each value knows its source. Reads only; `settings_edit` writes.
+
+Refuses keys it does not know. Without settings files, variables and overrides nothing heavy is imported.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from mngr.errors import MngrError, UsageError
+from mngr.names import suggest
+from mngr.settings_values import (
+    ANY,
+    ARGUMENTS,
+    NUMBER,
+    PATHS,
+    PREFIX,
+    TEXT,
+    WHOLE,
+    Key,
+    Kind,
+    describe,
+    format_key,
+    parse_key,
+    parse_text,
+    scan_key,
+    text_value,
+    texts,
+    written,
+)
+
+Schema: TypeAlias = "Mapping[str, Schema | Kind]"
+
+SCOPES = ("user", "project", "local")
+VARIABLE_PREFIX = "MNGR__"
+
+
+class Value(NamedTuple):
+    """A setting and where it came from: a file, a variable's name, `-S` or `default`."""
+
+    value: object
+    source: str
+
+
+class Layer(NamedTuple):
+    """What one source sets: values by full key, and the named tables it mentions, empty ones included."""
+
+    source: str
+    values: Mapping[Key, object]
+    named: frozenset[Key] = frozenset()
+
+
+# `*` stands for any name. What `commands` and `create_templates` hold is checked against the command's own options.
+SCHEMA: Schema = {
+    "commands": {"*": {"*": ANY}},
+    "create_templates": {"*": {"*": ANY}},
+    "agent_types": {"*": {"parent_type": TEXT, "command": TEXT, "cli_args": ARGUMENTS, "env": {"*": TEXT}}},
+    "workspace": {"extra_paths": PATHS},
+    "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
+    "saved": {"ignored_max_mb": NUMBER},
+    "list": {},
+}
+DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
+NOT_YET = frozenset({"providers", "plugins", "retry"})
+_OPTIONS = frozenset({"commands", "create_templates"})
+
+
+class Settings:
+    """All layers merged key by key, the last one winning. A key is dotted text, or a tuple of its parts."""
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self._layers = (Layer("default", DEFAULTS), *layers)
+        self._merged = {key: Value(item, layer.source) for layer in self._layers for key, item in layer.values.items()}
+
+    def get(self, key: str | Key, default: object = None) -> object:
+        """The winning value; for a table, a dict of what all layers set in it."""
+        found = self.find(key)
+        return default if found is None else found.value
+
+    def find(self, key: str | Key) -> Value | None:
+        """The winning value with its source, or None when nothing sets it."""
+        return _at(self._merged, as_key(key))
+
+    def text(self, key: str | Key, default: str = "") -> str:
+        """A string. A number or boolean of an untyped key is given as it was written."""
+        found = self.find(key)
+        if found is None:
+            return default
+        if isinstance(found.value, str | int | float):
+            return written(found.value)
+        raise _mismatch(as_key(key), found.source, "a string", found.value)
+
+    def number(self, key: str | Key, default: float = 0) -> float:
+        found = self.find(key)
+        if found is None:
+            return default
+        if isinstance(found.value, int | float) and not isinstance(found.value, bool):
+            return found.value
+        raise _mismatch(as_key(key), found.source, "a number", found.value)
+
+    def strings(self, key: str | Key, default: Sequence[str] = ()) -> list[str]:
+        """A list of strings; a single string is a list of one."""
+        found = self.find(key)
+        if found is None:
+            return list(default)
+        try:
+            return texts([found.value] if isinstance(found.value, str) else found.value)
+        except ValueError:
+            raise _mismatch(as_key(key), found.source, "a list of strings", found.value) from None
+
+    def table(self, key: str | Key) -> Mapping[str, Value]:
+        """What all layers set in a table, by name. An inner table is a dict whose source names all of its sources."""
+        parts = as_key(key)
+        found = _at(self._merged, parts)
+        if found is None:
+            return {}
+        if not isinstance(found.value, dict):
+            raise _mismatch(parts, found.source, "a table", found.value)
+        return {
+            name: _at(self._merged, (*parts, name)) or Value(item, found.source) for name, item in found.value.items()
+        }
+
+    def names(self, section: str) -> list[str]:
+        """The names that have a table of their own in a section such as `create_templates`, sorted."""
+        return sorted({name for layer in self._layers for where, name in layer.named if where == section})
+
+    def explain(self, key: str | Key) -> list[Value]:
+        """Every layer's value of this key, the winner last."""
+        parts = as_key(key)
+        each = ({k: Value(item, layer.source) for k, item in layer.values.items()} for layer in self._layers)
+        return [found for values in each if (found := _at(values, parts)) is not None]
+
+    def flat(self) -> dict[str, Value]:
+        """Every winning value by its full dotted key, sorted, defaults included."""
+        return {format_key(key): self._merged[key] for key in sorted(self._merged)}
+
+
+def load(
+    *,
+    host_dir: str,
+    cwd: str,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    commands: Collection[str] | None = None,
+) -> Settings:
+    """Read every layer that applies in `cwd`. `commands` are the good names under `[commands]`; None accepts all."""
+    home = environ.get("HOME") or ""
+    files = [(os.path.join(host_dir, "settings.toml"), "")]
+    root = project_root(cwd, host_dir)
+    if root is not None:
+        files += [
+            (os.path.join(root, ".mngr", name), f".mngr/{name}") for name in ("settings.toml", "settings.local.toml")
+        ]
+    layers = []
+    for path, source in files:
+        source = source or _short(path, home)
+        tree = read_file(path, source)
+        if tree is not None:
+            layers.append(read_layer(tree, source, commands))
+    named = {key for layer in layers for key in layer.named}
+    for variable in sorted(name for name in environ if name.startswith(VARIABLE_PREFIX)):
+        tree = text_tree(_variable_key(variable, named), environ[variable], variable, commands)
+        layers.append(read_layer(tree, variable, commands))
+    for override in overrides:
+        layers.append(read_layer(text_tree(*_split_override(override), "-S", commands), "-S", commands))
+    return Settings(layers)
+
+
+def host_dir(environ: Mapping[str, str]) -> str:
+    """Where this user's state and settings live: `$MNGR_HOST_DIR`, else `~/.mngr`; absolute."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    path = environ.get("MNGR_HOST_DIR") or "~/.mngr"
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.abspath(os.path.expanduser(path))
+
+
+def project_root(cwd: str, host_dir: str) -> str | None:
+    """The nearest directory at or above `cwd` with project settings or a `.git`.
+
+    A directory whose `.mngr` is the host directory itself (HOME, as a rule) is nobody's project.
+    """
+    here = os.path.abspath(cwd)
+    while True:
+        place = os.path.join(here, ".mngr")
+        repository = os.path.exists(os.path.join(here, ".git"))
+        if os.path.isdir(place):
+            if os.path.realpath(place) == os.path.realpath(host_dir):
+                if repository:
+                    return None
+            elif any(os.path.exists(os.path.join(place, n)) for n in ("settings.toml", "settings.local.toml")):
+                return here
+        if repository:
+            return here
+        parent = os.path.dirname(here)
+        if parent == here:
+            return None
+        here = parent
+
+
+def scope_path(scope: str, host_dir: str, cwd: str) -> str:
+    """The settings file of a scope, whether or not it exists. Outside any project, `cwd` is where one would begin."""
+    if scope not in SCOPES:
+        raise UsageError(f"no scope is called `{scope}`", hint=suggest(scope, SCOPES, "scope"))
+    if scope == "user":
+        return os.path.join(host_dir, "settings.toml")
+    place = os.path.join(project_root(cwd, host_dir) or os.path.abspath(cwd), ".mngr")
+    if os.path.realpath(place) == os.path.realpath(host_dir):
+        raise UsageError(
+            f"`{place}` holds the user's settings, not a project's",
+            hint="use `--scope user`, or change to a project's directory",
+        )
+    return os.path.join(place, "settings.toml" if scope == "project" else "settings.local.toml")
+
+
+def read_file(path: str, source: str) -> dict[str, object] | None:
+    """The TOML of a settings file, unchecked; None when there is no such file. `source` is what an error names."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise MngrError(f"cannot read `{source}`: {error.strerror}", hint=f"check it: `ls -ld {path}`") from None
+    return parse_toml(data, source)
+
+
+def parse_toml(data: bytes, source: str) -> dict[str, object]:
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"`{source}` is not UTF-8 text (at line {line})") from None
+    except RecursionError:
+        raise UsageError(f"`{source}` is nested too deeply") from None
+    except ValueError as error:
+        lines = data.rstrip(b"\n").count(b"\n") + 1
+        said = str(error).replace("at end of document", f"at line {lines}, the end of the file")
+        raise UsageError(f"`{source}` is not valid TOML: {said}") from None
+
+
+def read_layer(tree: Mapping[str, object], source: str, commands: Collection[str] | None = None) -> Layer:
+    """Check a whole tree of settings against the schema. `source` is what an error names."""
+    values: dict[Key, object] = {}
+    named: set[Key] = set()
+    for key, item, kind in _leaves(tree, SCHEMA, (), source, commands):
+        if len(key) == 2 and kind is None:
+            named.add(key)
+        if kind is None:
+            continue
+        if key in values:
+            raise UsageError(f"`{format_key(key)}` is set twice in `{source}`, once with `-` and once with `_`")
+        try:
+            values[key] = kind.read(item)
+        except ValueError as error:
+            raise _mismatch(key, source, kind.expected, item, str(error)) from None
+    return Layer(source, values, frozenset(named))
+
+
+def _leaves(
+    tree: Mapping[str, object], node: Schema, path: Key, source: str, commands: Collection[str] | None
+) -> Iterator[tuple[Key, object, Kind | None]]:
+    """Each value with its key and kind. A table inside a section comes also by itself, without a kind."""
+    for name, item in tree.items():
+        key = known_key((*path, name), source, commands)
+        inner = _inner(node, key[-1])
+        if isinstance(inner, Kind):
+            yield key, item, inner
+        elif not isinstance(item, dict):
+            raise _mismatch(key, source, "a table", item)
+        else:
+            yield key, item, None
+            yield from _leaves(item, inner, key, source, commands)
+
+
+def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
+    """The key's parts as the schema spells them, or an error that names the nearest good key."""
+    node: Schema | Kind = SCHEMA
+    good: Key = ()
+    for part in as_key(key):
+        if not isinstance(node, Kind):
+            part = _known_part(good, part, node, source, commands)
+            node = _inner(node, part)
+        good = (*good, part)
+    return good
+
+
+def _known_part(path: Key, part: str, node: Schema, source: str, commands: Collection[str] | None) -> str:
+    full = format_key((*path, part))
+    place = f" in `{source}`" if source else ""
+    if path == ("commands",) and commands is not None:
+        for command in sorted(commands):
+            if command.replace("-", "_") == part.replace("-", "_"):
+                return command
+        raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(commands), "command"))
+    if not part or "\0" in part:
+        raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
+    if len(path) == 2 and path[0] in _OPTIONS:
+        return part.replace("-", "_")
+    if part in node or "*" in node:
+        return part
+    if not node or (not path and part in NOT_YET):
+        hint = suggest("", tuple(SCHEMA), "section")
+        raise UsageError(f"`{full}`{place} is not a setting of this version of mngr", hint=hint)
+    raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
+
+
+def _inner(node: Schema, name: str) -> "Schema | Kind":
+    return node[name] if name in node else node["*"]
+
+
+def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] | None = None) -> dict[str, object]:
+    """The tree that sets one key to a value given as text, read as what the schema expects there."""
+    key = known_key(key, source, commands)
+    kind: Schema | Kind = SCHEMA
+    for part in key:
+        if isinstance(kind, Kind):
+            kind = ANY if kind is ANY else TEXT
+        else:
+            kind = _inner(kind, part)
+    tree: dict[str, object] = {}
+    put(tree, key, text_value(text, kind) if isinstance(kind, Kind) else parse_text(text))
+    return tree
+
+
+def _variable_key(variable: str, named: Collection[Key]) -> Key:
+    """`MNGR__AGENT_TYPES__MY_CLI__COMMAND` -> `agent_types.my-cli.command`, when a type of that name exists."""
+    parts = variable.removeprefix(VARIABLE_PREFIX).split("__")
+    if not all(parts):
+        raise UsageError(f"`{variable}` names no setting", hint="write `MNGR__SECTION__KEY=value`")
+    key = [part.lower() for part in parts]
+    for section, name in sorted(named):
+        if section == key[0] and key[1:2] == [name.lower().replace("-", "_")]:
+            key[1] = name
+    if key[0] == "agent_types" and key[2:3] == ["env"]:
+        key[3:] = ["__".join(parts[3:])] if parts[3:] else []
+    return tuple(key)
+
+
+def _split_override(override: str) -> tuple[Key, str]:
+    key, rest = scan_key(override)
+    if not rest.startswith("="):
+        raise UsageError(f"`-S {override}` gives no value", hint="write `-S KEY=VALUE`")
+    return key, rest[1:]
+
+
+def as_key(key: str | Key) -> Key:
+    """The parts of a dotted key; an option of a command or template may be written with `-` or `_`."""
+    parts = parse_key(key) if isinstance(key, str) else key
+    if len(parts) > 2 and parts[0] in _OPTIONS:
+        return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])
+    return parts
+
+
+def put(tree: dict[str, object], key: Key, value: object) -> None:
+    """Set a key in nested tables, making those that are absent."""
+    for part in key[:-1]:
+        inner = tree.setdefault(part, {})
+        if not isinstance(inner, dict):
+            inner = tree[part] = {}
+        tree = inner
+    tree[key[-1]] = value
+
+
+def _at(values: Mapping[Key, Value], key: Key) -> Value | None:
+    """The value of a key, the table of all keys below it, or a part of the table that is a key's value."""
+    if key in values:
+        return values[key]
+    below = {other[len(key) :]: value for other, value in values.items() if other[: len(key)] == key}
+    if below:
+        tree: dict[str, object] = {}
+        for rest, value in below.items():
+            put(tree, rest, value.value)
+        return Value(tree, ", ".join(dict.fromkeys(value.source for value in below.values())))
+    for end in range(len(key) - 1, 0, -1):
+        if key[:end] in values:
+            item, source = values[key[:end]]
+            for part in key[end:]:
+                if not isinstance(item, dict) or part not in item:
+                    return None
+                item = item[part]
+            return Value(item, source)
+    return None
+
+
+def _mismatch(key: Key, source: str, expected: str, found: object, why: str = "") -> UsageError:
+    place = f" in `{source}`" if source else ""
+    reason = f" ({why[0].lower()}{why[1:]})" if why else ""
+    return UsageError(f"`{format_key(key)}`{place} must be {expected}, not {describe(found)}{reason}")
+
+
+def _short(path: str, home: str) -> str:
+    home = home.rstrip("/")
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path

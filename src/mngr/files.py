@@ -1,0 +1,145 @@
+"""The one door to writing state: atomic writes, locks, JSON lines. Everything is private to the user."""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mngr.errors import MngrError, TimedOut
+
+
+def make_private_dir(path: str) -> None:
+    os.makedirs(path, mode=0o700, exist_ok=True)
+
+
+def write_atomic(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Replace the file whole or not at all; a reader never sees half of it."""
+    draft = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.draft"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+        os.replace(draft, path)
+    except BaseException:
+        _unlink(draft)
+        raise
+
+
+def write_json(path: str, value: Any) -> None:
+    write_atomic(path, json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape") + b"\n")
+
+
+def append_line(path: str, value: Any) -> None:
+    """Append one JSON object as one line, in one write, so that lines of several writers never mix."""
+    line = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n"
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        written = os.write(fd, line)
+        if written != len(line):
+            raise OSError(errno.ENOSPC, "only part of an event could be written", path)
+    finally:
+        os.close(fd)
+
+
+def read_lines(data: bytes) -> list[dict[str, Any]]:
+    """The JSON objects of a JSONL text. Torn or foreign lines are passed over."""
+    found = []
+    for line in data.split(b"\n"):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+def read_tail(path: str, size: int) -> tuple[bytes, bool]:
+    """The last `size` bytes from a line's beginning on, and whether that is the whole file. A missing file is empty."""
+    try:
+        with open(path, "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            start = max(0, end - size)
+            file.seek(start)
+            data = file.read()
+    except FileNotFoundError:
+        return b"", True
+    if start == 0:
+        return data, True
+    return data[data.find(b"\n") + 1 :], False
+
+
+@contextmanager
+def locked(path: str, *, timeout: float, what: str) -> Iterator[None]:
+    """Hold an exclusive lock. It ends with the process, so none is ever stale."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _wait_for_lock(fd, path, timeout, what)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _wait_for_lock(fd: int, path: str, timeout: float, what: str) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    except BlockingIOError:
+        pass
+    from mngr.waiting import Deadline
+
+    deadline = Deadline(timeout)
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if deadline.passed:
+                raise TimedOut(
+                    f"{what} is locked by another `mngr` for more than {timeout:g} s",
+                    hint=f"see who holds it: `fuser -v {path}`",
+                ) from None
+            deadline.pause(0.01)
+
+
+def disk_error(error: OSError) -> MngrError | None:
+    """A full or read-only disk said clearly; None for any other error."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return MngrError(
+            f"no space left on the disk while writing `{error.filename or 'a file'}`",
+            hint="free some space; `df -h` shows where",
+        )
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return MngrError(f"cannot write `{error.filename}`: {error.strerror}", hint="check its owner and permissions")
+    return None
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def remove_tree(path: str) -> None:
+    """Delete a file or a whole tree, read-only parts included. Absent is fine."""
+    if not os.path.isdir(path) or os.path.islink(path):
+        _unlink(path)
+        return
+    for root, directories, names in os.walk(path, topdown=False):
+        if not os.access(root, os.W_OK | os.X_OK):
+            os.chmod(root, 0o700)
+        for name in names:
+            _unlink(os.path.join(root, name))
+        for name in directories:
+            child = os.path.join(root, name)
+            if os.path.islink(child):
+                _unlink(child)
+            else:
+                os.rmdir(child)
+    os.rmdir(path)

@@ -1,0 +1,68 @@
+"""What every host can do. The same verbs run on this machine and on any other through this protocol alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from mngr.process import Result
+
+
+class Host(Protocol):
+    """A place with a state directory, files and processes. Every Host is a Runner."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def provider(self) -> str: ...
+    @property
+    def dir(self) -> str:
+        """The state directory on this host (`$MNGR_HOST_DIR`)."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        input: bytes | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Result: ...
+
+    def read(self, path: str) -> bytes:
+        """Raises FileNotFoundError."""
+        ...
+
+    def read_tail(self, path: str, size: int) -> tuple[bytes, bool]: ...
+    def write(self, path: str, data: bytes, mode: int = 0o600) -> None: ...
+    def append(self, path: str, value: Mapping[str, Any]) -> None: ...
+    def entries(self, path: str) -> list[str]:
+        """Names in a directory; an absent directory has none."""
+        ...
+
+    def make_dir(self, path: str) -> None: ...
+    def remove(self, path: str) -> None:
+        """Delete a file or a whole tree. Absent is fine."""
+        ...
+
+    def move(self, source: str, target: str) -> None: ...
+    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[None]:
+        """Hold one of this host's named locks."""
+        ...
+
+    def boot_id(self) -> str:
+        """Changes with every boot; empty when the host cannot tell."""
+        ...
+
+    def reads_lines(self, tty: str) -> bool: ...
+    def processes_of(self, agent_id: str, roots: Iterable[int]) -> "dict[int, str]":
+        """The agent's processes, by id, each with its start time: descendants of `roots` and all that carry the
+        agent's id in their environment, also when they left its session."""
+        ...
+
+    def signal(self, processes: "Mapping[int, str]", number: int) -> None:
+        """Signal those that are still the same process."""
+        ...
+
+    def alive(self, processes: "Mapping[int, str]") -> "dict[int, str]": ...
+    def myself(self) -> tuple[int, str] | None: ...

@@ -1,0 +1,143 @@
+"""This machine as a host."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mngr import files, process
+from mngr.errors import MngrError
+from mngr.process import Result
+
+FORMAT = "mngr state, format 1\n"
+_FORMAT_FILE = "format"
+# What a person or we may have put there before the first agent; anything else is another program's.
+_NEUTRAL = frozenset({"settings.toml", "settings.toml.lock", "crashes", "plugins.json", ".DS_Store"})
+
+
+class LocalHost:
+    """The machine we run on. Making one touches nothing; the state directory appears with the first change."""
+
+    name = "local"
+    provider = "local"
+
+    def __init__(self, directory: str) -> None:
+        self.dir = directory
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        input: bytes | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Result:
+        return process.run(argv, timeout=timeout, input=input, cwd=cwd, env=env)
+
+    def is_ours(self) -> bool:
+        """Whether the state directory exists in our format. One of another program is refused, never touched."""
+        try:
+            with open(os.path.join(self.dir, _FORMAT_FILE), encoding="utf-8", errors="replace") as file:
+                found = file.read(200)
+        except FileNotFoundError:
+            foreign = sorted(set(self.entries(self.dir)) - _NEUTRAL)
+            if foreign:
+                raise _not_ours(self.dir, f"it holds `{foreign[0]}` but not our format marker") from None
+            return False
+        except NotADirectoryError:
+            raise _not_ours(self.dir, "it is not a directory") from None
+        if found != FORMAT:
+            raise _not_ours(self.dir, f"its format marker reads {found[:60]!r}")
+        return True
+
+    def prepare(self) -> None:
+        """Make the state directory ours. Twice is safe, also at the same time."""
+        if self.is_ours():
+            return
+        for name in ("", "agents", "locks", "worktrees", "clones", "saved"):
+            files.make_private_dir(os.path.join(self.dir, name))
+        os.chmod(self.dir, 0o700)
+        files.write_atomic(os.path.join(self.dir, _FORMAT_FILE), FORMAT.encode())
+
+    def read(self, path: str) -> bytes:
+        with open(path, "rb") as file:
+            return file.read()
+
+    def read_tail(self, path: str, size: int) -> tuple[bytes, bool]:
+        return files.read_tail(path, size)
+
+    def write(self, path: str, data: bytes, mode: int = 0o600) -> None:
+        files.write_atomic(path, data, mode)
+
+    def append(self, path: str, value: Mapping[str, Any]) -> None:
+        files.append_line(path, value)
+
+    def entries(self, path: str) -> list[str]:
+        try:
+            return os.listdir(path)
+        except FileNotFoundError:
+            return []
+
+    def make_dir(self, path: str) -> None:
+        files.make_private_dir(path)
+
+    def remove(self, path: str) -> None:
+        files.remove_tree(path)
+
+    def move(self, source: str, target: str) -> None:
+        os.rename(source, target)
+
+    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[None]:
+        return files.locked(os.path.join(self.dir, "locks", name), timeout=timeout, what=what)
+
+    def boot_id(self) -> str:
+        try:
+            with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                return file.read().strip()
+        except OSError:
+            result = (
+                process.run(["sysctl", "-n", "kern.bootsessionuuid"], timeout=5) if sys.platform == "darwin" else None
+            )
+            return result.text if result and result.ok else ""
+
+    def reads_lines(self, tty: str) -> bool:
+        """Whether the program on this terminal reads it line by line (canonical mode)."""
+        import termios
+
+        fd = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            return bool(termios.tcgetattr(fd)[3] & termios.ICANON)
+        finally:
+            os.close(fd)
+
+    def processes_of(self, agent_id: str, roots: Iterable[int]) -> dict[int, str]:
+        from mngr.hosts import processes
+
+        return processes.of_agent(agent_id, roots)
+
+    def signal(self, found: Mapping[int, str], number: int) -> None:
+        for pid in self.alive(found):
+            try:
+                os.kill(pid, number)
+            except (ProcessLookupError, PermissionError):
+                continue
+
+    def myself(self) -> tuple[int, str] | None:
+        """This process, in the form that `alive` takes."""
+        from mngr.hosts import processes
+
+        return processes.identify(os.getpid())
+
+    def alive(self, found: Mapping[int, str]) -> dict[int, str]:
+        from mngr.hosts import processes
+
+        return processes.still_alive(found)
+
+
+def _not_ours(directory: str, why: str) -> MngrError:
+    return MngrError(
+        f"`{directory}` was written by another program or another version of mngr: {why}",
+        hint="it was left as it is; give this mngr a place of its own: `export MNGR_HOST_DIR=~/.mngr-fleet`",
+    )

@@ -1,0 +1,1 @@
+"""One external program each, over any Runner."""

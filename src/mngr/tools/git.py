@@ -1,0 +1,127 @@
+"""git over any Runner: look at a repository, make worktrees and clones, move commits, keep refs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from mngr.errors import MngrError
+from mngr.process import CommandFailed, Result, Runner, checked, environment
+
+SECONDS = 600.0
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "mngr",
+    "GIT_AUTHOR_EMAIL": "mngr@localhost",
+    "GIT_COMMITTER_NAME": "mngr",
+    "GIT_COMMITTER_EMAIL": "mngr@localhost",
+}
+
+
+class Repo(NamedTuple):
+    """A repository as seen from one of its work trees."""
+
+    top: str
+    common_dir: str
+    head: str | None
+    branch: str | None
+    dirty: tuple[str, ...]
+
+
+class Git:
+    """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere."""
+
+    def __init__(self, runner: Runner, directory: str, *, git_dir: str | None = None) -> None:
+        self.runner = runner
+        self.directory = directory
+        self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
+
+    def run(self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None) -> Result:
+        """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need."""
+        settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(env or {})}
+        return self.runner.run(
+            ["git", *self._place, *words], timeout=SECONDS, input=input, env={**environment(), **settings}
+        )
+
+    def must(
+        self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, doing: str = ""
+    ) -> str:
+        return checked(self.run(*words, input=input, env=env), doing).text
+
+    def ok(self, *words: str) -> bool:
+        return self.run(*words).ok
+
+    def commit_of(self, revision: str) -> str | None:
+        result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return result.text if result.ok else None
+
+    def has_branch(self, branch: str) -> bool:
+        return self.ok("show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
+
+    def current_branch(self) -> str | None:
+        """The branch, or None when HEAD is detached."""
+        result = self.run("symbolic-ref", "--quiet", "--short", "HEAD")
+        return result.text if result.ok else None
+
+    def count(self, *words: str) -> int:
+        return int(self.must("rev-list", "--count", *words))
+
+    def changed_paths(self) -> tuple[str, ...]:
+        """Paths with uncommitted changes, untracked files included, ignored ones not."""
+        return _status_paths(self.must("status", "--porcelain=v2", "-z", "--untracked-files=all").split("\0"))
+
+    def is_shared(self, commit: str, *, besides: str | None = None) -> bool:
+        """Whether a branch, remote branch or tag (other than `besides`) holds this commit."""
+        exclude = [f"--exclude={besides}"] if besides else []
+        words = ["rev-list", "--max-count=1", commit, "--not", *exclude, "--branches", "--remotes", "--tags"]
+        result = self.run(*words)
+        return result.ok and not result.text
+
+    def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
+        words = [word for parent in parents for word in ("-p", parent)]
+        return self.must("commit-tree", tree, *words, "-F", "-", input=message.encode(), env=_IDENTITY)
+
+
+def look(runner: Runner, path: str) -> Repo | None:
+    """The repository around a directory; None when there is none. A bare one is an error."""
+    git = Git(runner, path)
+    where = git.run(
+        "rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir", "--show-toplevel"
+    )
+    if not where.ok:
+        if "not a git repository" in where.error_text:
+            return None
+        if where.text.startswith("true\n") or "must be run in a work tree" in where.error_text:
+            raise MngrError(
+                f"`{path}` is a bare repository: it has no files for an agent to work on",
+                hint="clone it and run `mngr create` in the clone",
+            )
+        raise CommandFailed(where, f"git cannot read the repository at `{path}`")
+    _, common_dir, top = where.text.split("\n", 2)
+    lines = git.must("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal").split("\0")
+    facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
+    head, branch = facts.get("branch.oid"), facts.get("branch.head")
+    return Repo(
+        top=top,
+        common_dir=common_dir,
+        head=None if head == "(initial)" else head,
+        branch=None if branch == "(detached)" else branch,
+        dirty=_status_paths(line for line in lines if not line.startswith("# ")),
+    )
+
+
+def _status_paths(lines: Iterable[str]) -> tuple[str, ...]:
+    """The paths in `git status --porcelain=v2 -z`. A rename is followed by its old path, which is changed too."""
+    found: list[str] = []
+    rename_source = False
+    for line in lines:
+        if rename_source:
+            found.append(line)
+            rename_source = False
+        elif line[:1] == "1":
+            found.append(line.split(" ", 8)[8])
+        elif line[:1] == "2":
+            found.append(line.split(" ", 9)[9])
+            rename_source = True
+        elif line[:1] == "u":
+            found.append(line.split(" ", 10)[10])
+        elif line[:1] == "?":
+            found.append(line[2:])
+    return tuple(found)

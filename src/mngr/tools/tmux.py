@@ -1,0 +1,240 @@
+"""tmux on a server of our own: sessions, panes, pasted text. Knows nothing about agents beyond the marks it sets."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from mngr.errors import MngrError
+from mngr.process import CommandFailed, Result, Runner, checked
+
+SOCKET = "mngr"
+SECONDS = 20.0
+
+# The server lives longer than any caller, so it gets only what it needs to run; agents get theirs with `-e`.
+_SERVER_ENV = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMUX_TMPDIR",
+    "TMPDIR",
+    "TERM",
+)
+
+_PANE_FIELDS = (
+    "@mngr_agent",
+    "session_name",
+    "pane_id",
+    "pane_pid",
+    "pane_tty",
+    "pane_dead",
+    "pane_dead_status",
+    "pane_dead_signal",
+    "pane_dead_time",
+    "window_activity",
+    "session_attached",
+)
+_PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
+
+# Appends the end of a pane's process to its agent's events: the fact reaches the disk even if the server dies later.
+_ON_PANE_DIED = (
+    'run-shell -b \'d=#{q:@mngr_dir}; [ -d "$d" ] || exit 0; '
+    'printf "{\\"event_id\\":\\"evt-%s\\",\\"timestamp\\":\\"%s\\",\\"source\\":\\"tmux\\",\\"type\\":\\"exited\\",'
+    '\\"exit_code\\":#{?#{==:#{pane_dead_status},},null,#{pane_dead_status}},'
+    '\\"signal\\":#{?#{==:#{pane_dead_signal},},null,#{pane_dead_signal}}}\\\\n" '
+    '"$(od -An -N16 -tx1 /dev/urandom | tr -d " \\\\n")" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >> "$d/events.jsonl"\''
+)
+
+
+class Pane(NamedTuple):
+    """One pane of an agent: the process in it, or how that process ended."""
+
+    agent_id: str
+    session: str
+    pane_id: str
+    pid: int
+    tty: str
+    dead: bool
+    exit_code: int | None
+    signal: int | None
+    died_at: float | None
+    active_at: float
+    attached: bool
+
+
+class Tmux:
+    """The tmux server of one host."""
+
+    def __init__(self, runner: Runner, environ: Mapping[str, str], socket: str = SOCKET) -> None:
+        self._runner = runner
+        self._socket = socket
+        self._env = {name: environ[name] for name in _SERVER_ENV if name in environ}
+
+    def argv(self, *words: str) -> list[str]:
+        return ["tmux", "-L", self._socket, *words]
+
+    def panes(self) -> list[Pane]:
+        """Every pane marked as an agent's. No server is no panes; a server that does not answer is an error."""
+        result = self._run("list-panes", "-a", "-F", _PANE_FORMAT)
+        if result.ok:
+            return [pane for line in result.text.split("\n") if (pane := _parse_pane(line))]
+        if _no_server(result):
+            return []
+        raise CommandFailed(result, "the tmux server did not answer")
+
+    def start(
+        self,
+        session: str,
+        *,
+        command: str,
+        work_dir: str,
+        env: Mapping[str, str],
+        marks: Mapping[str, str],
+        history_lines: int = 50000,
+        config: str | None = None,
+    ) -> None:
+        """Start a detached session. Values of `env` travel on a pipe: never in a process list, never on disk."""
+        target = f"={session}:"
+        script = [
+            *_server_options(history_lines, config),
+            [
+                "new-session",
+                "-d",
+                "-s",
+                session,
+                "-x",
+                "200",
+                "-y",
+                "50",
+                "-c",
+                work_dir,
+                *(word for name, value in env.items() for word in ("-e", f"{name}={value}")),
+                command,
+            ],
+            *(["set-option", "-p", "-t", target, f"@mngr_{name}", value] for name, value in marks.items()),
+        ]
+        text = "\n".join(" ".join(_quote(word) for word in line) for line in script)
+        result = self._run("-f", os.devnull, "start-server", ";", "source-file", "-", input=text)
+        if result.ok:
+            return
+        if "duplicate session" in result.error_text:
+            raise SessionExists(f"a tmux session called `{session}` exists already")
+        raise CommandFailed(result, f"tmux could not start the session `{session}`")
+
+    def kill(self, session: str) -> None:
+        """End a session and hang up its processes. A session that is gone already is fine."""
+        result = self._run("kill-session", "-t", f"={session}")
+        if not result.ok and not _no_server(result) and "can't find session" not in result.error_text:
+            raise CommandFailed(result, f"tmux could not end the session `{session}`")
+
+    def kill_agent_quietly(self, agent_id: str) -> None:
+        """Take back the session of one agent, for clean-up after another error."""
+        try:
+            for pane in self.panes():
+                if pane.agent_id == agent_id:
+                    self.kill(pane.session)
+        except MngrError:
+            pass  # the error that led here is the one to tell
+
+    def rename(self, old: str, new: str) -> None:
+        checked(self._run("rename-session", "-t", f"={old}", new), f"tmux could not rename the session `{old}`")
+
+    def capture(self, pane_id: str, *, history: int = 0, escapes: bool = False) -> str:
+        """What the pane shows, with up to `history` lines above it."""
+        words = ["capture-pane", "-p", "-t", pane_id, "-J", *(["-e"] if escapes else [])]
+        if history:
+            words += ["-S", f"-{history}"]
+        return checked(self._run(*words), "tmux could not read the screen").stdout.decode(errors="replace")
+
+    def paste(self, pane_id: str, text: str) -> None:
+        """Put text into the pane's input, bracketed if its program asked for that, newlines as they are."""
+        buffer = f"mngr-{os.urandom(6).hex()}"
+        self._checked_run(
+            "load-buffer",
+            "-b",
+            buffer,
+            "-",
+            ";",
+            "paste-buffer",
+            "-p",
+            "-r",
+            "-d",
+            "-b",
+            buffer,
+            "-t",
+            pane_id,
+            input=text,
+        )
+
+    def press(self, pane_id: str, *keys: str) -> None:
+        self._checked_run("send-keys", "-t", pane_id, *keys)
+
+    def attach_argv(self, session: str) -> list[str]:
+        return self.argv("attach-session", "-t", f"={session}")
+
+    def _checked_run(self, *words: str, input: str | None = None) -> Result:
+        return checked(self._run(*words, input=input), "tmux did not take the input")
+
+    def _run(self, *words: str, input: str | None = None) -> Result:
+        data = None if input is None else input.encode("utf-8", "surrogateescape")
+        return self._runner.run(self.argv(*words), timeout=SECONDS, input=data, env=self._env)
+
+
+class SessionExists(MngrError):
+    """The session name is taken on the server, by someone our records do not know."""
+
+
+def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence[str]]:
+    """Set again with every session: cheap, and true after a server restart."""
+    if config:
+        yield ["if-shell", "-F", "#{@mngr_configured}", "", f"source-file -q {_quote(config)}"]
+    yield ["set-option", "-g", "@mngr_configured", "1"]
+    yield ["set-option", "-g", "remain-on-exit", "on"]
+    yield ["set-option", "-g", "update-environment", ""]
+    yield ["set-option", "-g", "history-limit", str(history_lines)]
+    yield ["set-option", "-g", "destroy-unattached", "off"]
+    yield ["set-option", "-g", "window-size", "latest"]
+    yield ["set-option", "-s", "escape-time", "20"]
+    yield ["set-option", "-s", "focus-events", "on"]
+    if not config:
+        yield ["set-option", "-g", "mouse", "on"]
+        yield ["set-option", "-g", "status-left-length", "60"]
+        yield ["set-option", "-g", "status-left", "#{session_name}  "]
+        yield ["set-option", "-g", "status-right", "detach: C-b d "]
+    yield ["set-hook", "-g", "pane-died", _ON_PANE_DIED]
+
+
+def _quote(word: str) -> str:
+    """One word of a tmux command file: nothing is special between single quotes."""
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def _no_server(result: Result) -> bool:
+    text = result.error_text
+    return (
+        "no server running" in text or ("error connecting" in text and "No such file" in text) or "lost server" in text
+    )
+
+
+def _parse_pane(line: str) -> Pane | None:
+    fields = line.split("\t")
+    if len(fields) != len(_PANE_FIELDS) or not fields[0]:
+        return None
+    agent, session, pane_id, pid, tty, dead, code, signal, died_at, active_at, attached = fields
+    return Pane(
+        agent_id=agent,
+        session=session,
+        pane_id=pane_id,
+        pid=int(pid or 0),
+        tty=tty,
+        dead=dead == "1",
+        exit_code=int(code) if code else None,
+        signal=int(signal) if signal else None,
+        died_at=float(died_at) if died_at else None,
+        active_at=float(active_at or 0),
+        attached=attached not in ("", "0"),
+    )

@@ -1,0 +1,51 @@
+"""The one door to sleeping: deadlines, polling, and waiting for files to change."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Deadline:
+    """A point in time some seconds from now; `None` is never."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def passed(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    def left(self, at_most: float) -> float:
+        """Seconds until the deadline, never more than `at_most`, never below 0."""
+        if self._end is None:
+            return at_most
+        return max(0.0, min(at_most, self._end - time.monotonic()))
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(self.left(seconds))
+
+
+def wait_until(check: Callable[[], T | None], *, timeout: float, every: float = 0.02) -> T | None:
+    """Poll until `check` gives something true, and return it; None when the time is over."""
+    deadline = Deadline(timeout)
+    while True:
+        value = check()
+        if value or deadline.passed:
+            return value
+        deadline.pause(every)
+
+
+def changes(paths: list[str], *, deadline: Deadline, at_least_every: float) -> Iterator[None]:
+    """Yield at first, then on every change below the paths and at least every so many seconds, until the deadline."""
+    from watchfiles import Change  # noqa: F401  (the package checks its own binary here)
+    from watchfiles._rust_notify import RustNotify
+
+    # Watch before the first look, or a change between the two is missed.
+    with RustNotify(paths, False, False, 0, True, True) as watcher:
+        yield
+        while not deadline.passed:
+            milliseconds = max(1, int(deadline.left(at_least_every) * 1000))
+            watcher.watch(20, 5, milliseconds, None)
+            yield

@@ -1,0 +1,206 @@
+"""Make a workspace as planned, and unmake it. What fails half-way is taken back."""
+
+import os
+import zlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from mngr import files
+from mngr.errors import MngrError
+from mngr.hosts.host import Host
+from mngr.process import CommandFailed, checked
+from mngr.tools.git import Git
+from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
+
+COPY_SECONDS = 3600.0
+
+
+def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[None]:
+    """Held while a repository's list of worktrees or refs changes: git fails when ten processes do that at once."""
+    return host.locked(
+        f"repo-{zlib.crc32(os.fsencode(common_dir)):08x}", timeout=600, what=f"the repository `{common_dir}`"
+    )
+
+
+def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> str | None:
+    """Make the workspace at `directory` and return the commit it begins at. On failure nothing is left behind."""
+    start = plan.start
+    if plan.transfer == NONE:
+        return start
+    try:
+        if plan.include_unclean and plan.transfer != RSYNC:
+            start = _unclean_commit(Git(host, plan.source), plan)
+        if plan.transfer == WORKTREE:
+            _worktree(host, plan, directory, start)
+        elif plan.transfer == MIRROR:
+            _mirror(host, plan, directory, start)
+        else:
+            _copy(host, plan, directory)
+        _bring_extra_paths(host, plan, directory, extra_paths)
+        _task_dir(directory)
+    except BaseException:
+        unmake(host, plan, directory)
+        raise
+    return start
+
+
+def unmake(host: Host, plan: Plan, directory: str) -> None:
+    """Take back what `make` made so far. Never removes a branch that it did not create."""
+    if plan.transfer == WORKTREE and plan.repo is not None:
+        made = os.path.exists(os.path.join(directory, ".git"))
+        remove_worktree(host, plan.repo.top, plan.repo.common_dir, directory)
+        if made and plan.create_branch:
+            Git(host, plan.repo.top).run("branch", "-q", "-D", "--", plan.branch or "")
+    elif plan.transfer != NONE:
+        files.remove_tree(directory)
+
+
+def remove_worktree(host: Host, repo: str, common_dir: str, directory: str) -> None:
+    """Remove the directory and git's note of it. Twice is safe; a repository that is gone is fine."""
+    files.remove_tree(directory)
+    if os.path.isdir(common_dir):
+        with repo_lock(host, common_dir):
+            Git(host, repo).run("worktree", "prune")
+
+
+def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None:
+    assert plan.repo is not None and start is not None and plan.branch is not None
+    git = Git(host, plan.repo.top)
+    words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
+    with repo_lock(host, plan.repo.common_dir):
+        # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
+        result = git.run("worktree", "add", "-q", "--no-checkout", *words)
+    if not result.ok:
+        raise why_no_branch(host, plan) or CommandFailed(result, "git could not make the worktree")
+    Git(host, directory).must("reset", "-q", "--hard", doing="git could not check out the files")
+
+
+def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
+    assert plan.repo is not None and start is not None and plan.branch is not None
+    source = Git(host, plan.repo.top)
+    if plan.create_branch and (reason := why_no_branch(host, plan)):
+        raise reason
+    clone = host.run(
+        ["git", "clone", "-q", "--bare", "--local", plan.repo.common_dir, os.path.join(directory, ".git")],
+        timeout=COPY_SECONDS,
+    )
+    checked(clone, "git could not copy the repository")
+    config = source.run(
+        "config", "--local", "--get-regexp", r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.)"
+    ).text
+    _write_config(
+        directory, plan.repo.common_dir, dict(line.split(" ", 1) for line in config.split("\n") if " " in line)
+    )
+    mirror = Git(host, directory)
+    words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
+    mirror.must("checkout", "-q", *words, doing="git could not check out the files")
+
+
+def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -> None:
+    """The clone's own configuration: the user's identity and upstream, no way back into the source repository."""
+    lines = [
+        "[core]",
+        "\trepositoryformatversion = 0",
+        "\tfilemode = true",
+        "\tbare = false",
+        "\tlogallrefupdates = true",
+    ]
+    if os.path.isdir(os.path.join(common_dir, "lfs")):
+        lines += ["[lfs]", f"\tstorage = {_config_value(os.path.join(common_dir, 'lfs'))}"]
+    for key, value in carried.items():
+        section, _, name = key.rpartition(".")
+        head, _, sub = section.partition(".")
+        lines += [f'[{head} "{sub}"]' if sub else f"[{head}]", f"\t{name} = {_config_value(value)}"]
+        if key == "remote.origin.url":
+            lines.append("\tfetch = +refs/heads/*:refs/remotes/origin/*")
+    files.write_atomic(
+        os.path.join(directory, ".git", "config"), ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), 0o644
+    )
+
+
+def _config_value(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def _copy(host: Host, plan: Plan, directory: str) -> None:
+    files.make_private_dir(directory)
+    inside = os.path.relpath(host.dir, plan.source)  # a home directory may hold our own state: not copied into itself
+    exclude = [] if inside.startswith("..") else ["--exclude", f"/{inside}"]
+    words = ["rsync", "-a", *exclude, f"{plan.source.rstrip('/')}/", f"{directory}/"]
+    checked(host.run(words, timeout=COPY_SECONDS), "the files could not be copied")
+    if plan.repo is not None and plan.branch is not None:
+        git = Git(host, directory)
+        words = ["-B", plan.branch] if plan.create_branch else [plan.branch]
+        if not plan.include_unclean:
+            git.must("reset", "-q", "--hard", doing="git could not reset the copy")
+            git.must("clean", "-q", "-f", "-d", doing="git could not clean the copy")
+        git.must(
+            "checkout",
+            "-q",
+            *words,
+            *([plan.start] if plan.create_branch and plan.start else []),
+            doing="git could not switch the copy",
+        )
+
+
+def _unclean_commit(git: Git, plan: Plan) -> str:
+    """The source's uncommitted changes as a commit on top of HEAD; the source itself stays as it is."""
+    from mngr.workspaces import tree
+
+    assert plan.start is not None
+    changed = [path for path in git.changed_paths() if not path.startswith(".mngr/")]
+    return git.commit_tree(
+        tree.dirty_tree(git, changed), [plan.start], f"Uncommitted changes carried into {plan.branch}\n"
+    )
+
+
+def why_no_branch(host: Host, plan: Plan) -> MngrError | None:
+    """What stands in the way of the new branch, in words."""
+    if not plan.create_branch:
+        return None
+    branch, git = plan.branch or "", Git(host, plan.source)
+    if git.has_branch(branch):
+        return MngrError(
+            f"a branch called `{branch}` exists already",
+            hint=f"go on with it: `--branch {branch}`, or choose another: `--branch ':{branch}-2'`",
+        )
+    parts = branch.split("/")
+    for parent in ("/".join(parts[:end]) for end in range(1, len(parts))):
+        if git.has_branch(parent):
+            return MngrError(
+                f"git cannot have `{branch}` beside a branch called `{parent}`",
+                hint="choose another name: `--branch ':agents/*'`, or rename that branch: "
+                f"`git branch -m {parent} {parent}-old`",
+            )
+    return None
+
+
+def _bring_extra_paths(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:
+    """Untracked files an agent needs (`workspace.extra_paths`): copied, or shared by a link."""
+    for path, how in extra_paths.items():
+        relative = os.path.normpath(path)
+        source, target = os.path.join(plan.source, relative), os.path.join(directory, relative)
+        if os.path.isabs(relative) or relative.startswith(".."):
+            raise MngrError(f"`workspace.extra_paths` names `{path}`, which is not below the source directory")
+        if os.path.lexists(target):
+            continue  # tracked, or copied with everything else
+        if not os.path.lexists(source):
+            raise MngrError(f"`workspace.extra_paths` names `{path}`, which does not exist in `{plan.source}`")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if how == "share":
+            os.symlink(source, target)
+        else:
+            checked(host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS), f"`{path}` could not be copied")
+        if plan.repo is not None and not Git(host, directory).ok("check-ignore", "-q", "--", relative):
+            raise MngrError(
+                f"`workspace.extra_paths` names `{path}`, which git does not ignore: the agent would commit it",
+                hint=f"add `/{relative}` to `.gitignore` or to `.git/info/exclude`"
+                + (" (a pattern that ends in `/` does not match a link)" if how == "share" else ""),
+            )
+
+
+def _task_dir(directory: str) -> None:
+    """A place for outcome and artifacts inside the work dir, which git ignores without a change to the repository."""
+    task = os.path.join(directory, ".mngr", "task")
+    os.makedirs(os.path.join(task, "artifacts"), exist_ok=True)
+    files.write_atomic(os.path.join(task, ".gitignore"), b"*\n", 0o644)

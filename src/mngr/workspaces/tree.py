@@ -1,0 +1,165 @@
+"""Uncommitted files of a work tree as a git tree, byte for byte: no filters, no line-end conversion, nothing staged."""
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mngr import files
+from mngr.process import checked
+from mngr.tools.git import Git
+
+NESTED = ".mngr-nested-repository.tar"
+
+
+class Unsaved(NamedTuple):
+    """Ignored by git and too large to be kept along."""
+
+    path: str
+    megabytes: float
+
+
+def dirty_tree(git: Git, paths: Sequence[str]) -> str:
+    """HEAD's tree with these paths as they are on disk: changed, added or gone. Writes objects only."""
+    found = [leaf for path in paths for leaf in _leaves(git.directory, path.rstrip("/"))]
+    blobs = _hash_files(git, [path for path in found if _is_plain_file(os.path.join(git.directory, path))])
+    lines = b"".join(_index_line(git, path, blobs.get(path)) for path in found)
+    index = os.path.join(git.must("rev-parse", "--absolute-git-dir"), f"mngr-index-{os.getpid()}-{os.urandom(4).hex()}")
+    env = {"GIT_INDEX_FILE": index}
+    try:
+        if git.commit_of("HEAD"):
+            git.must("read-tree", "HEAD", env=env)
+        git.must("update-index", "-z", "--index-info", input=lines, env=env)
+        return git.must("write-tree", env=env)
+    finally:
+        files.remove_tree(index)
+        files.remove_tree(index + ".lock")
+
+
+def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[Unsaved]]:
+    """Files that git ignores: those small enough to be kept, and the directories or files that are not."""
+    text = git.must("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    kept: list[str] = []
+    left: list[Unsaved] = []
+    for entry in filter(None, text.split("\0")):
+        found, size = _measure(git.directory, entry.rstrip("/"), megabytes * 1e6)
+        if size > megabytes * 1e6:
+            left.append(Unsaved(entry, size / 1e6))
+        else:
+            kept += found
+    return kept, left
+
+
+def write_files(git: Git, commit: str, parent: str, directory: str) -> int:
+    """Put the files that `commit` changed over `parent` into a directory, byte for byte. Returns how many."""
+    fields = git.must("diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", parent, commit).split("\0")
+    changes = [
+        (facts.removeprefix(":").split(" "), path) for facts, path in zip(fields[0::2], fields[1::2], strict=False)
+    ]
+    contents = _contents(git, [facts[3] for facts, _ in changes if facts[4] != "D"])
+    for (_, mode, _, blob, change), path in changes:
+        target = os.path.join(directory, path)
+        if path.endswith(NESTED) and change != "D":
+            unpack = ["tar", "-xf", "-", "-C", directory]
+            checked(
+                git.runner.run(unpack, timeout=600, input=contents[blob]), "a nested repository could not be unpacked"
+            )
+            continue
+        files.remove_tree(target)
+        if change == "D":
+            continue
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if mode == "120000":
+            os.symlink(os.fsdecode(contents[blob]), target)
+        else:
+            files.write_atomic(target, contents[blob], 0o755 if mode == "100755" else 0o644)
+    return len(changes)
+
+
+def _leaves(directory: str, path: str) -> list[str]:
+    """The path itself, or everything below it when it is a directory that is not a repository of its own."""
+    full = os.path.join(directory, path)
+    if os.path.islink(full) or not os.path.isdir(full) or _is_repository(full):
+        return [path]
+    return [leaf for name in sorted(os.listdir(full)) for leaf in _leaves(directory, os.path.join(path, name))]
+
+
+def _index_line(git: Git, path: str, blob: str | None) -> bytes:
+    """A line for `git update-index --index-info -z` that makes the index hold what is on disk at this path."""
+    full = os.path.join(git.directory, path)
+    mode, name = "100755" if os.access(full, os.X_OK) else "100644", path
+    if os.path.islink(full):
+        mode, blob = "120000", _hash(git, os.fsencode(os.readlink(full)))
+    elif os.path.isdir(full):
+        # git would keep only a pointer to a repository inside the work tree, so it goes in whole, as an archive.
+        pack = ["tar", "-cf", "-", "-C", git.directory, "--", path]
+        packed = checked(git.runner.run(pack, timeout=600), f"the nested repository `{path}` could not be packed")
+        mode, blob, name = "100644", _hash(git, packed.stdout), path + NESTED
+    elif blob is None:
+        mode, blob = "0", "0" * 40  # gone from disk; a socket or pipe, too, holds nothing to keep
+    return f"{mode} {blob}\t".encode() + os.fsencode(name) + b"\0"
+
+
+def _hash_files(git: Git, paths: Sequence[str]) -> dict[str, str]:
+    """Store plain files as blobs, all in one call; the odd path that no list of lines can hold goes alone."""
+    listed = [path for path in paths if "\n" not in path]
+    blobs = {path: _hash(git, _read(os.path.join(git.directory, path))) for path in paths if "\n" in path}
+    if listed:
+        names = b"".join(os.fsencode(os.path.join(git.directory, path)) + b"\n" for path in listed)
+        hashes = git.must("hash-object", "-w", "--no-filters", "--stdin-paths", input=names).split("\n")
+        blobs.update(zip(listed, hashes, strict=True))
+    return blobs
+
+
+def _contents(git: Git, blobs: Sequence[str]) -> dict[str, bytes]:
+    if not blobs:
+        return {}
+    data = checked(git.run("cat-file", "--batch", input="".join(f"{blob}\n" for blob in blobs).encode())).stdout
+    found: dict[str, bytes] = {}
+    at = 0
+    for blob in blobs:
+        end = data.index(b"\n", at)
+        size = int(data[at:end].split(b" ")[2])
+        found[blob] = data[end + 1 : end + 1 + size]
+        at = end + 1 + size + 1
+    return found
+
+
+def _hash(git: Git, data: bytes) -> str:
+    return git.must("hash-object", "-w", "--no-filters", "--stdin", input=data)
+
+
+def _is_plain_file(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path)
+
+
+def _is_repository(path: str) -> bool:
+    return os.path.exists(os.path.join(path, ".git"))
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _measure(directory: str, entry: str, limit: float) -> tuple[list[str], float]:
+    """The files below an entry and their size, counting no further than the limit."""
+    full = os.path.join(directory, entry)
+    if os.path.islink(full) or not os.path.isdir(full):
+        return [entry], float(os.lstat(full).st_size) if os.path.lexists(full) else 0.0
+    found: list[str] = []
+    size = 0.0
+    for root, _, names in os.walk(full):
+        for name in names:
+            path = os.path.join(root, name)
+            size += os.lstat(path).st_size
+            found.append(os.path.relpath(path, directory))
+        if size > limit:
+            size = _whole_size(full)
+            break
+    return found, size
+
+
+def _whole_size(directory: str) -> float:
+    return float(
+        sum(os.lstat(os.path.join(root, name)).st_size for root, _, names in os.walk(directory) for name in names)
+    )

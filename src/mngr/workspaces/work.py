@@ -1,0 +1,126 @@
+"""What exists only in an agent's workspace: commits no other branch has, uncommitted files, files git ignores."""
+
+import os
+from typing import NamedTuple
+
+from mngr.agents.record import Record
+from mngr.hosts.host import Host
+from mngr.tools.git import Git
+from mngr.workspaces import tree
+from mngr.workspaces.plan import NONE, WORKTREE
+
+
+class Work(NamedTuple):
+    """`refs` are the clone's own refs (name to commit) that the source repository does not hold."""
+
+    commits: int = 0
+    changed: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    left_out: tuple[tree.Unsaved, ...] = ()
+    refs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def any(self) -> bool:
+        """Whether removing the workspace would lose work. Ignored files alone are kept, but are no reason to refuse."""
+        return bool(self.commits or self.changed)
+
+    def describe(self) -> str:
+        parts = []
+        if self.commits:
+            parts.append(f"{self.commits} commit{'s' if self.commits > 1 else ''} that no other branch has")
+        if self.changed:
+            parts.append(f"{len(self.changed)} uncommitted file{'s' if len(self.changed) > 1 else ''}")
+        return " and ".join(parts)
+
+
+def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
+    """Measure it. An agent that works in place has nothing of its own; a workspace that is gone has nothing left."""
+    if record.transfer == NONE or not os.path.isdir(record.work_dir):
+        return Work()
+    if record.repo is None:
+        return Work(changed=differing_files(record.work_dir, record.source, skip=host.dir))
+    git = Git(host, record.work_dir)
+    if not os.path.exists(os.path.join(record.work_dir, ".git")):
+        # The agent removed its own repository: all that is left are files.
+        return Work(changed=differing_files(record.work_dir, "", skip=host.dir))
+    kept, left = tree.ignored(git, megabytes=ignored_max_mb)
+    commits, refs = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(host, git, record)
+    return Work(
+        commits=commits,
+        changed=git.changed_paths(),
+        ignored=tuple(path for path in kept if path != ".mngr/task/.gitignore"),
+        left_out=tuple(left),
+        refs=refs,
+    )
+
+
+def differing_files(directory: str, source: str, *, skip: str) -> tuple[str, ...]:
+    """Paths whose content is not the same in both directories. An absent source makes every file a difference."""
+    here, there = _files(directory, skip), _files(source, skip) if os.path.isdir(source) else {}
+    return tuple(sorted(path for path in here.keys() | there.keys() if not _same(directory, source, path, here, there)))
+
+
+def _worktree_commits(git: Git, record: Record) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """A worktree's refs are the repository's own, so only its own branch and a detached HEAD can be alone."""
+    head = git.commit_of("HEAD")
+    if head is None:
+        return 0, ()
+    own = [f"--exclude={record.branch}"] if record.created_branch else []
+    tips = [
+        head,
+        *([record.branch] if record.created_branch and record.branch and git.has_branch(record.branch) else []),
+    ]
+    base = [record.base_commit] if record.base_commit else []
+    return git.count(*tips, "--not", *base, *own, "--branches", "--remotes", "--tags"), ()
+
+
+def _own_commits(host: Host, git: Git, record: Record) -> tuple[int, tuple[tuple[str, str], ...]]:
+    """Of a repository of its own every ref counts, the stash included, unless the source holds its commit."""
+    assert record.repo is not None
+    lines = git.must("for-each-ref", "--format=%(refname) %(objectname)").split("\n")
+    tips = dict(line.split(" ") for line in lines if line)
+    if head := git.commit_of("HEAD"):
+        tips["HEAD"] = head
+    source = Git(host, record.repo) if os.path.isdir(record.repo) else None
+    alone = {ref: tip for ref, tip in tips.items() if source is None or not source.is_shared(tip)}
+    if record.base_commit:
+        alone = {ref: tip for ref, tip in alone.items() if tip != record.base_commit}
+    if not alone:
+        return 0, ()
+    base = [record.base_commit] if record.base_commit else []
+    shared = [tip for ref, tip in tips.items() if ref not in alone]
+    return git.count(*alone.values(), "--not", *base, *shared), tuple(sorted(alone.items()))
+
+
+def _files(directory: str, skip: str) -> dict[str, os.stat_result]:
+    found = {}
+    for root, directories, names in os.walk(directory):
+        directories[:] = [
+            name
+            for name in directories
+            if os.path.join(root, name)
+            not in (skip, os.path.join(directory, ".mngr", "task"), os.path.join(directory, ".git"))
+        ]
+        links = [name for name in directories if os.path.islink(os.path.join(root, name))]
+        for name in names + links:
+            path = os.path.join(root, name)
+            found[os.path.relpath(path, directory)] = os.lstat(path)
+    return found
+
+
+def _same(
+    directory: str, source: str, path: str, here: dict[str, os.stat_result], there: dict[str, os.stat_result]
+) -> bool:
+    if path not in here or path not in there:
+        return False
+    one, two = here[path], there[path]
+    if one.st_mode != two.st_mode or one.st_size != two.st_size:
+        return False
+    if one.st_mtime_ns == two.st_mtime_ns:
+        return True
+    first, second = os.path.join(directory, path), os.path.join(source, path)
+    if os.path.islink(first):
+        return os.readlink(first) == os.readlink(second)
+    import filecmp
+
+    return filecmp.cmp(first, second, shallow=False)
