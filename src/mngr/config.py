@@ -3,12 +3,14 @@
 Refuses keys it does not know. Without settings files, variables and overrides nothing heavy is imported.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
 
 from mngr.errors import MngrError, UsageError
 from mngr.names import suggest
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.settings_values import (
     ANY,
     ARGUMENTS,
@@ -28,6 +30,10 @@ from mngr.settings_values import (
     texts,
     written,
 )
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
 
 Schema: TypeAlias = "Mapping[str, Schema | Kind]"
 
@@ -307,7 +313,7 @@ def _known_part(path: Key, part: str, node: Schema, source: str, commands: Colle
     raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
 
 
-def _inner(node: Schema, name: str) -> "Schema | Kind":
+def _inner(node: Schema, name: str) -> Schema | Kind:
     return node[name] if name in node else node["*"]
 
 

@@ -1,14 +1,19 @@
 """The one door to writing state: atomic writes, locks, JSON lines. Everything is private to the user."""
 
+from __future__ import annotations
+
 import errno
 import fcntl
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from mngr.errors import MngrError, TimedOut
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def make_private_dir(path: str) -> None:

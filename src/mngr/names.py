@@ -1,9 +1,11 @@
 """Agent names, ids and addresses, and the nearest good word to a wrong one. Pure; knows no host."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr.errors import UsageError
+from mngr.records import NamedTuple
 
 LONGEST_NAME = 63
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
@@ -85,7 +87,7 @@ def parse_address(text: str, providers: frozenset[str] = frozenset({"local"})) -
     return Address(name or None, host, provider, path if colon else None)
 
 
-def nearest(word: str, candidates: "list[str] | frozenset[str] | tuple[str, ...]") -> str | None:
+def nearest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...]) -> str | None:
     """The candidate a typo most likely meant, or None when nothing is close."""
     import difflib
 
@@ -93,7 +95,7 @@ def nearest(word: str, candidates: "list[str] | frozenset[str] | tuple[str, ...]
     return found[0] if found else None
 
 
-def suggest(word: str, candidates: "list[str] | frozenset[str] | tuple[str, ...]", what: str) -> str:
+def suggest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...], what: str) -> str:
     """A hint sentence that names the nearest candidate, or else all of a few, or nothing."""
     found = nearest(word, candidates)
     if found:

@@ -1,12 +1,18 @@
 """The one door to other processes: run a command with a deadline, get its result. Adds no shell by itself."""
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, NoReturn, Protocol
 
 from mngr.errors import MngrError, TimedOut
+from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from typing import NoReturn
+
 
 # Git's own pointers to a repository, set inside hooks: they would send our git calls to the wrong place.
 GIT_LOCATION = (
@@ -176,7 +182,7 @@ def join(argv: Sequence[str]) -> str:
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
-def _kill_group(child: "subprocess.Popen[bytes]") -> None:
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:

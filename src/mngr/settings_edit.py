@@ -1,17 +1,21 @@
 """Changes one key of a settings file and keeps its comments and order. Refuses to write what would not read back."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
 
 from mngr import files
 from mngr.config import known_key, parse_toml, put, read_layer, text_tree
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import suggest
+from mngr.records import TYPE_CHECKING
 from mngr.settings_values import Key, describe, format_key, parse_key
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from tomlkit import TOMLDocument
 
 _LOCK_SECONDS = 10
@@ -59,7 +63,7 @@ def _edited(
     path: str,
     scope: str,
     expected: dict[str, object],
-    change: "Callable[[TOMLDocument], None]",
+    change: Callable[[TOMLDocument], None],
     emptied: Key = (),
 ) -> bytes:
     import tomlkit
@@ -84,7 +88,7 @@ def _edited(
     return changed
 
 
-def _assign(document: "TOMLDocument", key: Key, value: object) -> None:
+def _assign(document: TOMLDocument, key: Key, value: object) -> None:
     import tomlkit
     from tomlkit.items import AoT, InlineTable, Table
 

@@ -1,10 +1,16 @@
 """Dotted keys and kinds of value, as people write them in TOML, in variables and after `-S`. Knows no setting."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
 
 from mngr.errors import UsageError
 from mngr.names import is_name
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
 
 Key: TypeAlias = tuple[str, ...]
 

@@ -1,10 +1,16 @@
 """The one door to sleeping: deadlines, polling, and waiting for files to change."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator
-from typing import TypeVar
 
-T = TypeVar("T")
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 
 class Deadline:

@@ -1,12 +1,17 @@
 """An agent as it was seen at one moment: its record, its state and its terminal."""
 
+from __future__ import annotations
+
 import time
-from typing import Any, NamedTuple
 
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import Status
 from mngr.errors import MngrError
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Pane
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Agent(NamedTuple):

@@ -1,12 +1,14 @@
 """Move commits between an agent and the repository it came from. Never a silent merge, never a lost commit."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, UsageError
 from mngr.process import CommandFailed, checked
+from mngr.records import NamedTuple
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
 from mngr.workspaces import make, tree

@@ -1,7 +1,8 @@
 """Move files between an agent's work dir and here. What would be written over is saved first."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr import process
 from mngr.actions.agent import Agent
@@ -9,6 +10,7 @@ from mngr.actions.fleet import Fleet
 from mngr.agents import launch
 from mngr.errors import MngrError, UsageError
 from mngr.process import checked
+from mngr.records import NamedTuple
 from mngr.workspaces import saved
 from mngr.workspaces.saved import Entry
 

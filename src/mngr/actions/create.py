@@ -1,8 +1,9 @@
 """Make an agent: its copy of the code, its tmux session, its process. What fails half-way is taken back."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from mngr import process
 from mngr.actions.fleet import Fleet
@@ -11,6 +12,7 @@ from mngr.agents.kinds.kind import Kind
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name, new_id
+from mngr.records import NamedTuple
 from mngr.tools.tmux import SessionExists
 from mngr.workspaces import make, plan
 from mngr.workspaces.plan import NONE, WORKTREE, Plan, Wish

@@ -1,7 +1,8 @@
 """Remove an agent for good, after everything that exists only there has been saved."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
@@ -9,6 +10,7 @@ from mngr.actions.fleet import Fleet
 from mngr.actions.lifecycle import end_processes
 from mngr.agents.record import Record
 from mngr.errors import MngrError
+from mngr.records import NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, saved, work
 from mngr.workspaces.plan import NONE, WORKTREE

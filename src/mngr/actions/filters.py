@@ -1,10 +1,16 @@
 """Pick agents with an expression (CEL) over the fields of `list --format json`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from mngr.errors import UsageError
 from mngr.names import suggest
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _TEXT = (
     "id",

@@ -1,9 +1,10 @@
 """Start, stop, rename and label agents. Their workspaces stay as they are."""
 
+from __future__ import annotations
+
 import os
 import signal
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
@@ -12,6 +13,7 @@ from mngr.actions.fleet import Fleet
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
+from mngr.records import NamedTuple
 from mngr.waiting import wait_until
 
 SCREEN = "screen.txt"
@@ -105,7 +107,7 @@ def rename(fleet: Fleet, agent_id: str, name: str) -> Record:
     return changed
 
 
-def label(fleet: Fleet, agent_id: str, set_to: Mapping[str, str], remove: "tuple[str, ...]" = ()) -> Record:
+def label(fleet: Fleet, agent_id: str, set_to: Mapping[str, str], remove: tuple[str, ...] = ()) -> Record:
     """Set and remove labels in one change. Removing one that is not there is fine."""
     with fleet.store.locked():
         old = fleet.store.read(agent_id)

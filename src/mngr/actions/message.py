@@ -1,7 +1,8 @@
 """Deliver a message to an agent: once, whole, in order, with a log of every step."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr import waiting
 from mngr.actions import find, lifecycle
@@ -10,6 +11,7 @@ from mngr.actions.fleet import Fleet
 from mngr.agents.state import BLOCKED, STARTING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
+from mngr.records import NamedTuple
 
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095

@@ -1,11 +1,17 @@
 """The record of one agent, as stored in `agent.json`. Versioned; keys of newer versions are kept and ignored."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 VERSION = 1
 

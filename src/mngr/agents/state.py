@@ -1,10 +1,16 @@
 """The one true state of an agent, decided from its record, its pane and its events. Pure: no clock, disk or process."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
 
 from mngr.agents.record import Record, seconds_of
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Pane
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 STARTING = "STARTING"
 RUNNING = "RUNNING"

@@ -1,15 +1,21 @@
 """The agents of one host, on that host's disk: their records and events."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import Any
 
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
 from mngr.files import read_lines
 from mngr.hosts.host import Host
 from mngr.names import is_id
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _TAIL = 16384
 

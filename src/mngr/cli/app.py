@@ -1,16 +1,19 @@
 """What a command gets beside its arguments: settings, output, and a way to ask. Reads nothing until it is used."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TextIO
 
 from mngr.cli.catalog import ENTRIES
 from mngr.cli.output import Output
 from mngr.cli.terminal import columns, is_terminal, wants_colour
 from mngr.errors import Undecided
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
+    from typing import TextIO
 
     from mngr.actions.fleet import Fleet
     from mngr.cli.parser import Parser
@@ -37,7 +40,7 @@ class App:
         self._fleet: Fleet | None = None
         self._out: Output | None = None
 
-    def configure(self, args: "argparse.Namespace") -> None:
+    def configure(self, args: argparse.Namespace) -> None:
         """Take over the options that every verb has. Raises when the format is none."""
         self.format = args.format
         self.verbosity = -1 if args.quiet else args.verbose
@@ -53,7 +56,7 @@ class App:
         return host_dir(self.environ)
 
     @property
-    def settings(self) -> "Settings":
+    def settings(self) -> Settings:
         """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
         if self._settings is None:
             from mngr.config import load
@@ -68,7 +71,7 @@ class App:
         return self._settings
 
     @property
-    def fleet(self) -> "Fleet":
+    def fleet(self) -> Fleet:
         """The agents, seen with this run's settings."""
         if self._fleet is None:
             from mngr.actions.fleet import Fleet
@@ -110,7 +113,7 @@ class App:
             self.stderr.write("\n")
         return answer.strip().lower() in ("y", "yes")
 
-    def print_help(self, parser: "Parser") -> None:
+    def print_help(self, parser: Parser) -> None:
         wide = columns(self.stdout, self.environ)
         text = parser.help_text(min(wide or 80, 100), wants_colour(self.stdout, self.environ))
         self.stdout.write(text)

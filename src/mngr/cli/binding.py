@@ -1,15 +1,19 @@
 """From scanned words to checked values: defaults, conversion, positional arguments."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from mngr.cli.scan import Occurrence, Scan
 from mngr.cli.terminal import visible
 from mngr.errors import MngrError, UsageError
 from mngr.names import nearest
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from mngr.cli.parser import Parser
 
 GIVEN = "_given"
@@ -52,7 +56,7 @@ def _set_default(namespace: argparse.Namespace, action: argparse.Action) -> None
     setattr(namespace, action.dest, default)
 
 
-def _apply(parser: "Parser", namespace: argparse.Namespace, found: Occurrence, *, first: bool) -> None:
+def _apply(parser: Parser, namespace: argparse.Namespace, found: Occurrence, *, first: bool) -> None:
     action = found.action
     if first and is_repeatable(action):
         setattr(namespace, action.dest, [])  # what was typed replaces the default instead of adding to it
@@ -66,7 +70,7 @@ def _apply(parser: "Parser", namespace: argparse.Namespace, found: Occurrence, *
         action(parser, namespace, values[0] if single else values, found.option)
 
 
-def _assign_positionals(parser: "Parser", namespace: argparse.Namespace, words: list[str], typed: set[str]) -> None:
+def _assign_positionals(parser: Parser, namespace: argparse.Namespace, words: list[str], typed: set[str]) -> None:
     """Each takes as many as it may, leaving enough for those after it."""
     actions = [action for action in parser.own_actions() if not action.option_strings]
     counts = [_positional_count(action) for action in actions]
@@ -94,7 +98,7 @@ def _positional_count(action: argparse.Action) -> tuple[int, int]:
     return _POSITIONAL_COUNTS[action.nargs]
 
 
-def _check_exclusive(parser: "Parser", options: Iterable[Occurrence]) -> None:
+def _check_exclusive(parser: Parser, options: Iterable[Occurrence]) -> None:
     for group in parser._mutually_exclusive_groups:
         members = [found for found in options if found.action in group._group_actions]
         names = list({id(found.action): found.option for found in members}.values())

@@ -1,16 +1,20 @@
 """Settings as defaults of options: `[commands.create] connect = false`. A key or value that does not fit is an error
 that names where it was set."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.cli.binding import convert, is_repeatable, wanted
 from mngr.cli.parser import BooleanPair, Parser, given
 from mngr.errors import UsageError
 from mngr.names import suggest
+from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from mngr.config import Value
 
 # These make no sense as a default.
@@ -23,7 +27,7 @@ class _Target(NamedTuple):
     option: str
 
 
-def set_defaults(parser: Parser, table: "Mapping[str, Value]", section: str) -> None:
+def set_defaults(parser: Parser, table: Mapping[str, Value], section: str) -> None:
     """The option keeps the new default for every parse that follows."""
     for action, value in _resolve(parser, table, section):
         for member in parser.family():
@@ -32,7 +36,7 @@ def set_defaults(parser: Parser, table: "Mapping[str, Value]", section: str) -> 
                     own.default = value
 
 
-def overwrite(parser: Parser, args: argparse.Namespace, table: "Mapping[str, Value]", section: str) -> None:
+def overwrite(parser: Parser, args: argparse.Namespace, table: Mapping[str, Value], section: str) -> None:
     typed = given(args)
     for action, value in _resolve(parser, table, section):
         if action.dest not in typed:
@@ -44,7 +48,7 @@ def setting_keys(parser: Parser) -> list[str]:
     return sorted(_targets(parser))
 
 
-def _resolve(parser: Parser, table: "Mapping[str, Value]", section: str) -> list[tuple[argparse.Action, Any]]:
+def _resolve(parser: Parser, table: Mapping[str, Value], section: str) -> list[tuple[argparse.Action, Any]]:
     targets = _targets(parser)
     resolved: dict[str, tuple[argparse.Action, Any]] = {}
     for key, found in table.items():

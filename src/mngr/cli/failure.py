@@ -1,11 +1,13 @@
 """The one place where an error becomes text and an exit code."""
 
+from __future__ import annotations
+
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from mngr.cli.terminal import paint, visible, visible_lines, wants_colour
 from mngr.errors import BUG, INTERRUPTED, MngrError
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.cli.app import App
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 PIPE_CLOSED = 141
 
 
-def report(error: BaseException, words: list[str], app: "App | None" = None) -> int:
+def report(error: BaseException, words: list[str], app: App | None = None) -> int:
     """Print the error once and return the exit code. A closed pipe ends quietly."""
     try:
         return _report(error, words, app)
@@ -22,7 +24,7 @@ def report(error: BaseException, words: list[str], app: "App | None" = None) -> 
         return _leave_quietly()
 
 
-def _report(error: BaseException, words: list[str], app: "App | None") -> int:
+def _report(error: BaseException, words: list[str], app: App | None) -> int:
     if isinstance(error, BrokenPipeError):
         return _leave_quietly()
     if isinstance(error, KeyboardInterrupt):
@@ -35,7 +37,7 @@ def _report(error: BaseException, words: list[str], app: "App | None") -> int:
     return shown.exit_code
 
 
-def _print(error: MngrError, words: list[str], app: "App | None") -> None:
+def _print(error: MngrError, words: list[str], app: App | None) -> None:
     sys.stdout.flush()
     form = asked_format(words) if app is None or app.parser is None else app.format
     if form not in ("json", "jsonl"):
@@ -98,7 +100,7 @@ def _disk_error(error: BaseException) -> MngrError | None:
     return disk_error(error)
 
 
-def _bug(error: BaseException, words: list[str], app: "App | None") -> MngrError:
+def _bug(error: BaseException, words: list[str], app: App | None) -> MngrError:
     from mngr.cli.crash import save
 
     environ = os.environ if app is None else app.environ

@@ -1,11 +1,13 @@
 """How a verb's help looks: usage, what it does, examples, then options. Makes text, prints nothing."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from mngr.cli.binding import is_repeatable, shown_name
 from mngr.cli.terminal import paint, width
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.cli.parser import Parser
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 _LEFT = 30  # beyond this an option's text begins on its own line
 
 
-def usage_line(parser: "Parser") -> str:
+def usage_line(parser: Parser) -> str:
     """`mngr create [OPTIONS] [ADDRESS] [-- ARGS...]`"""
     parts = [parser.prog]
     optional = [a for a in parser.own_actions() if a.option_strings and not a.required]
@@ -30,7 +32,7 @@ def usage_line(parser: "Parser") -> str:
     return " ".join(parts)
 
 
-def help_text(parser: "Parser", columns: int, colour: bool) -> str:
+def help_text(parser: Parser, columns: int, colour: bool) -> str:
     """The whole help, ending in a newline."""
 
     def title(text: str) -> str:
@@ -57,7 +59,7 @@ def help_text(parser: "Parser", columns: int, colour: bool) -> str:
 EVERYWHERE = "--format FORMAT, -q, -v, --headless, -S KEY=VALUE, -h: see `mngr --help`"
 
 
-def _sections(parser: "Parser") -> list[tuple[str, list[tuple[str, str]]]]:
+def _sections(parser: Parser) -> list[tuple[str, list[tuple[str, str]]]]:
     sections: list[tuple[str, list[tuple[str, str]]]] = []
     named = [a for a in parser.own_actions() if not a.option_strings and a.help and a.help is not argparse.SUPPRESS]
     arguments = [(_positional(a), _help(a)) for a in named]

@@ -1,12 +1,16 @@
 """Where results go: stdout, as a table, JSON, lines of JSON or the user's template. Everything else goes to stderr."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
 
 from mngr.cli.terminal import STATE_STYLES, paint, visible, visible_lines
 from mngr.errors import UsageError
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any, TextIO
+
     from mngr.cli.table import Column
     from mngr.cli.template import Part
 
@@ -65,7 +69,7 @@ class Output:
     def emit_rows(
         self,
         rows: Sequence[Mapping[str, Any]],
-        columns: "Sequence[Column]",
+        columns: Sequence[Column],
         *,
         envelope: Mapping[str, Any] | None = None,
         known: Sequence[str] = (),

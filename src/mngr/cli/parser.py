@@ -1,16 +1,20 @@
 """One verb's command line: declared with argparse, read by our own rules, so that options and names mix freely and
 every mistake names what was meant. Prints nothing."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from mngr.cli import overview
 from mngr.cli.binding import GIVEN, bind
 from mngr.cli.scan import Scan, Scanner
 from mngr.errors import UsageError
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
     from mngr.config import Value
 
 
@@ -79,7 +83,7 @@ class Parser(argparse.ArgumentParser):
         description: str = "",
         examples: Sequence[tuple[str, str]] = (),
         default: bool = False,
-    ) -> "Parser":
+    ) -> Parser:
         """Declare `mngr VERB NAME ...`; `args.subcommand` says which was typed. The verb's own options work on both
         sides of the name. `default` is the one meant when none is named."""
         child = Parser(f"{self.prog} {name}", summary=summary, description=description, examples=examples)
@@ -123,11 +127,11 @@ class Parser(argparse.ArgumentParser):
     def own_actions(self) -> list[argparse.Action]:
         return list(self._actions)
 
-    def chain(self) -> "list[Parser]":
+    def chain(self) -> list[Parser]:
         """This parser and those above it, the nearest first."""
         return [self] if self._parent is None else [self, *self._parent.chain()]
 
-    def family(self) -> "list[Parser]":
+    def family(self) -> list[Parser]:
         """This parser and all of its subcommands."""
         return [self, *(member for child in self.subcommands.values() for member in child.family())]
 
@@ -150,7 +154,7 @@ def given(args: argparse.Namespace) -> frozenset[str]:
     return found
 
 
-def apply_settings(parser: Parser, table: Mapping[str, "Value"], section: str) -> None:
+def apply_settings(parser: Parser, table: Mapping[str, Value], section: str) -> None:
     """Make settings the defaults of the options. A key or value that does not fit is an error naming its source."""
     if table:
         from mngr.cli.defaults import set_defaults
@@ -158,7 +162,7 @@ def apply_settings(parser: Parser, table: Mapping[str, "Value"], section: str) -
         set_defaults(parser, table, section)
 
 
-def apply_template(parser: Parser, args: argparse.Namespace, table: Mapping[str, "Value"], section: str) -> None:
+def apply_template(parser: Parser, args: argparse.Namespace, table: Mapping[str, Value], section: str) -> None:
     """Overwrite in `args` what was not typed, with the same checks: settings < template < command line."""
     if table:
         from mngr.cli.defaults import overwrite

@@ -1,12 +1,14 @@
 """The words of a command line taken apart by a parser's options. Checks that options exist, and no value."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mngr.cli.terminal import visible
 from mngr.errors import UsageError
 from mngr.names import nearest, suggest
+from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.cli.parser import Parser
@@ -30,7 +32,7 @@ class Scan:
 
     __slots__ = ("asked", "options", "parser", "positionals", "rest")
 
-    def __init__(self, parser: "Parser") -> None:
+    def __init__(self, parser: Parser) -> None:
         self.parser = parser
         self.asked = ""
         self.options: list[Occurrence] = []
@@ -44,7 +46,7 @@ class Scan:
 class Scanner:
     """One pass over the words, from the left."""
 
-    def __init__(self, parser: "Parser", argv: Sequence[str]) -> None:
+    def __init__(self, parser: Parser, argv: Sequence[str]) -> None:
         self.words = list(argv)
         self.found = Scan(parser)
 

@@ -1,10 +1,16 @@
 """Rows as an aligned table. Makes text, prints nothing; what a cell holds can never steer the terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from mngr.cli.template import lookup, plain_text
 from mngr.cli.terminal import cut, paint, visible, width
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _GAP = "  "
 _NARROWEST = 8

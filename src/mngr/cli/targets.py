@@ -1,16 +1,21 @@
 """Agents named on a command line, by name, on standard input or by a filter, and doing something to each of them."""
 
+from __future__ import annotations
+
 import argparse
 from collections.abc import Callable
-from typing import Any, TypeVar
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.parser import Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+from mngr.records import TYPE_CHECKING
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -81,7 +86,7 @@ def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T 
 
 def finish(
     app: App,
-    outcomes: "list[tuple[Agent, T | MngrError]]",
+    outcomes: list[tuple[Agent, T | MngrError]],
     row: Callable[[Agent, T], dict[str, Any]],
     say: Callable[[Agent, T], str],
 ) -> int:

@@ -1,10 +1,16 @@
 """`--format '{name}\\t{host.name}'`: a line for each row. Pure; refuses fields that do not exist."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
 
 from mngr.errors import UsageError
 from mngr.names import nearest
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
 

@@ -1,13 +1,19 @@
 """Show a listing again after every change, in place, without flicker."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from io import StringIO
-from typing import Any
 
 from mngr.actions import wait
 from mngr.actions.agent import Listing
 from mngr.cli.app import App
 from mngr.cli.terminal import is_terminal
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 _OTHER_SCREEN, _BACK = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"

@@ -1,10 +1,15 @@
 """What every host can do. The same verbs run on this machine and on any other through this protocol alone."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
 
 from mngr.process import Result
+from mngr.records import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Host(Protocol):
@@ -55,14 +60,14 @@ class Host(Protocol):
         ...
 
     def reads_lines(self, tty: str) -> bool: ...
-    def processes_of(self, agent_id: str, roots: Iterable[int]) -> "dict[int, str]":
+    def processes_of(self, agent_id: str, roots: Iterable[int]) -> dict[int, str]:
         """The agent's processes, by id, each with its start time: descendants of `roots` and all that carry the
         agent's id in their environment, also when they left its session."""
         ...
 
-    def signal(self, processes: "Mapping[int, str]", number: int) -> None:
+    def signal(self, processes: Mapping[int, str], number: int) -> None:
         """Signal those that are still the same process."""
         ...
 
-    def alive(self, processes: "Mapping[int, str]") -> "dict[int, str]": ...
+    def alive(self, processes: Mapping[int, str]) -> dict[int, str]: ...
     def myself(self) -> tuple[int, str] | None: ...

@@ -1,14 +1,20 @@
 """This machine as a host."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
 
 from mngr import files, process
 from mngr.errors import MngrError
 from mngr.process import Result
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 FORMAT = "mngr state, format 1\n"
 _FORMAT_FILE = "format"

@@ -1,10 +1,12 @@
 """Which processes of this machine belong to an agent. Reads the process table, signals nothing."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from mngr import process
+from mngr.records import NamedTuple
 
 
 class Entry(NamedTuple):

@@ -1,10 +1,12 @@
 """git over any Runner: look at a repository, make worktrees and clones, move commits, keep refs."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.process import CommandFailed, Result, Runner, checked, environment
+from mngr.records import NamedTuple
 
 SECONDS = 600.0
 _IDENTITY = {

@@ -1,11 +1,13 @@
 """tmux on a server of our own: sessions, panes, pasted text. Knows nothing about agents beyond the marks it sets."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.process import CommandFailed, Result, Runner, checked
+from mngr.records import NamedTuple
 
 SOCKET = "mngr"
 SECONDS = 20.0

@@ -1,11 +1,13 @@
 """Decide what an agent's workspace will be, and refuse what cannot work, before anything is made."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr.errors import MngrError, UsageError
 from mngr.names import suggest
 from mngr.process import Runner
+from mngr.records import NamedTuple
 from mngr.tools import git
 from mngr.tools.git import Git, Repo
 
@@ -136,6 +138,6 @@ def _refuse_submodules(repo: Repo, transfer: str) -> None:
         )
 
 
-def _some(items: "tuple[str, ...] | list[str]") -> str:
+def _some(items: tuple[str, ...] | list[str]) -> str:
     shown = ", ".join(f"`{item}`" for item in items[:3])
     return shown + (f" and {len(items) - 3} more" if len(items) > 3 else "")

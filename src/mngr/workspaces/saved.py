@@ -1,9 +1,10 @@
 """The safety net: work that would go is kept under refs, with an entry that says whose it was and why."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from mngr.agents import record as records
 from mngr.agents.record import Record, timestamp
@@ -11,10 +12,14 @@ from mngr.errors import MngrError, NotFoundError
 from mngr.hosts.host import Host
 from mngr.names import suggest
 from mngr.process import checked
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, tree
 from mngr.workspaces.plan import WORKTREE, Plan
 from mngr.workspaces.work import Work
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Entry(NamedTuple):

@@ -1,11 +1,13 @@
 """Uncommitted files of a work tree as a git tree, byte for byte: no filters, no line-end conversion, nothing staged."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mngr import files
 from mngr.process import checked
+from mngr.records import NamedTuple
 from mngr.tools.git import Git
 
 NESTED = ".mngr-nested-repository.tar"

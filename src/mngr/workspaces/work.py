@@ -1,10 +1,12 @@
 """What exists only in an agent's workspace: commits no other branch has, uncommitted files, files git ignores."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
 
 from mngr.agents.record import Record
 from mngr.hosts.host import Host
+from mngr.records import NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import tree
 from mngr.workspaces.plan import NONE, WORKTREE

@@ -1,13 +1,15 @@
 """Kinds of agents: what to run, and how its states and messages are known. Built-in ones are a static table."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.names import suggest
 from mngr.process import find_program, join
+from mngr.records import NamedTuple
 
 # Coding agents that `create` takes by default when no kind is named, in this order.
 KNOWN_AGENTS = ("claude", "codex", "opencode")

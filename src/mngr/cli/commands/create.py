@@ -1,7 +1,8 @@
 """`mngr create`: workspace, tmux session and launch, then connect."""
 
+from __future__ import annotations
+
 import argparse
-from typing import Any
 
 from mngr.actions import create as creating
 from mngr.actions.create import Request
@@ -12,7 +13,12 @@ from mngr.cli.app import App
 from mngr.cli.parser import BooleanPair, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
 from mngr.names import parse_address, suggest
+from mngr.records import TYPE_CHECKING
 from mngr.workspaces.plan import MODES
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 EXAMPLES = (
     ("mngr create fix-login", "your coding agent, in a worktree on branch mngr/fix-login"),

@@ -1,7 +1,8 @@
 """`mngr destroy`: remove agents, after saving what exists only there."""
 
+from __future__ import annotations
+
 import argparse
-from typing import Any
 
 from mngr.actions import destroy as destroying
 from mngr.actions import find
@@ -11,6 +12,11 @@ from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser import Parser
 from mngr.errors import NotFoundError
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 DESCRIPTION = (
     "Remove agents: processes, tmux session, work dir. One with commits that no other branch has, or with uncommitted "

@@ -1,13 +1,19 @@
 """`mngr event`: what happened to an agent, in order."""
 
+from __future__ import annotations
+
 import argparse
-from typing import Any
 
 from mngr import waiting
 from mngr.actions import find
 from mngr.cli.app import App
 from mngr.cli.parser import Parser
 from mngr.cli.table import Column
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 DESCRIPTION = "Print an agent's events: state changes, messages and their delivery, exit codes."
 EXAMPLES = (

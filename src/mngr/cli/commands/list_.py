@@ -1,8 +1,9 @@
 """`mngr list`: every agent and its state."""
 
+from __future__ import annotations
+
 import argparse
 import time
-from typing import Any
 
 from mngr.actions import find
 from mngr.actions.agent import Agent, Listing
@@ -15,6 +16,11 @@ from mngr.cli.parser import Parser
 from mngr.cli.table import Column
 from mngr.errors import UsageError
 from mngr.names import suggest
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 DESCRIPTION = "Show all agents, those that need you first. What could not be read is told, never left out in silence."
 EXAMPLES = (

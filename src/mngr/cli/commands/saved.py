@@ -1,8 +1,9 @@
 """`mngr saved`: work kept by the safety net."""
 
+from __future__ import annotations
+
 import argparse
 import time
-from typing import Any
 
 from mngr.actions import restore
 from mngr.agents.record import seconds_of
@@ -12,9 +13,14 @@ from mngr.cli.parser import Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
 from mngr.process import checked
+from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
 from mngr.workspaces import saved
 from mngr.workspaces.saved import Entry
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 DESCRIPTION = "Commits, uncommitted and untracked files of agents that were destroyed, and files that a copy replaced."
 EXAMPLES = (
