@@ -6,8 +6,6 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from mngr.errors import MngrError, TimedOut
 from mngr.records import TYPE_CHECKING
@@ -79,15 +77,22 @@ def read_tail(path: str, size: int) -> tuple[bytes, bool]:
     return data[data.find(b"\n") + 1 :], False
 
 
-@contextmanager
-def locked(path: str, *, timeout: float, what: str) -> Iterator[None]:
+class locked:  # noqa: N801 (used like the function it would be with contextlib, which costs its import)
     """Hold an exclusive lock. It ends with the process, so none is ever stale."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        _wait_for_lock(fd, path, timeout, what)
-        yield
-    finally:
-        os.close(fd)
+
+    def __init__(self, path: str, *, timeout: float, what: str) -> None:
+        self._path, self._timeout, self._what = path, timeout, what
+
+    def __enter__(self) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _wait_for_lock(self._fd, self._path, self._timeout, self._what)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
 
 
 def _wait_for_lock(fd: int, path: str, timeout: float, what: str) -> None:

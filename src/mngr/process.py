@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
+import select
+import time
 from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, TimedOut
@@ -92,33 +92,17 @@ def run(
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Result:
-    """Run to the end and return the result, whatever its exit code. Past the deadline the whole process group is
-    killed and `TimedOut` raised. `env` replaces the environment when given."""
+    """Run to the end and return the result, whatever its exit code. Past the deadline its whole process group is
+    killed and `TimedOut` raised. `env` replaces the environment when given. A child left in the background that
+    still holds the output is not waited for."""
+    child = _Child(argv, input, cwd, env)
     try:
-        child = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            env=environment() if env is None else dict(env),
-            start_new_session=True,
-        )
-    except FileNotFoundError as error:
-        if cwd is not None and not os.path.isdir(cwd):
-            raise MngrError(f"the directory `{cwd}` does not exist") from error
-        raise ProgramMissing(argv[0]) from error
-    except PermissionError as error:
-        raise MngrError(f"`{argv[0]}` cannot be run: {error.strerror}") from error
-    try:
-        stdout, stderr = child.communicate(input, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        _kill_group(child)
-        raise TimedOut(f"`{' '.join(argv[:3])}` did not end within {timeout:g} s") from None
+        return child.finish(timeout)
     except BaseException:
-        _kill_group(child)
+        child.kill()
         raise
-    return Result(tuple(argv), child.returncode, stdout, stderr)
+    finally:
+        child.close()
 
 
 def checked(result: Result, doing: str = "") -> Result:
@@ -130,6 +114,8 @@ def checked(result: Result, doing: str = "") -> Result:
 
 def run_attached(argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> int:
     """Run with this process's own terminal and wait for its end, however long: for editors and connect commands."""
+    import subprocess
+
     try:
         child = subprocess.Popen(list(argv), env=environment() if env is None else dict(env), cwd=cwd)
     except FileNotFoundError as error:
@@ -182,12 +168,119 @@ def join(argv: Sequence[str]) -> str:
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%+=:,./-_")
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    child.wait()
-    for pipe in (child.stdin, child.stdout, child.stderr):
-        if pipe is not None:
-            pipe.close()
+class _Child:
+    """One running process with its pipes. Spawned without the `subprocess` module, whose import alone would take a
+    tenth of the time of a short command."""
+
+    def __init__(
+        self, argv: Sequence[str], input: bytes | None, cwd: str | None, env: Mapping[str, str] | None
+    ) -> None:
+        self.argv = tuple(argv)
+        self.input = memoryview(input or b"")
+        self.output: dict[int, bytearray] = {}
+        self.status: int | None = None
+        self.fds: set[int] = set()
+        words = self._words(cwd)
+        stdin = self._pipe() if input else (os.open(os.devnull, os.O_RDONLY), -1)
+        stdout, stderr = self._pipe(), self._pipe()
+        self.stdin, self.stdout, self.stderr = stdin[1], stdout[0], stderr[0]
+        theirs = (stdin[0], stdout[1], stderr[1])
+        self.fds |= {stdin[0]}
+        try:
+            self.pid = os.posix_spawnp(
+                words[0],
+                words,
+                environment() if env is None else dict(env),
+                file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)],
+                setsid=True,
+                setsigdef=_PYTHON_IGNORES,
+            )
+        except FileNotFoundError as error:
+            self.close()
+            raise ProgramMissing(argv[0]) from error
+        except OSError as error:
+            self.close()
+            raise MngrError(f"`{argv[0]}` cannot be run: {error.strerror}") from error
+        for fd in theirs:
+            self._close(fd)
+        self.output = {self.stdout: bytearray(), self.stderr: bytearray()}
+
+    def finish(self, timeout: float) -> Result:
+        """Feed and read the pipes until the process has ended, or raise TimedOut."""
+        end = time.monotonic() + timeout
+        poll = select.poll()
+        for fd in self.output:
+            poll.register(fd, select.POLLIN)
+        if self.stdin >= 0:
+            os.set_blocking(self.stdin, False)
+            poll.register(self.stdin, select.POLLOUT)
+        open_fds = {*self.output, *([self.stdin] if self.stdin >= 0 else [])}
+        while self.status is None or open_fds:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimedOut(f"`{' '.join(self.argv[:3])}` did not end within {timeout:g} s")
+            # With its pipes closed the end is a moment away; with them open a look now and then sees an early one.
+            ready = poll.poll(min(left * 1000, 50 if open_fds else 1))
+            for fd, _ in ready:
+                if not self._move(fd):
+                    poll.unregister(fd)
+                    open_fds.discard(fd)
+                    self._close(fd)
+            if self.status is None:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                self.status = os.waitstatus_to_exitcode(status) if pid else None
+            elif not ready:
+                break
+        assert self.status is not None
+        return Result(self.argv, self.status, bytes(self.output[self.stdout]), bytes(self.output[self.stderr]))
+
+    def kill(self) -> None:
+        if self.status is None:
+            try:
+                os.killpg(self.pid, 9)
+            except ProcessLookupError:
+                pass
+            os.waitpid(self.pid, 0)
+            self.status = -9
+
+    def close(self) -> None:
+        for fd in tuple(self.fds):
+            self._close(fd)
+
+    def _words(self, cwd: str | None) -> list[str]:
+        """The argument list; spawning knows no directory, so a shell changes to it."""
+        if cwd is None:
+            return list(self.argv)
+        if not os.path.isdir(cwd):
+            raise MngrError(f"the directory `{cwd}` does not exist")
+        if "/" not in self.argv[0]:
+            require_program(self.argv[0])
+        return ["/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd, *self.argv]
+
+    def _move(self, fd: int) -> bool:
+        """Pass on what a pipe has or takes; False when it is through."""
+        if fd != self.stdin:
+            data = os.read(fd, 65536)
+            self.output[fd] += data
+            return bool(data)
+        try:
+            self.input = self.input[os.write(fd, self.input[:65536]) :]
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            return False
+        return bool(self.input)
+
+    def _pipe(self) -> tuple[int, int]:
+        ends = os.pipe()
+        self.fds |= set(ends)
+        return ends
+
+    def _close(self, fd: int) -> None:
+        if fd in self.fds:
+            self.fds.discard(fd)
+            os.close(fd)
+
+
+# Python ignores these (SIGPIPE, SIGXFSZ) for itself; a child must not inherit that.
+_PYTHON_IGNORES = (13, 25)

@@ -10,13 +10,12 @@ from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.create import start_process
 from mngr.actions.fleet import Fleet
+from mngr.agents import store
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
 from mngr.records import NamedTuple
 from mngr.waiting import wait_until
-
-SCREEN = "screen.txt"
 
 
 class Stopped(NamedTuple):
@@ -129,7 +128,7 @@ def _keep_screen(fleet: Fleet, agent: Agent) -> None:
         text = fleet.tmux.capture(agent.pane.pane_id, history=2000)
     except MngrError:
         return  # the session went away by itself
-    fleet.host.write(f"{fleet.store.state_dir(agent.id)}/{SCREEN}", text.encode())
+    fleet.host.write(f"{fleet.store.state_dir(agent.id)}/{store.SCREEN}", text.encode())
 
 
 def _require_work_dir(fleet: Fleet, agent: Agent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr import waiting
-from mngr.actions import find, lifecycle
+from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.agents.state import BLOCKED, STARTING
@@ -33,6 +33,8 @@ def deliver(fleet: Fleet, agent_id: str, text: str, *, start: bool = False) -> D
     it, where the kind can say so. Never pasted twice. Messages of several senders come one after another."""
     text = clean(text)
     if start and not find.agent(fleet, agent_id).status.alive:
+        from mngr.actions import lifecycle
+
         lifecycle.start(fleet, agent_id)
     with fleet.store.host.locked(f"{agent_id}.message", timeout=300, what="the agent's terminal"):
         agent = _ready(fleet, agent_id)

@@ -93,11 +93,18 @@ def timestamp(at: float | None = None) -> str:
 
 
 def seconds_of(text: str) -> float:
-    """The inverse of `timestamp`; also takes whole seconds. Raises ValueError."""
-    import calendar
-
+    """The inverse of `timestamp`; also takes whole seconds. Raises ValueError. By hand: `strptime` costs 5 ms at once."""
     whole, _, rest = text.removesuffix("Z").partition(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{rest or 0}")
+    day, _, clock = whole.partition("T")
+    year, month, date = map(int, day.split("-"))
+    hour, minute, second = map(int, clock.split(":"))
+    if not (1 <= month <= 12 and 1 <= date <= 31 and 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second <= 60):
+        raise ValueError(f"{text!r} is not a point in time")
+    # Days since 1970, counting years from March so that the leap day comes last.
+    shifted = year - (month < 3)
+    era_days = 365 * shifted + shifted // 4 - shifted // 100 + shifted // 400
+    days = era_days + (153 * ((month + 9) % 12) + 2) // 5 + date - 719469
+    return days * 86400 + hour * 3600 + minute * 60 + second + float(f"0.{rest or 0}")
 
 
 _CORRUPT_HINT = "repair the file, or move its directory out of the way; nothing in it was changed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
@@ -14,9 +13,11 @@ from mngr.names import is_id
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Any
 
 
+SCREEN = "screen.txt"
 _TAIL = 16384
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 
 from mngr import files, process
 from mngr.errors import MngrError
@@ -13,6 +12,7 @@ from mngr.process import Result
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Any
 
 

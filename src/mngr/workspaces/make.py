@@ -1,16 +1,21 @@
 """Make a workspace as planned, and unmake it. What fails half-way is taken back."""
 
+from __future__ import annotations
+
 import os
 import zlib
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 
 from mngr import files
 from mngr.errors import MngrError
 from mngr.hosts.host import Host
 from mngr.process import CommandFailed, checked
+from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
 from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 COPY_SECONDS = 3600.0
 

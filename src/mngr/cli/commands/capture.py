@@ -4,7 +4,7 @@ import argparse
 import os
 
 from mngr.actions import find
-from mngr.actions.lifecycle import SCREEN
+from mngr.agents.store import SCREEN
 from mngr.cli.app import App
 from mngr.cli.parser import Parser
 from mngr.errors import MngrError
