@@ -53,5 +53,6 @@ def changes(paths: list[str], *, deadline: Deadline, at_least_every: float) -> I
         yield
         while not deadline.passed:
             milliseconds = max(1, int(deadline.left(at_least_every) * 1000))
-            watcher.watch(20, 5, milliseconds, None)
+            if watcher.watch(20, 5, milliseconds, None) == "signal":
+                raise KeyboardInterrupt  # the watcher keeps the exception of a signal's handler to itself
             yield

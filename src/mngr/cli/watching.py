@@ -14,11 +14,10 @@ from mngr.records import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+    Rows = list[dict[str, Any]]
 
 _HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 _OTHER_SCREEN, _BACK = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
-
-Rows = list[dict[str, Any]]
 
 
 def watch(app: App, select: Callable[[Listing], Rows], show: Callable[[Rows, Listing], None]) -> int:
