@@ -23,8 +23,6 @@ def make() -> Parser:
     parser.add_argument("--label", action="append")
     parser.add_argument("--connect", action=BooleanPair, default=True)
     parser.add_argument("--force", action="store_true")
-    parser.add_argument("--running", action="append_const", const="RUNNING", dest="states")
-    parser.add_argument("--done", action="append_const", const="DONE", dest="states")
     parser.add_everywhere_options()
     return parser
 
@@ -46,13 +44,12 @@ def test_settings_give_every_kind_of_option_its_default():
         {
             "type": "command", "connect_command": "mngr-e2e-connect", "count": 3, "share": 1, "timeout": "2m",
             "transfer": "git-mirror", "label": ["a=1", "b=2"], "connect": False, "force": True, "format": "json",
-            "running": True, "done": True, "verbose": 2,
+            "verbose": 2,
         }
     )  # fmt: skip
     assert (args.type, args.connect_command, args.count, args.share) == ("command", "mngr-e2e-connect", 3, 1.0)
     assert (args.timeout, args.transfer, args.label) == (120.0, "git-mirror", ["a=1", "b=2"])
     assert (args.connect, args.force, args.format, args.verbose) == (False, True, "json", 2)
-    assert args.states == ["RUNNING", "DONE"]
 
 
 def test_the_command_line_wins():
@@ -62,7 +59,6 @@ def test_the_command_line_wins():
 
 def test_a_list_on_the_command_line_replaces_that_of_the_settings():
     assert parsed({"label": ["a=1"]}, "--label", "b=2", "--label", "c=3").label == ["b=2", "c=3"]
-    assert parsed({"running": True}, "--done").states == ["DONE"]
 
 
 def test_two_parses_do_not_share_a_list():
@@ -134,10 +130,3 @@ def test_settings_reach_the_parts_of_a_verb():
     part.add_argument("--all", action="store_true")
     apply_settings(parser, {"all": Value(True, FILE)}, "commands.config")
     assert parser.parse([]).all is True
-
-
-def test_a_required_option_may_come_from_the_settings():
-    parser = Parser("mngr x")
-    parser.add_argument("--into", required=True)
-    apply_settings(parser, {"into": Value("main", FILE)}, "commands.x")
-    assert parser.parse([]).into == "main"

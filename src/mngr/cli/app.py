@@ -12,10 +12,10 @@ from mngr.errors import Undecided
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
     from typing import TextIO
 
     from mngr.actions.fleet import Fleet
+    from mngr.cli.options import Args
     from mngr.cli.parser import Parser
     from mngr.config import Settings
 
@@ -40,7 +40,7 @@ class App:
         self._fleet: Fleet | None = None
         self._out: Output | None = None
 
-    def configure(self, args: argparse.Namespace) -> None:
+    def configure(self, args: Args) -> None:
         """Take over the options that every verb has. Raises when the format is none."""
         self.format = args.format
         self.verbosity = -1 if args.quiet else args.verbose

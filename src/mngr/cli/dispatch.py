@@ -8,12 +8,12 @@ from importlib import import_module
 
 from mngr.cli.app import App
 from mngr.cli.catalog import Entry
+from mngr.cli.options import Args
 from mngr.cli.parser import Parser, apply_settings
 from mngr.cli.scan import Scan
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
     from typing import Any
 
 
@@ -50,7 +50,7 @@ def _run(entry: Entry, argv: list[str], app: App) -> int:
     return int(module.run(args, app))
 
 
-def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> argparse.Namespace:
+def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> Args:
     """The final values: settings give defaults, the command line wins."""
     app.parser = parser
     app.overrides = scan.values("setting")

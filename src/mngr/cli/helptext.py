@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 
-from mngr.cli.binding import is_repeatable, shown_name
+from mngr.cli.options import Option
 from mngr.cli.terminal import paint, width
 from mngr.records import TYPE_CHECKING
 
@@ -18,15 +17,13 @@ _LEFT = 30  # beyond this an option's text begins on its own line
 def usage_line(parser: Parser) -> str:
     """`mngr create [OPTIONS] [ADDRESS] [-- ARGS...]`"""
     parts = [parser.prog]
-    optional = [a for a in parser.own_actions() if a.option_strings and not a.required]
-    if optional or len(parser.chain()) > 1:
+    if any(option.names for option in parser.options) or len(parser.chain()) > 1:
         parts.append("[OPTIONS]")
-    parts += [_invocation(a, short=True) for a in parser.own_actions() if a.option_strings and a.required]
     if parser.subcommands:
         names = "|".join(parser.subcommands)
         parts.append(f"[{names}]" if parser.default_subcommand else names)
         parts.append("...")
-    parts += [_positional(a) for a in parser.own_actions() if not a.option_strings]
+    parts += [_positional(option) for option in parser.options if not option.names]
     if parser.rest is not None:
         parts.append(f"[-- {parser.rest[0]}...]")
     return " ".join(parts)
@@ -60,74 +57,50 @@ EVERYWHERE = "--format FORMAT, -q, -v, --headless, -S KEY=VALUE, -h: see `mngr -
 
 
 def _sections(parser: Parser) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Arguments, then options by group, those of the verb before those of its part."""
     sections: list[tuple[str, list[tuple[str, str]]]] = []
-    named = [a for a in parser.own_actions() if not a.option_strings and a.help and a.help is not argparse.SUPPRESS]
-    arguments = [(_positional(a), _help(a)) for a in named]
+    arguments = [(_positional(option), option.help) for option in parser.options if not option.names and option.help]
     if parser.rest is not None and parser.rest[1]:
         arguments.append((f"-- {parser.rest[0]}...", parser.rest[1]))
-    if arguments:
-        sections.append(("Arguments", arguments))
+    sections.append(("Arguments", arguments))
     for member in reversed(parser.chain()):
-        for group in member._action_groups:
-            rows = [
-                (_invocation(a), _help(a))
-                for a in group._group_actions
-                if a.option_strings and a.help is not argparse.SUPPRESS and a.dest not in member.everywhere
-            ]
-            standard = group is member._optionals
-            name = "Options" if standard else (group.title or "Options")
-            if rows and len(member.chain()) < len(parser.chain()) and standard:
-                name = f"Options of {member.prog}"
-            if rows:
-                sections.append((name, rows))
-    return sections
+        titled = [group for group in member.groups if group.title]
+        grouped = {id(option) for group in titled for option in group.options}
+        plain = [
+            option for option in member.options if id(option) not in grouped and option.dest not in member.everywhere
+        ]
+        title = "Options" if member is parser else f"Options of {member.prog}"
+        for name, options in [(title, plain), *((group.title, group.options) for group in titled)]:
+            sections.append(
+                (
+                    name[:1].upper() + name[1:],
+                    [(_invocation(option), _help(option)) for option in options if option.names],
+                )
+            )
+    return [(name, rows) for name, rows in sections if rows]
 
 
-def _invocation(action: argparse.Action, short: bool = False) -> str:
-    """`-n, --name NAME`, `--[no-]connect`."""
-    options = list(action.option_strings)
-    positive = getattr(action, "positive", None)
-    if positive is not None:
-        first = positive[-1] if short else ", ".join(positive)
-        negative = getattr(action, "negative", ())
-        if negative == tuple(f"--no-{o[2:]}" for o in positive if o.startswith("--")) and len(negative) == 1:
-            return first.replace("--", "--[no-]", 1)
-        return first if short else f"{first} / {', '.join(negative)}"
-    text = options[-1] if short else ", ".join(options)
-    if action.nargs == 0:
-        return text
-    value = _metavar(action)
-    if action.nargs == "?":
-        return f"{text}[={value}]"
-    if action.nargs in ("*", "+"):
-        return f"{text} {value}..."
-    return f"{text} {value}"
+def _invocation(option: Option) -> str:
+    """`--name, -n NAME`, `--[no-]connect`."""
+    text = ", ".join(option.names)
+    if option.negative:
+        if option.negative == tuple(f"--no-{name[2:]}" for name in option.names):
+            return text.replace("--", "--[no-]", 1)
+        return f"{text} / {', '.join(option.negative)}"
+    return text if option.nargs == 0 else f"{text} {_value_name(option)}"
 
 
-def _metavar(action: argparse.Action) -> str:
-    if isinstance(action.metavar, tuple):
-        return " ".join(action.metavar)
-    if action.metavar is None and action.choices is not None:
-        return "|".join(str(choice) for choice in action.choices)
-    return shown_name(action)
+def _value_name(option: Option) -> str:
+    return "|".join(option.choices) if option.metavar is None and option.choices else option.shown_name
 
 
-def _positional(action: argparse.Action) -> str:
-    name = _metavar(action)
-    if action.nargs == "?":
-        return f"[{name}]"
-    if action.nargs == "*":
-        return f"[{name}...]"
-    if action.nargs == "+":
-        return f"{name}..."
-    return " ".join([name] * (action.nargs if isinstance(action.nargs, int) else 1))
+def _positional(option: Option) -> str:
+    name = _value_name(option)
+    return {"?": f"[{name}]", "*": f"[{name}...]", "+": f"{name}..."}.get(str(option.nargs), name)
 
 
-def _help(action: argparse.Action) -> str:
-    text = action.help or ""
-    if is_repeatable(action) and action.nargs != 0 and "repeated" not in text:
-        text = f"{text} (can be repeated)"
-    return text
+def _help(option: Option) -> str:
+    return option.help + (" (can be repeated)" if option.repeatable and "repeated" not in option.help else "")
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -1,55 +1,25 @@
-"""One verb's command line: declared with argparse, read by our own rules, so that options and names mix freely and
-every mistake names what was meant. Prints nothing."""
+"""One verb's command line: options and names mix freely, and every mistake names what was meant. Prints nothing."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 
 from mngr.cli import overview
 from mngr.cli.binding import GIVEN, bind
+from mngr.cli.options import APPEND, COUNT, FLAG, STORE, Args, BooleanPair, Declares, Option
 from mngr.cli.scan import Scan, Scanner
 from mngr.errors import UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from mngr.config import Value
 
-
-class BooleanPair(argparse.Action):
-    """`--connect` and `--no-connect` as one option. `negative` names the other side when it is not `--no-...`."""
-
-    def __init__(
-        self,
-        option_strings: Sequence[str],
-        dest: str,
-        negative: Sequence[str] = (),
-        **more: Any,
-    ) -> None:
-        self.positive = tuple(option_strings)
-        self.negative = tuple(negative) or tuple(f"--no-{o[2:]}" for o in option_strings if o.startswith("--"))
-        super().__init__([*self.positive, *self.negative], dest, nargs=0, **more)
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, option_string not in self.negative)
+__all__ = ["Args", "BooleanPair", "Option", "Parser", "apply_settings", "apply_template", "given"]
 
 
-class _Formatter(argparse.HelpFormatter):
-    """A fixed width: argparse makes one for every option it adds, and would ask the terminal each time."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=80)
-
-
-class Parser(argparse.ArgumentParser):
+class Parser(Declares):
     """The command line of one verb. Declare with `add_argument`, `add_rest` and `add_subcommand`."""
 
     def __init__(
@@ -61,8 +31,10 @@ class Parser(argparse.ArgumentParser):
         examples: Sequence[tuple[str, str]] = (),
         aliases: Sequence[str] = (),
     ) -> None:
-        super().__init__(prog, description=description, add_help=False, allow_abbrev=False, formatter_class=_Formatter)
+        super().__init__()
+        self.prog = prog
         self.summary = summary
+        self.description = description
         self.examples = tuple(examples)
         self.aliases = tuple(aliases)
         self.rest: tuple[str, str] | None = None
@@ -98,14 +70,9 @@ class Parser(argparse.ArgumentParser):
         for names, metavar, text in overview.OPTIONS:
             options = names.split(", ")
             dest = options[-1].removeprefix("--")
-            kind: dict[str, Any] = {"action": "store_true"}
-            if dest == "format":
-                kind = {"metavar": metavar, "default": "human"}
-            elif dest == "setting":
-                kind = {"metavar": metavar, "action": "append"}
-            elif dest == "verbose":
-                kind = {"action": "count", "default": 0}
-            self.add_argument(*options, dest=dest, help=text, **kind)
+            how = {"format": STORE, "setting": APPEND, "verbose": COUNT}.get(dest, FLAG)
+            default = {"format": "human", "verbose": 0}.get(dest)
+            self.add_argument(*options, dest=dest, action=how, metavar=metavar, default=default, help=text)
             self.everywhere.add(dest)
 
     def error(self, message: str) -> NoReturn:
@@ -121,12 +88,6 @@ class Parser(argparse.ArgumentParser):
 
         return help_text(self, columns, colour)
 
-    def format_help(self) -> str:
-        return self.help_text()
-
-    def own_actions(self) -> list[argparse.Action]:
-        return list(self._actions)
-
     def chain(self) -> list[Parser]:
         """This parser and those above it, the nearest first."""
         return [self] if self._parent is None else [self, *self._parent.chain()]
@@ -135,7 +96,7 @@ class Parser(argparse.ArgumentParser):
         """This parser and all of its subcommands."""
         return [self, *(member for child in self.subcommands.values() for member in child.family())]
 
-    def parse(self, argv: Sequence[str]) -> argparse.Namespace:
+    def parse(self, argv: Sequence[str]) -> Args:
         """Read a whole command line. `--help` and `--version` are only flags here."""
         return self.bind(self.scan(argv))
 
@@ -143,12 +104,12 @@ class Parser(argparse.ArgumentParser):
         """Take the words apart. Stops at `--help` and `--version`; raises for an option that does not exist."""
         return Scanner(self, argv).scan()
 
-    def bind(self, scan: Scan) -> argparse.Namespace:
+    def bind(self, scan: Scan) -> Args:
         """Check and convert the values, and fill in the defaults."""
         return bind(scan)
 
 
-def given(args: argparse.Namespace) -> frozenset[str]:
+def given(args: Args) -> frozenset[str]:
     """The names of the values that were really typed."""
     found: frozenset[str] = getattr(args, GIVEN, frozenset())
     return found
@@ -162,7 +123,7 @@ def apply_settings(parser: Parser, table: Mapping[str, Value], section: str) -> 
         set_defaults(parser, table, section)
 
 
-def apply_template(parser: Parser, args: argparse.Namespace, table: Mapping[str, Value], section: str) -> None:
+def apply_template(parser: Parser, args: Args, table: Mapping[str, Value], section: str) -> None:
     """Overwrite in `args` what was not typed, with the same checks: settings < template < command line."""
     if table:
         from mngr.cli.defaults import overwrite

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 
+from mngr.cli.options import Option
 from mngr.cli.terminal import visible
 from mngr.errors import UsageError
 from mngr.names import nearest, suggest
@@ -13,17 +13,15 @@ from mngr.records import TYPE_CHECKING
 if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
-_MANY = 1_000_000
-
 
 class Occurrence:
     """An option as it was typed, with its values."""
 
-    __slots__ = ("action", "option", "values")
+    __slots__ = ("option", "spelling", "values")
 
-    def __init__(self, action: argparse.Action, option: str, values: list[str]) -> None:
-        self.action = action
+    def __init__(self, option: Option, spelling: str, values: list[str]) -> None:
         self.option = option
+        self.spelling = spelling
         self.values = values
 
 
@@ -40,7 +38,7 @@ class Scan:
         self.rest: list[str] = []
 
     def values(self, dest: str) -> list[str]:
-        return [value for found in self.options if found.action.dest == dest for value in found.values]
+        return [value for found in self.options if found.option.dest == dest for value in found.values]
 
 
 class Scanner:
@@ -72,23 +70,22 @@ class Scanner:
             self._enter_default()
         return found
 
-    def _find(self, option: str) -> argparse.Action | None:
+    def _find(self, spelling: str) -> Option | None:
         for parser in self.found.parser.chain():
-            action = parser._option_string_actions.get(option)
-            if action is not None:
-                return action
+            if spelling in parser.by_name:
+                return parser.by_name[spelling]
         default = self.found.parser.subcommands.get(self.found.parser.default_subcommand or "")
-        if default is not None and option in default._option_string_actions:
+        if default is not None and spelling in default.by_name:
             self.found.parser = default
-            return default._option_string_actions[option]
+            return default.by_name[spelling]
         return None
 
     def _long(self, word: str) -> None:
-        option, equals, value = word.partition("=")
-        action = self._find(option)
-        if action is None:
-            raise self._unknown(option)
-        self._take(action, option, value if equals else None)
+        spelling, equals, value = word.partition("=")
+        option = self._find(spelling)
+        if option is None:
+            raise self._unknown(spelling)
+        self._take(option, spelling, value if equals else None)
 
     def _short(self, word: str) -> None:
         """`-n NAME`, `-nNAME`, `-qv`. A long option typed with one dash is not a group of letters."""
@@ -96,43 +93,35 @@ class Scanner:
             raise self._unknown(word.partition("=")[0])
         letters = word[1:]
         while letters and not self.found.asked:
-            option, letters = f"-{letters[0]}", letters[1:]
-            action = self._find(option)
-            if action is None:
-                raise self._unknown(option if len(word) == 2 else word)
-            if action.nargs == 0:
-                self._take(action, option, None)
+            spelling, letters = f"-{letters[0]}", letters[1:]
+            option = self._find(spelling)
+            if option is None:
+                raise self._unknown(spelling if len(word) == 2 else word)
+            if option.nargs == 0:
+                self._take(option, spelling, None)
             else:
-                self._take(action, option, letters or None)
+                self._take(option, spelling, letters or None)
                 return
 
-    def _take(self, action: argparse.Action, option: str, value: str | None) -> None:
-        if action.nargs == 0:
-            if value is not None:
-                raise UsageError(f"`{option}` takes no value", hint=f"write `{option}` alone")
-            if action.dest in ("help", "version"):
-                self.found.asked = action.dest
-            values = []
-        elif value is not None:
-            values = [value]
-        else:
-            values = self._following(action, option)
-        self.found.options.append(Occurrence(action, option, values))
-
-    def _following(self, action: argparse.Action, option: str) -> list[str]:
-        wanted = action.nargs if isinstance(action.nargs, int) else 1
-        most = _MANY if action.nargs in ("*", "+") else wanted
+    def _take(self, option: Option, spelling: str, value: str | None) -> None:
         values: list[str] = []
-        while self.words and len(values) < most and action.nargs != "?" and not self._is_option(self.words[0]):
-            values.append(self.words.pop(0))
-        if len(values) < wanted and action.nargs not in ("?", "*"):
-            what = "a value" if wanted == 1 else f"{wanted} values"
-            hint = f"`{self.found.parser.prog} --help` shows what it takes"
-            long = next((name for name in action.option_strings if name.startswith("--")), None)
-            if long is not None and self.words and self.words[0] != "--":
-                hint = f"a value that begins with a dash is written with `=`: `{long}={visible(self.words[0])}`"
-            raise UsageError(f"`{option}` needs {what}", hint=hint)
-        return values
+        if option.nargs == 0:
+            if value is not None:
+                raise UsageError(f"`{spelling}` takes no value", hint=f"write `{spelling}` alone")
+            if option.dest in ("help", "version"):
+                self.found.asked = option.dest
+        else:
+            values = [self._following(option, spelling) if value is None else value]
+        self.found.options.append(Occurrence(option, spelling, values))
+
+    def _following(self, option: Option, spelling: str) -> str:
+        if self.words and not self._is_option(self.words[0]):
+            return self.words.pop(0)
+        hint = f"`{self.found.parser.prog} --help` shows what it takes"
+        long = next((name for name in option.names if name.startswith("--")), None)
+        if long is not None and self.words and self.words[0] != "--":
+            hint = f"a value that begins with a dash is written with `=`: `{long}={visible(self.words[0])}`"
+        raise UsageError(f"`{spelling}` needs a value", hint=hint)
 
     def _is_option(self, word: str) -> bool:
         """Whether a word that could be a value is more likely the next option."""
@@ -159,7 +148,7 @@ class Scanner:
         self.found.parser = self.found.parser.subcommands[self.found.parser.default_subcommand]
 
     def _unknown(self, option: str) -> UsageError:
-        known = [o for parser in self.found.parser.chain() for o in parser._option_string_actions]
+        known = [name for parser in self.found.parser.chain() for name in parser.by_name]
         close = nearest(option, known) or nearest(f"-{option}", known)
         prog = self.found.parser.prog
         hints = [f"the closest option is `{close}`"] if close else []

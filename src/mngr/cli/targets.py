@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
 from mngr.records import TYPE_CHECKING
 
@@ -39,7 +38,7 @@ def add_filters(parser: Parser) -> None:
     )
 
 
-def resolve(args: argparse.Namespace, app: App) -> list[Agent]:
+def resolve(args: Args, app: App) -> list[Agent]:
     """The agents meant, each once. None named at all is a mistake; a filter that matches none is not."""
     names = list(args.agents)
     if "-" in names:
@@ -55,7 +54,7 @@ def resolve(args: argparse.Namespace, app: App) -> list[Agent]:
     return [agent for agent in agents if keep(args, agent)]
 
 
-def keep(args: argparse.Namespace, agent: Agent) -> bool:
+def keep(args: Args, agent: Agent) -> bool:
     """Whether `--include` and `--exclude` let the agent through."""
     if not (args.include or args.exclude):
         return True

@@ -1,12 +1,11 @@
 """`mngr capture`: what is on an agent's screen."""
 
-import argparse
 import os
 
 from mngr.actions import find
 from mngr.agents.store import SCREEN
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.errors import MngrError
 
 DESCRIPTION = "Print what an agent's terminal shows; for a stopped agent, what it showed last."
@@ -23,7 +22,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--colors", action="store_true", help="keep colours as escape sequences")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
     if agent.pane is not None:
         text = app.fleet.tmux.capture(agent.pane.pane_id, history=args.history, escapes=args.colors)

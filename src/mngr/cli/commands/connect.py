@@ -1,11 +1,9 @@
 """`mngr connect`: attach to an agent's terminal."""
 
-import argparse
-
 from mngr.actions import find
 from mngr.cli import connecting
 from mngr.cli.app import App
-from mngr.cli.parser import BooleanPair, Parser
+from mngr.cli.parser import Args, BooleanPair, Parser
 
 DESCRIPTION = (
     "Attach this terminal to an agent, starting it first if it is stopped. Detach with `C-b d`; the agent goes on."
@@ -22,5 +20,5 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--connect-command", metavar="CMD", help="run this instead of attaching")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     return connecting.connect(app, find.one(app.fleet, args.agent), args.connect_command, start=args.start)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-
 from mngr.actions import create as creating
 from mngr.actions.create import Request
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.launch import parse_variable
 from mngr.agents.record import Record
 from mngr.cli.app import App
-from mngr.cli.parser import BooleanPair, Parser, apply_template, given
+from mngr.cli.inputs import parse_label, read_text
+from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
 from mngr.names import parse_address, suggest
 from mngr.records import TYPE_CHECKING
@@ -98,7 +97,7 @@ def add_arguments(parser: Parser) -> None:
     then.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     _apply_templates(args, app)
     request = _request(args, app)
     if args.dry_run:
@@ -124,7 +123,7 @@ def run(args: argparse.Namespace, app: App) -> int:
     return connecting.after_create(app, record, args.connect_command)
 
 
-def _apply_templates(args: argparse.Namespace, app: App) -> None:
+def _apply_templates(args: Args, app: App) -> None:
     known = app.settings.names("create_templates")
     merged: dict[str, Any] = {}
     for name in args.template:
@@ -138,7 +137,7 @@ def _apply_templates(args: argparse.Namespace, app: App) -> None:
         apply_template(app.parser, args, merged, "create_templates." + "+".join(args.template))
 
 
-def _request(args: argparse.Namespace, app: App) -> Request:
+def _request(args: Args, app: App) -> Request:
     address = parse_address(args.address) if args.address else None
     if address is not None and address.provider not in (None, "local"):
         raise UsageError(f"provider `{address.provider}` cannot make hosts")
@@ -163,7 +162,7 @@ def _request(args: argparse.Namespace, app: App) -> Request:
     )
 
 
-def _kind(args: argparse.Namespace, app: App) -> tuple[kinds.Kind, tuple[str, ...]]:
+def _kind(args: Args, app: App) -> tuple[kinds.Kind, tuple[str, ...]]:
     """What to run. A type on the command line beats one from settings, and so does a command."""
     rest = tuple(args.rest)
     named = args.kind or (args.type if args.type and (args.command is None or "type" in given(args)) else None)
@@ -178,13 +177,13 @@ def _kind(args: argparse.Namespace, app: App) -> tuple[kinds.Kind, tuple[str, ..
     return kinds.resolve(named or kinds.default_name(app.settings), app.settings), rest
 
 
-def _unclean(args: argparse.Namespace) -> str | None:
+def _unclean(args: Args) -> str | None:
     if args.include_unclean is not None:
         return "include" if args.include_unclean else "exclude"
     return None if args.ensure_clean else "include"
 
 
-def _env(args: argparse.Namespace, app: App) -> dict[str, str]:
+def _env(args: Args, app: App) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in args.env_file:
         found.update(_env_lines(path))
@@ -215,14 +214,7 @@ def _env_lines(path: str) -> dict[str, str]:
     return found
 
 
-def parse_label(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key or not key.isprintable() or key != key.strip():
-        raise UsageError(f"{text!r} is not a label", hint="for example `--label team=backend`")
-    return key, value
-
-
-def _message(args: argparse.Namespace, app: App) -> str | None:
+def _message(args: Args, app: App) -> str | None:
     if args.message is not None and args.message_file is not None:
         raise UsageError("`--message` and `--message-file` cannot be used together")
     if args.message_file is None:
@@ -234,16 +226,6 @@ def _message(args: argparse.Namespace, app: App) -> str | None:
 
         clean(text)
     return str(text) if text is not None else None
-
-
-def read_text(path: str, app: App) -> str:
-    if path == "-":
-        return app.stdin.read()
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"`{path}` cannot be read: {error}") from None
 
 
 def _made_up_name(app: App) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-
 from mngr.actions import destroy as destroying
 from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.destroy import Destroyed
 from mngr.cli import targets
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.errors import NotFoundError
 from mngr.records import TYPE_CHECKING
 
@@ -45,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     args.agents += [_of_session(app, name) for name in args.session]
     agents = targets.resolve(args, app)
     if args.dry_run:
@@ -76,7 +74,7 @@ def _say(app: App, done: Destroyed) -> str:
     return text + (f"; branch {done.kept_branch} stays" if done.kept_branch else "")
 
 
-def _dry_run(args: argparse.Namespace, app: App, agents: list[Agent]) -> int:
+def _dry_run(args: Args, app: App, agents: list[Agent]) -> int:
     outcomes = targets.each(agents, lambda agent: destroying.check(app.fleet, agent, force=args.force))
     return targets.finish(
         app,

@@ -1,10 +1,8 @@
 """`mngr diff`: what an agent changed."""
 
-import argparse
-
 from mngr.actions import commits, find
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = "Show everything an agent changed since it began: its commits, uncommitted and untracked files."
 EXAMPLES = (
@@ -20,7 +18,7 @@ def add_arguments(parser: Parser) -> None:
     how.add_argument("--name-only", action="store_true", help="file names only")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
     options = [option for option, given in (("--stat", args.stat), ("--name-only", args.name_only)) if given]
     if app.out.colour:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-
 from mngr import waiting
 from mngr.actions import find
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.records import TYPE_CHECKING
 
@@ -30,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--follow", "-f", action="store_true", help="stay, and print new ones as they come")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
     events = app.fleet.store.events(agent.id)
     wanted = [event for event in events if not args.type or event.get("type") in args.type]
@@ -40,7 +38,7 @@ def run(args: argparse.Namespace, app: App) -> int:
     return _follow(args, app, agent.id, len(events)) if args.follow else 0
 
 
-def _follow(args: argparse.Namespace, app: App, agent_id: str, seen: int) -> int:
+def _follow(args: Args, app: App, agent_id: str, seen: int) -> int:
     state_dir = app.fleet.store.state_dir(agent_id)
     try:
         for _ in waiting.changes([state_dir], deadline=waiting.Deadline(None), at_least_every=2.0):

@@ -1,13 +1,11 @@
 """`mngr exec`: run a command in an agent's work dir and environment."""
 
-import argparse
-
 from mngr.actions import execute
 from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
 from mngr.process import Result, join, run_attached
 
@@ -35,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--stream", action="store_true", help="show output as it comes; one agent only")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     names, command = _split(args)
     args.agents = names
     agents = targets.resolve(args, app)
@@ -48,7 +46,7 @@ def run(args: argparse.Namespace, app: App) -> int:
     return _report(app, targets.each(agents, act))
 
 
-def _split(args: argparse.Namespace) -> tuple[list[str], str]:
+def _split(args: Args) -> tuple[list[str], str]:
     """Agents first, the command last, unless it comes after `--`."""
     if args.rest:
         return args.words, join(args.rest) if len(args.rest) > 1 else args.rest[0]

@@ -1,11 +1,10 @@
 """`mngr help`: all verbs, one verb, or a topic."""
 
-import argparse
 import os
 
 from mngr.cli import catalog, overview
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.terminal import paint
 from mngr.errors import MngrError, UsageError
@@ -28,7 +27,7 @@ def add_arguments(parser: Parser) -> None:
     only.add_argument("--topics", action="store_true", help="print the names of all topics, one a line")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     if args.commands:
         rows = [{"name": e.name, "summary": e.summary} for e in catalog.ENTRIES if not e.hidden]
         return _names(rows, app)

@@ -1,14 +1,12 @@
 """`mngr label`: set or remove labels."""
 
-import argparse
-
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.agents.record import Record
 from mngr.cli import targets
 from mngr.cli.app import App
-from mngr.cli.commands.create import parse_label
-from mngr.cli.parser import Parser
+from mngr.cli.inputs import parse_label
+from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = "Set labels with `KEY=VALUE`, remove them with `--remove KEY`, show them with neither."
 EXAMPLES = (
@@ -30,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     args.agents = [word for word in args.words if "=" not in word]
     labels = dict(parse_label(word) for word in args.words if "=" in word)
     agents = targets.resolve(args, app)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 
 from mngr.actions import find
@@ -12,7 +11,7 @@ from mngr.cli import targets
 from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.output import state_style
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import UsageError
 from mngr.names import suggest
@@ -77,7 +76,7 @@ def add_arguments(parser: Parser) -> None:
     how.add_argument("--explain", metavar="AGENT", help="say which evidence decided the state of one agent")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     if args.explain:
         return _explain(app, args.explain)
     names = _names(args, app)
@@ -101,14 +100,14 @@ def _explain(app: App, name: str) -> int:
     return 0
 
 
-def _names(args: argparse.Namespace, app: App) -> list[str] | None:
+def _names(args: Args, app: App) -> list[str] | None:
     names = [word for name in args.agents for word in (app.stdin.read().split() if name == "-" else [name])]
     if args.stdin:
         names += app.stdin.read().split()
     return names if args.agents or args.stdin else None
 
 
-def _select(args: argparse.Namespace, app: App, listing: Listing, names: list[str] | None) -> list[dict[str, Any]]:
+def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> list[dict[str, Any]]:
     agents = listing.agents if names is None else find.many(app.fleet, names) if names else []
     now = time.time()
     rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and targets.keep(args, agent)]
@@ -118,7 +117,7 @@ def _select(args: argparse.Namespace, app: App, listing: Listing, names: list[st
     return rows if args.limit is None else rows[: args.limit]
 
 
-def _wanted(args: argparse.Namespace, agent: Agent) -> bool:
+def _wanted(args: Args, agent: Agent) -> bool:
     states = {name.upper() for name in _STATE_FLAGS if getattr(args, name)}
     if args.active:
         states |= state.ALIVE
@@ -166,7 +165,7 @@ def _check_field(row: dict[str, Any], path: str) -> None:
         raise UsageError(f"agents have no field `{path}`", hint=suggest(path, names, "field"))
 
 
-def _print(args: argparse.Namespace, app: App, rows: list[dict[str, Any]], listing: Listing) -> None:
+def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -> None:
     for error in listing.errors:
         if app.out.human:
             app.out.warn(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
@@ -211,7 +210,7 @@ _KNOWN = (
 )
 
 
-def _columns(args: argparse.Namespace, rows: list[dict[str, Any]]) -> list[Column]:
+def _columns(args: Args, rows: list[dict[str, Any]]) -> list[Column]:
     if args.fields:
         fields = [field.strip() for field in args.fields.split(",") if field.strip()]
         if rows:

@@ -1,10 +1,8 @@
 """`mngr merge`: an agent's work into the current branch."""
 
-import argparse
-
 from mngr.actions import commits, find
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.text import amount
 
 DESCRIPTION = (
@@ -23,7 +21,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be merged, and change nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
     merged = commits.merge(app.fleet, agent, squash=args.squash, message=args.message, dry_run=args.dry_run)
     verb = "would merge" if args.dry_run else "merged"

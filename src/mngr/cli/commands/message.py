@@ -1,6 +1,5 @@
 """`mngr message`: deliver text to agents, and confirm it."""
 
-import argparse
 from collections.abc import Callable
 
 from mngr.actions import find
@@ -9,8 +8,8 @@ from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery
 from mngr.cli import targets
 from mngr.cli.app import App
-from mngr.cli.commands.create import read_text
-from mngr.cli.parser import Parser
+from mngr.cli.inputs import read_text
+from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import is_terminal
 from mngr.errors import BLOCKED, FAILED, PARTIAL, MngrError, UsageError
 
@@ -39,7 +38,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     text = _text(args, app)
     messages.clean(text)
     agents = targets.resolve(args, app)
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace, app: App) -> int:
     return _report(app, outcomes)
 
 
-def _text(args: argparse.Namespace, app: App) -> str:
+def _text(args: Args, app: App) -> str:
     if args.message is not None and args.message_file is not None:
         raise UsageError("`--message` and `--message-file` cannot be used together")
     if args.message is not None:

@@ -1,11 +1,9 @@
 """`mngr pull`: bring an agent's commits or files here."""
 
-import argparse
-
 from mngr.actions import commits, copying, find
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.text import amount
 from mngr.errors import UsageError
 from mngr.names import parse_address
@@ -35,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would come, and change nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     address = parse_address(args.agent)
     agent = find.one(app.fleet, str(address._replace(path=None)))
     if args.artifacts:
@@ -75,7 +73,7 @@ def report_copy(app: App, copied: copying.Copied, dry_run: bool) -> int:
     return 0
 
 
-def _pull_commits(args: argparse.Namespace, app: App, agent: Agent) -> int:
+def _pull_commits(args: Args, app: App, agent: Agent) -> int:
     pulled = commits.pull(app.fleet, agent, into=args.into, dry_run=args.dry_run)
     app.out.emit_object({**pulled._asdict(), "dry_run": args.dry_run}, human=_sentence(pulled, args))
     if args.dry_run and app.out.human and pulled.commits:
@@ -89,7 +87,7 @@ def _pull_commits(args: argparse.Namespace, app: App, agent: Agent) -> int:
     return 0
 
 
-def _sentence(pulled: commits.Pulled, args: argparse.Namespace) -> str:
+def _sentence(pulled: commits.Pulled, args: Args) -> str:
     what = amount(pulled.commits, "commit")
     if not pulled.commits:
         return f"{pulled.name} has no commits of its own"

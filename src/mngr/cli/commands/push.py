@@ -1,11 +1,9 @@
 """`mngr push`: send commits or files to an agent."""
 
-import argparse
-
 from mngr.actions import commits, copying, find
 from mngr.cli.app import App
 from mngr.cli.commands.pull import report_copy
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.text import amount
 from mngr.errors import UsageError
 from mngr.names import parse_address
@@ -30,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     address = parse_address(args.agent)
     agent = find.one(app.fleet, str(address._replace(path=None)))
     if args.source is not None or address.path is not None:

@@ -1,10 +1,8 @@
 """`mngr rename`: another name for an agent."""
 
-import argparse
-
 from mngr.actions import find, lifecycle
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = (
     "Give an agent another name. Its branch, its work dir and the variables of its running process keep the old one."
@@ -18,7 +16,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="check only, and change nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
     if args.dry_run:
         lifecycle.check_rename(app.fleet, agent.id, args.new)

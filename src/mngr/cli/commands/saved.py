@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 
 from mngr.actions import restore
 from mngr.agents.record import seconds_of
 from mngr.cli.ages import age
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
 from mngr.process import checked
@@ -44,7 +43,7 @@ def add_arguments(parser: Parser) -> None:
     back.add_argument("--dry-run", action="store_true", help="say what would come back, and change nothing")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     if args.subcommand == "list":
         return _list(app)
     entry = saved.find(app.fleet.host, args.id)
@@ -86,7 +85,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _show(args: argparse.Namespace, app: App, entry: Entry) -> int:
+def _show(args: Args, app: App, entry: Entry) -> int:
     if not app.out.human:
         app.out.emit_object(_row(entry))
         return 0
@@ -106,7 +105,7 @@ def _show(args: argparse.Namespace, app: App, entry: Entry) -> int:
     return 0
 
 
-def _restore(args: argparse.Namespace, app: App, entry: Entry) -> int:
+def _restore(args: Args, app: App, entry: Entry) -> int:
     if args.dry_run:
         app.out.emit_object(
             _row(entry),

@@ -1,13 +1,11 @@
 """`mngr start`: run stopped or ended agents again."""
 
-import argparse
-
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.agents.record import Record
 from mngr.cli import targets
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = "Run stopped or ended agents again, in their work dirs. One that runs is left alone."
 EXAMPLES = (
@@ -21,7 +19,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say which would be started, and start none")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> tuple[Record, bool]:
         return (agent.record, not agent.status.alive) if args.dry_run else lifecycle.start(app.fleet, agent.id)
 

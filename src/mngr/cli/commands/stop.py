@@ -1,14 +1,12 @@
 """`mngr stop`: end agents' processes and keep everything else."""
 
-import argparse
-
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.actions.lifecycle import Stopped
 from mngr.cli import targets
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = (
     "End the agents' processes, background ones included. Work dirs, branches and events stay; `mngr start` goes on."
@@ -32,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say which would be stopped, and stop none")
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> Stopped:
         if args.dry_run:
             return Stopped(agent.record, changed=agent.state != "STOPPED")

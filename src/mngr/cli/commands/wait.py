@@ -1,13 +1,11 @@
 """`mngr wait`: block until agents are in a state."""
 
-import argparse
-
 from mngr.actions import find
 from mngr.actions import wait as waiting
 from mngr.agents.state import STATES
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Parser
+from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import UsageError
 
@@ -35,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
     )
 
 
-def run(args: argparse.Namespace, app: App) -> int:
+def run(args: Args, app: App) -> int:
     names, states = split(args.words, app)
     agents = find.many(app.fleet, names)
     reached = waiting.until(
