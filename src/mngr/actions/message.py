@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from mngr import waiting
 from mngr.actions import find
@@ -12,6 +13,7 @@ from mngr.agents.state import BLOCKED, STARTING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
 from mngr.records import NamedTuple
+from mngr.tools.tmux import Pane
 
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095
@@ -25,33 +27,37 @@ class Delivery(NamedTuple):
     message_id: str
     name: str
     acknowledged: bool | None
-    blocked_by: str = ""
+    blocked: bool
 
 
-def deliver(fleet: Fleet, agent_id: str, text: str, *, start: bool = False) -> Delivery:
+def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> Delivery:
     """Paste the text into the agent's terminal, press Enter apart from it, and wait until the agent says that it has
     it, where the kind can say so. Never pasted twice. Messages of several senders come one after another."""
     text = clean(text)
-    if start and not find.agent(fleet, agent_id).status.alive:
+    if start and not agent.status.alive:
         from mngr.actions import lifecycle
 
-        lifecycle.start(fleet, agent_id)
-    with fleet.store.host.locked(f"{agent_id}.message", timeout=300, what="the agent's terminal"):
-        agent = _ready(fleet, agent_id)
-        assert agent.pane is not None
-        _check_line_length(fleet, agent, text)
-        blocked_by = agent.status.reason if agent.state == BLOCKED else ""
+        lifecycle.start(fleet, agent.id)
+        agent = find.agent(fleet, agent.id)
+    turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`")
+    asked_at = time.monotonic()
+    with turn:
+        if agent.state == STARTING or time.monotonic() - asked_at > 0.1:
+            agent = _past_start(fleet, agent)
+        pane = _open_terminal(agent)
+        _check_line_length(fleet, agent, pane, text)
         message_id = new_id("msg")
-        fleet.store.log(agent_id, "message_queued", message_id=message_id, text=text)
-        before = len(fleet.store.events(agent_id)) if agent.record.reports else 0
-        fleet.tmux.paste(agent.pane.pane_id, text)
-        fleet.tmux.press(agent.pane.pane_id, "Enter")
-        fleet.store.log(agent_id, "message_delivered", message_id=message_id)
+        fleet.store.log(agent.id, "message_queued", message_id=message_id, text=text)
+        before = len(fleet.store.events(agent.id)) if agent.record.reports else 0
+        fleet.tmux.paste(pane.pane_id, text, enter=not agent.record.reports)
+        if agent.record.reports:
+            fleet.tmux.press(pane.pane_id, "Enter")
+        fleet.store.log(agent.id, "message_delivered", message_id=message_id)
         if not agent.record.reports:
-            return Delivery(message_id, agent.name, None, blocked_by)
-        _await_acknowledgement(fleet, agent, text, before)
-        fleet.store.log(agent_id, "message_acknowledged", message_id=message_id)
-        return Delivery(message_id, agent.name, True, "")
+            return Delivery(message_id, agent.name, None, blocked=False)
+        _await_acknowledgement(fleet, agent, pane, text, before)
+        fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
+        return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
 
 
 def clean(text: str) -> str:
@@ -71,34 +77,39 @@ def clean(text: str) -> str:
     return text
 
 
-def _ready(fleet: Fleet, agent_id: str) -> Agent:
-    def past_start() -> Agent | None:
-        agent = find.agent(fleet, agent_id)
-        return None if agent.state == STARTING else agent
+def _past_start(fleet: Fleet, agent: Agent) -> Agent:
+    """The agent as it is now, or as soon as it is ready for input."""
 
-    agent = waiting.wait_until(past_start, timeout=_READY_SECONDS, every=0.05)
-    if agent is None:
+    def ready() -> Agent | None:
+        seen = find.agent(fleet, agent.id)
+        return None if seen.state == STARTING else seen
+
+    seen = waiting.wait_until(ready, timeout=_READY_SECONDS, every=0.05)
+    if seen is None:
         raise TimedOut(
-            f"`{find.agent(fleet, agent_id).name}` was not ready within {_READY_SECONDS:g} s",
-            hint="`mngr capture` shows its screen",
+            f"`{agent.name}` was not ready within {_READY_SECONDS:g} s",
+            hint=f"`mngr capture {agent.name}` shows its screen",
         )
-    if not agent.status.alive or agent.pane is None:
-        reason = f" ({agent.status.reason})" if agent.status.reason else ""
-        raise MngrError(
-            f"`{agent.name}` is {agent.state}{reason} and cannot take a message",
-            hint=f"`mngr message {agent.name} --start -m ...` starts it first",
-        )
-    return agent
+    return seen
 
 
-def _check_line_length(fleet: Fleet, agent: Agent, text: str) -> None:
+def _open_terminal(agent: Agent) -> Pane:
+    if agent.status.alive and agent.pane is not None:
+        return agent.pane
+    reason = f" ({agent.status.reason})" if agent.status.reason else ""
+    raise MngrError(
+        f"`{agent.name}` is {agent.state}{reason} and cannot take a message",
+        hint=f"`mngr message {agent.name} --start -m ...` starts it first",
+    )
+
+
+def _check_line_length(fleet: Fleet, agent: Agent, pane: Pane, text: str) -> None:
     """A program that reads lines would get only the first part of a very long one."""
-    assert agent.pane is not None
     longest = max(len(line.encode("utf-8", "surrogateescape")) for line in text.split("\n"))
     if longest <= LONGEST_LINE:
         return
     try:
-        line_by_line = fleet.host.reads_lines(agent.pane.tty)
+        line_by_line = fleet.host.reads_lines(pane.tty)
     except OSError as error:
         raise MngrError(f"the terminal of `{agent.name}` cannot be looked at: {error.strerror}") from None
     if line_by_line:
@@ -109,7 +120,7 @@ def _check_line_length(fleet: Fleet, agent: Agent, text: str) -> None:
         )
 
 
-def _await_acknowledgement(fleet: Fleet, agent: Agent, text: str, before: int) -> None:
+def _await_acknowledgement(fleet: Fleet, agent: Agent, pane: Pane, text: str, before: int) -> None:
     """Wait for the agent's own note of this very text. A lost Enter is pressed again; the text never pasted again."""
     import hashlib
 
@@ -117,7 +128,6 @@ def _await_acknowledgement(fleet: Fleet, agent: Agent, text: str, before: int) -
     deadline = waiting.Deadline(_ACKNOWLEDGE_SECONDS)
     presses = 0
     path = os.path.join(fleet.store.state_dir(agent.id), "events.jsonl")
-    assert agent.pane is not None
     for _ in waiting.changes([path], deadline=deadline, at_least_every=2.0):
         for event in fleet.store.events(agent.id)[before:]:
             if event.get("type") == "prompt" and event.get("text_sha256") == digest:
@@ -128,7 +138,7 @@ def _await_acknowledgement(fleet: Fleet, agent: Agent, text: str, before: int) -
                 hint=f"`mngr capture {agent.name}` shows its last screen",
             )
         if presses < 3 and deadline.left(_ACKNOWLEDGE_SECONDS) < _ACKNOWLEDGE_SECONDS - 2.0 * (presses + 1):
-            fleet.tmux.press(agent.pane.pane_id, "Enter")
+            fleet.tmux.press(pane.pane_id, "Enter")
             presses += 1
     raise TimedOut(
         f"`{agent.name}` did not acknowledge the message within {_ACKNOWLEDGE_SECONDS:g} s: it may be in its input box",

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
 from mngr.files import read_lines
-from mngr.hosts.host import Host
 from mngr.names import is_id
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
+
+    from mngr.hosts.host import Host
 
 
 SCREEN = "screen.txt"

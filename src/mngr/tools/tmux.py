@@ -152,25 +152,14 @@ class Tmux:
             words += ["-S", f"-{history}"]
         return checked(self._run(*words), "tmux could not read the screen").stdout.decode(errors="replace")
 
-    def paste(self, pane_id: str, text: str) -> None:
-        """Put text into the pane's input, bracketed if its program asked for that, newlines as they are."""
+    def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
+        """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
+        perhaps press Enter, apart from it."""
         buffer = f"mngr-{os.urandom(6).hex()}"
-        self._checked_run(
-            "load-buffer",
-            "-b",
-            buffer,
-            "-",
-            ";",
-            "paste-buffer",
-            "-p",
-            "-r",
-            "-d",
-            "-b",
-            buffer,
-            "-t",
-            pane_id,
-            input=text,
-        )
+        words = ["load-buffer", "-b", buffer, "-", ";", "paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", pane_id]
+        if enter:
+            words += [";", "send-keys", "-t", pane_id, "Enter"]
+        self._checked_run(*words, input=text)
 
     def press(self, pane_id: str, *keys: str) -> None:
         self._checked_run("send-keys", "-t", pane_id, *keys)

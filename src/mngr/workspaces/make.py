@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from mngr import files
 from mngr.errors import MngrError
-from mngr.hosts.host import Host
 from mngr.process import CommandFailed, checked
 from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
@@ -16,6 +15,8 @@ from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from mngr.hosts.host import Host
 
 COPY_SECONDS = 3600.0
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from mngr.agents import record as records
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError, NotFoundError
-from mngr.hosts.host import Host
 from mngr.names import suggest
 from mngr.process import checked
 from mngr.records import TYPE_CHECKING, NamedTuple
@@ -20,6 +19,8 @@ from mngr.workspaces.work import Work
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from mngr.hosts.host import Host
 
 
 class Entry(NamedTuple):

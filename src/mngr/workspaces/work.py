@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 
 from mngr.agents.record import Record
-from mngr.hosts.host import Host
-from mngr.records import NamedTuple
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import tree
 from mngr.workspaces.plan import NONE, WORKTREE
+
+if TYPE_CHECKING:
+    from mngr.hosts.host import Host
 
 
 class Work(NamedTuple):

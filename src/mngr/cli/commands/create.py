@@ -105,10 +105,11 @@ def run(args: Args, app: App) -> int:
     message = _message(args, app)
     record = creating.create(app.fleet, request)
     if message is not None:
+        from mngr.actions import find
         from mngr.actions import message as messages
 
         try:
-            messages.deliver(app.fleet, record.id, message)
+            messages.deliver(app.fleet, find.agent(app.fleet, record.id), message)
         except MngrError as error:
             raise MngrError(
                 f"`{record.name}` runs, but its first message was not delivered: {error.message}",

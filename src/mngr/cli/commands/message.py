@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from mngr.actions import find
 from mngr.actions import message as messages
 from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery
@@ -44,7 +43,7 @@ def run(args: Args, app: App) -> int:
     agents = targets.resolve(args, app)
 
     def act(agent: Agent) -> Delivery:
-        return messages.deliver(app.fleet, agent.id, text, start=args.start)
+        return messages.deliver(app.fleet, agent, text, start=args.start)
 
     outcomes = _one_by_one(agents, act) if args.on_error == "abort" else targets.each(agents, act)
     return _report(app, outcomes)
@@ -76,7 +75,7 @@ def _report(app: App, outcomes: "list[tuple[Agent, Delivery | MngrError]]") -> i
     if app.out.human and len(outcomes) == 1 and failed:
         raise failed[0][1]
     good = [(agent, result) for agent, result in outcomes if isinstance(result, Delivery)]
-    blocked = [(agent, result) for agent, result in good if find.agent(app.fleet, agent.id).state == "BLOCKED"]
+    blocked = [(agent, result) for agent, result in good if result.blocked]
     value = {
         "successful_agents": [agent.name for agent, _ in good],
         "failed_agents": [{"agent": agent.name, "error": error.message, "hint": error.hint} for agent, error in failed],
