@@ -84,7 +84,8 @@ class Tmux:
         result = self._run("list-panes", "-a", "-F", _PANE_FORMAT)
         if result.ok:
             return [pane for line in result.text.split("\n") if (pane := _parse_pane(line))]
-        if _no_server(result):
+        # A server at its first moment has no session, and tmux then has no target even for "all".
+        if _no_server(result) or result.error_text == "no current target":
             return []
         raise CommandFailed(result, "the tmux server did not answer")
 
