@@ -8,6 +8,7 @@ import json
 import os
 
 from mngr.errors import MngrError, TimedOut
+from mngr.interrupts import held
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,25 +22,38 @@ def make_private_dir(path: str) -> None:
 def write_atomic(path: str, data: bytes, mode: int = 0o600) -> None:
     """Replace the file whole or not at all; a reader never sees half of it."""
     draft = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.draft"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with held():
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+            os.replace(draft, path)
+        except OSError as error:
+            _unlink(draft)
+            error.filename, error.filename2 = path, None
+            raise
+        except BaseException:
+            _unlink(draft)
+            raise
+
+
+def json_bytes(value: Any, indent: int | None = None) -> bytes:
+    """JSON as UTF-8, readable; text that UTF-8 cannot carry (odd bytes of file names) makes it plain ASCII."""
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        os.replace(draft, path)
-    except BaseException:
-        _unlink(draft)
-        raise
-
-
-def write_json(path: str, value: Any) -> None:
-    write_atomic(path, json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape") + b"\n")
+        return json.dumps(value, ensure_ascii=False, indent=indent).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=indent).encode() + b"\n"
 
 
 def append_line(path: str, value: Any) -> None:
-    """Append one JSON object as one line, in one write, so that lines of several writers never mix."""
-    line = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n"
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    """Append one JSON object as one line, in one write, so that lines of several writers never mix. After a line that
+    was torn, by a full disk or a crash, it begins a new one."""
+    line = json_bytes(value)
+    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            line = b"\n" + line
         written = os.write(fd, line)
         if written != len(line):
             raise OSError(errno.ENOSPC, "only part of an event could be written", path)
@@ -55,7 +69,7 @@ def read_lines(data: bytes) -> list[dict[str, Any]]:
             continue
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
             found.append(value)
@@ -125,7 +139,11 @@ def disk_error(error: OSError) -> MngrError | None:
             hint="free some space; `df -h` shows where",
         )
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return MngrError(f"cannot write `{error.filename}`: {error.strerror}", hint="check its owner and permissions")
+        return MngrError(
+            f"cannot use `{error.filename or 'a file'}`: {error.strerror}", hint="check its owner and permissions"
+        )
+    if error.filename and error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EIO):
+        return MngrError(f"cannot use `{error.filename}`: {error.strerror}", hint="`mngr doctor` checks this machine")
     return None
 
 
@@ -141,15 +159,29 @@ def remove_tree(path: str) -> None:
     if not os.path.isdir(path) or os.path.islink(path):
         _unlink(path)
         return
-    for root, directories, names in os.walk(path, topdown=False):
-        if not os.access(root, os.W_OK | os.X_OK):
-            os.chmod(root, 0o700)
-        for name in names:
-            _unlink(os.path.join(root, name))
-        for name in directories:
-            child = os.path.join(root, name)
-            if os.path.islink(child):
-                _unlink(child)
-            else:
-                os.rmdir(child)
-    os.rmdir(path)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            _remove_directory(path)
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or not tries_left:
+                raise
+
+
+# A process that is about to end may still be writing there for a moment.
+_TRIES = 100
+
+
+def _remove_directory(path: str) -> None:
+    found = [path]
+    for directory in found:
+        if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+            os.chmod(directory, 0o700)
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    found.append(entry.path)
+                else:
+                    _unlink(entry.path)
+    for directory in reversed(found):
+        os.rmdir(directory)

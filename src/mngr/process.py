@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from mngr.errors import MngrError, TimedOut
+from mngr.interrupts import held
 from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -93,16 +94,21 @@ def run(
     env: Mapping[str, str] | None = None,
 ) -> Result:
     """Run to the end and return the result, whatever its exit code. Past the deadline its whole process group is
-    killed and `TimedOut` raised. `env` replaces the environment when given. A child left in the background that
+    ended and `TimedOut` raised. `env` replaces the environment when given. A child left in the background that
     still holds the output is not waited for."""
-    child = _Child(argv, input, cwd, env)
+    child: _Child | None = None
     try:
+        with held():  # a signal between the start and our note of it would leave a process that nobody knows
+            child = _Child(argv, input, cwd, env)
         return child.finish(timeout)
     except BaseException:
-        child.kill()
+        if child is not None:
+            with held():
+                child.end()
         raise
     finally:
-        child.close()
+        if child is not None:
+            child.close()
 
 
 def checked(result: Result, doing: str = "") -> Result:
@@ -234,14 +240,29 @@ class _Child:
         assert self.status is not None
         return Result(self.argv, self.status, bytes(self.output[self.stdout]), bytes(self.output[self.stderr]))
 
-    def kill(self) -> None:
+    def end(self) -> None:
+        """Ask the whole group to end, since git then removes its locks; kill what is left of it."""
+        if self.status is not None:
+            return
+        deadline = time.monotonic() + _SECONDS_TO_END
+        number = _TERMINATE
+        while self._group_takes(number):
+            if self.status is None:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                self.status = os.waitstatus_to_exitcode(status) if pid else None
+            if number == _KILL:
+                break
+            number = 0 if time.monotonic() < deadline else _KILL
+            time.sleep(0.002)
         if self.status is None:
-            try:
-                os.killpg(self.pid, 9)
-            except ProcessLookupError:
-                pass
-            os.waitpid(self.pid, 0)
-            self.status = -9
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def _group_takes(self, number: int) -> bool:
+        try:
+            os.killpg(self.pid, number)
+        except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+            return False
+        return True
 
     def close(self) -> None:
         for fd in tuple(self.fds):
@@ -282,5 +303,7 @@ class _Child:
             os.close(fd)
 
 
+_TERMINATE, _KILL = 15, 9
+_SECONDS_TO_END = 2.0
 # Python ignores these (SIGPIPE, SIGXFSZ) for itself; a child must not inherit that.
 _PYTHON_IGNORES = (13, 25)

@@ -84,9 +84,7 @@ def start_process(fleet: Fleet, record: Record) -> Record:
     state_dir = fleet.store.state_dir(record.id)
     own = launch.identity(record, state_dir, fleet.host.dir)
     script = os.path.join(state_dir, "launch.sh")
-    fleet.host.write(
-        script, launch.script(record.command, own, _env_file(fleet, record)).encode("utf-8", "surrogateescape"), 0o700
-    )
+    fleet.host.write(script, launch.script(record.command, own, state_dir).encode("utf-8", "surrogateescape"), 0o700)
     task = launch.task_dir(record, state_dir)
     fleet.host.make_dir(os.path.join(task, "artifacts"))
     started = record._replace(
@@ -97,10 +95,10 @@ def start_process(fleet: Fleet, record: Record) -> Record:
         try:
             fleet.tmux.start(
                 session,
-                command=f"exec sh {process.quote(script)}",
+                command=["sh", script],
                 work_dir=record.work_dir,
                 env=launch.inherited(fleet.environ),
-                marks={"agent": record.id, "dir": state_dir},
+                marks={"agent": record.id},
                 history_lines=int(fleet.settings.number("tmux.history_lines", 50000)),
                 config=_tmux_config(fleet),
             )

@@ -41,6 +41,7 @@ _ANY = (
     "index",
     "host",
 )
+_TYPE = "agent_type"
 FIELDS = (*_TEXT, *_ANY, "labels")
 
 
@@ -49,9 +50,10 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
     from cel_expr_python import cel
 
     kinds = dict.fromkeys(_TEXT, cel.Type.STRING) | dict.fromkeys(_ANY, cel.Type.DYN)
+    kinds[_TYPE] = kinds.pop("type")
     environment = cel.NewEnv(variables={**kinds, "labels": cel.Type.Map(cel.Type.STRING, cel.Type.STRING)})
     try:
-        program = environment.compile(expression)
+        program = environment.compile(_without_type_word(expression))
     except RuntimeError as error:
         raise _not_an_expression(expression, str(error)) from None
     if program.return_type().name() not in ("BOOL", "DYN"):
@@ -60,9 +62,19 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
         )
 
     def matches(fields: Mapping[str, Any]) -> bool:
-        return program.eval(data={name: fields[name] for name in FIELDS}).value() is True
+        data = {name: fields[name] for name in FIELDS}
+        data[_TYPE] = data.pop("type")
+        return program.eval(data=data).value() is True
 
     return matches
+
+
+def _without_type_word(expression: str) -> str:
+    """`type` is a function of the language and cannot be a field of ours under that name; strings stay as they are."""
+    import re
+
+    pattern = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?<![\w.])type(?!\w|\s*\()"""
+    return re.sub(pattern, lambda found: _TYPE if found[0] == "type" else found[0], expression)
 
 
 def _not_an_expression(expression: str, said: str) -> UsageError:

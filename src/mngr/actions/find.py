@@ -69,12 +69,10 @@ def explain(found: Agent) -> list[str]:
 
 def _seen(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent:
     pane = panes.get(record.id) if panes is not None else None
-    # Only some states need the events or the process table: reading them for all would cost `list` its speed.
-    ask_events = record.reports or pane is None
     facts = state.Facts(
         pane=pane,
         panes_known=panes is not None,
-        events=fleet.store.events_since_start(record.id) if ask_events else (),
+        events=fleet.store.events_since_start(record.id),
         boot_id=fleet.host.boot_id() if pane is None else "",
         creator_alive=record.started_at is None
         and record.creator is not None

@@ -49,7 +49,8 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
     pane = agent.pane
     found = fleet.host.processes_of(agent.id, [pane.pid] if pane is not None and not pane.dead else [])
     if graceful_seconds and found and pane is not None:
-        fleet.host.signal({pid: found[pid] for pid in found if pid == pane.pid}, signal.SIGTERM)
+        # The pane's own process is our launch script, which ends when the command does.
+        fleet.host.signal({pid: found[pid] for pid in found if pid != pane.pid}, signal.SIGTERM)
         wait_until(lambda: pane.pid not in fleet.host.alive(found), timeout=graceful_seconds)
     if pane is not None:
         _keep_screen(fleet, agent)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from mngr.agents.events import FILE
 from mngr.agents.record import Record
 from mngr.errors import UsageError
 from mngr.process import GIT_LOCATION, quote
@@ -41,9 +42,26 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def script(command: str, own: Mapping[str, str], env_file: str) -> str:
-    """Run the command in the work dir it is started in: who it is, then the variables its user gave it."""
-    return f"#!/bin/sh\n{env_text(own)}. {quote(env_file)}\nexec sh -c {quote(command)}\n"
+def script(command: str, own: Mapping[str, str], state_dir: str) -> str:
+    """Run the command in the work dir it is started in: who it is, then the variables its user gave it. Its exit code
+    is written down by this script itself, since tmux forgets it about once in a hundred times."""
+    return _SCRIPT.format(
+        own=env_text(own), env=quote(f"{state_dir}/env"), command=quote(command), events=quote(f"{state_dir}/{FILE}")
+    )
+
+
+# The trap lets Ctrl-C end the command and not this script; a trap, unlike ignoring, is not inherited.
+_SCRIPT = """#!/bin/sh
+{own}. {env}
+trap : INT QUIT
+sh -c {command}
+code=$?
+id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+printf '{{"event_id": "evt-%s", "timestamp": "%s", "source": "launch", "type": "exited", "exit_code": %d}}\\n' \\
+    "$id" "$now" "$code" >> {events}
+exit "$code"
+"""
 
 
 def env_text(env: Mapping[str, str]) -> str:

@@ -57,23 +57,15 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
         )
     if not facts.panes_known:
         return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
-    if facts.pane is not None:
-        if facts.pane.dead:
-            return _ended(
-                facts.pane.exit_code,
-                facts.pane.signal,
-                facts.pane.died_at or started,
-                f"tmux: pane {facts.pane.pane_id} is dead",
-            )
-        return _alive(record, facts, started, from_events)
     last_exit = next((event for event in reversed(facts.events) if event.get("type") == "exited"), None)
     if last_exit is not None:
-        return _ended(
-            _int(last_exit.get("exit_code")),
-            _int(last_exit.get("signal")),
-            _seconds(last_exit.get("timestamp")) or started,
-            "events: an `exited` event, and no pane",
-        )
+        at = _seconds(last_exit.get("timestamp")) or started
+        return _ended(_int(last_exit.get("exit_code")), None, at, "events: an `exited` event since its start")
+    if facts.pane is not None:
+        if not facts.pane.dead:
+            return _alive(facts, started, from_events)
+        evidence = f"tmux: pane {facts.pane.pane_id} is dead"
+        return _ended(facts.pane.exit_code, facts.pane.signal, facts.pane.died_at or started, evidence)
     if record.started_at is None:
         if facts.creator_alive:
             return Status(STARTING, "being created", started, "record: not started, its creator is alive")
@@ -83,7 +75,7 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
     return Status(FAILED, "its tmux session is gone", started, "tmux: no pane, and events: no `exited`")
 
 
-def _alive(record: Record, facts: Facts, started: float, from_events: bool) -> Status:
+def _alive(facts: Facts, started: float, from_events: bool) -> Status:
     pane = facts.pane
     assert pane is not None
     process = f"tmux: process {pane.pid} is alive in pane {pane.pane_id}"
@@ -103,13 +95,16 @@ def _alive(record: Record, facts: Facts, started: float, from_events: bool) -> S
 
 
 def _ended(exit_code: int | None, signal: int | None, at: float, evidence: str) -> Status:
+    """A shell tells the death of its command by signal N as exit code 128 + N; both ways are one here."""
+    if signal is None and exit_code is not None and 128 < exit_code <= 128 + 64:
+        signal = exit_code - 128
+    elif signal is not None:
+        exit_code = 128 + signal
     if signal is not None:
-        return Status(FAILED, f"killed by {signal_name(signal)}", at, evidence, exit_code=None, signal=signal)
-    if exit_code == 0:
-        return Status(DONE, "", at, evidence, exit_code=0)
+        return Status(FAILED, f"killed by {signal_name(signal)}", at, evidence, exit_code, signal)
     if exit_code is None:
         return Status(FAILED, "ended, exit code not known", at, evidence)
-    return Status(FAILED, f"exit code {exit_code}", at, evidence, exit_code=exit_code)
+    return Status(FAILED if exit_code else DONE, f"exit code {exit_code}" if exit_code else "", at, evidence, exit_code)
 
 
 def signal_name(number: int) -> str:

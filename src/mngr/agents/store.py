@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
+from mngr.errors import NotFoundError
 from mngr.files import read_lines
 from mngr.names import is_id
 from mngr.records import TYPE_CHECKING
@@ -45,9 +46,8 @@ class Store:
         for name in self.host.entries(self.dir):
             if not is_id(name):
                 continue
-            path = os.path.join(self.dir, name, "agent.json")
             try:
-                good.append(record.parse(self.host.read(path), path))
+                good.append(self._parsed(name))
             except FileNotFoundError:
                 continue  # being made or removed at this moment
             except CorruptRecord as error:
@@ -56,8 +56,10 @@ class Store:
         return good, bad
 
     def read(self, agent_id: str) -> Record:
-        path = os.path.join(self.dir, agent_id, "agent.json")
-        return record.parse(self.host.read(path), path)
+        try:
+            return self._parsed(agent_id)
+        except FileNotFoundError:
+            raise NotFoundError(f"agent `{agent_id}` was destroyed in the meantime") from None
 
     def write(self, changed: Record) -> None:
         self.host.write(os.path.join(self.dir, changed.id, "agent.json"), record.dump(changed))
@@ -93,7 +95,20 @@ class Store:
 
     def forget(self, agent_id: str) -> None:
         self.host.remove(self.state_dir(agent_id))
-        self.host.remove(os.path.join(self.host.dir, "locks", agent_id))
+        for lock in (agent_id, f"{agent_id}.message"):
+            self.host.remove(os.path.join(self.host.dir, "locks", lock))
+
+    def _parsed(self, agent_id: str) -> Record:
+        path = os.path.join(self.dir, agent_id, "agent.json")
+        try:
+            found = record.parse(self.host.read(path), path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise CorruptRecord(f"`{path}` cannot be read: {error.strerror}", hint=record.CORRUPT_HINT) from None
+        if found.id != agent_id:
+            raise CorruptRecord(f"`{path}` is the record of another agent, `{found.id}`", hint=record.CORRUPT_HINT)
+        return found
 
     def names(self) -> Iterable[str]:
         return (r.name for r in self.records()[0])

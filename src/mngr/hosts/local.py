@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FORMAT = "mngr state, format 1\n"
 _FORMAT_FILE = "format"
+_ROOMS = ("agents", "locks", "worktrees", "clones", "saved")
 # What a person or we may have put there before the first agent; anything else is another program's.
 _NEUTRAL = frozenset({"settings.toml", "settings.toml.lock", "crashes", "plugins.json", ".DS_Store"})
 
@@ -44,28 +45,39 @@ class LocalHost:
 
     def is_ours(self) -> bool:
         """Whether the state directory exists in our format. One of another program is refused, never touched."""
-        try:
-            with open(os.path.join(self.dir, _FORMAT_FILE), encoding="utf-8", errors="replace") as file:
-                found = file.read(200)
-        except FileNotFoundError:
-            foreign = sorted(set(self.entries(self.dir)) - _NEUTRAL)
-            if foreign:
-                raise _not_ours(self.dir, f"it holds `{foreign[0]}` but not our format marker") from None
-            return False
-        except NotADirectoryError:
-            raise _not_ours(self.dir, "it is not a directory") from None
-        if found != FORMAT:
+        found = self._format()
+        foreign = [] if found else sorted(name for name in self.entries(self.dir) if not self._is_neutral(name))
+        if foreign and not (found := self._format()):  # looked at twice: another mngr may be preparing it right now
+            raise _not_ours(self.dir, f"it holds `{foreign[0]}` but not our format marker")
+        if found not in ("", FORMAT):
             raise _not_ours(self.dir, f"its format marker reads {found[:60]!r}")
-        return True
+        return bool(found)
 
     def prepare(self) -> None:
-        """Make the state directory ours. Twice is safe, also at the same time."""
+        """Make the state directory ours. Twice is safe, also at the same time: the marker comes last."""
         if self.is_ours():
             return
-        for name in ("", "agents", "locks", "worktrees", "clones", "saved"):
+        for name in ("", *_ROOMS):
             files.make_private_dir(os.path.join(self.dir, name))
         os.chmod(self.dir, 0o700)
         files.write_atomic(os.path.join(self.dir, _FORMAT_FILE), FORMAT.encode())
+
+    def _format(self) -> str:
+        try:
+            with open(os.path.join(self.dir, _FORMAT_FILE), encoding="utf-8", errors="replace") as file:
+                return file.read(200) or "nothing"
+        except FileNotFoundError:
+            return ""
+        except NotADirectoryError:
+            raise _not_ours(self.dir, "it is not a directory") from None
+
+    def _is_neutral(self, name: str) -> bool:
+        """A person's settings, our crash files, a room made ahead of the marker: nothing of another program."""
+        return (
+            name in _NEUTRAL
+            or name.endswith(".draft")
+            or (name in _ROOMS and not self.entries(os.path.join(self.dir, name)))
+        )
 
     def read(self, path: str) -> bytes:
         with open(path, "rb") as file:

@@ -42,15 +42,6 @@ _PANE_FIELDS = (
 )
 _PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
 
-# Appends the end of a pane's process to its agent's events: the fact reaches the disk even if the server dies later.
-_ON_PANE_DIED = (
-    'run-shell -b \'d=#{q:@mngr_dir}; [ -d "$d" ] || exit 0; '
-    'printf "{\\"event_id\\":\\"evt-%s\\",\\"timestamp\\":\\"%s\\",\\"source\\":\\"tmux\\",\\"type\\":\\"exited\\",'
-    '\\"exit_code\\":#{?#{==:#{pane_dead_status},},null,#{pane_dead_status}},'
-    '\\"signal\\":#{?#{==:#{pane_dead_signal},},null,#{pane_dead_signal}}}\\\\n" '
-    '"$(od -An -N16 -tx1 /dev/urandom | tr -d " \\\\n")" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >> "$d/events.jsonl"\''
-)
-
 
 class Pane(NamedTuple):
     """One pane of an agent: the process in it, or how that process ended."""
@@ -93,14 +84,15 @@ class Tmux:
         self,
         session: str,
         *,
-        command: str,
+        command: Sequence[str],
         work_dir: str,
         env: Mapping[str, str],
         marks: Mapping[str, str],
         history_lines: int = 50000,
         config: str | None = None,
     ) -> None:
-        """Start a detached session. Values of `env` travel on a pipe: never in a process list, never on disk."""
+        """Start a detached session. Values of `env` travel on a pipe: never in a process list, never on disk. The
+        command is an argument list of at least two words: tmux hands a single one to the user's shell."""
         target = f"={session}:"
         script = [
             *_server_options(history_lines, config),
@@ -114,9 +106,9 @@ class Tmux:
                 "-y",
                 "50",
                 "-c",
-                work_dir,
+                _not_a_format(work_dir),
                 *(word for name, value in env.items() for word in ("-e", f"{name}={value}")),
-                command,
+                *command,
             ],
             *(["set-option", "-p", "-t", target, f"@mngr_{name}", value] for name, value in marks.items()),
         ]
@@ -197,12 +189,19 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
         yield ["set-option", "-g", "status-left-length", "60"]
         yield ["set-option", "-g", "status-left", "#{session_name}  "]
         yield ["set-option", "-g", "status-right", "detach: C-b d "]
-    yield ["set-hook", "-g", "pane-died", _ON_PANE_DIED]
 
 
 def _quote(word: str) -> str:
-    """One word of a tmux command file: nothing is special between single quotes."""
-    return "'" + word.replace("'", "'\\''") + "'"
+    """One word of a tmux command file. Nothing is special between single quotes, but a newline there is dropped, and
+    a byte 255 taken for the end of the file."""
+    for special, written in (("'", "\\'"), ("\n", '"\\n"'), ("\udcff", '"\\377"')):
+        word = word.replace(special, f"'{written}'")
+    return f"'{word}'"
+
+
+def _not_a_format(text: str) -> str:
+    """Text where tmux would expand `#{...}` and run `#(...)`."""
+    return text.replace("#", "##")
 
 
 def _no_server(result: Result) -> bool:
