@@ -36,7 +36,7 @@ class Agent(NamedTuple):
         now = time.time() if now is None else now
         record, status, pane = self.record, self.status, self.pane
         started = seconds_of(record.started_at) if record.started_at else None
-        ended = status.since if not status.alive else now
+        ended = now if status.alive else status.since
         alive = status.alive and pane is not None
         return {
             "id": record.id,
@@ -56,7 +56,7 @@ class Agent(NamedTuple):
             "base_commit": record.base_commit,
             "create_time": record.created_at,
             "start_time": record.started_at,
-            "runtime_seconds": round(max(0.0, ended - started), 3) if started is not None else None,
+            "runtime_seconds": round(max(0.0, ended - started), 3) if started and ended else None,
             "idle_seconds": round(max(0.0, now - pane.active_at), 3) if alive and pane is not None else None,
             "pid": pane.pid if alive and pane is not None else None,
             "session": record.session,

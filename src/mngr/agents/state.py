@@ -23,6 +23,7 @@ UNKNOWN = "UNKNOWN"
 STATES = (STARTING, RUNNING, WAITING, BLOCKED, DONE, FAILED, STOPPED, UNKNOWN)
 ALIVE = frozenset({STARTING, RUNNING, WAITING, BLOCKED})
 ENDED = frozenset({DONE, FAILED, STOPPED})
+NOT_KNOWN = 0.0  # a point in time that nobody saw
 
 
 class Status(NamedTuple):
@@ -71,8 +72,8 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
             return Status(STARTING, "being created", started, "record: not started, its creator is alive")
         return Status(FAILED, "its creation was interrupted", started, "record: not started, its creator is gone")
     if record.boot_id and facts.boot_id and record.boot_id != facts.boot_id:
-        return Status(STOPPED, "the machine restarted", started, "record: started under another boot id, and no pane")
-    return Status(FAILED, "its tmux session is gone", started, "tmux: no pane, and events: no `exited`")
+        return Status(STOPPED, "the machine restarted", NOT_KNOWN, "record: another boot id, and no pane")
+    return Status(FAILED, "its tmux session is gone", NOT_KNOWN, "tmux: no pane, and events: no `exited`")
 
 
 def _alive(facts: Facts, started: float, from_events: bool) -> Status:

@@ -94,8 +94,9 @@ class Tmux:
         """Start a detached session. Values of `env` travel on a pipe: never in a process list, never on disk. The
         command is an argument list of at least two words: tmux hands a single one to the user's shell."""
         target = f"={session}:"
-        script = [
-            *_server_options(history_lines, config),
+        # One line, because tmux goes on with the next line after an error: the marks of a session that exists already
+        # would be overwritten.
+        session_line = [
             [
                 "new-session",
                 "-d",
@@ -112,7 +113,11 @@ class Tmux:
             ],
             *(["set-option", "-p", "-t", target, f"@mngr_{name}", value] for name, value in marks.items()),
         ]
-        text = "\n".join(" ".join(_quote(word) for word in line) for line in script)
+        script = [
+            *(_line(words) for words in _server_options(history_lines, config)),
+            " ; ".join(map(_line, session_line)),
+        ]
+        text = "\n".join(script)
         result = self._run("-f", os.devnull, "start-server", ";", "source-file", "-", input=text)
         if result.ok:
             return
@@ -189,6 +194,10 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
         yield ["set-option", "-g", "status-left-length", "60"]
         yield ["set-option", "-g", "status-left", "#{session_name}  "]
         yield ["set-option", "-g", "status-right", "detach: C-b d "]
+
+
+def _line(words: Sequence[str]) -> str:
+    return " ".join(_quote(word) for word in words)
 
 
 def _quote(word: str) -> str:
