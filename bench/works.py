@@ -1,0 +1,177 @@
+"""The rows of the benchmark: what a user runs, and the least that any program would have to run for it."""
+
+import sys
+from collections.abc import Sequence
+
+from bench.world import World
+
+PYTHON = [sys.executable, "-c", "pass"]
+Commands = Sequence[Sequence[str]]
+
+
+class Work:
+    """One row. `budget` is how many times the floor ours may take. Only `floor` and `ours` are timed."""
+
+    name = ""
+    budget = 3.0
+    samples = 25
+    floor_may_fail = False
+
+    def set_up_floor(self, world: World) -> None:
+        """What the floor needs before its first sample."""
+
+    def set_up(self, world: World) -> None:
+        """What ours needs before its first sample."""
+
+    def floor(self, world: World, number: int) -> Commands:
+        """Command lines, run one after the other."""
+        return [PYTHON]
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        raise NotImplementedError
+
+    def after_floor(self, world: World, number: int) -> None:
+        """Take back what the floor's sample made, so that all samples are alike."""
+
+    def after(self, world: World, number: int) -> None:
+        """Take back what our sample made."""
+
+
+class FirstScreen(Work):
+    def __init__(self, option: str) -> None:
+        self.name = f"mngr {option}"
+        self._option = option
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, self._option]
+
+
+class List(Work):
+    """Between 0 and 100 agents the budget is a straight line. Without agents no tmux server runs, so the floor's
+    question to it fails, as fast as it can."""
+
+    def __init__(self, agents: int, budget: float) -> None:
+        self.name = f"list, {agents} agents"
+        self.budget = budget
+        self.floor_may_fail = agents == 0
+        self._agents = agents
+
+    def set_up(self, world: World) -> None:
+        world.create_many(self._agents)
+
+    def floor(self, world: World, number: int) -> Commands:
+        return [PYTHON, ["tmux", "-L", "mngr", "list-panes", "-a", "-F", "#{pane_id}"]]
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, "list"]
+
+
+class Create(Work):
+    name = "create --no-connect"
+    samples = 15
+
+    def set_up_floor(self, world: World) -> None:
+        # Both servers run already, as they do for everyone's second agent.
+        world.run(*world.tmux("new-session", "-d", "-s", "first", "sleep 9999"))
+
+    def set_up(self, world: World) -> None:
+        world.run(*world.create("first", "sleep 9999"))
+
+    def floor(self, world: World, number: int) -> Commands:
+        tree = str(world.trees / str(number))
+        return [
+            PYTHON,
+            ["git", "worktree", "add", "-q", "-b", f"floor/{number}", tree],
+            world.tmux("new-session", "-d", "-s", f"floor-{number}", "-c", tree, "sleep 9999"),
+        ]
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return world.create(f"agent-{number}", "sleep 9999")
+
+    def after_floor(self, world: World, number: int) -> None:
+        world.run(*world.tmux("kill-session", "-t", f"=floor-{number}"))
+        world.run("git", "worktree", "remove", "--force", str(world.trees / str(number)))
+        world.run("git", "branch", "-q", "-D", f"floor/{number}")
+
+    def after(self, world: World, number: int) -> None:
+        world.run(world.mngr, "destroy", f"agent-{number}", "--force")
+
+
+class OnOneAgent(Work):
+    """A verb on the one agent there is, beside the one call that does its work on the floor's own session."""
+
+    program = "sleep 9999"
+
+    def set_up_floor(self, world: World) -> None:
+        world.run(*world.tmux("new-session", "-d", "-s", "first", "sleep 9999"))
+        world.run(*world.tmux("new-session", "-d", "-s", "agent", self.program))
+
+    def set_up(self, world: World) -> None:
+        world.run(*world.create("agent", self.program))
+
+    def floor(self, world: World, number: int) -> Commands:
+        return [PYTHON, self.call(world)]
+
+    def call(self, world: World) -> Sequence[str]:
+        raise NotImplementedError
+
+
+class Stop(OnOneAgent):
+    name = "stop"
+
+    def call(self, world: World) -> Sequence[str]:
+        return world.tmux("kill-session", "-t", "=agent")
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, "stop", "agent"]
+
+    def after_floor(self, world: World, number: int) -> None:
+        world.run(*world.tmux("new-session", "-d", "-s", "agent", self.program))
+
+    def after(self, world: World, number: int) -> None:
+        world.run(world.mngr, "start", "agent")
+
+
+class Message(OnOneAgent):
+    name = "message"
+    program = "cat"
+
+    def call(self, world: World) -> Sequence[str]:
+        return world.tmux("send-keys", "-t", "=agent:", "hello there", "Enter")
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, "message", "agent", "-m", "hello there"]
+
+
+class Exec(OnOneAgent):
+    name = "exec"
+
+    def call(self, world: World) -> Sequence[str]:
+        return ["sh", "-c", "true"]
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, "exec", "agent", "true"]
+
+
+class Capture(OnOneAgent):
+    name = "capture"
+
+    def call(self, world: World) -> Sequence[str]:
+        return world.tmux("capture-pane", "-p", "-t", "=agent:")
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, "capture", "agent"]
+
+
+WORKS: tuple[Work, ...] = (
+    FirstScreen("--version"),
+    FirstScreen("--help"),
+    List(0, budget=4),
+    List(10, budget=4.2),
+    List(100, budget=6),
+    Create(),
+    Stop(),
+    Message(),
+    Exec(),
+    Capture(),
+)
