@@ -1,0 +1,400 @@
+"""`mngr config`: read and change settings. Works on a broken file as far as that file allows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from mngr import config, settings_edit
+from mngr.cli import catalog
+from mngr.cli.app import App
+from mngr.cli.dispatch import command_parser
+from mngr.cli.parser import Args, Parser, apply_settings
+from mngr.cli.table import Column
+from mngr.cli.terminal import is_terminal
+from mngr.config import SCOPES, Layer, Settings, Value
+from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
+from mngr.names import nearest, suggest
+from mngr.records import TYPE_CHECKING
+from mngr.settings_values import Key, format_key, parse_key, written
+
+if TYPE_CHECKING:
+    from typing import Any
+
+# It has to mend what others cannot read.
+READS_SETTINGS = False
+
+DESCRIPTION = (
+    "Settings come from the user's file, the project's file, your own file in the project (`local`), variables and "
+    "`-S`, the later winning. `mngr help settings` shows what they can hold."
+)
+EXAMPLES = (
+    ("mngr config list", "all values, each with its source; finds mistakes"),
+    ("mngr config get tmux.session_prefix", "one value"),
+    ("mngr config set commands.create.type codex", "a default for an option, in the user's file"),
+    ("mngr config set --scope project commands.create.transfer git-mirror", "for everyone in this project"),
+    ("mngr config unset commands.create.type", "remove it again"),
+    ("mngr config explain commands.create.type", "who sets it, and who wins"),
+)
+VERBS = tuple(entry.name for entry in catalog.ENTRIES)
+_OPTION_SECTIONS = ("commands", "create_templates")
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("--scope", choices=SCOPES, help="one file only (default for set, unset and edit: user)")
+    parser.add_subcommand("list", "Show all values with their sources, and check every key", default=True)
+    get = parser.add_subcommand("get", "Print one value")
+    get.add_argument("key", metavar="KEY", help="such as `commands.create.type`, or a whole section")
+    put = parser.add_subcommand("set", "Set one value, keeping the rest of the file as it is")
+    put.add_argument("key", metavar="KEY", help="such as `commands.create.type`")
+    put.add_argument("value", metavar="VALUE", help='text, a number, true or false, or a list such as \'["a", "b"]\'')
+    unset = parser.add_subcommand("unset", "Remove one value or a whole section from a file")
+    unset.add_argument("key", metavar="KEY", help="any key in the file, also one that is a mistake")
+    parser.add_subcommand("edit", "Open a settings file in $VISUAL, $EDITOR or vi, and check it afterwards")
+    parser.add_subcommand("path", "Print where the settings files are")
+    explain = parser.add_subcommand("explain", "Show everything that sets a value, and what wins")
+    explain.add_argument("key", metavar="KEY", help="such as `commands.create.type`, or a whole section")
+
+
+def run(args: Args, app: App) -> int:
+    do: Callable[[Args, App], None] = {
+        "list": _list,
+        "get": _get,
+        "set": _set,
+        "unset": _unset,
+        "edit": _edit,
+        "path": _path,
+        "explain": _explain,
+    }[args.subcommand]
+    do(args, app)
+    return 0
+
+
+def check(app: App) -> None:
+    """Raise when any settings file, variable or `-S` says something that cannot be, in any section of any of them."""
+    problems: dict[str, MngrError] = {}
+    ways_out: list[str] = []
+    for scope in SCOPES:
+        if _path_if_any(app, scope) is not None and (found := _problems(Settings([_layer(app, scope)]))):
+            problems.update({problem.message: problem for problem in found})
+            ways_out.append(_way_out(scope))
+    problems.update({problem.message: problem for problem in _problems(app.settings)})
+    _refuse(list(problems.values()), *ways_out)
+
+
+def _list(args: Args, app: App) -> None:
+    if args.scope:
+        layer = _layer(app, args.scope)
+        _refuse(_problems(Settings([layer])), _way_out(args.scope))
+        found = {format_key(key): Value(layer.values[key], layer.source) for key in sorted(layer.values)}
+    else:
+        check(app)
+        found = app.settings.flat()
+    rows = [{"key": key, "value": value.value, "source": value.source} for key, value in found.items()]
+    columns = [Column("KEY", "key"), _VALUE, Column("SOURCE", "source")]
+    empty = f"No settings in {_source(app, args.scope)}" if args.scope else ""
+    app.out.emit_rows(rows, columns, envelope={"settings": rows}, known=("key", "value", "source"), empty=empty)
+
+
+def _get(args: Args, app: App) -> None:
+    key = _known_key(args.key)
+    if args.scope:
+        layers = Settings([_layer(app, args.scope)]).explain(key)
+        found = next((value for value in layers if value.source != "default"), None)
+    else:
+        found = _merged(app).find(key)
+    if found is None:
+        raise _not_set(app, key, args.scope)
+    if not app.out.human:
+        app.out.emit_object({"key": format_key(key), "value": found.value, "source": found.source})
+        return
+    text = found.value if isinstance(found.value, str) else toml_text(found.value)
+    if app.out.columns is None:
+        app.out.raw(f"{text}\n".encode("utf-8", "surrogateescape"))  # a script wants it as it is
+    else:
+        app.out.line(text)
+
+
+def _set(args: Args, app: App) -> None:
+    scope = args.scope or "user"
+    path = _path_to_change(app, scope)
+    key = config.known_key(args.key, "", VERBS)
+    layer = config.read_layer(config.text_tree(key, args.value, "", VERBS), "", VERBS)
+    for problem in _problems(Settings([layer])):
+        raise UsageError(problem.message.replace(", set in ``,", ""), hint=problem.hint)
+    _changing(scope, lambda: settings_edit.set_value(path, args.key, args.value, scope=scope, commands=VERBS))
+    value = layer.values.get(key)
+    app.out.emit_object(
+        {"key": format_key(key), "value": value, "scope": scope, "path": path},
+        human=f"set {format_key(key)} = {toml_text(value)} in {_source(app, scope)}",
+    )
+    _say_what_holds(app, key, scope)
+
+
+def _unset(args: Args, app: App) -> None:
+    scope = args.scope or "user"
+    path = _path_to_change(app, scope)
+    key = parse_key(args.key)
+    try:
+        _changing(scope, lambda: settings_edit.unset_value(path, args.key, scope=scope))
+    except NotFoundError as error:
+        raise NotFoundError(error.message, hint=_set_elsewhere(app, key, scope) or error.hint) from None
+    app.out.emit_object(
+        {"key": format_key(key), "scope": scope, "path": path},
+        human=f"removed {format_key(key)} from {_source(app, scope)}",
+    )
+    _say_what_holds(app, key, scope)
+
+
+def _edit(args: Args, app: App) -> None:
+    scope = args.scope or "user"
+    path = _path_to_change(app, scope)
+    if app.headless or not is_terminal(app.stdout):
+        raise Undecided(
+            "an editor needs a terminal, and this is none",
+            hint=f"`mngr config set --scope {scope} KEY VALUE`, or edit `{path}` in your own way",
+        )
+    before = _bytes(path)
+    _run_editor(app, path, scope)
+    _refuse(_problems(Settings([_layer(app, scope)])), _way_out(scope))
+    changed = _bytes(path) != before
+    app.out.emit_object(
+        {"scope": scope, "path": path, "changed": changed},
+        human=f"{_source(app, scope)} is changed and fine" if changed else f"{_source(app, scope)} is as it was",
+    )
+
+
+def _path(args: Args, app: App) -> None:
+    if args.scope:
+        path = config.scope_path(args.scope, app.host_dir, os.getcwd())
+        app.out.emit_object({"scope": args.scope, "path": path, "exists": os.path.exists(path)}, human=path)
+        return
+    rows = []
+    for scope in SCOPES:
+        place = _path_if_any(app, scope)
+        rows.append({"scope": scope, "path": place, "exists": place is not None and os.path.exists(place)})
+    columns = [
+        Column("SCOPE", "scope"),
+        Column("EXISTS", "exists", show=lambda row: "yes" if row["exists"] else "no"),
+        Column("PATH", "path", show=lambda row: row["path"] or "none: this is not a project's directory"),
+    ]
+    app.out.emit_rows(rows, columns, envelope={"paths": rows})
+
+
+def _explain(args: Args, app: App) -> None:
+    key = _known_key(args.key)
+    settings = _merged(app)
+    below = [leaf for leaf in map(parse_key, settings.flat()) if leaf[: len(key)] == key]
+    rows: list[dict[str, Any]] = []
+    for leaf in below or [key]:
+        values = settings.explain(leaf)
+        for at, value in enumerate(values, 1):
+            wins = at == len(values)
+            if args.scope is None or value.source == _source(app, args.scope):
+                rows.append({"key": format_key(leaf), "source": value.source, "value": value.value, "wins": wins})
+    if not rows:
+        raise _not_set(app, key, args.scope)
+    columns = [Column("SOURCE", "source"), _VALUE, Column("", "wins", show=lambda row: "wins" if row["wins"] else "")]
+    if len(below) > 1:
+        columns.insert(0, Column("KEY", "key"))
+    app.out.emit_rows(rows, columns, envelope={"key": format_key(key), "values": rows})
+
+
+def toml_text(value: object) -> str:
+    """A value as it would stand in a settings file, on one line."""
+    if isinstance(value, str):
+        import json
+
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_text, value))}]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{format_key((name,))} = {toml_text(item)}" for name, item in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    return written(value) if isinstance(value, int | float) else str(value)
+
+
+_VALUE = Column("VALUE", "value", show=lambda row: toml_text(row["value"]), flexible=True)
+
+
+def _problems(settings: Settings) -> list[MngrError]:
+    """What `[commands.*]` and `[create_templates.*]` hold that is no option of its verb, or no value for it."""
+    problems: list[MngrError] = []
+    for section in _OPTION_SECTIONS:
+        for name in settings.names(section):
+            for key, value in settings.table((section, name)).items():
+                try:
+                    _check_option((section, name, key), value)
+                except UsageError as error:
+                    problems.append(error)
+    return problems
+
+
+def _check_option(key: Key, value: Value) -> None:
+    from importlib import import_module
+
+    entry = _entry_of(key)
+    if not getattr(import_module(entry.module), "READS_SETTINGS", True):
+        why = f"has no effect: `mngr {entry.name}` takes no defaults from settings"
+        raise UsageError(f"`{format_key(key)}`, set in `{value.source}`, {why}")
+    apply_settings(command_parser(entry), {key[2]: value}, format_key(key[:2]))
+
+
+def _entry_of(key: Key) -> catalog.Entry:
+    """The verb whose options a section holds."""
+    entry = catalog.find("create" if key[0] == "create_templates" else key[1])
+    assert entry is not None
+    return entry
+
+
+def _refuse(problems: list[MngrError], *ways_out: str) -> None:
+    if len(problems) == 1:
+        raise UsageError(problems[0].message, hint=_joined(problems[0].hint, *ways_out))
+    if problems:
+        lines = [f"{problem.message}\n  {problem.hint}" if problem.hint else problem.message for problem in problems]
+        raise UsageError(f"{len(problems)} settings are wrong:", details="\n".join(lines), hint=_joined(*ways_out))
+
+
+def _way_out(scope: str) -> str:
+    return f"`mngr config edit --scope {scope}` opens the file"
+
+
+def _layer(app: App, scope: str) -> Layer:
+    """What the file of one scope sets. An error says how to get at the file."""
+    source = _source(app, scope)
+    path = config.scope_path(scope, app.host_dir, os.getcwd())
+    try:
+        return config.read_layer(config.read_file(path, source) or {}, source, VERBS)
+    except MngrError as error:
+        raise UsageError(error.message, hint=_joined(error.hint, _way_out(scope))) from None
+
+
+def _merged(app: App) -> Settings:
+    """All settings; a mistake in a file is reported with the way to mend it."""
+    for scope in SCOPES:
+        if _path_if_any(app, scope) is not None:
+            _layer(app, scope)
+    return app.settings
+
+
+def _known_key(text: str) -> Key:
+    key = parse_key(text)
+    try:
+        return config.known_key(key, "", VERBS)
+    except UsageError as error:
+        raise NotFoundError(error.message, hint=error.hint) from None
+
+
+def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
+    shown = format_key(key)
+    if key[0] in _OPTION_SECTIONS and len(key) > 2:
+        from mngr.cli.defaults import setting_keys
+
+        parser = command_parser(_entry_of(key))
+        if key[2] not in setting_keys(parser):
+            hint = suggest(key[2], setting_keys(parser), "key") or f"`{parser.prog} --help` shows the options"
+            return NotFoundError(f"`{shown}` is unknown: `{key[2]}` is not an option of `{parser.prog}`", hint=hint)
+    place = f" in `{_source(app, scope)}`" if scope else ""
+    in_scope = f" --scope {scope}" if scope else ""
+    hint = f"`mngr config set{in_scope} {shown} VALUE` sets it"
+    if key[0] in ("agent_types", "create_templates"):
+        close = nearest(shown, list(app.settings.flat()))
+        hint = f"the closest key that is set is `{close}`; {hint}" if close else hint
+    return NotFoundError(f"`{shown}` is not set{place}", hint=hint)
+
+
+def _set_elsewhere(app: App, key: Key, scope: str) -> str:
+    for other in SCOPES:
+        if other == scope or _path_if_any(app, other) is None:
+            continue
+        try:
+            values = Settings([_layer(app, other)]).explain(key)
+        except MngrError:
+            continue
+        if any(value.source != "default" for value in values):
+            return f"it is set elsewhere: `mngr config unset --scope {other} {format_key(key)}`"
+    return ""
+
+
+def _say_what_holds(app: App, key: Key, scope: str) -> None:
+    """After a change: who else sets this key, and whether all settings can be read now."""
+    try:
+        check(app)
+        found = app.settings.find(key)
+    except MngrError as error:
+        app.out.warn(f"{error.message.rstrip(':')}; `mngr config list` says more")
+        return
+    if found is not None and found.source not in ("default", _source(app, scope)):
+        app.out.note(f"here it is {toml_text(found.value)}, set in {found.source}")
+
+
+def _changing(scope: str, change: Callable[[], None]) -> None:
+    """Change a file, saying what to do when it is too broken for that."""
+    try:
+        change()
+    except UsageError as error:
+        raise UsageError(
+            error.message, hint=error.hint or f"mend it first: `mngr config edit --scope {scope}`"
+        ) from None
+
+
+def _run_editor(app: App, path: str, scope: str) -> None:
+    import shlex
+
+    from mngr import files
+    from mngr.process import ProgramMissing, run_attached
+
+    command = app.environ.get("VISUAL") or app.environ.get("EDITOR") or "vi"
+    choose = f"choose one: `EDITOR=nano mngr config edit --scope {scope}`"
+    parent = os.path.dirname(path)
+    made = not os.path.isdir(parent)
+    try:
+        words = shlex.split(command)
+        files.make_private_dir(parent) if scope == "user" else os.makedirs(parent, exist_ok=True)
+        code = run_attached([*words, path])
+    except (ProgramMissing, ValueError):
+        raise MngrError(f"the editor `{command}` is not installed or not on PATH", hint=choose) from None
+    except OSError as error:
+        raise MngrError(f"`{command} {path}` cannot be run: {error.strerror}", hint=choose) from None
+    finally:
+        if made and os.path.isdir(parent) and not os.listdir(parent):
+            os.rmdir(parent)
+    if code != 0:
+        raise MngrError(f"the editor `{command}` ended with exit code {code}", hint=choose)
+
+
+def _path_to_change(app: App, scope: str) -> str:
+    """The file of a scope; that of another program's state directory is not ours to change."""
+    from mngr.hosts.local import LocalHost
+
+    if scope == "user":
+        LocalHost(app.host_dir).is_ours()
+    return config.scope_path(scope, app.host_dir, os.getcwd())
+
+
+def _path_if_any(app: App, scope: str) -> str | None:
+    try:
+        return config.scope_path(scope, app.host_dir, os.getcwd())
+    except UsageError:
+        return None
+
+
+def _source(app: App, scope: str) -> str:
+    """What a file is called in output and errors, as everywhere."""
+    if scope != "user":
+        return ".mngr/settings.toml" if scope == "project" else ".mngr/settings.local.toml"
+    path = config.scope_path(scope, app.host_dir, os.getcwd())
+    home = (app.environ.get("HOME") or "").rstrip("/")
+    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+
+
+def _joined(*hints: str) -> str:
+    return "; ".join(hint for hint in hints if hint)

@@ -1,0 +1,288 @@
+"""`mngr doctor` on machines that lack something."""
+
+import json
+import os
+import shutil
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.user import MNGR, Ran, User
+
+NAMES = [
+    "python", "tmux", "git", "rsync", "state directory", "writing and locking", "disk", "settings", "agent records",
+    "tmux server", "sessions of agents", "stray sessions", "work dirs", "coding agents",
+]  # fmt: skip
+
+
+def checks(ran: Ran) -> dict[str, dict[str, Any]]:
+    """The checks by name. The document, the exit code and each other agree."""
+    found = ran.json
+    by_name = {check["name"]: check for check in found["checks"]}
+    assert list(by_name) == NAMES
+    assert found["ok"] == all(check["status"] != "fail" for check in by_name.values())
+    assert ran.exit_code == (0 if found["ok"] else 1)
+    assert all(check["hint"] for check in by_name.values() if check["status"] in ("warn", "fail"))
+    return by_name
+
+
+def doctor(user: User, **env: str) -> dict[str, dict[str, Any]]:
+    return checks(user.mngr("doctor", "--format", "json", env=env))
+
+
+def status(user: User, **env: str) -> dict[str, str]:
+    return {name: check["status"] for name, check in doctor(user, **env).items()}
+
+
+def path_with(user: User, *programs: str) -> Path:
+    """A directory for PATH with links to these programs and no others."""
+    place = user.root / "bin"
+    place.mkdir()
+    for program in programs:
+        real = shutil.which(program)
+        assert real, f"{program} is not on this machine"
+        (place / program).symlink_to(real)
+    return place
+
+
+def program(place: Path, name: str, script: str) -> None:
+    path = place / name
+    path.unlink(missing_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def snapshot(root: Path) -> dict[str, tuple[int, int, bytes]]:
+    found = {}
+    for path in sorted(root.rglob("*")):
+        info = path.lstat()
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+        found[str(path.relative_to(root))] = (info.st_mode, info.st_mtime_ns, content)
+    return found
+
+
+def test_a_new_machine_is_ready_and_nothing_is_made_on_it(user: User) -> None:
+    place = path_with(user, "tmux", "git", "rsync")
+    program(place, "claude", "exit 1")
+    before = snapshot(user.home), snapshot(user.repo)
+    found = doctor(user, PATH=str(place))
+    assert {check["status"] for check in found.values()} == {"ok"}
+    assert found["coding agents"]["found"] == "claude (not installed: codex, opencode)"
+    assert not user.host_dir.exists()
+    assert (snapshot(user.home), snapshot(user.repo)) == before
+
+
+def test_every_check_is_one_aligned_line_with_its_hint_below(user: User) -> None:
+    ran = user.mngr("doctor", env={"PATH": str(path_with(user, "tmux", "git"))}).ok()
+    lines = ran.stdout.splitlines()
+    column = lines[0].index("python")
+    seen = [line[column:].split("  ")[0] for line in lines if line[:1].isalpha() and line[6] == " "]
+    assert seen == NAMES
+    at = next(number for number, line in enumerate(lines) if line.startswith("warn     rsync "))
+    assert lines[at + 1].strip().startswith("hint: needed for `--transfer rsync`")
+    assert lines[at + 1].index("hint:") == lines[at].index("not installed")
+    assert lines[-1] == "This machine is ready (2 warnings)"
+    assert ran.stderr == ""
+
+
+def test_without_tmux_it_fails_and_says_how_to_install_it(user: User) -> None:
+    found = doctor(user, PATH=str(path_with(user, "git", "rsync")))
+    assert found["tmux"]["status"] == "fail" and "apt-get install tmux" in found["tmux"]["hint"]
+    assert [found[name]["status"] for name in ("tmux server", "sessions of agents", "stray sessions")] == [
+        "unknown"
+    ] * 3
+    assert found["git"]["status"] == "ok"
+
+
+def test_without_git_or_any_program_it_still_answers(user: User) -> None:
+    found = doctor(user, PATH=str(path_with(user)))
+    assert {name for name, check in found.items() if check["status"] == "fail"} == {"tmux", "git"}
+    assert found["rsync"]["status"] == found["coding agents"]["status"] == "warn"
+
+
+def test_old_programs_are_named_with_their_version(user: User) -> None:
+    place = path_with(user, "rsync")
+    program(place, "tmux", 'echo "tmux 3.1c"')
+    program(place, "git", 'echo "git version 2.34.1"')
+    found = doctor(user, PATH=str(place))
+    assert (found["tmux"]["status"], found["tmux"]["found"]) == ("fail", "3.1c is too old")
+    assert found["git"]["status"] == "warn" and found["git"]["found"].startswith("2.34.1 works")
+
+
+def test_a_program_that_cannot_say_its_version_fails_with_what_it_said(user: User) -> None:
+    place = path_with(user, "git", "rsync")
+    program(place, "tmux", "echo tmux: no such library >&2; exit 127")
+    found = doctor(user, PATH=str(place))
+    assert found["tmux"]["status"] == "fail" and "no such library" in found["tmux"]["found"]
+    assert found["tmux server"]["status"] == "fail" and found["tmux server"]["items"] == ["tmux: no such library"]
+
+
+def test_a_tmux_server_that_does_not_answer_fails_and_leaves_the_rest_unknown(user: User) -> None:
+    user.create("foo")
+    folder = user.tmux_dir / f"tmux-{os.getuid()}"
+    user.tmux("kill-server")
+    with socket.socket(socket.AF_UNIX) as server:
+        (folder / "mngr").unlink(missing_ok=True)
+        server.bind(str(folder / "mngr"))
+        server.listen()  # it takes the connection and says nothing
+        found = doctor(user, PATH=_with_impatient_tmux(user))
+    assert found["tmux server"]["status"] == "fail"
+    assert found["sessions of agents"]["status"] == found["stray sessions"]["status"] == "unknown"
+    assert found["agent records"]["status"] == found["work dirs"]["status"] == "ok"
+
+
+def _with_impatient_tmux(user: User) -> str:
+    """A PATH whose tmux gives up after a second, as a person would."""
+    place = path_with(user, "git", "rsync", "timeout")
+    program(place, "tmux", f'exec timeout -s KILL 1 {shutil.which("tmux")} "$@"')
+    return str(place)
+
+
+def test_a_socket_path_that_is_too_long_for_tmux_is_explained(user: User) -> None:
+    long = user.root / ("x" * 120)
+    long.mkdir()
+    found = doctor(user, TMUX_TMPDIR=str(long))["tmux server"]
+    assert found["status"] == "fail" and "shorter directory" in found["hint"]
+
+
+def test_the_state_directory_of_another_program_fails_and_stays_as_it_is(user: User) -> None:
+    user.host_dir.mkdir()
+    (user.host_dir / "data.json").write_text("{}")
+    before = snapshot(user.home)
+    found = doctor(user)
+    assert found["state directory"]["status"] == "fail" and "MNGR_HOST_DIR" in found["state directory"]["hint"]
+    assert {found[n]["status"] for n in ("writing and locking", "agent records", "work dirs")} == {"unknown"}
+    assert snapshot(user.home) == before
+
+
+def test_a_state_directory_that_cannot_be_one_fails(user: User) -> None:
+    assert status(user, MNGR_HOST_DIR=str(user.repo / "README.md"))["state directory"] == "fail"
+    assert status(user, MNGR_HOST_DIR=str(user.repo / "README.md" / "below"))["state directory"] == "fail"
+    (user.root / "link").symlink_to(user.root / "nowhere")
+    assert status(user, MNGR_HOST_DIR=str(user.root / "link"))["state directory"] == "fail"
+
+
+def test_a_state_directory_open_to_others_is_a_warning_and_is_not_changed(user: User) -> None:
+    user.create("foo")
+    assert status(user)["state directory"] == "ok"
+    user.host_dir.chmod(0o755)
+    found = doctor(user)["state directory"]
+    assert (found["status"], found["hint"]) == ("warn", f"`chmod 700 {user.host_dir}`")
+    assert user.host_dir.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
+def test_a_state_directory_that_cannot_be_written_fails(user: User) -> None:
+    user.home.chmod(0o500)
+    try:
+        assert status(user)["writing and locking"] == "fail"
+    finally:
+        user.home.chmod(0o700)
+
+
+def test_broken_settings_fail_with_the_way_to_mend_them(user: User) -> None:
+    user.host_dir.mkdir(mode=0o700)
+    settings = user.host_dir / "settings.toml"
+    settings.write_text("[tmux\n")
+    found = doctor(user)["settings"]
+    assert found["status"] == "fail" and "not valid TOML" in found["found"]
+    assert "mngr config edit --scope user" in found["hint"]
+    settings.write_text("[commands.stop]\ngraceful = true\ntimout = '2m'\n")
+    found = doctor(user)["settings"]
+    assert found["status"] == "fail" and "`commands.stop.timout`" in found["found"]
+    settings.write_text("[commands.stop]\ntimeout = '2m'\n")
+    assert doctor(user)["settings"]["status"] == "ok"
+
+
+def test_running_agents_are_no_reason_for_a_word(user: User) -> None:
+    user.create("foo")
+    user.create("copy", "--transfer", "git-mirror")
+    user.create("short", command="true")
+    user.create("failed", command="exit 3")
+    user.create("rests")
+    user.mngr("stop", "rests").ok()
+    user.mngr("rename", "foo", "bar").ok()
+    user.wait_for_state("failed", "FAILED")
+    before = snapshot(user.host_dir)
+    found = doctor(user)
+    assert {name for name, check in found.items() if check["status"] not in ("ok",)} <= {"coding agents"}
+    assert found["agent records"]["found"] == "5 readable"
+    assert snapshot(user.host_dir) == before
+
+
+def test_a_corrupt_record_is_named_and_its_work_dir_and_session_are_still_its_own(user: User) -> None:
+    agent = user.create("foo")
+    record = user.host_dir / "agents" / agent["id"] / "agent.json"
+    record.write_text("{")
+    found = doctor(user)
+    assert found["agent records"]["status"] == "fail"
+    assert len(found["agent records"]["items"]) == 1 and str(record) in found["agent records"]["items"][0]
+    assert found["work dirs"]["status"] == found["stray sessions"]["status"] == "ok"
+    assert record.read_text() == "{"
+
+
+def test_an_agent_whose_session_is_gone_is_named(user: User) -> None:
+    user.create("foo")
+    user.create("bar")
+    user.tmux("kill-session", "-t", "=mngr-foo")
+    found = doctor(user)["sessions of agents"]
+    assert (found["status"], found["items"]) == ("warn", ["foo: its tmux session is gone"])
+    assert "mngr start foo" in found["hint"]
+    user.mngr("start", "foo").ok()
+    assert doctor(user)["sessions of agents"]["status"] == "ok"
+
+
+def test_a_session_that_no_record_knows_is_named_and_left_running(user: User) -> None:
+    agent = user.create("foo")
+    state_dir = user.host_dir / "agents" / agent["id"]
+    state_dir.rename(user.root / "aside")
+    found = doctor(user)
+    assert (found["stray sessions"]["status"], found["stray sessions"]["items"]) == ("warn", ["mngr-foo"])
+    assert found["work dirs"]["items"] == [agent["work_dir"]]
+    assert Path(agent["work_dir"]).is_dir()
+    assert "kill-session -t =mngr-foo" in found["stray sessions"]["hint"]
+    user.tmux("has-session", "-t", "=mngr-foo").ok()
+
+
+def test_sessions_of_another_state_directory_on_the_same_server_are_not_strays(user: User) -> None:
+    user.create("foo")
+    elsewhere = str(user.root / "an 'other'")
+    user.mngr("create", "bar", "--no-connect", "--command", "sleep 9999", env={"MNGR_HOST_DIR": elsewhere}).ok()
+    for host_dir in (str(user.host_dir), elsewhere):
+        found = doctor(user, MNGR_HOST_DIR=host_dir)
+        assert found["stray sessions"]["status"] == "ok"
+        assert found["agent records"]["found"] == "1 readable"
+
+
+def test_work_dirs_without_a_record_are_named_and_nothing_is_removed(user: User) -> None:
+    user.create("foo")
+    left = [user.host_dir / "worktrees" / "gone-01234567", user.host_dir / "clones" / "odd name"]
+    for place in left:
+        place.mkdir()
+        (place / "work").write_text("precious\n")
+    found = doctor(user)["work dirs"]
+    assert (found["status"], found["items"]) == ("warn", [str(place) for place in left])
+    assert all((place / "work").read_text() == "precious\n" for place in left)
+
+
+def test_an_interrupted_creation_is_named_once_as_an_agent(user: User) -> None:
+    agent = user.create("foo")
+    user.tmux("kill-session", "-t", "=mngr-foo")
+    record = user.host_dir / "agents" / agent["id"] / "agent.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "started_at": None, "creator": [2**22, "0"]}))
+    found = doctor(user)
+    assert found["sessions of agents"]["items"] == ["foo: its creation was interrupted"]
+    assert found["work dirs"]["status"] == "ok"
+
+
+def test_lines_of_json_and_templates_give_one_check_each(user: User) -> None:
+    lines = user.mngr("doctor", "--format", "jsonl").ok().stdout.splitlines()
+    assert [json.loads(line)["name"] for line in lines] == NAMES
+    assert user.mngr("doctor", "--format", "{name}={status}").ok().stdout.startswith("python=ok\ntmux=ok\n")
+
+
+def test_it_works_in_a_directory_that_was_removed(user: User) -> None:
+    ran = user.run(["sh", "-c", 'mkdir x && cd x && rmdir ../x && exec "$0" doctor --format json', MNGR])
+    assert checks(ran)["tmux"]["status"] == "ok"
