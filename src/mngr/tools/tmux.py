@@ -170,7 +170,9 @@ class Tmux:
 
     def _run(self, *words: str, input: str | None = None) -> Result:
         data = None if input is None else input.encode("utf-8", "surrogateescape")
-        return self._runner.run(self.argv(*words), timeout=SECONDS, input=data, env=self._env)
+        # Without `-u`, in a locale that is not UTF-8, tmux prints `_` for every tab and every letter beyond ASCII.
+        argv = ["tmux", "-u", "-L", self._socket, *words]
+        return self._runner.run(argv, timeout=SECONDS, input=data, env=self._env)
 
 
 class SessionExists(MngrError):
