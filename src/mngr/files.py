@@ -92,15 +92,16 @@ def read_tail(path: str, size: int) -> tuple[bytes, bool]:
 
 
 class locked:  # noqa: N801 (used like the function it would be with contextlib, which costs its import)
-    """Hold an exclusive lock. It ends with the process, so none is ever stale."""
+    """Hold an exclusive lock; `as` tells whether somebody else had it first. It ends with the process, so none is
+    ever stale."""
 
     def __init__(self, path: str, *, timeout: float, what: str) -> None:
         self._path, self._timeout, self._what = path, timeout, what
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            _wait_for_lock(self._fd, self._path, self._timeout, self._what)
+            return _wait_for_lock(self._fd, self._path, self._timeout, self._what)
         except BaseException:
             os.close(self._fd)
             raise
@@ -109,26 +110,25 @@ class locked:  # noqa: N801 (used like the function it would be with contextlib,
         os.close(self._fd)
 
 
-def _wait_for_lock(fd: int, path: str, timeout: float, what: str) -> None:
+def _wait_for_lock(fd: int, path: str, timeout: float, what: str) -> bool:
+    if _try_lock(fd):
+        return False
+    from mngr.waiting import wait_until
+
+    if not wait_until(lambda: _try_lock(fd), timeout=timeout, every=0.01):
+        raise TimedOut(
+            f"{what} is locked by another `mngr` for more than {timeout:g} s",
+            hint=f"see who holds it: `fuser -v {path}`",
+        )
+    return True
+
+
+def _try_lock(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return
     except BlockingIOError:
-        pass
-    from mngr.waiting import Deadline
-
-    deadline = Deadline(timeout)
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if deadline.passed:
-                raise TimedOut(
-                    f"{what} is locked by another `mngr` for more than {timeout:g} s",
-                    hint=f"see who holds it: `fuser -v {path}`",
-                ) from None
-            deadline.pause(0.01)
+        return False
+    return True
 
 
 def disk_error(error: OSError) -> MngrError | None:

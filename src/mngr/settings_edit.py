@@ -206,7 +206,7 @@ def _check_utf8(text: str) -> None:
         raise UsageError(f"{text!r} is not UTF-8 text, so it cannot stand in a settings file") from None
 
 
-def _held(path: str, scope: str) -> AbstractContextManager[None]:
+def _held(path: str, scope: str) -> AbstractContextManager[object]:
     """A lock against another `mngr config`; none in a project, which should not gather lock files."""
     if scope != "user" or not os.path.isdir(os.path.dirname(path)):
         return nullcontext()

@@ -11,11 +11,12 @@ from mngr.agents import launch
 from mngr.agents.kinds.kind import Kind
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
+from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.records import NamedTuple
 from mngr.tools.tmux import SessionExists
 from mngr.workspaces import make, plan
-from mngr.workspaces.plan import NONE, WORKTREE, Plan, Wish
+from mngr.workspaces.plan import NONE, RSYNC, WORKTREE, Plan, Wish
 
 
 class Request(NamedTuple):
@@ -56,27 +57,38 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
     process.require_program("tmux")
     planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
     fleet.host.prepare()
-    record = _reserve(fleet, request, planned, command)
-    made = False
+    agent_id = new_id("agent")
+    record = None
+    with fleet.store.agent_locked(agent_id):
+        try:
+            record = _reserve(fleet, request, planned, command, agent_id)
+            progress(f"copying the code ({planned.transfer})")
+            base = make.make(fleet.host, planned, record.work_dir, request.extra_paths)
+            record = record._replace(base_commit=base)
+            fleet.store.write(record)
+            fleet.host.write(
+                _env_file(fleet, record),
+                launch.env_text({**request.kind.env, **request.env}).encode("utf-8", "surrogateescape"),
+            )
+            progress("starting")
+            fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
+            return start_process(fleet, record)
+        except BaseException:
+            with held():
+                _take_back(fleet, agent_id, planned, record)
+            raise
+
+
+def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None) -> None:
+    """Remove what was made so far. What cannot be removed stays visible in `list`, for `destroy`."""
     try:
-        progress(f"copying the code ({planned.transfer})")
-        base = make.make(fleet.host, planned, record.work_dir, request.extra_paths)
-        made = True
-        record = record._replace(base_commit=base)
-        fleet.store.write(record)
-        fleet.host.write(
-            _env_file(fleet, record),
-            launch.env_text({**request.kind.env, **request.env}).encode("utf-8", "surrogateescape"),
-        )
-        progress("starting")
-        fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
-        return start_process(fleet, record)
-    except BaseException:
-        fleet.tmux.kill_agent_quietly(record.id)
-        if made:
+        if record is not None:
+            fleet.tmux.kill_agent_quietly(agent_id)
+            fleet.host.signal(fleet.host.processes_of(agent_id, (), None), 9)
             make.unmake(fleet.host, planned, record.work_dir)
-        fleet.store.forget(record.id)
-        raise
+        fleet.store.forget(agent_id)
+    except (MngrError, OSError):
+        pass  # the error that led here is the one to tell
 
 
 def start_process(fleet: Fleet, record: Record) -> Record:
@@ -92,29 +104,29 @@ def start_process(fleet: Fleet, record: Record) -> Record:
     )
     fleet.store.log(record.id, "started", session=record.session)
     for session in (record.session, f"{record.session}-{record.short_id}"):
-        try:
-            fleet.tmux.start(
-                session,
-                command=["sh", script],
-                work_dir=record.work_dir,
-                env=launch.inherited(fleet.environ),
-                marks={"agent": record.id},
-                history_lines=int(fleet.settings.number("tmux.history_lines", 50000)),
-                config=_tmux_config(fleet),
-            )
-        except SessionExists:
-            continue  # another state directory on this tmux server has an agent of this name
-        started = started._replace(session=session)
-        fleet.store.write(started)
+        with held():  # a session that runs and a record that says so come together
+            try:
+                fleet.tmux.start(
+                    session,
+                    command=["sh", script],
+                    work_dir=record.work_dir,
+                    env=launch.inherited(fleet.environ),
+                    marks={"agent": record.id},
+                    history_lines=int(fleet.settings.number("tmux.history_lines", 50000)),
+                    config=_tmux_config(fleet),
+                )
+            except SessionExists:
+                continue  # another state directory on this tmux server has an agent of this name
+            started = started._replace(session=session)
+            fleet.store.write(started)
         return started
     raise MngrError(
         f"tmux has sessions called `{record.session}` and `{session}` already", hint="`tmux -L mngr ls` shows them"
     )
 
 
-def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str) -> Record:
+def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str, agent_id: str) -> Record:
     """Take the name and the lowest free index; from here on the agent is visible as STARTING."""
-    agent_id = new_id("agent")
     with fleet.store.locked():
         existing, _ = fleet.store.records()
         if any(other.name == request.name for other in existing):
@@ -122,6 +134,8 @@ def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str) -> Rec
                 f"an agent named `{request.name}` exists already",
                 hint=f"`mngr connect {request.name}` goes to it, `mngr destroy {request.name}` removes it",
             )
+        if planned.create_branch and planned.transfer != RSYNC:
+            make.refuse_taken_branch(fleet.host, planned)
         taken = {other.number for other in existing}
         prefix = fleet.settings.text("tmux.session_prefix", "mngr-")
         record = Record(

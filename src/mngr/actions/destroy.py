@@ -10,6 +10,7 @@ from mngr.actions.fleet import Fleet
 from mngr.actions.lifecycle import end_processes
 from mngr.agents.record import Record
 from mngr.errors import MngrError
+from mngr.interrupts import held
 from mngr.records import NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, saved, work
@@ -32,6 +33,8 @@ class HasWork(MngrError):
 
 
 def measure(fleet: Fleet, record: Record) -> Work:
+    if record.started_at is None:
+        return Work()  # its creation was interrupted, so nobody worked there
     return work.only_here(fleet.host, record, ignored_max_mb=fleet.settings.number("saved.ignored_max_mb", 10))
 
 
@@ -59,12 +62,14 @@ def destroy(fleet: Fleet, agent_id: str, *, force: bool = False, remove_branch: 
         outlived = end_processes(fleet, agent)
         # Measured again: it may have written until its last moment.
         entry = saved.save_agent(fleet.host, agent.record, measure(fleet, agent.record), "destroy")
-        kept_branch = _remove_workspace(fleet, agent.record, remove_branch)
-        _retire_state(fleet, agent, entry)
+        with held():  # a workspace that is half gone would look like work
+            kept_branch = _remove_workspace(fleet, agent.record, entry, remove_branch)
+            _retire_state(fleet, agent, entry)
         return Destroyed(agent.name, entry, kept_branch, outlived)
 
 
-def _remove_workspace(fleet: Fleet, record: Record, remove_branch: bool) -> str | None:
+def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_branch: bool) -> str | None:
+    """Returns the branch that stays: one with commits, unless it may go and they are saved."""
     if record.transfer == NONE:
         return None
     if record.transfer != WORKTREE or record.repo is None:
@@ -79,7 +84,9 @@ def _remove_workspace(fleet: Fleet, record: Record, remove_branch: bool) -> str 
     if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
         return None
     tip = git.commit_of(f"refs/heads/{record.branch}")
-    if remove_branch or (tip is not None and (tip == record.base_commit or git.is_shared(tip, besides=record.branch))):
+    assert tip is not None
+    safe = tip == record.base_commit or git.is_shared(tip, besides=record.branch)
+    if safe or (remove_branch and entry is not None and git.ok("merge-base", "--is-ancestor", tip, entry.commit)):
         with make.repo_lock(fleet.host, common.text):
             if git.run("branch", "-q", "-D", "--", record.branch).ok:
                 return None

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
-from mngr.actions.create import start_process
 from mngr.actions.fleet import Fleet
 from mngr.agents import store
 from mngr.agents.record import Record, timestamp
@@ -27,11 +26,12 @@ class Stopped(NamedTuple):
 
 
 def stop(
-    fleet: Fleet, agent_id: str, *, reason: str = "stopped by `mngr stop`", graceful_seconds: float = 0.0
+    fleet: Fleet, agent: Agent, *, reason: str = "stopped by `mngr stop`", graceful_seconds: float = 0.0
 ) -> Stopped:
     """End the agent's whole process tree; workspace, events and last screen stay. Twice is safe."""
-    with fleet.store.agent_locked(agent_id):
-        agent = find.agent(fleet, agent_id)
+    with fleet.store.agent_locked(agent.id) as waited:
+        if waited:
+            agent = find.agent(fleet, agent.id)
         if agent.state == "UNKNOWN":
             raise MngrError(
                 f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
@@ -39,26 +39,28 @@ def stop(
         if agent.state == "STOPPED" and agent.pane is None:
             return Stopped(agent.record, changed=False)
         outlived = end_processes(fleet, agent, graceful_seconds)
-        record = fleet.store.change(agent_id, stopped_at=timestamp(), stop_reason=reason)
-        fleet.store.log(agent_id, "stopped", reason=reason, outlived=list(outlived))
+        record = fleet.store.change(agent.id, stopped_at=timestamp(), stop_reason=reason)
+        fleet.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
         return Stopped(record, changed=True, outlived=outlived)
 
 
 def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> tuple[int, ...]:
     """Hang up the terminal, then ask, then kill. Returns the processes that are still there after all."""
     pane = agent.pane
-    found = fleet.host.processes_of(agent.id, [pane.pid] if pane is not None and not pane.dead else [])
+    server = pane.server if pane is not None else None
+    found = fleet.host.processes_of(agent.id, [pane.pid] if pane is not None and not pane.dead else [], server)
     if graceful_seconds and found and pane is not None:
         # The pane's own process is our launch script, which ends when the command does.
         fleet.host.signal({pid: found[pid] for pid in found if pid != pane.pid}, signal.SIGTERM)
         wait_until(lambda: pane.pid not in fleet.host.alive(found), timeout=graceful_seconds)
     if pane is not None:
-        _keep_screen(fleet, agent)
-        fleet.tmux.kill(pane.session)
+        # The last screen stays readable with `capture` after the session is gone.
+        screen = fleet.tmux.capture_and_kill(pane, history=2000)
+        fleet.host.write(os.path.join(fleet.store.state_dir(agent.id), store.SCREEN), screen.encode())
     for number, seconds in ((0, 1.0), (signal.SIGTERM, 1.0), (signal.SIGKILL, 3.0)):
         if number:
             # What it started meanwhile belongs to it too.
-            found = {**fleet.host.alive(found), **fleet.host.processes_of(agent.id, found)}
+            found = {**fleet.host.alive(found), **fleet.host.processes_of(agent.id, found, server)}
             fleet.host.signal(found, number)
         if _ended(fleet, found, seconds):
             return ()
@@ -67,6 +69,8 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
 
 def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:
     """Run a stopped or ended agent again, in its workspace. One that runs is left alone (False)."""
+    from mngr.actions.create import start_process
+
     with fleet.store.agent_locked(agent_id):
         agent = find.agent(fleet, agent_id)
         if agent.status.alive:
@@ -120,16 +124,6 @@ def label(fleet: Fleet, agent_id: str, set_to: Mapping[str, str], remove: tuple[
 
 def _ended(fleet: Fleet, processes: Mapping[int, str], seconds: float) -> bool:
     return bool(wait_until(lambda: not fleet.host.alive(processes), timeout=seconds, every=0.003))
-
-
-def _keep_screen(fleet: Fleet, agent: Agent) -> None:
-    """The last screen stays readable with `capture` after the session is gone."""
-    assert agent.pane is not None
-    try:
-        text = fleet.tmux.capture(agent.pane.pane_id, history=2000)
-    except MngrError:
-        return  # the session went away by itself
-    fleet.host.write(f"{fleet.store.state_dir(agent.id)}/{store.SCREEN}", text.encode())
 
 
 def _require_work_dir(fleet: Fleet, agent: Agent) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 from mngr import waiting
 from mngr.actions import find
@@ -40,9 +39,8 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
         lifecycle.start(fleet, agent.id)
         agent = find.agent(fleet, agent.id)
     turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`")
-    asked_at = time.monotonic()
-    with turn:
-        if agent.state == STARTING or time.monotonic() - asked_at > 0.1:
+    with turn as waited:
+        if agent.state == STARTING or waited:
             agent = _past_start(fleet, agent)
         pane = _open_terminal(agent)
         _check_line_length(fleet, agent, pane, text)

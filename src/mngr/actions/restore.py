@@ -5,6 +5,7 @@ import os
 from mngr.actions.fleet import Fleet
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
+from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.workspaces import make, saved
 from mngr.workspaces.plan import WORKTREE
@@ -34,6 +35,9 @@ def as_agent(fleet: Fleet, entry: Entry, *, name: str | None = None, branch: str
             name=name,
             work_dir=work_dir,
             session=fleet.settings.text("tmux.session_prefix", "mngr-") + name,
+            transfer=plan.transfer,
+            repo=plan.repo.top if plan.repo else None,
+            source=old.source if plan.repo or old.repo is None else "",
             branch=plan.branch,
             created_branch=plan.create_branch or old.created_branch,
             started_at=old.started_at or timestamp(),
@@ -47,8 +51,9 @@ def as_agent(fleet: Fleet, entry: Entry, *, name: str | None = None, branch: str
             fleet.store.write(record)
             fleet.store.log(agent_id, "restored", saved=entry.id)
         except BaseException:
-            make.unmake(fleet.host, plan, work_dir)
-            fleet.store.forget(agent_id)
+            with held():
+                make.unmake(fleet.host, plan, work_dir)
+                fleet.store.forget(agent_id)
             raise
     return record
 

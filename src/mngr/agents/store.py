@@ -31,11 +31,11 @@ class Store:
     def state_dir(self, agent_id: str) -> str:
         return os.path.join(self.dir, agent_id)
 
-    def locked(self) -> AbstractContextManager[None]:
+    def locked(self) -> AbstractContextManager[bool]:
         """Held while names are chosen and records change hands; never during slow work."""
         return self.host.locked("host", timeout=60, what="the state directory")
 
-    def agent_locked(self, agent_id: str) -> AbstractContextManager[None]:
+    def agent_locked(self, agent_id: str) -> AbstractContextManager[bool]:
         """Held while one agent is started, stopped, destroyed or talked to."""
         return self.host.locked(agent_id, timeout=300, what="this agent")
 

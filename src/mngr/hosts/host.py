@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mngr.process import Result
 from mngr.records import TYPE_CHECKING, Protocol
@@ -47,16 +47,16 @@ class Host(Protocol):
         """Delete a file or a whole tree. Absent is fine."""
 
     def move(self, source: str, target: str) -> None: ...
-    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[None]:
+    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[bool]:
         """Hold one of this host's named locks."""
 
     def boot_id(self) -> str:
         """Changes with every boot; empty when the host cannot tell."""
 
     def reads_lines(self, tty: str) -> bool: ...
-    def processes_of(self, agent_id: str, roots: Iterable[int]) -> dict[int, str]:
-        """The agent's processes, by id, each with its start time: descendants of `roots` and all that carry the
-        agent's id in their environment, also when they left its session."""
+    def processes_of(self, agent_id: str, roots: Collection[int], server: int | None) -> dict[int, str]:
+        """The agent's processes, by id, each with its start time: descendants of `roots`, and those that left them
+        but carry the agent's id in their environment. `server` is the id of the tmux server, if there is one."""
 
     def signal(self, processes: Mapping[int, str], number: int) -> None:
         """Signal those that are still the same process."""

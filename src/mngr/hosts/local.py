@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mngr import files, process
 from mngr.errors import MngrError
@@ -55,12 +55,19 @@ class LocalHost:
 
     def prepare(self) -> None:
         """Make the state directory ours. Twice is safe, also at the same time: the marker comes last."""
-        if self.is_ours():
-            return
+        ours = self.is_ours()
+        if "\n" in self.dir:
+            raise MngrError(
+                f"the path of the state directory has a newline: {self.dir!r}",
+                hint="give it another place: `export MNGR_HOST_DIR=~/.mngr-fleet`",
+            )
         for name in ("", *_ROOMS):
-            files.make_private_dir(os.path.join(self.dir, name))
-        os.chmod(self.dir, 0o700)
-        files.write_atomic(os.path.join(self.dir, _FORMAT_FILE), FORMAT.encode())
+            path = os.path.join(self.dir, name)
+            if not os.path.isdir(path):
+                files.make_private_dir(path)
+        if not ours:
+            os.chmod(self.dir, 0o700)
+            files.write_atomic(os.path.join(self.dir, _FORMAT_FILE), FORMAT.encode())
 
     def _format(self) -> str:
         try:
@@ -107,7 +114,7 @@ class LocalHost:
     def move(self, source: str, target: str) -> None:
         os.rename(source, target)
 
-    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[None]:
+    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[bool]:
         return files.locked(os.path.join(self.dir, "locks", name), timeout=timeout, what=what)
 
     def boot_id(self) -> str:
@@ -130,10 +137,10 @@ class LocalHost:
         finally:
             os.close(fd)
 
-    def processes_of(self, agent_id: str, roots: Iterable[int]) -> dict[int, str]:
+    def processes_of(self, agent_id: str, roots: Collection[int], server: int | None) -> dict[int, str]:
         from mngr.hosts import processes
 
-        return processes.of_agent(agent_id, roots)
+        return processes.of_agent(agent_id, roots, server)
 
     def signal(self, found: Mapping[int, str], number: int) -> None:
         for pid in self.alive(found):

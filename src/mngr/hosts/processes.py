@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from mngr import process
 from mngr.records import NamedTuple
@@ -15,53 +15,76 @@ class Entry(NamedTuple):
     zombie: bool
 
 
-def of_agent(agent_id: str, roots: Iterable[int]) -> dict[int, str]:
-    """Descendants of `roots`, and every process with the agent's id in its environment, with their start times."""
-    table = _table()
-    found = {pid for pid in roots if pid in table}
-    found |= _carrying(agent_id, table)
-    grown = True
-    while grown:
-        children = {pid for pid, entry in table.items() if entry.parent in found and pid not in found}
-        grown = bool(children)
-        found |= children
+def of_agent(agent_id: str, roots: Collection[int], server: int | None) -> dict[int, str]:
+    """Descendants of `roots`, and processes that left them but carry the agent's id in their environment, with their
+    start times. `server` is the tmux server: what leaves an agent's tree becomes a child of one of its ancestors.
+    Without it, every process is looked at."""
+    if server is not None and os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
+        found = _tree(roots)
+        adrift = {child for reaper in _ancestors(server) for child in _children(reaper)} - found
+        found |= _tree(_carrying(agent_id, adrift))
+    else:
+        table = _table()
+        found = {*roots, *_carrying(agent_id, table)} & table.keys()
+        grown = True
+        while grown:
+            children = {pid for pid, entry in table.items() if entry.parent in found} - found
+            grown = bool(children)
+            found |= children
     found -= {os.getpid(), 1, 0}
-    return {pid: table[pid].started for pid in found if not table[pid].zombie}
+    entries = {pid: _entry(pid) for pid in found}
+    return {pid: entry.started for pid, entry in entries.items() if entry is not None and not entry.zombie}
 
 
 def identify(pid: int) -> tuple[int, str] | None:
-    entry = _linux_entry(pid) if os.path.isdir("/proc/self") else _ps_table().get(pid)
+    entry = _entry(pid)
     return (pid, entry.started) if entry else None
 
 
 def still_alive(found: Mapping[int, str]) -> dict[int, str]:
     """Those that still run and are the same process: ids are reused, start times are not."""
-    if os.path.isdir("/proc/self"):
-        alive = {}
-        for pid, started in found.items():
-            entry = _linux_entry(pid)
-            if entry is not None and entry.started == started and not entry.zombie:
-                alive[pid] = started
-        return alive
-    table = _table()
+    entries = {pid: _entry(pid) for pid in found}
     return {
         pid: started
         for pid, started in found.items()
-        if pid in table and table[pid].started == started and not table[pid].zombie
+        if (entry := entries[pid]) is not None and entry.started == started and not entry.zombie
     }
 
 
-def _table() -> dict[int, Entry]:
+def _tree(roots: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    left = list(roots)
+    while left:
+        pid = left.pop()
+        if pid not in found:
+            found.add(pid)
+            left += _children(pid)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Children are listed under the thread that made them."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += map(int, file.read().split())
+    except OSError:
+        pass  # it ended meanwhile
+    return found
+
+
+def _ancestors(pid: int) -> list[int]:
+    found = []
+    while (entry := _entry(pid)) is not None and entry.parent > 0:
+        pid = entry.parent
+        found.append(pid)
+    return found
+
+
+def _entry(pid: int) -> Entry | None:
     if not os.path.isdir("/proc/self"):
-        return _ps_table()
-    entries = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (entry := _linux_entry(int(name))) is not None:
-            entries[int(name)] = entry
-    return entries
-
-
-def _linux_entry(pid: int) -> Entry | None:
+        return _ps_table().get(pid)
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
@@ -72,10 +95,10 @@ def _linux_entry(pid: int) -> Entry | None:
     return Entry(parent=int(fields[1]), started=fields[19].decode(), zombie=fields[0] in (b"Z", b"X"))
 
 
-def _carrying(agent_id: str, table: Mapping[int, Entry]) -> set[int]:
+def _carrying(agent_id: str, pids: Iterable[int]) -> set[int]:
     mark = b"MNGR_AGENT_ID=" + agent_id.encode()
     found = set()
-    for pid in table:
+    for pid in pids:
         try:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 text = file.read()
@@ -84,6 +107,13 @@ def _carrying(agent_id: str, table: Mapping[int, Entry]) -> set[int]:
         if mark in text:
             found.add(pid)
     return found
+
+
+def _table() -> dict[int, Entry]:
+    if not os.path.isdir("/proc/self"):
+        return _ps_table()
+    pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
+    return {pid: entry for pid in pids if (entry := _entry(pid)) is not None}
 
 
 def _ps_table() -> dict[int, Entry]:

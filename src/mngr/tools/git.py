@@ -96,7 +96,12 @@ def look(runner: Runner, path: str) -> Repo | None:
                 hint="clone it and run `mngr create` in the clone",
             )
         raise CommandFailed(where, f"git cannot read the repository at `{path}`")
-    _, common_dir, top = where.text.split("\n", 2)
+    lines = where.text.split("\n")
+    if len(lines) == 3:
+        _, common_dir, top = lines
+    else:  # a path with a newline in it: one question at a time
+        common_dir = git.must("rev-parse", "--path-format=absolute", "--git-common-dir")
+        top = git.must("rev-parse", "--path-format=absolute", "--show-toplevel")
     lines = git.must("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal").split("\0")
     facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
     head, branch = facts.get("branch.oid"), facts.get("branch.head")

@@ -39,6 +39,7 @@ _PANE_FIELDS = (
     "pane_dead_time",
     "window_activity",
     "session_attached",
+    "pid",
 )
 _PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
 
@@ -57,6 +58,7 @@ class Pane(NamedTuple):
     died_at: float | None
     active_at: float
     attached: bool
+    server: int = 0
 
 
 class Tmux:
@@ -127,8 +129,18 @@ class Tmux:
 
     def kill(self, session: str) -> None:
         """End a session and hang up its processes. A session that is gone already is fine."""
-        result = self._run("kill-session", "-t", f"={session}")
-        if not result.ok and not _no_server(result) and "can't find session" not in result.error_text:
+        self._check_killed(session, self._run("kill-session", "-t", f"={session}"))
+
+    def capture_and_kill(self, pane: Pane, *, history: int) -> str:
+        """The same, in one call with a last look at the screen."""
+        words = ["capture-pane", "-p", "-J", "-S", f"-{history}", "-t", pane.pane_id]
+        result = self._run(*words, ";", "kill-session", "-t", f"={pane.session}")
+        self._check_killed(pane.session, result)
+        return result.stdout.decode(errors="replace")
+
+    def _check_killed(self, session: str, result: Result) -> None:
+        gone = _no_server(result) or "can't find" in result.error_text
+        if not result.ok and not gone:
             raise CommandFailed(result, f"tmux could not end the session `{session}`")
 
     def kill_agent_quietly(self, agent_id: str) -> None:
@@ -226,7 +238,7 @@ def _parse_pane(line: str) -> Pane | None:
     fields = line.split("\t")
     if len(fields) != len(_PANE_FIELDS) or not fields[0]:
         return None
-    agent, session, pane_id, pid, tty, dead, code, signal, died_at, active_at, attached = fields
+    agent, session, pane_id, pid, tty, dead, code, signal, died_at, active_at, attached, server = fields
     return Pane(
         agent_id=agent,
         session=session,
@@ -239,4 +251,5 @@ def _parse_pane(line: str) -> Pane | None:
         died_at=float(died_at) if died_at else None,
         active_at=float(active_at or 0),
         attached=attached not in ("", "0"),
+        server=int(server or 0),
     )

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from mngr import files
 from mngr.errors import MngrError
-from mngr.process import CommandFailed, checked
+from mngr.interrupts import held
+from mngr.process import checked
 from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
 from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 COPY_SECONDS = 3600.0
 
 
-def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[None]:
+def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[bool]:
     """Held while a repository's list of worktrees or refs changes: git fails when ten processes do that at once."""
     return host.locked(
         f"repo-{zlib.crc32(os.fsencode(common_dir)):08x}", timeout=600, what=f"the repository `{common_dir}`"
@@ -29,7 +30,8 @@ def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[None]:
 
 
 def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> str | None:
-    """Make the workspace at `directory` and return the commit it begins at. On failure nothing is left behind."""
+    """Make the workspace at `directory` and return the commit it begins at. On failure nothing is left behind, except
+    what could not be removed either."""
     start = plan.start
     if plan.transfer == NONE:
         return start
@@ -45,7 +47,11 @@ def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str])
         _bring_extra_paths(host, plan, directory, extra_paths)
         _task_dir(directory)
     except BaseException:
-        unmake(host, plan, directory)
+        with held():
+            try:
+                unmake(host, plan, directory)
+            except (MngrError, OSError):
+                pass  # the error that led here is the one to tell
         raise
     return start
 
@@ -53,7 +59,7 @@ def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str])
 def unmake(host: Host, plan: Plan, directory: str) -> None:
     """Take back what `make` made so far. Never removes a branch that it did not create."""
     if plan.transfer == WORKTREE and plan.repo is not None:
-        made = os.path.exists(os.path.join(directory, ".git"))
+        made = os.path.exists(os.path.join(directory, ".git"))  # git writes it after the branch
         remove_worktree(host, plan.repo.top, plan.repo.common_dir, directory)
         if made and plan.create_branch:
             Git(host, plan.repo.top).run("branch", "-q", "-D", "--", plan.branch or "")
@@ -66,7 +72,20 @@ def remove_worktree(host: Host, repo: str, common_dir: str, directory: str) -> N
     files.remove_tree(directory)
     if os.path.isdir(common_dir):
         with repo_lock(host, common_dir):
-            Git(host, repo).run("worktree", "prune")
+            _forget_worktree(host, repo, common_dir, directory)
+
+
+def _forget_worktree(host: Host, repo: str, common_dir: str, directory: str) -> None:
+    """Remove git's note of a worktree whose directory is gone, also a locked one. A note that git was killed over may
+    lack the path and is known by its name; no command of git removes that."""
+    if Git(host, repo).run("worktree", "remove", "--force", "--force", directory).ok:
+        return
+    note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
+    if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
+        files.remove_tree(note)
+    # git itself removes the list with its last entry.
+    if not host.entries(os.path.dirname(note)) and os.path.isdir(os.path.dirname(note)):
+        files.remove_tree(os.path.dirname(note))
 
 
 def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None:
@@ -75,17 +94,23 @@ def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None
     words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
     with repo_lock(host, plan.repo.common_dir):
         # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
-        result = git.run("worktree", "add", "-q", "--no-checkout", *words)
-    if not result.ok:
-        raise why_no_branch(host, plan) or CommandFailed(result, "git could not make the worktree")
+        if plan.create_branch:
+            refuse_taken_branch(host, plan)
+        try:
+            checked(git.run("worktree", "add", "-q", "--no-checkout", *words), "git could not make the worktree")
+        except BaseException:
+            with held():
+                files.remove_tree(directory)
+                _forget_worktree(host, plan.repo.top, plan.repo.common_dir, directory)
+                if plan.create_branch and git.commit_of(f"refs/heads/{plan.branch}") == start:
+                    git.run("branch", "-q", "-D", "--", plan.branch)  # it was not there before
+            raise
     Git(host, directory).must("reset", "-q", "--hard", doing="git could not check out the files")
 
 
 def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None and start is not None and plan.branch is not None
     source = Git(host, plan.repo.top)
-    if plan.create_branch and (reason := why_no_branch(host, plan)):
-        raise reason
     clone = host.run(
         ["git", "clone", "-q", "--bare", "--local", plan.repo.common_dir, os.path.join(directory, ".git")],
         timeout=COPY_SECONDS,
@@ -160,6 +185,30 @@ def _unclean_commit(git: Git, plan: Plan) -> str:
     )
 
 
+def refuse_taken_branch(host: Host, plan: Plan) -> None:
+    """Raise when the new branch exists, or another one is in its place. Looks at files only: git is asked when they
+    do not tell."""
+    assert plan.repo is not None and plan.branch is not None
+    if _may_be_taken(plan.repo.common_dir, plan.branch) and (reason := why_no_branch(host, plan)):
+        raise reason
+
+
+def _may_be_taken(common_dir: str, branch: str) -> bool:
+    if os.path.isdir(os.path.join(common_dir, "reftable")):
+        return True
+    parts = branch.split("/")
+    names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    heads = os.path.join(common_dir, "refs", "heads")
+    if os.path.lexists(os.path.join(heads, branch)) or any(os.path.isfile(os.path.join(heads, n)) for n in names):
+        return True
+    try:
+        with open(os.path.join(common_dir, "packed-refs"), "rb") as file:
+            packed = file.read()
+    except FileNotFoundError:
+        return False
+    return any(b" refs/heads/" + os.fsencode(name) + end in packed for name in names for end in (b"\n", b"/"))
+
+
 def why_no_branch(host: Host, plan: Plan) -> MngrError | None:
     """What stands in the way of the new branch, in words."""
     if not plan.create_branch:
@@ -178,6 +227,12 @@ def why_no_branch(host: Host, plan: Plan) -> MngrError | None:
                 hint="choose another name: `--branch ':agents/*'`, or rename that branch: "
                 f"`git branch -m {parent} {parent}-old`",
             )
+    below = git.must("for-each-ref", "--count=1", "--format=%(refname:short)", f"refs/heads/{branch}/")
+    if below:
+        return MngrError(
+            f"git cannot have `{branch}` beside a branch called `{below}`",
+            hint=f"choose another name: `--branch ':{branch}-2'`",
+        )
     return None
 
 

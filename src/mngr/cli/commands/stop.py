@@ -34,7 +34,7 @@ def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> Stopped:
         if args.dry_run:
             return Stopped(agent.record, changed=agent.state != "STOPPED")
-        return lifecycle.stop(app.fleet, agent.id, graceful_seconds=args.timeout if args.graceful else 0.0)
+        return lifecycle.stop(app.fleet, agent, graceful_seconds=args.timeout if args.graceful else 0.0)
 
     verb = "would stop" if args.dry_run else "stopped"
 
