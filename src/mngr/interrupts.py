@@ -19,6 +19,7 @@ _HANGUP, _INTERRUPT, _TERMINATE = 1, 2, 15
 _main_thread: int | None = None
 _holds = 0
 _waiting: int | None = None
+_latest = _INTERRUPT
 
 
 class Terminated(BaseException):
@@ -61,8 +62,14 @@ class held:  # noqa: N801 (used like the function it would be with contextlib)
             raise _exception(number)
 
 
+def latest() -> BaseException:
+    """What the last signal asks to raise, for where its exception was swallowed."""
+    return _exception(_latest)
+
+
 def _on_signal(number: int, frame: object) -> None:
-    global _waiting
+    global _latest, _waiting
+    _latest = number
     if _holds:
         _waiting = number
         return

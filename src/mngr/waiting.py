@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
+from mngr.interrupts import latest
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,11 +49,21 @@ def changes(paths: list[str], *, deadline: Deadline, at_least_every: float) -> I
     from watchfiles import Change  # noqa: F401  (the package checks its own binary here)
     from watchfiles._rust_notify import RustNotify
 
+    if not all(map(_is_utf8, paths)):  # the watcher cannot name such a path
+        while True:
+            yield
+            if deadline.passed:
+                return
+            deadline.pause(min(0.1, at_least_every))
     # Watch before the first look, or a change between the two is missed.
     with RustNotify(paths, False, False, 0, True, True) as watcher:
         yield
         while not deadline.passed:
             milliseconds = max(1, int(deadline.left(at_least_every) * 1000))
             if watcher.watch(20, 5, milliseconds, None) == "signal":
-                raise KeyboardInterrupt  # the watcher keeps the exception of a signal's handler to itself
+                raise latest()  # the watcher keeps the exception of a signal's handler to itself
             yield
+
+
+def _is_utf8(path: str) -> bool:
+    return not any("\ud800" <= c <= "\udfff" for c in path)

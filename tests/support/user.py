@@ -147,7 +147,7 @@ class User:
 
     def processes(self) -> list[int]:
         """Processes that carry this user's HOME in their environment: what the test left running."""
-        mark = f"HOME={self.home}\0".encode()
+        mark = os.fsencode(f"HOME={self.home}\0")
         found = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():

@@ -7,6 +7,7 @@ import sys
 
 from mngr.cli.terminal import paint, visible, visible_lines, wants_colour
 from mngr.errors import BUG, INTERRUPTED, MngrError
+from mngr.interrupts import Terminated
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def _report(error: BaseException, words: list[str], app: App | None) -> int:
         return _leave_quietly()
     if isinstance(error, KeyboardInterrupt):
         shown = MngrError("interrupted", exit_code=INTERRUPTED)
+    elif isinstance(error, Terminated):
+        shown = MngrError(f"ended by signal {error.number}", exit_code=128 + error.number)
     elif isinstance(error, MngrError):
         shown = error
     else:

@@ -19,7 +19,9 @@ def main(argv: list[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
         return code
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the one handler reports all)
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 (the one handler reports all)
         from mngr.cli.failure import report
 
         return report(error, words)
@@ -37,6 +39,9 @@ def _run(words: list[str]) -> int:
     entry = catalog.find(verb)
     if entry is None:
         raise _unknown_verb(verb)
+    from mngr import interrupts
+
+    interrupts.install()
     from mngr.cli.dispatch import run_command
 
     return run_command(entry, before + after)

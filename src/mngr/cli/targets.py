@@ -74,6 +74,12 @@ def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T 
             return act(agent)
         except MngrError as error:
             return error
+        except OSError as error:
+            from mngr.files import disk_error
+
+            if known := disk_error(error):
+                return known
+            raise
 
     if len(agents) <= 1:
         return [(agent, tried(agent)) for agent in agents]

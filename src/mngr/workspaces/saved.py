@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
+from mngr import files
 from mngr.agents import record as records
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError, NotFoundError
@@ -15,7 +16,7 @@ from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, tree
 from mngr.workspaces.plan import WORKTREE, Plan
-from mngr.workspaces.work import Work
+from mngr.workspaces.work import Work, has_repository
 
 if TYPE_CHECKING:
     from typing import Any
@@ -73,7 +74,7 @@ def save_agent(host: Host, record: Record, found: Work, reason: str) -> Entry | 
         return None
     entry_id, number = _reserve(host, record.name)
     paths = [*found.changed, *found.ignored]
-    own_git = record.repo is not None and os.path.exists(os.path.join(record.work_dir, ".git"))
+    own_git = record.repo is not None and has_repository(record.work_dir)
     message = f"Work of agent {record.name}, saved on {reason}\n"
     if not own_git:
         base = record.source if record.repo is None else ""
@@ -264,8 +265,7 @@ def _reserve(host: Host, name: str) -> tuple[str, int]:
 
 def _write(host: Host, entry: Entry) -> None:
     value = {**entry._asdict(), "agent": json.loads(records.dump(entry.agent)) if entry.agent else None}
-    data = json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape")
-    host.write(os.path.join(_dir(host), entry.id, "entry.json"), data)
+    host.write(os.path.join(_dir(host), entry.id, "entry.json"), files.json_bytes(value, indent=1))
 
 
 def _read(host: Host, name: str) -> Entry | None:

@@ -103,8 +103,9 @@ def _index_line(git: Git, path: str, blob: str | None) -> bytes:
 
 def _hash_files(git: Git, paths: Sequence[str]) -> dict[str, str]:
     """Store plain files as blobs, all in one call; the odd path that no list of lines can hold goes alone."""
-    listed = [path for path in paths if "\n" not in path]
-    blobs = {path: _hash(git, _read(os.path.join(git.directory, path))) for path in paths if "\n" in path}
+    listed = [path for path in paths if "\n" not in git.directory + path and not path.endswith("\r")]
+    alone = set(paths).difference(listed)
+    blobs = {path: _hash(git, _read(os.path.join(git.directory, path))) for path in alone}
     if listed:
         names = b"".join(os.fsencode(os.path.join(git.directory, path)) + b"\n" for path in listed)
         hashes = git.must("hash-object", "-w", "--no-filters", "--stdin-paths", input=names).split("\n")

@@ -44,8 +44,8 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
     if record.repo is None:
         return Work(changed=differing_files(record.work_dir, record.source, skip=host.dir))
     git = Git(host, record.work_dir)
-    if not os.path.exists(os.path.join(record.work_dir, ".git")):
-        # The agent removed its own repository: all that is left are files.
+    if not has_repository(record.work_dir):
+        # The agent removed its own repository, or the one it belongs to is gone: all that is left are files.
         return Work(changed=differing_files(record.work_dir, "", skip=host.dir))
     kept, left = tree.ignored(git, megabytes=ignored_max_mb)
     commits, refs = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(host, git, record)
@@ -58,10 +58,31 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
     )
 
 
+def has_repository(directory: str) -> bool:
+    """Whether git works in a workspace with the repository it was made with, and not with one further up."""
+    path = os.path.join(directory, ".git")
+    try:
+        with open(path, "rb") as file:
+            path = os.path.join(directory, os.fsdecode(file.read().removeprefix(b"gitdir: ").rstrip(b"\n")))
+    except IsADirectoryError:
+        pass
+    except OSError:
+        return False
+    return os.path.isfile(os.path.join(path, "HEAD"))
+
+
 def differing_files(directory: str, source: str, *, skip: str) -> tuple[str, ...]:
-    """Paths whose content is not the same in both directories. An absent source makes every file a difference."""
+    """Paths whose content is not the same in both directories; a repository inside counts as one path. An absent
+    source makes every file a difference."""
     here, there = _files(directory, skip), _files(source, skip) if os.path.isdir(source) else {}
-    return tuple(sorted(path for path in here.keys() | there.keys() if not _same(directory, source, path, here, there)))
+    differing = (path for path in here.keys() | there.keys() if not _same(directory, source, path, here, there))
+    return tuple(sorted({_of_repository(path) for path in differing}))
+
+
+def _of_repository(path: str) -> str:
+    """The outermost repository that holds this path of its `.git`, or the path itself."""
+    parts = path.split("/")
+    return "/".join(parts[: parts.index(".git")]) if ".git" in parts else path
 
 
 def _worktree_commits(git: Git, record: Record) -> tuple[int, tuple[tuple[str, str], ...]]:
@@ -108,6 +129,8 @@ def _files(directory: str, skip: str) -> dict[str, os.stat_result]:
         links = [name for name in directories if os.path.islink(os.path.join(root, name))]
         for name in names + links:
             path = os.path.join(root, name)
+            if path == os.path.join(directory, ".git"):
+                continue
             found[os.path.relpath(path, directory)] = os.lstat(path)
     return found
 

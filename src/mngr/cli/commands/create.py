@@ -139,16 +139,16 @@ def _apply_templates(args: Args, app: App) -> None:
 
 
 def _request(args: Args, app: App) -> Request:
-    address = parse_address(args.address) if args.address else None
+    address = parse_address(args.address) if args.address is not None else None
     if address is not None and address.provider not in (None, "local"):
         raise UsageError(f"provider `{address.provider}` cannot make hosts")
     if address is not None and address.host not in (None, "local"):
         raise UsageError(f"no host is called `{address.host}`", hint="agents run on this machine: leave out `@HOST`")
-    if args.name and address is not None and address.name:
+    if args.name is not None and address is not None and address.name:
         raise UsageError(f"the name is given twice: `{address.name}` and `--name {args.name}`")
     kind, rest = _kind(args, app)
     return Request(
-        name=args.name or (address.name if address else None) or _made_up_name(app),
+        name=args.name if args.name is not None else (address.name if address else None) or _made_up_name(app),
         kind=kind,
         rest=rest,
         source=args.source,
