@@ -41,8 +41,9 @@ _ANY = (
     "index",
     "host",
 )
-_TYPE = "agent_type"
 FIELDS = (*_TEXT, *_ANY, "labels")
+# CEL has a `type` of its own; names in a container come before the language's.
+_CONTAINER = "agent"
 
 
 def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
@@ -50,10 +51,12 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
     from cel_expr_python import cel
 
     kinds = dict.fromkeys(_TEXT, cel.Type.STRING) | dict.fromkeys(_ANY, cel.Type.DYN)
-    kinds[_TYPE] = kinds.pop("type")
-    environment = cel.NewEnv(variables={**kinds, "labels": cel.Type.Map(cel.Type.STRING, cel.Type.STRING)})
+    kinds["labels"] = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
+    environment = cel.NewEnv(
+        variables={f"{_CONTAINER}.{name}": kind for name, kind in kinds.items()}, container=_CONTAINER
+    )
     try:
-        program = environment.compile(_without_type_word(expression))
+        program = environment.compile(expression)
     except RuntimeError as error:
         raise _not_an_expression(expression, str(error)) from None
     if program.return_type().name() not in ("BOOL", "DYN"):
@@ -62,24 +65,14 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
         )
 
     def matches(fields: Mapping[str, Any]) -> bool:
-        data = {name: fields[name] for name in FIELDS}
-        data[_TYPE] = data.pop("type")
-        return program.eval(data=data).value() is True
+        return program.eval(data={f"{_CONTAINER}.{name}": fields[name] for name in FIELDS}).value() is True
 
     return matches
 
 
-def _without_type_word(expression: str) -> str:
-    """`type` is a function of the language and cannot be a field of ours under that name; strings stay as they are."""
-    import re
-
-    pattern = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(?<![\w.])type(?!\w|\s*\()"""
-    return re.sub(pattern, lambda found: _TYPE if found[0] == "type" else found[0], expression)
-
-
 def _not_an_expression(expression: str, said: str) -> UsageError:
     lines = [line.strip() for line in said.removesuffix("[INVALID_ARGUMENT]").split("\n")]
-    what = lines[0].partition("ERROR: <input>:")[2] or lines[0]
+    what = (lines[0].partition("ERROR: <input>:")[2] or lines[0]).removesuffix(f" (in container '{_CONTAINER}')")
     _, found, rest = said.partition("undeclared reference to '")
     hint = suggest(rest.partition("'")[0], FIELDS, "field") if found else ""
     return UsageError(

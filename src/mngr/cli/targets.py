@@ -51,19 +51,30 @@ def resolve(args: Args, app: App) -> list[Agent]:
             "no agent was named", hint="name one, or choose with `--include 'state == \"DONE\"'` or `--all`"
         )
     agents = find.many(app.fleet, names) if names else find.listing(app.fleet).agents
-    return [agent for agent in agents if keep(args, agent)]
+    return list(filter(chosen(args), agents))
 
 
-def keep(args: Args, agent: Agent) -> bool:
-    """Whether `--include` and `--exclude` let the agent through."""
+def chosen(args: Args) -> Callable[[Agent], bool]:
+    """Whether `--include` and `--exclude` let an agent through. Raises for one that cannot be read, agents or not."""
     if not (args.include or args.exclude):
-        return True
+        return lambda agent: True
     from mngr.actions import filters
 
-    fields = agent.as_json()
-    return all(filters.parse(text)(fields) for text in args.include) and not any(
-        filters.parse(text)(fields) for text in args.exclude
-    )
+    include = [filters.parse(text) for text in args.include]
+    exclude = [filters.parse(text) for text in args.exclude]
+
+    def keep(agent: Agent) -> bool:
+        fields = agent.as_json()
+        return all(matches(fields) for matches in include) and not any(matches(fields) for matches in exclude)
+
+    return keep
+
+
+def outlive_terminal() -> None:
+    """An agent may be ended from inside its own terminal: the work is finished although that goes away."""
+    import signal
+
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T | MngrError]]:

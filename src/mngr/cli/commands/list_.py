@@ -110,7 +110,8 @@ def _names(args: Args, app: App) -> list[str] | None:
 def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> list[dict[str, Any]]:
     agents = listing.agents if names is None else find.many(app.fleet, names) if names else []
     now = time.time()
-    rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and targets.keep(args, agent)]
+    keep = targets.chosen(args)
+    rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and keep(agent)]
     rows.sort(key=lambda row: _BY_NEED[row["state"]])
     if args.sort:
         _sort(rows, args.sort)
