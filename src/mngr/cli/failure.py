@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -18,15 +19,17 @@ PIPE_CLOSED = 141
 
 
 def report(error: BaseException, words: list[str], app: App | None = None) -> int:
-    """Print the error once and return the exit code. A closed pipe ends quietly."""
+    """Print the error once and return the exit code. A closed pipe or a terminal that went away ends quietly."""
     try:
         return _report(error, words, app)
-    except BrokenPipeError:
+    except OSError as second:
+        if not _nobody_reads(second):
+            raise
         return _leave_quietly()
 
 
 def _report(error: BaseException, words: list[str], app: App | None) -> int:
-    if isinstance(error, BrokenPipeError):
+    if _nobody_reads(error):
         return _leave_quietly()
     if isinstance(error, KeyboardInterrupt):
         shown = MngrError("interrupted", exit_code=INTERRUPTED)
@@ -117,6 +120,13 @@ def _bug(error: BaseException, words: list[str], app: App | None) -> MngrError:
         details = "".join(traceback.format_exception(error))
     hint = f"please report it with `{path}`" if path else "please report it; `-v` shows where it happened"
     return MngrError(f"this is a bug in mngr: {what}", hint=hint, details=details, exit_code=BUG)
+
+
+def _nobody_reads(error: BaseException) -> bool:
+    """A closed pipe, or EIO of a terminal that was hung up (which then no longer is a terminal)."""
+    if isinstance(error, BrokenPipeError):
+        return True
+    return isinstance(error, OSError) and error.errno == errno.EIO and error.filename is None and not os.isatty(2)
 
 
 def _leave_quietly() -> int:

@@ -49,6 +49,8 @@ def run(args: Args, app: App) -> int:
     if args.dry_run:
         return _dry_run(args, app, agents)
 
+    targets.outlive_terminal()
+
     def act(agent: Agent) -> Destroyed:
         return destroying.destroy(app.fleet, agent.id, force=args.force, remove_branch=args.remove_created_branch)
 

@@ -36,6 +36,7 @@ def run(args: Args, app: App) -> int:
             return Stopped(agent.record, changed=agent.state != "STOPPED")
         return lifecycle.stop(app.fleet, agent, graceful_seconds=args.timeout if args.graceful else 0.0)
 
+    targets.outlive_terminal()
     verb = "would stop" if args.dry_run else "stopped"
 
     def say(agent: Agent, done: Stopped) -> str:
