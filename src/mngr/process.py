@@ -118,12 +118,12 @@ def checked(result: Result, doing: str = "") -> Result:
     return result
 
 
-def run_attached(argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str | None = None) -> int:
+def run_attached(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> int:
     """Run with this process's own terminal and wait for its end, however long: for editors and connect commands."""
     import subprocess
 
     try:
-        child = subprocess.Popen(list(argv), env=environment() if env is None else dict(env), cwd=cwd)
+        child = subprocess.Popen(list(argv), env=environment() if env is None else dict(env))
     except FileNotFoundError as error:
         raise ProgramMissing(argv[0]) from error
     while True:

@@ -3,11 +3,12 @@
 To type checkers they are those of `typing`; at run time they are made here, without compiling code for each class.
 """
 
+__all__ = ["TYPE_CHECKING", "NamedTuple", "Protocol"]
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import NamedTuple as NamedTuple
-    from typing import Protocol as Protocol
+    from typing import NamedTuple, Protocol
 else:
     from _collections import _tuplegetter
 
@@ -26,7 +27,6 @@ else:
     class _Tuple(tuple):
         __slots__ = ()
         _fields = ()
-        _field_defaults = {}
 
         def __new__(cls, *values, **named):
             fields = cls._fields

@@ -41,7 +41,7 @@ def test_it_cannot_be_changed():
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Point(), lambda: Point(1, 2, "", 4), lambda: Point(1, x=1), lambda: Point(z=1)]
+    "make", [Point, lambda: Point(1, 2, "", 4), lambda: Point(1, x=1), lambda: Point(z=1)]
 )
 def test_what_does_not_fit_is_refused(make):
     with pytest.raises(TypeError):

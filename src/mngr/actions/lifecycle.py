@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Mapping
 
 from mngr.actions import find
@@ -15,6 +14,8 @@ from mngr.errors import MngrError
 from mngr.names import check_name
 from mngr.records import NamedTuple
 from mngr.waiting import wait_until
+
+_TERM, _KILL = 15, 9  # importing `signal` for their names would cost a millisecond
 
 
 class Stopped(NamedTuple):
@@ -51,13 +52,13 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
     found = fleet.host.processes_of(agent.id, [pane.pid] if pane is not None and not pane.dead else [], server)
     if graceful_seconds and found and pane is not None:
         # The pane's own process is our launch script, which ends when the command does.
-        fleet.host.signal({pid: found[pid] for pid in found if pid != pane.pid}, signal.SIGTERM)
+        fleet.host.signal({pid: found[pid] for pid in found if pid != pane.pid}, _TERM)
         wait_until(lambda: pane.pid not in fleet.host.alive(found), timeout=graceful_seconds)
     if pane is not None:
         # The last screen stays readable with `capture` after the session is gone.
         screen = fleet.tmux.capture_and_kill(pane, history=2000)
         fleet.host.write(os.path.join(fleet.store.state_dir(agent.id), store.SCREEN), screen.encode())
-    for number, seconds in ((0, 1.0), (signal.SIGTERM, 1.0), (signal.SIGKILL, 3.0)):
+    for number, seconds in ((0, 1.0), (_TERM, 1.0), (_KILL, 3.0)):
         if number:
             # What it started meanwhile belongs to it too.
             found = {**fleet.host.alive(found), **fleet.host.processes_of(agent.id, found, server)}

@@ -58,6 +58,7 @@ ENTRIES = (
 # Each has a text of the same name under `topics/`.
 TOPICS = (
     ("addresses", "How to name an agent, a host or a path"),
+    ("kinds", "What an agent can run, and types of your own"),
     ("states", "What RUNNING, WAITING, BLOCKED and the others mean"),
     ("filters", "Pick agents with an expression"),
     ("settings", "Settings files, defaults of options, templates"),

@@ -70,7 +70,8 @@ class Tmux:
         self._env = {name: environ[name] for name in _SERVER_ENV if name in environ}
 
     def argv(self, *words: str) -> list[str]:
-        return ["tmux", "-L", self._socket, *words]
+        # Without `-u`, in a locale that is not UTF-8, tmux prints `_` for every tab and every letter beyond ASCII.
+        return ["tmux", "-u", "-L", self._socket, *words]
 
     def panes(self) -> list[Pane]:
         """Every pane marked as an agent's. No server is no panes; a server that does not answer is an error."""
@@ -182,9 +183,7 @@ class Tmux:
 
     def _run(self, *words: str, input: str | None = None) -> Result:
         data = None if input is None else input.encode("utf-8", "surrogateescape")
-        # Without `-u`, in a locale that is not UTF-8, tmux prints `_` for every tab and every letter beyond ASCII.
-        argv = ["tmux", "-u", "-L", self._socket, *words]
-        return self._runner.run(argv, timeout=SECONDS, input=data, env=self._env)
+        return self._runner.run(self.argv(*words), timeout=SECONDS, input=data, env=self._env)
 
 
 class SessionExists(MngrError):
@@ -195,7 +194,7 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
     """Set again with every session: cheap, and true after a server restart."""
     if config:
         yield ["if-shell", "-F", "#{@mngr_configured}", "", f"source-file -q {_quote(config)}"]
-    yield ["set-option", "-g", "@mngr_configured", "1"]
+        yield ["set-option", "-g", "@mngr_configured", "1"]
     yield ["set-option", "-g", "remain-on-exit", "on"]
     yield ["set-option", "-g", "update-environment", ""]
     yield ["set-option", "-g", "history-limit", str(history_lines)]

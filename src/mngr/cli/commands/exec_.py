@@ -59,9 +59,9 @@ def _split(args: Args) -> tuple[list[str], str]:
 def _stream(app: App, agents: list[Agent], command: str, cwd: str | None) -> int:
     if len(agents) != 1:
         raise UsageError("`--stream` works with one agent")
-    argv, directory, env = execute.prepare(app.fleet, agents[0], command, cwd)
+    argv, env = execute.prepare(app.fleet, agents[0], command, cwd)
     app.stdout.flush()
-    return FAILED if run_attached(argv, env=env, cwd=directory) else 0
+    return FAILED if run_attached(argv, env=env) else 0
 
 
 def _report(app: App, outcomes: "list[tuple[Agent, Result | MngrError]]") -> int:

@@ -81,9 +81,8 @@ def _pull_commits(args: Args, app: App, agent: Agent) -> int:
     if pulled.already_here and args.into == "branch" and pulled.commits:
         app.out.note(f"`mngr merge {agent.name}` brings it into the current branch")
     if pulled.uncommitted:
-        app.out.note(
-            f"{amount(pulled.uncommitted, 'uncommitted file')} stayed there: `mngr pull {agent.name} --files DIR` copies them"
-        )
+        files = amount(pulled.uncommitted, "uncommitted file")
+        app.out.note(f"{files} stayed there: `mngr pull {agent.name} --files DIR` copies them")
     return 0
 
 

@@ -107,10 +107,8 @@ def _show(args: Args, app: App, entry: Entry) -> int:
 
 def _restore(args: Args, app: App, entry: Entry) -> int:
     if args.dry_run:
-        app.out.emit_object(
-            _row(entry),
-            human=f"would restore {amount(entry.commits, 'commit')}, {amount(len(entry.changed), 'file')} of {entry.name}",
-        )
+        what = f"{amount(entry.commits, 'commit')} and {amount(len(entry.changed), 'file')}"
+        app.out.emit_object(_row(entry), human=f"would restore {what} of {entry.name}")
     elif args.to is not None:
         path = restore.as_files(app.fleet, entry, args.to, branch=args.branch)
         app.out.emit_object({"id": entry.id, "work_dir": path}, human=f"restored {entry.id} to {path}")
