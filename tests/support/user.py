@@ -114,7 +114,7 @@ class User:
         return done.stdout.rstrip("\n")
 
     def tmux(self, *words: str) -> Ran:
-        return self.run(["tmux", "-L", "mngr", *words])
+        return self.run(["tmux", "-L", "mngr", *words], cwd=self.root)
 
     def create(self, name: str, *words: str, command: str = "sleep 9999") -> dict[str, Any]:
         """An agent that runs a command, not connected. Returns it as `list` shows it."""

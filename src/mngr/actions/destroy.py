@@ -86,7 +86,10 @@ def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_
     tip = git.commit_of(f"refs/heads/{record.branch}")
     assert tip is not None
     safe = tip == record.base_commit or git.is_shared(tip, besides=record.branch)
-    if safe or (remove_branch and entry is not None and git.ok("merge-base", "--is-ancestor", tip, entry.commit)):
+    kept = entry is not None and (
+        (f"refs/heads/{record.branch}", tip) in entry.refs or git.ok("merge-base", "--is-ancestor", tip, entry.commit)
+    )
+    if safe or (remove_branch and kept):
         with make.repo_lock(fleet.host, common.text):
             if git.run("branch", "-q", "-D", "--", record.branch).ok:
                 return None

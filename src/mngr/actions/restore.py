@@ -39,7 +39,7 @@ def as_agent(fleet: Fleet, entry: Entry, *, name: str | None = None, branch: str
             repo=plan.repo.top if plan.repo else None,
             source=old.source if plan.repo or old.repo is None else "",
             branch=plan.branch,
-            created_branch=plan.create_branch or old.created_branch,
+            created_branch=plan.create_branch or (old.created_branch and plan.branch == old.branch),
             started_at=old.started_at or timestamp(),
             stopped_at=timestamp(),
             stop_reason=f"restored from saved work `{entry.id}`",

@@ -157,6 +157,8 @@ def _copy(host: Host, plan: Plan, directory: str) -> None:
     files.make_private_dir(directory)
     inside = os.path.relpath(host.dir, plan.source)  # a home directory may hold our own state: not copied into itself
     exclude = [] if inside.startswith("..") else ["--exclude", f"/{inside}"]
+    if plan.repo is not None:
+        exclude += ["--exclude", "/.git/worktrees"]  # they would point to the work trees of others
     words = ["rsync", "-a", *exclude, f"{plan.source.rstrip('/')}/", f"{directory}/"]
     checked(host.run(words, timeout=COPY_SECONDS), "the files could not be copied")
     if plan.repo is not None and plan.branch is not None:

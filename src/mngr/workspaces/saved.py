@@ -15,7 +15,7 @@ from mngr.process import checked
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, tree
-from mngr.workspaces.plan import WORKTREE, Plan
+from mngr.workspaces.plan import MIRROR, WORKTREE, Plan
 from mngr.workspaces.work import Work, has_repository
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ class Entry(NamedTuple):
     left_out: tuple[tuple[str, float], ...]
     refs: tuple[tuple[str, str], ...]
     agent: Record | None
+    branch: str | None = None
 
     @property
     def plain_files(self) -> bool:
-        return self.agent is None or self.agent.repo is None or self.agent.repo != self.repo
+        """Whether it holds files only, without a history of their own."""
+        return not self.ref.endswith("/work")
 
 
 def entries(host: Host) -> list[Entry]:
@@ -76,6 +78,7 @@ def save_agent(host: Host, record: Record, found: Work, reason: str) -> Entry | 
     paths = [*found.changed, *found.ignored]
     own_git = record.repo is not None and has_repository(record.work_dir)
     message = f"Work of agent {record.name}, saved on {reason}\n"
+    branch = None
     if not own_git:
         base = record.source if record.repo is None else ""
         repo, ref, commit, parent = _save_plain(host, entry_id, record.work_dir, base, paths, message)
@@ -85,7 +88,8 @@ def save_agent(host: Host, record: Record, found: Work, reason: str) -> Entry | 
         commit = git.commit_tree(tree.dirty_tree(git, paths), [parent], message) if paths else parent
         repo = record.repo if record.repo and os.path.isdir(record.repo) else _store(host)
         ref = f"refs/mngr/saved/{record.name}/{number}"
-        refs = [(f"{ref}/work", commit), *((f"{ref}/{name}", tip) for name, tip in found.refs if name != "HEAD")]
+        refs = [(f"{ref}/work", commit), *((f"{ref}/{name}", tip) for name, tip in found.refs)]
+        branch = git.current_branch()
         _keep(host, git, repo, refs, own_repository=record.transfer != WORKTREE or repo != record.repo)
         ref = f"{ref}/work"
     entry = Entry(
@@ -101,8 +105,9 @@ def save_agent(host: Host, record: Record, found: Work, reason: str) -> Entry | 
         changed=found.changed,
         ignored=found.ignored,
         left_out=tuple((item.path, item.megabytes) for item in found.left_out),
-        refs=tuple(item for item in found.refs if item[0] != "HEAD"),
+        refs=found.refs,
         agent=record,
+        branch=branch,
     )
     _write(host, entry)
     return entry
@@ -125,11 +130,18 @@ def restore_into(host: Host, entry: Entry, directory: str, branch: str | None) -
         return _restore_plain(host, entry, directory)
     agent = entry.agent
     assert agent is not None
+    wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
+    if entry.repo != agent.repo:
+        return _restore_alone(host, entry, directory, wanted)
     repo = git_tool.look(host, entry.repo)
     if repo is None:
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
-    wanted = branch or agent.branch or f"mngr/{entry.name}"
-    name, create = _branch_for(Git(host, entry.repo), wanted, entry, explicit=branch is not None)
+    source = Git(host, entry.repo)
+    if agent.transfer == WORKTREE:
+        for ref, tip in entry.refs:
+            if source.commit_of(ref) is None:
+                source.must("update-ref", ref, tip)
+    name, create = _branch_for(source, wanted, entry, explicit=branch is not None)
     plan = Plan(
         agent.transfer,
         repo.top,
@@ -140,17 +152,44 @@ def restore_into(host: Host, entry: Entry, directory: str, branch: str | None) -
         start=entry.parent,
     )
     make.make(host, plan, directory, {})
-    git = Git(host, directory)
     try:
-        tree.write_files(git, entry.commit, entry.parent, directory)
-        if agent.transfer != WORKTREE:
-            for ref, tip in entry.refs:
-                if ref != f"refs/heads/{name}":
-                    git.must("update-ref", ref, tip)
+        _bring_back(Git(host, directory), entry, name)
     except BaseException:
         make.unmake(host, plan, directory)
         raise
     return plan
+
+
+def _restore_alone(host: Host, entry: Entry, directory: str, branch: str) -> Plan:
+    """A repository of its own, from our store: the one it came from was gone when the work was saved."""
+    assert entry.agent is not None
+    plan = Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent)
+    try:
+        checked(host.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
+        git = Git(host, directory)
+        kept = entry.ref.removesuffix("/work")
+        git.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", entry.repo, f"+{kept}/*:{kept}/*")
+        git.must("checkout", "-q", "-B", branch, entry.parent, doing="git could not check out the files")
+        _bring_back(git, entry, branch)
+        for ref in git.must("for-each-ref", "--format=%(refname)", kept).split("\n"):
+            git.must("update-ref", "-d", ref)
+    except BaseException:
+        files.remove_tree(directory)
+        raise
+    return plan
+
+
+def _bring_back(git: Git, entry: Entry, branch: str) -> None:
+    """The uncommitted files, and in a repository of its own the other refs and the stash."""
+    tree.write_files(git, entry.commit, entry.parent, git.directory)
+    assert entry.agent is not None
+    if entry.agent.transfer == WORKTREE:
+        return
+    for ref, tip in reversed(entry.refs):  # the stash is a stack: the newest comes last
+        if ref.startswith("stash/"):
+            git.must("stash", "store", "-m", git.must("log", "-1", "--format=%s", tip), tip)
+        elif ref != f"refs/heads/{branch}":
+            git.must("update-ref", ref, tip)
 
 
 def drop(host: Host, entry: Entry) -> None:
@@ -275,7 +314,8 @@ def _read(host: Host, name: str) -> Entry | None:
         agent = records.parse(json.dumps(value["agent"]).encode(), path) if value["agent"] else None
         pairs = {key: tuple(tuple(item) for item in value[key]) for key in ("left_out", "refs")}
         lists = {key: tuple(value[key]) for key in ("changed", "ignored")}
-        return Entry(**{key: value[key] for key in Entry._fields} | pairs | lists | {"agent": agent})
+        fields = {key: value[key] for key in Entry._fields if key in value or key not in Entry._field_defaults}
+        return Entry(**fields | pairs | lists | {"agent": agent})
     except FileNotFoundError:
         return None  # being saved at this moment
     except (ValueError, KeyError, TypeError) as error:

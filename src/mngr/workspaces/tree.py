@@ -30,7 +30,7 @@ def dirty_tree(git: Git, paths: Sequence[str]) -> str:
     try:
         if git.commit_of("HEAD"):
             git.must("read-tree", "HEAD", env=env)
-        git.must("update-index", "-z", "--index-info", input=lines, env=env)
+        git.must("update-index", "--replace", "-z", "--index-info", input=lines, env=env)
         return git.must("write-tree", env=env)
     finally:
         files.remove_tree(index)
@@ -58,17 +58,21 @@ def write_files(git: Git, commit: str, parent: str, directory: str) -> int:
         (facts.removeprefix(":").split(" "), path) for facts, path in zip(fields[0::2], fields[1::2], strict=False)
     ]
     contents = _contents(git, [facts[3] for facts, _ in changes if facts[4] != "D"])
+    # What is gone goes first: a file may stand where a directory was.
+    for (*_, change), path in changes:
+        if change == "D":
+            _remove(directory, path)
     for (_, mode, _, blob, change), path in changes:
+        if change == "D":
+            continue
         target = os.path.join(directory, path)
-        if path.endswith(NESTED) and change != "D":
+        if path.endswith(NESTED):
             unpack = ["tar", "-xf", "-", "-C", directory]
             checked(
                 git.runner.run(unpack, timeout=600, input=contents[blob]), "a nested repository could not be unpacked"
             )
             continue
         files.remove_tree(target)
-        if change == "D":
-            continue
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if mode == "120000":
             os.symlink(os.fsdecode(contents[blob]), target)
@@ -77,10 +81,20 @@ def write_files(git: Git, commit: str, parent: str, directory: str) -> int:
     return len(changes)
 
 
+def _remove(directory: str, path: str) -> None:
+    """Delete a file and the directories that are empty without it."""
+    files.remove_tree(os.path.join(directory, path))
+    while path := os.path.dirname(path):
+        try:
+            os.rmdir(os.path.join(directory, path))
+        except OSError:
+            return
+
+
 def _leaves(directory: str, path: str) -> list[str]:
     """The path itself, or everything below it when it is a directory that is not a repository of its own."""
     full = os.path.join(directory, path)
-    if os.path.islink(full) or not os.path.isdir(full) or _is_repository(full):
+    if os.path.islink(full) or not os.path.isdir(full) or _is_repository(full) or os.path.basename(path) == ".git":
         return [path]
     return [leaf for name in sorted(os.listdir(full)) for leaf in _leaves(directory, os.path.join(path, name))]
 
@@ -151,11 +165,21 @@ def _measure(directory: str, entry: str, limit: float) -> tuple[list[str], float
         return [entry], float(os.lstat(full).st_size) if os.path.lexists(full) else 0.0
     found: list[str] = []
     size = 0.0
-    for root, _, names in os.walk(full):
+    for root, directories, names in os.walk(full):
+        if _is_repository(root):
+            found.append(os.path.relpath(root, directory))
+            directories[:] = []
+            size += _whole_size(root)
+            names = []
         for name in names:
             path = os.path.join(root, name)
             size += os.lstat(path).st_size
             found.append(os.path.relpath(path, directory))
+        found += [
+            os.path.relpath(os.path.join(root, name), directory)
+            for name in directories
+            if os.path.islink(os.path.join(root, name))
+        ]
         if size > limit:
             size = _whole_size(full)
             break

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 
 class Work(NamedTuple):
-    """`refs` are the clone's own refs (name to commit) that the source repository does not hold."""
+    """`refs` are refs (name to commit) that are not the same in the source repository, each entry of the stash as
+    `stash/N`; `tags` how many of them are tags with a message of their own that only this clone holds."""
 
     commits: int = 0
+    tags: int = 0
     changed: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     left_out: tuple[tree.Unsaved, ...] = ()
@@ -26,12 +28,14 @@ class Work(NamedTuple):
     @property
     def any(self) -> bool:
         """Whether removing the workspace would lose work. Ignored files alone are kept, but are no reason to refuse."""
-        return bool(self.commits or self.changed)
+        return bool(self.commits or self.tags or self.changed)
 
     def describe(self) -> str:
         parts = []
         if self.commits:
             parts.append(f"{self.commits} commit{'s' if self.commits > 1 else ''} that no other branch has")
+        if self.tags:
+            parts.append(f"{self.tags} tag{'s' if self.tags > 1 else ''}")
         if self.changed:
             parts.append(f"{len(self.changed)} uncommitted file{'s' if len(self.changed) > 1 else ''}")
         return " and ".join(parts)
@@ -48,13 +52,11 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
         # The agent removed its own repository, or the one it belongs to is gone: all that is left are files.
         return Work(changed=differing_files(record.work_dir, "", skip=host.dir))
     kept, left = tree.ignored(git, megabytes=ignored_max_mb)
-    commits, refs = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(host, git, record)
-    return Work(
-        commits=commits,
+    found = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(host, git, record)
+    return found._replace(
         changed=git.changed_paths(),
         ignored=tuple(path for path in kept if path != ".mngr/task/.gitignore"),
         left_out=tuple(left),
-        refs=refs,
     )
 
 
@@ -82,54 +84,73 @@ def differing_files(directory: str, source: str, *, skip: str) -> tuple[str, ...
 def _of_repository(path: str) -> str:
     """The outermost repository that holds this path of its `.git`, or the path itself."""
     parts = path.split("/")
+    if parts[0] == ".git":
+        return ".git"
     return "/".join(parts[: parts.index(".git")]) if ".git" in parts else path
 
 
-def _worktree_commits(git: Git, record: Record) -> tuple[int, tuple[tuple[str, str], ...]]:
+def _worktree_commits(git: Git, record: Record) -> Work:
     """A worktree's refs are the repository's own, so only its own branch and a detached HEAD can be alone."""
     head = git.commit_of("HEAD")
     if head is None:
-        return 0, ()
-    own = [f"--exclude={record.branch}"] if record.created_branch else []
-    tips = [
-        head,
-        *([record.branch] if record.created_branch and record.branch and git.has_branch(record.branch) else []),
-    ]
-    base = [record.base_commit] if record.base_commit else []
-    return git.count(*tips, "--not", *base, *own, "--branches", "--remotes", "--tags"), ()
+        return Work()
+    branch = f"refs/heads/{record.branch}" if record.created_branch and record.branch else None
+    tip = git.commit_of(branch) if branch else None
+    own = [f"--exclude={record.branch}"] if branch else []
+    commits = git.count(
+        head, *([tip] if tip else []), "--not", *_base(record), *own, "--branches", "--remotes", "--tags"
+    )
+    return Work(commits=commits, refs=((branch, tip),) if branch and tip and tip != head else ())
 
 
-def _own_commits(host: Host, git: Git, record: Record) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Of a repository of its own every ref counts, the stash included, unless the source holds its commit."""
+def _own_commits(host: Host, git: Git, record: Record) -> Work:
+    """Of a repository of its own every ref counts, the stash included, unless the source or a remote holds it."""
     assert record.repo is not None
-    lines = git.must("for-each-ref", "--format=%(refname) %(objectname)").split("\n")
-    tips = dict(line.split(" ") for line in lines if line)
-    if head := git.commit_of("HEAD"):
-        tips["HEAD"] = head
     source = Git(host, record.repo) if os.path.isdir(record.repo) else None
-    alone = {ref: tip for ref, tip in tips.items() if source is None or not source.is_shared(tip)}
-    if record.base_commit:
-        alone = {ref: tip for ref, tip in alone.items() if tip != record.base_commit}
-    if not alone:
-        return 0, ()
-    base = [record.base_commit] if record.base_commit else []
-    shared = [tip for ref, tip in tips.items() if ref not in alone]
-    return git.count(*alone.values(), "--not", *base, *shared), tuple(sorted(alone.items()))
+    there = _refs(source) if source else {}
+    refs = {name: fact for name, fact in _refs(git).items() if not name.startswith(("refs/remotes/", "refs/mngr/"))}
+    if refs.pop("refs/stash", None):
+        stashes = git.must("stash", "list", "--format=%H").split("\n")
+        refs.update({f"stash/{number}": (commit, "commit") for number, commit in enumerate(stashes)})
+    known = {tip for tip, _ in there.values()} | {record.base_commit}
+    tips = {tip: kind for tip, kind in refs.values()}
+    if head := git.commit_of("HEAD"):
+        tips[head] = "commit"
+    alone = [tip for tip in tips if tip not in known and not (source and source.is_shared(tip))]
+    return Work(
+        commits=git.count(*alone, "--not", *(tip for tip in tips if tip not in alone), *_base(record), "--remotes")
+        if alone
+        else 0,
+        tags=sum(tips[tip] == "tag" for tip in alone),
+        refs=tuple(sorted((name, tip) for name, (tip, _) in refs.items() if there.get(name, ("",))[0] != tip)),
+    )
+
+
+def _refs(git: Git) -> dict[str, tuple[str, str]]:
+    """Every ref with what it points to and the kind of that."""
+    lines = git.must("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)").split("\n")
+    return {name: (tip, kind) for name, tip, kind in (line.split(" ") for line in lines if line)}
+
+
+def _base(record: Record) -> list[str]:
+    return [record.base_commit] if record.base_commit else []
 
 
 def _files(directory: str, skip: str) -> dict[str, os.stat_result]:
     found = {}
+    git_dir = os.path.join(directory, ".git")
+    if os.path.isdir(git_dir):
+        found[".git"] = os.lstat(git_dir)
     for root, directories, names in os.walk(directory):
         directories[:] = [
             name
             for name in directories
-            if os.path.join(root, name)
-            not in (skip, os.path.join(directory, ".mngr", "task"), os.path.join(directory, ".git"))
+            if os.path.join(root, name) not in (skip, os.path.join(directory, ".mngr", "task"), git_dir)
         ]
         links = [name for name in directories if os.path.islink(os.path.join(root, name))]
         for name in names + links:
             path = os.path.join(root, name)
-            if path == os.path.join(directory, ".git"):
+            if path == git_dir:
                 continue
             found[os.path.relpath(path, directory)] = os.lstat(path)
     return found
