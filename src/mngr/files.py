@@ -161,14 +161,15 @@ def remove_tree(path: str) -> None:
         return
     for tries_left in reversed(range(_TRIES)):
         try:
-            _remove_directory(path)
+            if os.path.isdir(path):
+                _remove_directory(path)
             return
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY or not tries_left:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or not tries_left:
                 raise
 
 
-# A process that is about to end may still be writing there for a moment.
+# A process that is about to end may still be writing there for a moment, or another one removing it too.
 _TRIES = 100
 
 

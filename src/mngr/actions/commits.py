@@ -142,7 +142,10 @@ def merge(
     if squash:
         title = message or f"Work of agent {agent.name}"
         log = current.must("log", "--reverse", "--format=* %s", f"HEAD..{head}")
-        current.must("merge", "-q", "--squash", head, doing="git could not merge")
+        result = current.run("merge", "-q", "--squash", head)
+        if not result.ok:
+            current.run("reset", "-q", "--merge")
+            raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; nothing was changed")
         current.must("commit", "-q", "-m", f"{title}\n\n{log}", doing="git could not commit the merge")
     else:
         words = ["-m", message or f"Merge agent {agent.name}"]

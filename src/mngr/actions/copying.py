@@ -30,7 +30,8 @@ def pull(fleet: Fleet, agent: Agent, path: str, target: str | None, *, dry_run: 
     source = inside(agent, path)
     whole = os.path.normpath(source) == os.path.normpath(agent.record.work_dir)
     destination = os.path.abspath(os.path.join(fleet.cwd, target or "."))
-    if target is None and os.path.isdir(source) and not whole:
+    inside_it = target.endswith("/") and not os.path.isdir(source) if target else not whole and os.path.isdir(source)
+    if inside_it:
         destination = os.path.join(destination, os.path.basename(os.path.normpath(source)))
     return _copy(fleet, agent.name, source, destination, dry_run)
 
@@ -47,7 +48,10 @@ def push(fleet: Fleet, agent: Agent, source: str, path: str, *, dry_run: bool = 
     full = os.path.abspath(os.path.join(fleet.cwd, source))
     if not os.path.lexists(full):
         raise UsageError(f"`{source}` does not exist")
-    return _copy(fleet, agent.name, full, inside(agent, path), dry_run)
+    target = inside(agent, path)
+    if path.endswith("/") and not os.path.isdir(full):
+        target = os.path.join(target, os.path.basename(full))
+    return _copy(fleet, agent.name, full, target, dry_run)
 
 
 def inside(agent: Agent, path: str) -> str:
@@ -63,7 +67,7 @@ def _copy(fleet: Fleet, name: str, source: str, destination: str, dry_run: bool)
     if not os.path.lexists(source):
         raise MngrError(f"`{source}` does not exist", hint=f"`mngr exec {name} ls` shows what is there")
     tree = os.path.isdir(source)
-    if not tree and (destination.endswith("/") or os.path.isdir(destination)):
+    if not tree and os.path.isdir(destination):
         destination = os.path.join(destination, os.path.basename(source))
     words = ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", "/.mngr/task", "--out-format=%n"]
     ends = [f"{source}/", f"{destination}/"] if tree else [source, destination]
@@ -81,6 +85,11 @@ def _copy(fleet: Fleet, name: str, source: str, destination: str, dry_run: bool)
 
 
 def _changes(fleet: Fleet, words: list[str], ends: list[str]) -> tuple[str, ...]:
-    """The files that a copy would write, by asking rsync itself."""
+    """The files that a copy would write, by asking rsync itself, which writes odd bytes of names as `\\#012`."""
+    import re
+
     result = checked(fleet.host.run([*words, "--dry-run", *ends], timeout=SECONDS), "the files could not be compared")
-    return tuple(line for line in result.text.split("\n") if line and not line.endswith("/"))
+    lines = [line for line in result.stdout.split(b"\n") if line and not line.endswith(b"/")]
+    return tuple(
+        os.fsdecode(re.sub(rb"\\#([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line)) for line in lines
+    )

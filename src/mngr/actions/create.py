@@ -59,8 +59,8 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
     fleet.host.prepare()
     agent_id = new_id("agent")
     record = None
-    with fleet.store.agent_locked(agent_id):
-        try:
+    try:
+        with fleet.store.agent_locked(agent_id):
             record = _reserve(fleet, request, planned, command, agent_id)
             progress(f"copying the code ({planned.transfer})")
             base = make.make(fleet.host, planned, record.work_dir, request.extra_paths)
@@ -73,10 +73,10 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
             progress("starting")
             fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
             return start_process(fleet, record)
-        except BaseException:
-            with held():
-                _take_back(fleet, agent_id, planned, record)
-            raise
+    except BaseException:
+        with held():
+            _take_back(fleet, agent_id, planned, record)
+        raise
 
 
 def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None) -> None:

@@ -46,9 +46,10 @@ def check(fleet: Fleet, agent: Agent, *, force: bool) -> Work:
         )
     found = measure(fleet, agent.record)
     if found.any and not force:
+        take = f"merge {agent.name}" if agent.record.git else f"pull {agent.name} DIR"
         raise HasWork(
             f"`{agent.name}` has work that is found nowhere else: {found.describe()}",
-            hint=f"take it: `mngr merge {agent.name}`; or let it be saved and go: `mngr destroy {agent.name} --force`",
+            hint=f"take it: `mngr {take}`; or let it be saved and go: `mngr destroy {agent.name} --force`",
         )
     return found
 

@@ -10,6 +10,8 @@ from mngr.process import checked
 from mngr.records import NamedTuple
 from mngr.tools.git import Git
 
+# In every workspace: keeps the directory for outcome and artifacts out of git.
+OWN_MARK = ".mngr/task/.gitignore"
 NESTED = ".mngr-nested-repository.tar"
 
 
@@ -44,6 +46,8 @@ def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[Unsaved]]:
     left: list[Unsaved] = []
     for entry in filter(None, text.split("\0")):
         found, size = _measure(git.directory, entry.rstrip("/"), megabytes * 1e6)
+        if found == [OWN_MARK]:
+            continue
         if size > megabytes * 1e6:
             left.append(Unsaved(entry, size / 1e6))
         else:

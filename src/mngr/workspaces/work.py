@@ -55,7 +55,7 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
     found = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(host, git, record)
     return found._replace(
         changed=git.changed_paths(),
-        ignored=tuple(path for path in kept if path != ".mngr/task/.gitignore"),
+        ignored=tuple(path for path in kept if path != tree.OWN_MARK),
         left_out=tuple(left),
     )
 

@@ -72,24 +72,18 @@ def _resolve(name: str, settings: Settings, seen: tuple[str, ...]) -> Kind:
             f"agent type `{name}` is its own parent: {' -> '.join((*seen, name))}",
             hint="fix `parent_type` in the settings",
         )
-    own = settings.table(f"agent_types.{name}") if name in settings.names("agent_types") else None
+    own = settings.table(("agent_types", name)) if name in settings.names("agent_types") else None
+    found = builtin(name) or (Kind(name=name, command=name) if find_program(name) else None)
     if own is None:
-        known = builtin(name)
-        if known is None and find_program(name):
-            known = Kind(name=name, command=name)
-        if known is None:
-            names = (
-                *BUILTIN,
-                *settings.names("agent_types"),
-                *(agent for agent in KNOWN_AGENTS if find_program(agent)),
-            )
+        if found is None:
+            names = (*BUILTIN, *settings.names("agent_types"), *filter(find_program, KNOWN_AGENTS))
             raise UsageError(
                 f"no agent type and no program on PATH is called `{name}`", hint=suggest(name, names, "type")
             )
-        return known
+        return found
     values = {key: item.value for key, item in own.items()}
     parent_name = values.get("parent_type")
-    parent = _resolve(str(parent_name), settings, (*seen, name)) if parent_name else builtin(name) or Kind(name=name)
+    parent = _resolve(str(parent_name), settings, (*seen, name)) if parent_name else found or Kind(name=name)
     cli_args = values.get("cli_args") or ()
     if isinstance(cli_args, str):
         import shlex

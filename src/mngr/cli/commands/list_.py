@@ -204,10 +204,14 @@ _KNOWN = (
     "pid",
     "session",
     "attached",
-    "labels",
+    "labels.*",
     "project",
     "index",
-    "host",
+    "host.id",
+    "host.name",
+    "host.provider",
+    "host.provider_name",
+    "host.state",
 )
 
 
