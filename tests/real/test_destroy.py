@@ -86,7 +86,7 @@ def test_destroy_leaves_nothing(user: User) -> None:
     wait_for(lambda: not user.processes(), "all processes to end")
     left = [path for room in ("agents", "worktrees", "clones", "saved") for path in (user.host_dir / room).iterdir()]
     assert left == []
-    assert not [path for path in (user.repo / ".git").rglob("*.lock")]
+    assert not list((user.repo / ".git").rglob("*.lock"))
 
 
 def test_force_saves_and_says_how_to_get_it_back(user: User) -> None:

@@ -64,6 +64,11 @@ def decide(runner: Runner, wish: Wish) -> Plan:
             raise UsageError("`--branch` makes no sense with `--transfer none`: the agent works in your own checkout")
         return Plan(NONE, repo.top, repo, branch=repo.branch, base_branch=repo.branch, start=repo.head)
     _refuse_submodules(repo, transfer)
+    if transfer == RSYNC and os.path.isfile(os.path.join(repo.top, ".git")):
+        raise MngrError(
+            f"`{repo.top}` is a worktree of another repository, and a copy of it would still use that one",
+            hint="use `--transfer git-mirror` for a repository of its own",
+        )
     if repo.head is None:
         raise MngrError(
             f"the repository `{repo.top}` has no commit yet",
