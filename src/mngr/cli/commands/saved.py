@@ -125,6 +125,6 @@ def _restore(args: Args, app: App, entry: Entry) -> int:
         app.out.emit_object(
             value, human=f"restored {entry.id} as stopped agent {record.name}{branch}\nfiles: {record.work_dir}"
         )
-        look = f"`mngr diff {record.name}` shows its work" if record.git else f"`mngr exec {record.name} ls` looks at it"
+        look = f"`mngr diff {record.name}` shows its work" if record.git else f"`mngr exec {record.name} ls` looks"
         app.out.note(f"`mngr start {record.name}` runs it again, {look}")
     return 0
