@@ -1,18 +1,37 @@
-"""The fleet: where its agents are kept and how to reach them. Making one reads and touches nothing."""
+"""The fleet: every agent of this user, and the verbs on them. Making one reads and touches nothing.
+
+The command line, scripts and the pipeline all come in here. An agent is named by its name, its id, its address, or
+the `Agent` that another verb gave back. Every verb raises `MngrError` (see `mngr.errors`) when it cannot be done.
+"""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from mngr import config
 from mngr.agents.store import Store
-from mngr.config import Settings
 from mngr.hosts.local import LocalHost
+from mngr.records import TYPE_CHECKING
 from mngr.tools.tmux import Tmux
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mngr.actions.agent import Agent, Listing
+    from mngr.actions.commits import Merged, Pulled
+    from mngr.actions.copying import Copied
+    from mngr.actions.destroy import Destroyed
+    from mngr.actions.lifecycle import Stopped
+    from mngr.actions.message import Delivery
+    from mngr.config import Settings
+    from mngr.process import Result
+    from mngr.workspaces.saved import Entry
 
 
 class Fleet:
-    """What every verb works on: this machine's agents, for one caller's environment, directory and settings."""
+    """This machine's agents, as seen by one caller: its environment, its directory, its settings."""
 
     def __init__(
         self, *, environ: Mapping[str, str] | None = None, cwd: str | None = None, settings: Settings | None = None
@@ -27,4 +46,171 @@ class Fleet:
 
     @cached_property
     def settings(self) -> Settings:
+        """All settings that hold in this directory."""
         return config.load(host_dir=self.host.dir, cwd=self.cwd, environ=self.environ)
+
+    def list(self) -> Listing:
+        """Every agent with its state; what could not be read is in `errors`, never left out in silence."""
+        from mngr.actions import find
+
+        return find.listing(self)
+
+    def find(self, name: str | Agent) -> Agent:
+        """One agent as it is now."""
+        from mngr.actions import find
+
+        return find.one(self, name) if isinstance(name, str) else find.agent(self, name.id)
+
+    def create(
+        self,
+        name: str,
+        *,
+        type: str | None = None,
+        command: str | None = None,
+        args: Sequence[str] = (),
+        message: str | None = None,
+        **more: Any,
+    ) -> Agent:
+        """Make and start an agent: `command` is a shell command line, or `type` an agent type with its `args`. `more`
+        are the other fields of `mngr.actions.create.Request`: source, transfer, branch, env, labels, ... On failure
+        nothing is left behind; when only the message could not be delivered, the agent runs."""
+        from mngr.actions import create
+        from mngr.agents.kinds import kind
+
+        chosen = "command" if command is not None else type or kind.default_name(self.settings)
+        rest = (command,) if command is not None else tuple(args)
+        request = create.Request(name=name, kind=kind.resolve(chosen, self.settings), rest=rest, **more)
+        agent = self.find(create.create(self, request).id)
+        if message is not None:
+            self.message(agent, message)
+        return agent
+
+    def start(self, name: str | Agent) -> Agent:
+        """Run a stopped or ended agent again. One that runs is left alone."""
+        from mngr.actions import lifecycle
+
+        return self.find(lifecycle.start(self, self._seen(name).id)[0].id)
+
+    def stop(self, name: str | Agent, *, graceful_seconds: float = 0.0) -> Stopped:
+        """End its processes; work dir, branch and events stay. Twice is safe."""
+        from mngr.actions import lifecycle
+
+        return lifecycle.stop(self, self._seen(name), graceful_seconds=graceful_seconds)
+
+    def destroy(self, name: str | Agent, *, force: bool = False, remove_branch: bool = False) -> Destroyed:
+        """Remove it. Refused while it has work found nowhere else, unless forced; that work is saved first."""
+        from mngr.actions import destroy
+
+        return destroy.destroy(self, self._seen(name).id, force=force, remove_branch=remove_branch)
+
+    def rename(self, name: str | Agent, new: str) -> Agent:
+        """Give it another name; branch and work dir keep theirs."""
+        from mngr.actions import lifecycle
+
+        return self.find(lifecycle.rename(self, self._seen(name).id, new).id)
+
+    def label(self, name: str | Agent, labels: Mapping[str, str], remove: Collection[str] = ()) -> Agent:
+        """Set and remove labels in one change."""
+        from mngr.actions import lifecycle
+
+        return self.find(lifecycle.label(self, self._seen(name).id, labels, tuple(remove)).id)
+
+    def message(self, name: str | Agent, text: str, *, start: bool = False) -> Delivery:
+        """Deliver text to its terminal, once and whole, and wait until it says that it has it, if it can."""
+        from mngr.actions import message
+
+        return message.deliver(self, self._seen(name), text, start=start)
+
+    def exec(self, name: str | Agent, command: str, *, timeout: float = 600.0, cwd: str | None = None) -> Result:
+        """Run a shell command line in its work dir and environment. Any exit code is a result."""
+        from mngr.actions import execute
+
+        return execute.execute(self, self._seen(name), command, timeout=timeout, cwd=cwd)
+
+    def capture(self, name: str | Agent, *, history: int = 0, colors: bool = False) -> str:
+        """What its terminal shows; of a stopped agent, what it showed last."""
+        from mngr.actions import screen
+
+        return screen.read(self, self._seen(name), history=history, colors=colors)
+
+    def events(self, name: str | Agent) -> Sequence[Mapping[str, Any]]:
+        """What happened to it, in order."""
+        return self.store.events(self._seen(name).id)
+
+    def wait(
+        self,
+        names: Sequence[str | Agent],
+        states: Collection[str] = (),
+        *,
+        any_of: bool = False,
+        timeout: float | None = None,
+    ) -> Sequence[Agent]:
+        """Block until all (or any) are in one of the states; without states, until they stop working."""
+        from mngr.actions import wait
+
+        ids = [self._seen(name).id for name in names]
+        return wait.until(self, ids, states or wait.RESTING, any_of=any_of, timeout=timeout)
+
+    def watch(self) -> Iterator[Listing]:
+        """The listing now and after every change, for ever."""
+        from mngr.actions import wait
+
+        return wait.watch(self)
+
+    def diff(self, name: str | Agent, *options: str) -> bytes:
+        """Everything it changed since its base, uncommitted and untracked files included, as git prints it."""
+        from mngr.actions import commits
+
+        return commits.diff(self, self._seen(name), *options)
+
+    def pull(self, name: str | Agent, *, into: str = "branch", dry_run: bool = False) -> Pulled:
+        """Bring its commits here: as its branch, into the `current` one (forward only), or `none`."""
+        from mngr.actions import commits
+
+        return commits.pull(self, self._seen(name), into=into, dry_run=dry_run)
+
+    def pull_files(self, name: str | Agent, path: str = ".", target: str | None = None) -> Copied:
+        """Copy files of its work dir here. What they replace is saved first."""
+        from mngr.actions import copying
+
+        return copying.pull(self, self._seen(name), path, target)
+
+    def pull_artifacts(self, name: str | Agent, target: str | None = None) -> Copied:
+        """Copy what it put into `$MNGR_ARTIFACTS_DIR`."""
+        from mngr.actions import copying
+
+        return copying.pull_artifacts(self, self._seen(name), target)
+
+    def push(self, name: str | Agent, revision: str = "HEAD", *, dry_run: bool = False) -> tuple[str, int]:
+        """Move its branch forward to a commit of this repository: the commit, and how many came."""
+        from mngr.actions import commits
+
+        return commits.push(self, self._seen(name), revision, dry_run=dry_run)
+
+    def push_files(self, name: str | Agent, source: str, path: str = ".") -> Copied:
+        """Copy a file or directory into its work dir. What that replaces is saved first."""
+        from mngr.actions import copying
+
+        return copying.push(self, self._seen(name), source, path)
+
+    def merge(self, name: str | Agent, *, squash: bool = False, message: str | None = None) -> Merged:
+        """Merge its commits into the branch checked out here; a conflict is found before anything is touched."""
+        from mngr.actions import commits
+
+        return commits.merge(self, self._seen(name), squash=squash, message=message)
+
+    def saved(self) -> Sequence[Entry]:
+        """Work kept by the safety net, oldest first."""
+        from mngr.workspaces import saved
+
+        return saved.entries(self.host) if self.host.is_ours() else []
+
+    def restore_saved(self, entry: str, *, name: str | None = None, branch: str | None = None) -> Agent:
+        """Bring saved work back as a stopped agent with its work dir as it was."""
+        from mngr.actions import restore
+        from mngr.workspaces import saved
+
+        return self.find(restore.as_agent(self, saved.find(self.host, entry), name=name, branch=branch).id)
+
+    def _seen(self, name: str | Agent) -> Agent:
+        return self.find(name) if isinstance(name, str) else name
