@@ -137,7 +137,7 @@ class Tmux:
         words = ["capture-pane", "-p", "-J", "-S", f"-{history}", "-t", pane.pane_id]
         result = self._run(*words, ";", "kill-session", "-t", f"={pane.session}")
         self._check_killed(pane.session, result)
-        return result.stdout.decode(errors="replace")
+        return _without_obituary(pane, result.stdout.decode(errors="replace"))
 
     def _check_killed(self, session: str, result: Result) -> None:
         gone = _no_server(result) or "can't find" in result.error_text
@@ -156,12 +156,13 @@ class Tmux:
     def rename(self, old: str, new: str) -> None:
         checked(self._run("rename-session", "-t", f"={old}", new), f"tmux could not rename the session `{old}`")
 
-    def capture(self, pane_id: str, *, history: int = 0, escapes: bool = False) -> str:
+    def capture(self, pane: Pane, *, history: int = 0, escapes: bool = False) -> str:
         """What the pane shows, with up to `history` lines above it."""
-        words = ["capture-pane", "-p", "-t", pane_id, "-J", *(["-e"] if escapes else [])]
-        if history:
-            words += ["-S", f"-{history}"]
-        return checked(self._run(*words), "tmux could not read the screen").stdout.decode(errors="replace")
+        words = ["capture-pane", "-p", "-t", pane.pane_id, "-J", *(["-e"] if escapes else [])]
+        if history or pane.dead:
+            words += ["-S", f"-{history + pane.dead}"]
+        result = checked(self._run(*words), "tmux could not read the screen")
+        return _without_obituary(pane, result.stdout.decode(errors="replace"))
 
     def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
         """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
@@ -211,6 +212,12 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
 
 def _line(words: Sequence[str]) -> str:
     return " ".join(_quote(word) for word in words)
+
+
+def _without_obituary(pane: Pane, screen: str) -> str:
+    """tmux moves the screen of a dead pane up by a line and writes below it that it is dead."""
+    above, _, last = screen.rstrip("\n").rpartition("\n")
+    return above.rstrip("\n") + "\n" if pane.dead and "Pane is dead" in last else screen
 
 
 def _quote(word: str) -> str:

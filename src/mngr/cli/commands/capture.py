@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
     if agent.pane is not None:
-        text = app.fleet.tmux.capture(agent.pane.pane_id, history=args.history, escapes=args.colors)
+        text = app.fleet.tmux.capture(agent.pane, history=args.history, escapes=args.colors)
     else:
         try:
             text = app.fleet.host.read(os.path.join(app.fleet.store.state_dir(agent.id), SCREEN)).decode(

@@ -291,7 +291,7 @@ class Tour:
                 raise result
 
     def _failed(self, agent: Agent) -> MngrError:
-        screen = self.fleet.tmux.capture(agent.pane.pane_id) if agent.pane else ""
+        screen = self.fleet.tmux.capture(agent.pane) if agent.pane else ""
         return MngrError(
             f"`{agent.name}` is {agent.state}: {agent.status.reason}",
             details="\n".join([line for line in screen.split("\n") if line.strip()][-15:]),
