@@ -39,8 +39,13 @@ def stop(
             )
         if agent.state == "STOPPED" and agent.pane is None:
             return Stopped(agent.record, changed=False)
-        outlived = end_processes(fleet, agent, graceful_seconds)
+        # Written down first: whoever looks while the processes end sees that this was meant.
         record = fleet.store.change(agent.id, stopped_at=timestamp(), stop_reason=reason)
+        try:
+            outlived = end_processes(fleet, agent, graceful_seconds)
+        except BaseException:
+            fleet.store.change(agent.id, stopped_at=agent.record.stopped_at, stop_reason=agent.record.stop_reason)
+            raise
         fleet.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
         return Stopped(record, changed=True, outlived=outlived)
 

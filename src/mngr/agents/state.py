@@ -52,13 +52,14 @@ class Facts(NamedTuple):
 def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
     """`from_events` says that this kind reports its own turns; without, a live process is RUNNING."""
     started = _seconds(record.started_at) or _seconds(record.created_at) or 0.0
-    if record.stopped_at is not None:
+    last_exit = next((event for event in reversed(facts.events) if event.get("type") == "exited"), None)
+    alive = facts.pane is not None and not facts.pane.dead and last_exit is None
+    if record.stopped_at is not None and not alive:  # `stop` writes it down before it ends the process
         return Status(
             STOPPED, record.stop_reason, _seconds(record.stopped_at) or started, "record: `stopped_at` is set"
         )
     if not facts.panes_known:
         return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
-    last_exit = next((event for event in reversed(facts.events) if event.get("type") == "exited"), None)
     if last_exit is not None:
         at = _seconds(last_exit.get("timestamp")) or started
         return _ended(_int(last_exit.get("exit_code")), None, at, "events: an `exited` event since its start")
