@@ -92,6 +92,12 @@ class App:
             )
         return self._out
 
+    def read_stdin(self) -> str:
+        """All of standard input. Bytes that are not UTF-8 stay what they are, in every locale."""
+        if reconfigure := getattr(self.stdin, "reconfigure", None):
+            reconfigure(encoding="utf-8", errors="surrogateescape")
+        return self.stdin.read()
+
     @property
     def headless(self) -> bool:
         """Whether nobody can be asked."""

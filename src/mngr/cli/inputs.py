@@ -6,7 +6,7 @@ from mngr.errors import UsageError
 
 def read_text(path: str, app: App) -> str:
     if path == "-":
-        return app.stdin.read()
+        return app.read_stdin()
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()

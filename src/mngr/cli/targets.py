@@ -42,7 +42,7 @@ def resolve(args: Args, app: App) -> list[Agent]:
     """The agents meant, each once. None named at all is a mistake; a filter that matches none is not."""
     names = list(args.agents)
     if "-" in names:
-        names = [word for name in names for word in (app.stdin.read().split() if name == "-" else [name])]
+        names = [word for name in names for word in (app.read_stdin().split() if name == "-" else [name])]
         if not names and not (args.include or args.exclude or args.all):
             return []
     filtered = args.all or args.include or args.exclude

@@ -113,7 +113,7 @@ def _own_commits(host: Host, git: Git, record: Record) -> Work:
         stashes = git.must("stash", "list", "--format=%H").split("\n")
         refs.update({f"stash/{number}": (commit, "commit") for number, commit in enumerate(stashes)})
     known = {tip for tip, _ in there.values()} | {record.base_commit}
-    tips = {tip: kind for tip, kind in refs.values()}
+    tips = dict(refs.values())
     if head := git.commit_of("HEAD"):
         tips[head] = "commit"
     alone = [tip for tip in tips if tip not in known and not (source and source.is_shared(tip))]

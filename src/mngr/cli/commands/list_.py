@@ -101,9 +101,9 @@ def _explain(app: App, name: str) -> int:
 
 
 def _names(args: Args, app: App) -> list[str] | None:
-    names = [word for name in args.agents for word in (app.stdin.read().split() if name == "-" else [name])]
+    names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
     if args.stdin:
-        names += app.stdin.read().split()
+        names += app.read_stdin().split()
     return names if args.agents or args.stdin else None
 
 

@@ -58,7 +58,7 @@ def _text(args: Args, app: App) -> str:
         return read_text(args.message_file, app)
     if "-" in args.agents or is_terminal(app.stdin):
         raise UsageError("no message was given", hint="`-m TEXT`, `--message-file FILE`, or text on stdin")
-    return app.stdin.read()
+    return app.read_stdin()
 
 
 def _one_by_one(agents: list[Agent], act: Callable[[Agent], Delivery]) -> "list[tuple[Agent, Delivery | MngrError]]":

@@ -54,7 +54,7 @@ def split(words: list[str], app: App) -> tuple[list[str], list[str]]:
     """Names, then states: upper case words that are states."""
     names = [word for word in words if word not in STATES]
     states = [word for word in words if word in STATES]
-    names = [word for name in names for word in (app.stdin.read().split() if name == "-" else [name])]
+    names = [word for name in names for word in (app.read_stdin().split() if name == "-" else [name])]
     if not names:
         raise UsageError("no agent was named", hint="`mngr wait NAME DONE`")
     return names, states

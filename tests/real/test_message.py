@@ -1,0 +1,226 @@
+"""Messages: delivered once, whole, in order, with a log; or refused with nothing sent."""
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.real.test_states import scripted
+from tests.support.user import User, wait_for
+
+# Reads its terminal byte by byte, as editors and agents do, and stores all it gets. Enter is a carriage return.
+RAW_READER = """
+import os, sys, termios, tty
+tty.setraw(0)
+if sys.argv[1:] == ["bracketed"]:
+    os.write(1, b"\\x1b[?2004h")
+with open("got", "wb", buffering=0) as file:
+    os.write(1, b"ready")
+    while True:
+        file.write(os.read(0, 65536))
+"""
+
+
+def reader(user: User, name: str, *, bracketed: bool) -> Path:
+    """An agent that stores every byte it gets, ready to take them. Returns the file."""
+    script = user.root / "reader.py"
+    script.write_text(RAW_READER)
+    user.create(name, command=f"exec {sys.executable} {script} {'bracketed' if bracketed else ''}")
+    # On the screen, and so after the request for bracketed paste, which tmux reads first.
+    wait_for(lambda: "ready" in user.mngr("capture", name).ok().stdout, "the reader")
+    return user.work_dir(name) / "got"
+
+
+def lines_reader(user: User, name: str) -> Path:
+    user.create(name, command="exec cat > got")
+    got = user.work_dir(name) / "got"
+    wait_for(got.exists, "cat")
+    return got
+
+
+def arrived(path: Path, expected: bytes) -> bool:
+    """Wait for at least that many bytes, and say whether they are these."""
+    return wait_for(lambda: data if len(data := path.read_bytes()) >= len(expected) else None, "the bytes") == expected
+
+
+TEXTS = {
+    "a line": "hello",
+    "several lines": "one\n\ntwo\n  three",
+    "unicode": "ünï 名前 🦊 \u2028 end",
+    "metacharacters": "$HOME `id` $(id) 'x' \"y\" \\ ; & | < > * ? ! # ~ %s {a,b}",
+    "tmux formats": "#{pane_id} #S #(id) C-c Enter",
+    "a leading dash": "-rf --help",
+    "tabs": "a\tb\t\tc",
+    "keys by name": "Enter",
+}
+
+
+@pytest.mark.parametrize("what", TEXTS)
+def test_text_arrives_as_it_was_written(user: User, what: str) -> None:
+    got = lines_reader(user, "foo")
+    assert user.mngr("message", "foo", f"--message={TEXTS[what]}").ok().stdout == "foo: delivered\n"
+    assert arrived(got, TEXTS[what].encode() + b"\n")
+
+
+def test_a_lone_carriage_return_and_crlf_are_newlines(user: User) -> None:
+    got = lines_reader(user, "foo")
+    user.mngr("message", "foo", "-m", "one\r\ntwo\rthree\n\n").ok()
+    assert arrived(got, b"one\ntwo\nthree\n")
+
+
+def test_text_comes_from_stdin_or_a_file(user: User) -> None:
+    got = lines_reader(user, "foo")
+    user.mngr("message", "foo", input="from stdin\nline 2\n").ok()
+    prompt = user.root / "a prompt.md"
+    prompt.write_text("from a file\n")
+    user.mngr("message", "foo", "--message-file", str(prompt)).ok()
+    user.mngr("message", "foo", "--message-file", "-", input="from - \n").ok()
+    assert arrived(got, b"from stdin\nline 2\nfrom a file\nfrom - \n")
+
+
+@pytest.mark.parametrize("bracketed", [False, True])
+def test_100_kilobytes_arrive_whole(user: User, bracketed: bool) -> None:
+    got = reader(user, "foo", bracketed=bracketed)
+    text = "".join(f"{number:06d} " + "ü" * 40 + ("\n" if number % 7 == 0 else "") for number in range(1, 1200))
+    assert len(text.encode()) > 100_000
+    user.mngr("message", "foo", input=text).ok()
+    body = text.rstrip("\n").encode()
+    expected = b"\x1b[200~" + body + b"\x1b[201~\r" if bracketed else body + b"\r"
+    assert arrived(got, expected)
+
+
+def test_one_line_of_100_kilobytes_arrives_whole(user: User) -> None:
+    got = reader(user, "foo", bracketed=True)
+    text = "word " * 20_000 + "end"
+    user.mngr("message", "foo", input=text).ok()
+    assert arrived(got, b"\x1b[200~" + text.encode() + b"\x1b[201~\r")
+
+
+def test_a_line_too_long_for_a_line_reader_is_refused_and_nothing_is_sent(user: User) -> None:
+    got = lines_reader(user, "foo")
+    ran = user.mngr("message", "foo", "-m", "first\n" + "x" * 5000).failed()
+    assert "a line of 5000 bytes is too long" in ran.stderr and "4095" in ran.stderr
+    longest = "é" * 2047 + "x"
+    user.mngr("message", "foo", "-m", longest).ok()
+    assert arrived(got, longest.encode() + b"\n")
+    assert len([event for event in user.events("foo") if event["type"] == "message_queued"]) == 1
+
+
+@pytest.mark.parametrize("text", ["\x1b[201~rm -rf\r", "bell \a", "\x03", "nul \x00 byte", "del \x7f"])
+def test_control_characters_are_refused(user: User, text: str) -> None:
+    got = lines_reader(user, "foo")
+    assert "control characters" in user.mngr("message", "foo", input=text).failed().stderr
+    assert got.read_bytes() == b""
+
+
+def test_an_empty_message_is_refused(user: User) -> None:
+    user.create("foo", command="cat")
+    for text in ("", "\n", "\r\n\n"):
+        assert "the message is empty" in user.mngr("message", "foo", "-m", text).failed().stderr
+
+
+@pytest.mark.parametrize("errors", ["strict", "surrogateescape"])
+def test_bytes_that_are_not_unicode_arrive_too(user: User, errors: str) -> None:
+    got = lines_reader(user, "foo")
+    user.mngr("message", "foo", input=b"latin \xe9\n", env={"PYTHONIOENCODING": f"utf-8:{errors}"}).ok()
+    assert arrived(got, b"latin \xe9\n")
+    assert user.events("foo")[-1]["type"] == "message_delivered"
+
+
+def test_messages_of_two_senders_do_not_mix(user: User) -> None:
+    got = lines_reader(user, "foo")
+    texts = ["\n".join(f"sender {who} line {line} {'x' * 60}" for line in range(30)) for who in range(6)]
+    senders = [threading.Thread(target=lambda t=t: user.mngr("message", "foo", "-m", t).ok()) for t in texts]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+    whole = wait_for(lambda: d if len(d := got.read_text()) >= sum(map(len, texts)) + 6 else None, "all messages")
+    assert sorted(whole.split("\n")[:-1]) == sorted(line for text in texts for line in text.split("\n"))
+    assert all(text + "\n" in whole for text in texts)
+
+
+def test_every_message_is_logged_with_its_id(user: User) -> None:
+    user.create("foo", command="cat")
+    sent = user.mngr("message", "foo", "-m", "hi\nthere", "--format", "json").ok().json
+    events = [event for event in user.events("foo") if event["type"].startswith("message_")]
+    assert [event["type"] for event in events] == ["message_queued", "message_delivered"]
+    assert {event["message_id"] for event in events} == {sent["message_ids"]["foo"]}
+    assert events[0]["text"] == "hi\nthere"
+
+
+def test_a_stopped_agent_is_refused_and_can_be_started_for_it(user: User) -> None:
+    got = lines_reader(user, "foo")
+    user.mngr("stop", "foo").ok()
+    ran = user.mngr("message", "foo", "-m", "hello").failed()
+    assert "`foo` is STOPPED" in ran.stderr and "--start" in ran.stderr
+    user.mngr("message", "foo", "--start", "-m", "hello").ok()
+    assert arrived(got, b"hello\n")
+
+
+def test_an_ended_agent_is_refused(user: User) -> None:
+    user.create("foo", command="exit 3")
+    user.wait_for_state("foo", "FAILED")
+    assert "`foo` is FAILED (exit code 3)" in user.mngr("message", "foo", "-m", "hello").failed().stderr
+
+
+def test_a_scripted_agent_acknowledges(user: User) -> None:
+    scripted(user, "foo", "wait\nsay got {message}\nwait\n")
+    user.wait_for_state("foo", "WAITING")
+    assert user.mngr("message", "foo", "-m", "line one\nline two").ok().stdout == "foo: acknowledged\n"
+    types = [event["type"] for event in user.events("foo")]
+    assert types.index("message_queued") < types.index("prompt") < types.index("message_acknowledged")
+    wait_for(lambda: "got line one" in user.mngr("capture", "foo").ok().stdout, "its answer")
+
+
+def test_100_kilobytes_are_acknowledged(user: User) -> None:
+    scripted(user, "foo", "wait\n")
+    user.wait_for_state("foo", "WAITING")
+    text = "\n".join(f"{number} " + "y" * 90 for number in range(1100))
+    sent = user.mngr("message", "foo", "--format", "json", input=text).ok().json
+    assert sent["acknowledged"] == {"foo": True}
+
+
+def test_a_message_right_after_create_waits_until_the_agent_is_ready(user: User) -> None:
+    scripted(user, "foo", "think 0.2\nwait\nexit 0\n")
+    assert "acknowledged" in user.mngr("message", "foo", "-m", "early").ok().stdout
+    assert user.wait_for_state("foo", "DONE")["exit_code"] == 0
+
+
+def test_delivered_to_a_blocked_agent_has_an_exit_code_of_its_own(user: User) -> None:
+    scripted(user, "foo", "wait\nask are you sure?\n")
+    user.wait_for_state("foo", "WAITING")
+    ran = user.mngr("message", "foo", "-m", "go", "--format", "json")
+    value = ran.json
+    if ran.exit_code == 0:  # it was acknowledged before the question came
+        user.wait_for_state("foo", "BLOCKED")
+    else:
+        ran.failed(7)
+        assert value["blocked_agents"] == ["foo"]
+    assert value["successful_agents"] == ["foo"] and value["failed_agents"] == []
+
+
+def test_many_agents_get_it_and_failures_are_told_apart(user: User) -> None:
+    first, second = lines_reader(user, "a1"), lines_reader(user, "a2")
+    user.create("gone", command="exit 1")
+    user.wait_for_state("gone", "FAILED")
+    ran = user.mngr("message", "--all", "-m", "to everyone", "--format", "json").failed(3)
+    value = json.loads(ran.stdout)
+    assert sorted(value["successful_agents"]) == ["a1", "a2"]
+    assert [failed["agent"] for failed in value["failed_agents"]] == ["gone"]
+    assert arrived(first, b"to everyone\n") and arrived(second, b"to everyone\n")
+    user.mngr("message", "a1", "a2", "-m", "x").ok()
+    ran = user.mngr("message", "gone", "a1", "-m", "never", "--on-error", "abort").failed()
+    assert "never" not in first.read_text()
+
+
+def test_usage_errors_send_nothing(user: User) -> None:
+    user.create("foo", command="cat")
+    user.mngr("message", "foo", "-m", "a", "--message-file", "b").failed(2)
+    user.mngr("message", "foo", "--message-file", "missing").failed(2)
+    user.mngr("message", "-m", "nobody").failed(2)
+    user.mngr("message", "nobody", "-m", "x").failed()
+    user.mngr("message", "-", input="foo\n").failed(2)
+    assert "message_queued" not in [event["type"] for event in user.events("foo")]
