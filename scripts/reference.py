@@ -1,101 +1,162 @@
-"""Writes docs/reference from what `mngr help` prints. With --check it writes nothing and names pages that differ."""
+"""Writes docs/reference (Markdown, JSON schemas) and docs/man (man pages) from the commands' own declarations.
+
+With --check it writes nothing and names the files that differ.
+"""
 
 import argparse
+import json
 import os
-import subprocess
 import sys
-import tempfile
+
+from mngr import __version__
+from mngr.cli import catalog, helptext, overview
+from mngr.cli.dispatch import command_parser
+from mngr.cli.parser import Parser
+from mngr.cli.schemas import schema
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDER = os.path.join("docs", "reference")
-MNGR = os.path.join(os.path.dirname(sys.executable), "mngr")
-NOTE = "<!-- Written by `make docs` from the command's own help. Change the help, not this page. -->\n"
+FOLDERS = ("docs/reference", "docs/reference/schemas", "docs/man")
+NOTE = "Written by `make docs` from the command's own help. Change the help, not this page."
+EXIT_CODES = (
+    ("0", "done"),
+    ("1", "failed"),
+    ("2", "the command line or a settings file is wrong"),
+    ("3", "part of the work failed"),
+    ("4", "timed out"),
+    ("5", "a decision is needed and nobody can be asked"),
+    ("7", "delivered, but the agent is blocked"),
+    ("70", "a bug in mngr"),
+    ("130", "interrupted"),
+)
 
 
-def ask_mngr(home: str, *arguments: str) -> str:
-    """What mngr prints in a plain environment, so that nobody's settings or terminal reach the pages."""
-    env = {
-        "HOME": home,
-        "MNGR_HOST_DIR": os.path.join(home, ".mngr"),
-        "PATH": os.environ.get("PATH", os.defpath),
-        "LC_ALL": "C.UTF-8",
-        "COLUMNS": "100",
-        "NO_COLOR": "1",
-        "TERM": "dumb",
-    }
-    result = subprocess.run(
-        [MNGR, *arguments],
-        cwd=home,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+def entries() -> list[catalog.Entry]:
+    return [entry for entry in catalog.ENTRIES if not entry.hidden]
+
+
+def command_page(entry: catalog.Entry, parser: Parser) -> str:
+    parts = [f"<!-- {NOTE} -->\n\n# mngr {entry.name}\n"]
+    for member in parser.family():
+        title = "" if member is parser else f"## {member.prog}\n\n"
+        parts.append(f"{title}```text\n{member.help_text(100).strip()}\n```\n")
+    if schema(entry.name):
+        parts.append(f"JSON: [schemas/{entry.name}.json](schemas/{entry.name}.json)\n")
+    return "\n".join(parts)
+
+
+def index_page() -> str:
+    rows = [f"| [`{entry.name}`]({entry.name}.md) | {entry.summary} |" for entry in entries()]
+    return "\n".join(
+        [f"<!-- {NOTE} -->", "", "# Commands", "", "| command | what it does |", "| --- | --- |", *rows, ""]
     )
-    if result.returncode != 0:
-        sys.exit(f"error: `mngr {' '.join(arguments)}` exited with {result.returncode}\n{result.stderr.rstrip()}")
-    return result.stdout
 
 
-def summary(help_text: str) -> str:
-    """The first line that says what the command does: the one after the usage."""
-    for paragraph in help_text.strip().split("\n\n"):
-        if not paragraph.lower().startswith("usage:"):
-            return paragraph.strip().splitlines()[0].strip()
-    return ""
+def roff(text: str) -> str:
+    """Text as roff shows it: backslashes, dashes that are dashes, no line that looks like a request."""
+    text = text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "")
+    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in text.split("\n"))
 
 
-def command_page(name: str, help_text: str) -> str:
-    return f"{NOTE}\n# mngr {name}\n\n```text\n{help_text.strip()}\n```\n"
+def man_page(entry: catalog.Entry, parser: Parser) -> str:
+    lines = [
+        f'.\\" {NOTE}',
+        f'.TH "MNGR\\-{entry.name.upper()}" "1" "" "mngr {__version__}" "mngr"',
+        ".SH NAME",
+        f"mngr\\-{roff(entry.name)} \\- {roff(entry.summary)}",
+        ".SH SYNOPSIS",
+    ]
+    for member in parser.family():
+        lines += [".P", f"\\fB{roff(member.usage_line())}\\fR"]
+    if parser.description:
+        lines += [".SH DESCRIPTION", roff(parser.description)]
+    if parser.examples:
+        lines.append(".SH EXAMPLES")
+        for command, text in parser.examples:
+            lines += [".TP", f"\\fB{roff(command)}\\fR", roff(text)]
+    for member in parser.family():
+        for title, rows in helptext.sections(member):
+            if member is not parser and title.startswith("Options of"):
+                continue
+            name = title if member is parser else f"{title} of {member.prog}"
+            lines.append(f".SH {roff(name).upper()}")
+            for left, right in rows:
+                lines += [".TP", f"\\fB{roff(left)}\\fR", roff(right)]
+    lines.append(".SH OPTIONS OF EVERY COMMAND")
+    for option, value, text in overview.OPTIONS:
+        lines += [".TP", f"\\fB{roff(f'{option} {value}'.strip())}\\fR", roff(text)]
+    lines.append(".SH EXIT STATUS")
+    for code, text in EXIT_CODES:
+        lines += [".TP", f"\\fB{code}\\fR", roff(text)]
+    others = [other.name for other in entries() if other.group == entry.group and other is not entry]
+    lines += [".SH SEE ALSO", ", ".join(f"\\fBmngr\\-{roff(name)}\\fR(1)" for name in ("", *others) if name)]
+    if entry.aliases:
+        lines += [".SH ALSO CALLED", ", ".join(f"\\fBmngr {alias}\\fR" for alias in entry.aliases)]
+    return "\n".join(lines) + "\n"
 
 
-def index_page(summaries: dict[str, str]) -> str:
-    rows = [f"| [`{name}`]({name}.md) | {text.replace('|', chr(92) + '|')} |" for name, text in summaries.items()]
-    return "\n".join([NOTE, "# Commands", "", "| command | what it does |", "| --- | --- |", *rows, ""])
+def main_man_page() -> str:
+    lines = [
+        f'.\\" {NOTE}',
+        f'.TH "MNGR" "1" "" "mngr {__version__}" "mngr"',
+        ".SH NAME",
+        "mngr \\- run coding agents side by side, each in its own copy of your code",
+        ".SH SYNOPSIS",
+        "\\fBmngr\\fR [OPTIONS] VERB [ARGS]",
+    ]
+    for group in catalog.GROUPS:
+        lines.append(f".SH {roff(group).upper()}")
+        for entry in entries():
+            if entry.group == group:
+                lines += [".TP", f"\\fBmngr\\-{roff(entry.name)}\\fR(1)", roff(entry.summary)]
+    return "\n".join(lines) + "\n"
 
 
-def make_pages() -> dict[str, str]:
-    with tempfile.TemporaryDirectory() as home:
-        helps = {name: ask_mngr(home, "help", name) for name in ask_mngr(home, "help", "--commands").split()}
-    pages = {f"{name}.md": command_page(name, text) for name, text in helps.items()}
-    pages["index.md"] = index_page({name: summary(text) for name, text in helps.items()})
-    return pages
+def make_files() -> dict[str, str]:
+    files = {"docs/reference/index.md": index_page(), "docs/man/mngr.1": main_man_page()}
+    for entry in entries():
+        parser = command_parser(entry)
+        files[f"docs/reference/{entry.name}.md"] = command_page(entry, parser)
+        files[f"docs/man/mngr-{entry.name}.1"] = man_page(entry, parser)
+        if found := schema(entry.name):
+            files[f"docs/reference/schemas/{entry.name}.json"] = json.dumps(found, indent=2) + "\n"
+    return files
 
 
-def stored_pages() -> dict[str, str]:
-    folder = os.path.join(ROOT, FOLDER)
-    pages = {}
-    for name in os.listdir(folder) if os.path.isdir(folder) else []:
-        if name.endswith(".md"):
-            with open(os.path.join(folder, name), encoding="utf-8") as file:
-                pages[name] = file.read()
-    return pages
+def stored_files() -> dict[str, str]:
+    files = {}
+    for folder in FOLDERS:
+        full = os.path.join(ROOT, folder)
+        for name in os.listdir(full) if os.path.isdir(full) else []:
+            if os.path.isfile(os.path.join(full, name)):
+                with open(os.path.join(full, name), encoding="utf-8") as file:
+                    files[f"{folder}/{name}"] = file.read()
+    return files
 
 
-def write_pages(pages: dict[str, str], names: list[str]) -> None:
-    os.makedirs(os.path.join(ROOT, FOLDER), exist_ok=True)
+def write_files(files: dict[str, str], names: list[str]) -> None:
+    for folder in FOLDERS:
+        os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
     for name in names:
-        path = os.path.join(ROOT, FOLDER, name)
-        if name in pages:
+        path = os.path.join(ROOT, name)
+        if name in files:
             with open(path, "w", encoding="utf-8") as file:
-                file.write(pages[name])
+                file.write(files[name])
         else:
             os.unlink(path)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit 1 naming the pages that differ")
+    parser.add_argument("--check", action="store_true", help="exit 1 naming the files that differ")
     check = parser.parse_args().check
-    pages, stored = make_pages(), stored_pages()
-    differing = sorted(name for name in pages.keys() | stored.keys() if pages.get(name) != stored.get(name))
+    files, stored = make_files(), stored_files()
+    differing = sorted(name for name in files.keys() | stored.keys() if files.get(name) != stored.get(name))
     if not check:
-        write_pages(pages, differing)
-        print(f"{len(differing)} of {len(pages)} pages in {FOLDER} changed")
+        write_files(files, differing)
+        print(f"{len(differing)} of {len(files)} files of the reference changed")
         return 0
     for name in differing:
-        print(f"error: {os.path.join(FOLDER, name)} differs from what `mngr help` says", file=sys.stderr)
+        print(f"error: {name} differs from what the commands declare", file=sys.stderr)
     if differing:
         print("hint: `make docs`", file=sys.stderr)
     return 1 if differing else 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mngr.config import Value
 
 # These make no sense as a default.
-_NEVER = frozenset({"help", "version", "setting"})
+_NEVER = frozenset({"help", "version", "setting", "schema"})
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 

@@ -10,6 +10,7 @@ from mngr.cli.catalog import Entry
 from mngr.cli.options import Args
 from mngr.cli.parser import Parser, apply_settings
 from mngr.cli.scan import Scan
+from mngr.errors import UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def _run(entry: Entry, argv: list[str], app: App) -> int:
 
         app.stdout.write(f"mngr {__version__}\n")
         return 0
+    if scan.asked == "schema":
+        return _print_schema(entry, app)
     args = _bind(module, parser, scan, app)
     return int(module.run(args, app))
 
@@ -71,6 +74,17 @@ def _parser(entry: Entry, module: Any) -> Parser:
     module.add_arguments(parser)
     parser.add_everywhere_options()
     return parser
+
+
+def _print_schema(entry: Entry, app: App) -> int:
+    from mngr.cli.output import to_json
+    from mngr.cli.schemas import schema
+
+    found = schema(entry.name)
+    if found is None:
+        raise UsageError(f"`mngr {entry.name}` prints no JSON", hint="`mngr help formats` explains what does")
+    app.stdout.write(to_json(found, indent=True) + "\n")
+    return 0
 
 
 def _module(entry: Entry) -> Any:

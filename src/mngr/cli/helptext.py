@@ -44,7 +44,7 @@ def help_text(parser: Parser, columns: int, colour: bool) -> str:
     if parser.subcommands:
         rows = [(name, child.summary) for name, child in parser.subcommands.items()]
         blocks.append(f"{title('Parts')}\n{_rows(rows, columns)}")
-    blocks += [f"{title(name)}\n{_rows(rows, columns)}" for name, rows in _sections(parser)]
+    blocks += [f"{title(name)}\n{_rows(rows, columns)}" for name, rows in sections(parser)]
     root = parser.chain()[-1]
     if root.everywhere:
         blocks.append(f"{title('Everywhere')}\n{_wrap(EVERYWHERE, columns, '  ')}")
@@ -56,7 +56,7 @@ def help_text(parser: Parser, columns: int, colour: bool) -> str:
 EVERYWHERE = "--format FORMAT, -q, -v, --headless, -S KEY=VALUE, -h: see `mngr --help`"
 
 
-def _sections(parser: Parser) -> list[tuple[str, list[tuple[str, str]]]]:
+def sections(parser: Parser) -> list[tuple[str, list[tuple[str, str]]]]:
     """Arguments, then options by group, those of the verb before those of its part."""
     sections: list[tuple[str, list[tuple[str, str]]]] = []
     arguments = [(_positional(option), option.help) for option in parser.options if not option.names and option.help]

@@ -26,6 +26,7 @@ OPTIONS = (
     ("-v, --verbose", "", "say more (can be repeated)"),
     ("--headless", "", "never ask; exit 5 where a decision is needed"),
     ("-S, --setting", "KEY=VALUE", "set one setting for this command (can be repeated)"),
+    ("--schema", "", "print the JSON schema of what a verb prints"),
     ("--version", "", "print the version"),
     ("-h, --help", "", "print this help, or that of a verb"),
 )

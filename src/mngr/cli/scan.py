@@ -108,7 +108,7 @@ class Scanner:
         if option.nargs == 0:
             if value is not None:
                 raise UsageError(f"`{spelling}` takes no value", hint=f"write `{spelling}` alone")
-            if option.dest in ("help", "version"):
+            if option.dest in ("help", "version", "schema"):
                 self.found.asked = option.dest
         else:
             values = [self._following(option, spelling) if value is None else value]
