@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def read(fleet: Fleet, agent: Agent, *, history: int = 0, colors: bool = False) -> str:
     """The text, without empty lines at its end."""
     if agent.pane is not None:
-        text = fleet.tmux.capture(agent.pane.pane_id, history=history, escapes=colors)
+        text = fleet.tmux.capture(agent.pane, history=history, escapes=colors)
     else:
         try:
             path = os.path.join(fleet.store.state_dir(agent.id), SCREEN)
