@@ -1,0 +1,107 @@
+"""Every example that a verb's help shows is run, in a world where it makes sense."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from mngr.cli import catalog
+from mngr.cli.dispatch import command_parser
+from tests.support.user import User
+
+# Examples that stay until they are ended, and those that need a person's terminal.
+STAYS = re.compile(r"--watch|--follow|mngr event .* -f\b")
+NEEDS_TERMINAL = re.compile(
+    r"^mngr connect [\w-]+$|^mngr create (?!.*--no-connect)(?!.*--dry-run)|config edit|--edit-message"
+)
+# Exit codes other than 0 that an example is there to show.
+SHOWS = {"mngr destroy fix-login": 1}
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    for entry in catalog.ENTRIES:
+        if entry.hidden or entry.name == "demo":
+            continue
+        for parser in command_parser(entry).family():
+            for command, _ in parser.examples:
+                yield entry.name, command
+
+
+def agents_in(command: str) -> list[str]:
+    """Names that the example expects to exist."""
+    names = ["fix-login", "fix-logout", "reviewer", "build", "a1", "a2", "a3", "server"]
+    made = re.match(r"mngr create (?:-\S+ )*([\w-]+)", command)
+    found = [name for name in names if re.search(rf"\b{name}\b(?!-\d)", command)]
+    return [name for name in found if not (made and made[1] == name)]
+
+
+@pytest.fixture
+def world(user: User) -> User:
+    """A repository with files that examples name, and stand-ins for the programs that they start."""
+    tools = user.root / "bin"
+    tools.mkdir()
+    for name in ("claude", "npm", "codex"):
+        (tools / name).write_text("#!/bin/sh\nexec sleep 9999\n")
+        (tools / name).chmod(0o755)
+    user.env["PATH"] = f"{tools}:{user.env['PATH']}"
+    user.env["EDITOR"] = user.env["VISUAL"] = "true"
+    (user.repo / "prompt.md").write_text("Do this.\nAnd that.\n")
+    (user.repo / "samples").mkdir()
+    (user.repo / "samples" / "one.txt").write_text("1\n")
+    (user.repo / "tests").mkdir()
+    (user.repo / "tests" / "test_one.py").write_text("def test_one():\n    pass\n")
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "files")
+    user.git("branch", "feature")
+    return user
+
+
+def prepare(user: User, verb: str, command: str) -> None:
+    settled = command.startswith("mngr wait")
+    for name in agents_in(command):
+        user.create(name, command="true" if settled else "cat")
+        if name == "fix-login" and not settled:
+            work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
+            user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()
+    if verb == "config":
+        user.mngr("config", "set", "commands.create.type", "claude").ok()
+    if "git diff" in command:
+        (user.repo / "README.md").write_text("changed\n")
+    if verb == "saved":
+        _make_history(user)
+    if "a filter" in command or "--all" in command or "--include" in command:
+        user.create("one-more", command="cat")
+
+
+def _make_history(user: User) -> None:
+    if "fix-login" not in {agent["name"] for agent in user.agents()}:
+        user.create("fix-login")
+        user.mngr("exec", "fix-login", "echo y > y").ok()
+    user.mngr("destroy", "fix-login", "--force").ok()
+
+
+@pytest.mark.parametrize(("verb", "command"), [pytest.param(*found, id=found[1][:70]) for found in examples()])
+def test_the_example_works(world: User, verb: str, command: str) -> None:
+    prepare(world, verb, command)
+    if command.startswith("mngr push fix-login") and ":" not in command:
+        world.mngr("exec", "fix-login", "git reset -q --hard main").ok()
+    line = command
+    if NEEDS_TERMINAL.search(command):
+        line = f"script -qec {quoted(f'timeout 3 {command}')} /dev/null"
+    elif STAYS.search(command):
+        line = f"timeout 2 {command}"
+    done = world.run(["bash", "-c", f"set -o pipefail; {line}"], input="")
+    expected = {SHOWS.get(command, 0)} | ({124, 143, 0} if line != command else set())
+    assert done.exit_code in expected, f"{command}\n{done.stdout}{done.stderr}"
+    assert "bug in mngr" not in done.stdout + done.stderr
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\"'\"'") + "'"
+
+
+def test_there_are_examples_for_every_verb() -> None:
+    without = (
+        {entry.name for entry in catalog.ENTRIES if not entry.hidden} - {verb for verb, _ in examples()} - {"demo"}
+    )
+    assert without == set()
