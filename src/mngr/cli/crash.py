@@ -3,18 +3,10 @@
 import os
 from collections.abc import Mapping
 
-_MASK = "***"
+from mngr.secrets import MASK, mask
+
 # Options whose value may hold a secret after the first `=`.
 _SECRET_OPTIONS = ("--env", "-S", "--setting")
-_KEY_SHAPES = (
-    r"sk-[A-Za-z0-9_-]{16,}",
-    r"gh[opsur]_[A-Za-z0-9]{20,}",
-    r"github_pat_[A-Za-z0-9_]{20,}",
-    r"glpat-[A-Za-z0-9_-]{16,}",
-    r"xox[abeprs]-[A-Za-z0-9-]{10,}",
-    r"AKIA[A-Z0-9]{16}",
-    r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
-)
 
 
 def save(error: BaseException, words: list[str], environ: Mapping[str, str]) -> str | None:
@@ -49,7 +41,8 @@ def crash_text(error: BaseException, words: list[str], environ: Mapping[str, str
             "".join(traceback.format_exception(error)),
         ]
     )
-    return _without_keys(_without_passed(text, words, environ))
+    # A crash file is sent to others, so shorter values are hidden too.
+    return mask(text, _secrets(words, environ), shortest=4)
 
 
 def masked_words(words: list[str]) -> list[str]:
@@ -75,29 +68,30 @@ def masked_words(words: list[str]) -> list[str]:
 
 def _masked_value(text: str) -> str:
     name, equals, _ = text.partition("=")
-    return f"{name}={_MASK}" if equals else _MASK
+    return f"{name}={MASK}" if equals else MASK
 
 
-def _without_passed(text: str, words: list[str], environ: Mapping[str, str]) -> str:
-    """Hide what `--pass-env NAME` would hand over, and what `--env` sets, wherever it shows up."""
-    secrets = []
+def _secrets(words: list[str], environ: Mapping[str, str]) -> list[str]:
+    """What `--pass-env NAME` hands over, what `--env` sets, and what an `--env-file` holds."""
+    found = []
     for at, word in enumerate(words):
         option, equals, value = word.partition("=")
         value = value if equals else "".join(words[at + 1 : at + 2])
         if option == "--pass-env":
-            secrets.append(environ.get(value, ""))
+            found.append(environ.get(value, ""))
+        elif option == "--env-file":
+            found += _file_values(value)
         elif option in _SECRET_OPTIONS:
-            secrets.append(value.partition("=")[2])
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= 4:  # shorter ones would blank out ordinary words
-            text = text.replace(secret, _MASK)
-    return text
+            found.append(value.partition("=")[2])
+    return found
 
 
-def _without_keys(text: str) -> str:
-    import re
-
-    return re.sub("|".join(rf"\b{shape}" for shape in _KEY_SHAPES), _MASK, text)
+def _file_values(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return [line.partition("=")[2].strip().strip("'\"") for line in file]
+    except OSError:
+        return []
 
 
 def _file_name() -> str:

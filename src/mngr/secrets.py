@@ -1,0 +1,72 @@
+"""Secrets in text: the values of an agent's variables, and what has the shape of a key, hidden. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
+    from typing import Any
+
+MASK = "***"
+# Shorter values (`8000`, `true`, `debug`) are part of ordinary text, which would become unreadable.
+SHORTEST = 6
+# Each with the letters it begins with: most text has none of them, and the pattern is then never compiled.
+_KEYS = {
+    "sk-": r"sk-[A-Za-z0-9_-]{16,}",
+    "gh": r"gh[opsur]_[A-Za-z0-9]{20,}",
+    "github_pat_": r"github_pat_[A-Za-z0-9_]{20,}",
+    "glpat-": r"glpat-[A-Za-z0-9_-]{16,}",
+    "xox": r"xox[abeprs]-[A-Za-z0-9-]{10,}",
+    "AKIA": r"AKIA[A-Z0-9]{16}",
+    "eyJ": r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
+}
+
+
+def mask(text: str, values: Iterable[str] = (), *, shortest: int = SHORTEST) -> str:
+    """The text with each of the values, and each key by its shape, replaced by `***`. Values shorter than `shortest`
+    stay. A value of several lines is hidden whole and line by line, since a terminal shows it in lines."""
+    for value in sorted(_pieces(values, shortest), key=len, reverse=True):
+        text = text.replace(value, MASK)
+    if any(start in text for start in _KEYS):
+        text = _keys().sub(MASK, text)
+    return text
+
+
+def mask_fields(fields: Mapping[str, Any], values: Iterable[str] = ()) -> dict[str, Any]:
+    """The same for every text in a JSON object, at any depth; the names of fields stay."""
+    known = tuple(values)
+    return {name: _masked(value, known) for name, value in fields.items()}
+
+
+def env_values(text: str) -> tuple[str, ...]:
+    """The values in an agent's `env` file, which holds `export NAME=VALUE` lines quoted for a shell."""
+    if not text.strip():
+        return ()
+    import shlex
+
+    return tuple(word.partition("=")[2] for word in shlex.split(text) if word != "export")
+
+
+def _masked(value: Any, values: tuple[str, ...]) -> Any:
+    if isinstance(value, str):
+        return mask(value, values)
+    if isinstance(value, dict):
+        return mask_fields(value, values)
+    if isinstance(value, list | tuple):
+        return [_masked(item, values) for item in value]
+    return value
+
+
+def _pieces(values: Iterable[str], shortest: int) -> set[str]:
+    return {piece for value in values for piece in (value, *value.split("\n")) if len(piece.strip()) >= shortest}
+
+
+@cache
+def _keys() -> re.Pattern[str]:
+    import re
+
+    return re.compile("|".join(rf"\b{shape}" for shape in _KEYS.values()))
