@@ -56,6 +56,7 @@ class Agent(NamedTuple):
             "base_commit": record.base_commit,
             "create_time": record.created_at,
             "start_time": record.started_at,
+            "archived_at": record.archived_at,
             "runtime_seconds": round(max(0.0, ended - started), 3) if started and ended else None,
             "idle_seconds": round(max(0.0, now - pane.active_at), 3) if alive and pane is not None else None,
             "pid": pane.pid if alive and pane is not None else None,

@@ -100,7 +100,12 @@ def start_process(fleet: Fleet, record: Record) -> Record:
     task = launch.task_dir(record, state_dir)
     fleet.host.make_dir(os.path.join(task, "artifacts"))
     started = record._replace(
-        started_at=timestamp(), stopped_at=None, stop_reason="", boot_id=fleet.host.boot_id(), creator=None
+        started_at=timestamp(),
+        stopped_at=None,
+        stop_reason="",
+        archived_at=None,
+        boot_id=fleet.host.boot_id(),
+        creator=None,
     )
     fleet.store.log(record.id, "started", session=record.session)
     for session in (record.session, f"{record.session}-{record.short_id}"):

@@ -34,6 +34,7 @@ _ANY = (
     "base_branch",
     "base_commit",
     "start_time",
+    "archived_at",
     "runtime_seconds",
     "idle_seconds",
     "pid",

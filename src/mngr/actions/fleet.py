@@ -103,6 +103,13 @@ class Fleet:
 
         return destroy.destroy(self, self._seen(name).id, force=force, remove_branch=remove_branch)
 
+    def archive(self, name: str | Agent, *, undo: bool = False) -> Agent:
+        """Stop it and put it away, or bring it back (stopped). Everything of it stays."""
+        from mngr.actions import lifecycle
+
+        act = lifecycle.unarchive if undo else lifecycle.archive
+        return self.find(act(self, self._seen(name))[0].id)
+
     def rename(self, name: str | Agent, new: str) -> Agent:
         """Give it another name; branch and work dir keep theirs."""
         from mngr.actions import lifecycle

@@ -96,6 +96,28 @@ def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:
         return start_process(fleet, agent.record), True
 
 
+def archive(fleet: Fleet, agent: Agent) -> tuple[Record, bool]:
+    """Stop an agent and put it away: everything of it stays, `list` does not show it, `start` brings it back. Twice is
+    safe (False)."""
+    if agent.record.archived_at is not None and not agent.status.alive:
+        return agent.record, False
+    stop(fleet, agent, reason="stopped by `mngr archive`")
+    with fleet.store.agent_locked(agent.id):
+        record = fleet.store.change(agent.id, archived_at=timestamp())
+        fleet.store.log(agent.id, "archived")
+    return record, True
+
+
+def unarchive(fleet: Fleet, agent: Agent) -> tuple[Record, bool]:
+    """Show it in `list` again; it stays stopped. Twice is safe (False)."""
+    with fleet.store.agent_locked(agent.id):
+        if fleet.store.read(agent.id).archived_at is None:
+            return agent.record, False
+        record = fleet.store.change(agent.id, archived_at=None)
+        fleet.store.log(agent.id, "unarchived")
+    return record, True
+
+
 def check_rename(fleet: Fleet, agent_id: str, name: str) -> None:
     """Raise when an agent cannot be called that."""
     check_name(name)

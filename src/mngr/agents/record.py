@@ -43,6 +43,7 @@ class Record(NamedTuple):
     started_at: str | None = None
     stopped_at: str | None = None
     stop_reason: str = ""
+    archived_at: str | None = None
     extra: Mapping[str, Any] = {}
 
     @property
@@ -147,7 +148,7 @@ _CHECKS = {
     **dict.fromkeys(("source", "host", "boot_id", "stop_reason"), _text),
     **dict.fromkeys(("repo", "branch", "base_branch", "base_commit"), _text_or_none),
     "created_at": _moment,
-    **dict.fromkeys(("started_at", "stopped_at"), lambda value: value is None or _moment(value)),
+    **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
     "labels": _texts,
     "created_branch": lambda value: isinstance(value, bool),
     "reports": lambda value: isinstance(value, bool),

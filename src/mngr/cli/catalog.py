@@ -47,6 +47,7 @@ ENTRIES = (
     Entry("start", LIFE, "Start stopped agents again"),
     Entry("stop", LIFE, "Stop agents and keep their work", ("s",)),
     Entry("destroy", LIFE, "Remove agents, saving work found nowhere else", ("rm",)),
+    Entry("archive", LIFE, "Stop agents and hide them from the list, keeping everything"),
     Entry("rename", LIFE, "Give an agent another name", ("mv",)),
     Entry("label", LIFE, "Set or remove labels of agents"),
     Entry("config", TOOL, "Read and change settings", ("cfg",)),

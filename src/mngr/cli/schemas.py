@@ -33,6 +33,7 @@ AGENT = {
     "base_commit": "text?",
     "create_time": "text",
     "start_time": "text?",
+    "archived_at": "text?",
     "runtime_seconds": "number?",
     "idle_seconds": "number?",
     "pid": "int?",
@@ -158,7 +159,8 @@ FORMS: dict[str, list[Any]] = {
         {"id": "text", "work_dir": "text", "?agent_id": "text", "?name": "text", "?branch": "text?"},
     ],
     "start": [_targets(started="bool", dry_run="bool")],
-    "stop": [_targets(stopped="bool", outlived=["int"], dry_run="bool")],
+    "stop": [_targets(stopped="bool", outlived=["int"], archived="bool", dry_run="bool")],
+    "archive": [_targets(archived="bool", archived_at="text?", dry_run="bool")],
     "destroy": [
         _targets(saved="text?", kept_branch="text?", outlived=["int"]),
         _targets(dry_run="bool", commits="int", uncommitted=["text"]),

@@ -38,8 +38,9 @@ def add_filters(parser: Parser) -> None:
     )
 
 
-def resolve(args: Args, app: App) -> list[Agent]:
-    """The agents meant, each once. None named at all is a mistake; a filter that matches none is not."""
+def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
+    """The agents meant, each once. None named at all is a mistake; a filter that matches none is not. An archived
+    agent has to be named, unless the verb is about those."""
     names = list(args.agents)
     if "-" in names:
         names = [word for name in names for word in (app.read_stdin().split() if name == "-" else [name])]
@@ -50,7 +51,11 @@ def resolve(args: Args, app: App) -> list[Agent]:
         raise UsageError(
             "no agent was named", hint="name one, or choose with `--include 'state == \"DONE\"'` or `--all`"
         )
-    agents = find.many(app.fleet, names) if names else find.listing(app.fleet).agents
+    if names:
+        agents = find.many(app.fleet, names)
+    else:
+        seen = find.listing(app.fleet).agents
+        agents = [agent for agent in seen if archived or agent.record.archived_at is None]
     return list(filter(chosen(args), agents))
 
 

@@ -29,6 +29,7 @@ EXAMPLES = (
     ("mngr list --include 'labels.team == \"backend\" && idle_seconds > 600'", "a filter; see `mngr help filters`"),
     ("mngr list --format '{name}\\t{state}'", "for a script"),
     ("mngr list --ids --done | mngr destroy -", "ids, for other verbs"),
+    ("mngr list --archived", "those that were put away"),
     ("mngr list --explain fix-login", "why it has the state it has"),
 )
 
@@ -45,6 +46,7 @@ def add_arguments(parser: Parser) -> None:
     which = parser.add_argument_group("which")
     for name in _STATE_FLAGS:
         which.add_argument(f"--{name}", action="store_true", help=f"agents that are {name.upper()}")
+    which.add_argument("--archived", action="store_true", help="agents put away with `mngr archive`, which are hidden else")
     which.add_argument("--active", action="store_true", help="agents whose process lives")
     which.add_argument("--local", action="store_true", help="agents on this machine")
     which.add_argument(
@@ -111,6 +113,8 @@ def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> 
     agents = listing.agents if names is None else find.many(app.fleet, names) if names else []
     now = time.time()
     keep = targets.chosen(args)
+    if names is None or args.archived:
+        agents = [agent for agent in agents if (agent.record.archived_at is not None) == args.archived]
     rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and keep(agent)]
     rows.sort(key=lambda row: _BY_NEED[row["state"]])
     if args.sort:
@@ -199,6 +203,7 @@ _KNOWN = (
     "base_commit",
     "create_time",
     "start_time",
+    "archived_at",
     "runtime_seconds",
     "idle_seconds",
     "pid",

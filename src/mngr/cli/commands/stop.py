@@ -14,6 +14,7 @@ DESCRIPTION = (
 EXAMPLES = (
     ("mngr stop fix-login", "one"),
     ("mngr stop --all --graceful", "all, with ten seconds to finish"),
+    ("mngr stop fix-login --archive", "and hide it from `mngr list`"),
 )
 
 
@@ -27,6 +28,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="TIME",
         help="how long `--graceful` waits (default: 10 s)",
     )
+    parser.add_argument("--archive", action="store_true", help="put them away too, like `mngr archive`")
     parser.add_argument("--dry-run", action="store_true", help="say which would be stopped, and stop none")
 
 
@@ -34,7 +36,10 @@ def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> Stopped:
         if args.dry_run:
             return Stopped(agent.record, changed=agent.state != "STOPPED")
-        return lifecycle.stop(app.fleet, agent, graceful_seconds=args.timeout if args.graceful else 0.0)
+        stopped = lifecycle.stop(app.fleet, agent, graceful_seconds=args.timeout if args.graceful else 0.0)
+        if args.archive:
+            lifecycle.archive(app.fleet, agent)
+        return stopped
 
     targets.outlive_terminal()
     verb = "would stop" if args.dry_run else "stopped"
@@ -42,11 +47,17 @@ def run(args: Args, app: App) -> int:
     def say(agent: Agent, done: Stopped) -> str:
         if done.outlived:
             app.out.warn(f"{agent.name}: processes {', '.join(map(str, done.outlived))} could not be ended")
-        return f"{verb} {agent.name}" if done.changed else f"{agent.name} is stopped already"
+        put_away = " and archived it" if args.archive and not args.dry_run else ""
+        return (f"{verb} {agent.name}" if done.changed else f"{agent.name} is stopped already") + put_away
 
     return targets.finish(
         app,
         targets.each(targets.resolve(args, app), act),
-        lambda agent, done: {"stopped": done.changed, "outlived": list(done.outlived), "dry_run": args.dry_run},
+        lambda agent, done: {
+            "stopped": done.changed,
+            "outlived": list(done.outlived),
+            "archived": args.archive and not args.dry_run,
+            "dry_run": args.dry_run,
+        },
         say,
     )
