@@ -136,23 +136,16 @@ def merge(
     count = current.count(head, "--not", "HEAD")
     if count == 0:
         return Merged(agent.name, branch, 0, uncommitted, current.must("rev-parse", "HEAD"))
-    _refuse_conflict(current, head, agent.name)
+    merged_tree = _merged_tree(current, head, agent.name)
     if dry_run:
         return Merged(agent.name, branch, count, uncommitted, head)
     if squash:
-        title = message or f"Work of agent {agent.name}"
-        log = current.must("log", "--reverse", "--format=* %s", f"HEAD..{head}")
-        result = current.run("merge", "-q", "--squash", head)
-        if not result.ok:
-            current.run("reset", "-q", "--merge")
-            raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; nothing was changed")
-        current.must("commit", "-q", "-m", f"{title}\n\n{log}", doing="git could not commit the merge")
-    else:
-        words = ["-m", message or f"Merge agent {agent.name}"]
-        result = current.run("merge", "-q", "--no-edit", *words, head)
-        if not result.ok:
-            current.run("merge", "--abort")
-            raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; nothing was changed")
+        head = _squashed(current, head, merged_tree, message or f"Work of agent {agent.name}")
+    words = ["--ff-only"] if squash else ["--no-edit", "-m", message or f"Merge agent {agent.name}"]
+    result = current.run("merge", "-q", *words, head)
+    if not result.ok:
+        current.run("merge", "--abort")
+        raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; nothing was changed")
     return Merged(agent.name, branch, count, uncommitted, current.must("rev-parse", "HEAD"))
 
 
@@ -199,12 +192,24 @@ def _forward(git: Git, commit: str, what: str, name: str) -> None:
         )
 
 
-def _refuse_conflict(git: Git, commit: str, name: str) -> None:
+def _merged_tree(git: Git, commit: str, name: str) -> str | None:
+    """What a merge would give, found without touching a file; None with a git that is too old to tell."""
     result = git.run("merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", commit)
+    first, *paths = result.text.split("\n")
     if result.exit_code == 1:
-        paths = [path for path in result.text.split("\n")[1:] if path]
+        paths = [path for path in paths if path]
         shown = ", ".join(f"`{path}`" for path in paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
         raise MngrError(
             f"the work of `{name}` conflicts with yours in {shown}; nothing was changed",
             hint=f"merge by hand: `git merge refs/mngr/pulled/{name}`",
         )
+    return first if result.ok else None
+
+
+def _squashed(git: Git, commit: str, merged_tree: str | None, title: str) -> str:
+    """One commit on top of HEAD with the merge of that commit. Made beside the index, which may hold other things."""
+    if merged_tree is None:
+        raise MngrError("`--squash` needs git 2.38 or newer", hint="`git --version` shows yours; merge without it")
+    log = git.must("log", "--reverse", "--format=* %s", f"HEAD..{commit}")
+    text = f"{title}\n\n{log}\n".encode("utf-8", "surrogateescape")
+    return git.must("commit-tree", merged_tree, "-p", "HEAD", "-F", "-", input=text, doing="git could not commit")

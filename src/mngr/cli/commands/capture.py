@@ -1,12 +1,8 @@
 """`mngr capture`: what is on an agent's screen."""
 
-import os
-
-from mngr.actions import find
-from mngr.agents.store import SCREEN
+from mngr.actions import find, screen
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
-from mngr.errors import MngrError
 
 DESCRIPTION = "Print what an agent's terminal shows; for a stopped agent, what it showed last."
 EXAMPLES = (
@@ -24,19 +20,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     agent = find.one(app.fleet, args.agent)
-    if agent.pane is not None:
-        text = app.fleet.tmux.capture(agent.pane, history=args.history, escapes=args.colors)
-    else:
-        try:
-            text = app.fleet.host.read(os.path.join(app.fleet.store.state_dir(agent.id), SCREEN)).decode(
-                errors="replace"
-            )
-        except FileNotFoundError:
-            raise MngrError(
-                f"`{agent.name}` is {agent.state} and has no screen",
-                hint=f"`mngr event {agent.name}` says what happened",
-            ) from None
-    text = text.rstrip("\n") + "\n"
+    text = screen.read(app.fleet, agent, history=args.history, colors=args.colors)
     if app.out.human:
         app.out.raw(text.encode("utf-8", "replace"))
     else:
