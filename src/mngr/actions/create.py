@@ -13,10 +13,17 @@ from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
-from mngr.records import NamedTuple
-from mngr.tools.tmux import SessionExists
+from mngr.records import TYPE_CHECKING, NamedTuple
+from mngr.tools.tmux import Session, SessionExists
 from mngr.workspaces import make, plan
 from mngr.workspaces.plan import NONE, RSYNC, WORKTREE, Plan, Wish
+
+if TYPE_CHECKING:
+    from typing import Any, TypedDict
+
+    class TmuxOptions(TypedDict):
+        history_lines: int
+        config: str | None
 
 
 class Request(NamedTuple):
@@ -34,6 +41,8 @@ class Request(NamedTuple):
     labels: Mapping[str, str] = {}
     project: str | None = None
     extra_paths: Mapping[str, str] = {}
+    record: bool = False
+    limits: Mapping[str, Any] = {}
 
 
 def preview(fleet: Fleet, request: Request) -> tuple[Plan, str]:
@@ -93,6 +102,24 @@ def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None
 
 def start_process(fleet: Fleet, record: Record) -> Record:
     """Run the agent's command in a new session and note it. The caller holds its lock, or nobody knows it yet."""
+    started, session = prepare_start(fleet, record)
+    for name in (record.session, f"{record.session}-{record.short_id}"):
+        with held():  # a session that runs and a record that says so come together
+            try:
+                fleet.tmux.start(session._replace(name=name), **tmux_options(fleet))
+            except SessionExists:
+                continue  # another state directory on this tmux server has an agent of this name
+            started = started._replace(session=name)
+            fleet.store.write(started)
+        after_start(fleet, started)
+        return started
+    raise MngrError(
+        f"tmux has sessions called `{record.session}` and `{name}` already", hint="`tmux -L mngr ls` shows them"
+    )
+
+
+def prepare_start(fleet: Fleet, record: Record) -> tuple[Record, Session]:
+    """Write what its session will run. Returns the record of an agent that runs, not yet written, and the session."""
     state_dir = fleet.store.state_dir(record.id)
     own = launch.identity(record, state_dir, fleet.host.dir)
     script = os.path.join(state_dir, "launch.sh")
@@ -108,26 +135,32 @@ def start_process(fleet: Fleet, record: Record) -> Record:
         creator=None,
     )
     fleet.store.log(record.id, "started", session=record.session)
-    for session in (record.session, f"{record.session}-{record.short_id}"):
-        with held():  # a session that runs and a record that says so come together
-            try:
-                fleet.tmux.start(
-                    session,
-                    command=["sh", script],
-                    work_dir=record.work_dir,
-                    env=launch.inherited(fleet.environ),
-                    marks={"agent": record.id},
-                    history_lines=int(fleet.settings.number("tmux.history_lines", 50000)),
-                    config=_tmux_config(fleet),
-                )
-            except SessionExists:
-                continue  # another state directory on this tmux server has an agent of this name
-            started = started._replace(session=session)
-            fleet.store.write(started)
-        return started
-    raise MngrError(
-        f"tmux has sessions called `{record.session}` and `{session}` already", hint="`tmux -L mngr ls` shows them"
+    session = Session(
+        name=record.session,
+        command=["sh", script],
+        work_dir=record.work_dir,
+        env=launch.inherited(fleet.environ),
+        marks={"agent": record.id},
+        recorder=_recorder(fleet, record),
     )
+    return started, session
+
+
+def after_start(fleet: Fleet, started: Record) -> None:
+    """What runs beside an agent from its start on."""
+    if started.limits:
+        from mngr.actions import limits
+
+        limits.watch(fleet, started)
+
+
+def tmux_options(fleet: Fleet) -> TmuxOptions:
+    """What holds for the whole tmux server. Raises when the settings name a file that is not there."""
+    path = fleet.settings.text("tmux.config", "")
+    if path and not os.path.isfile(os.path.expanduser(path)):
+        raise MngrError(f"`tmux.config` names `{path}`, which does not exist")
+    lines = int(fleet.settings.number("tmux.history_lines", 50000))
+    return {"history_lines": lines, "config": os.path.expanduser(path) if path else None}
 
 
 def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str, agent_id: str) -> Record:
@@ -162,6 +195,8 @@ def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str, agent_
             base_commit=planned.start,
             number=next(number for number in range(len(taken) + 1) if number not in taken),
             reports=request.kind.reports,
+            recorded=request.record,
+            limits=dict(request.limits),
             creator=fleet.host.myself(),
         )
         fleet.host.make_dir(fleet.store.state_dir(agent_id))
@@ -189,8 +224,10 @@ def _env_file(fleet: Fleet, record: Record) -> str:
     return os.path.join(fleet.store.state_dir(record.id), "env")
 
 
-def _tmux_config(fleet: Fleet) -> str | None:
-    path = fleet.settings.text("tmux.config", "")
-    if path and not os.path.isfile(os.path.expanduser(path)):
-        raise MngrError(f"`tmux.config` names `{path}`, which does not exist")
-    return os.path.expanduser(path) if path else None
+def _recorder(fleet: Fleet, record: Record) -> list[str]:
+    if not record.recorded:
+        return []
+    from mngr.agents import recording
+
+    max_mb = fleet.settings.number("record.max_mb", recording.MAX_MB)
+    return recording.recorder_argv(record, fleet.host, fleet.store.state_dir(record.id), max_mb)

@@ -38,12 +38,14 @@ class Record(NamedTuple):
     host: str = "local"
     number: int = 0
     reports: bool = False
+    recorded: bool = False
     boot_id: str = ""
     creator: tuple[int, str] | None = None
     started_at: str | None = None
     stopped_at: str | None = None
     stop_reason: str = ""
     archived_at: str | None = None
+    limits: Mapping[str, Any] = {}
     extra: Mapping[str, Any] = {}
 
     @property
@@ -127,6 +129,12 @@ def _texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
 
 
+def _limits(value: object) -> bool:
+    """See `mngr.agents.limits`; not imported here, since most agents have none."""
+    seconds = [value.get("idle_seconds"), value.get("run_seconds")] if isinstance(value, dict) else [""]
+    return all(item is None or (isinstance(item, int | float) and item > 0) for item in seconds)
+
+
 def _moment(value: object) -> bool:
     try:
         return isinstance(value, str) and seconds_of(value) >= 0
@@ -150,8 +158,10 @@ _CHECKS = {
     "created_at": _moment,
     **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
     "labels": _texts,
+    "limits": _limits,
     "created_branch": lambda value: isinstance(value, bool),
     "reports": lambda value: isinstance(value, bool),
+    "recorded": lambda value: isinstance(value, bool),
     "number": lambda value: isinstance(value, int),
     "creator": _creator,
 }

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError
-from mngr.process import CommandFailed, Result, Runner, checked
+from mngr.process import CommandFailed, Result, Runner, checked, join
 from mngr.records import NamedTuple
 
 SOCKET = "mngr"
@@ -61,6 +61,33 @@ class Pane(NamedTuple):
     server: int = 0
 
 
+class Session(NamedTuple):
+    """One to start. Values of `env` travel on a pipe: never in a process list, never on disk. A command is an argument
+    list of at least two words: tmux hands a single one to the user's shell. `windows` are further ones, by name, with
+    the same environment and directory. A `recorder` reads all that is written to the first one's terminal; it also
+    gets the terminal's process, device, width and height."""
+
+    name: str
+    command: Sequence[str]
+    work_dir: str
+    env: Mapping[str, str]
+    marks: Mapping[str, str]
+    windows: Sequence[tuple[str, Sequence[str]]] = ()
+    recorder: Sequence[str] = ()
+
+
+class Screen(NamedTuple):
+    """What a pane shows. `cursor` is its column and line, None while it is hidden."""
+
+    width: int
+    height: int
+    cursor: tuple[int, int] | None
+    text: str
+
+
+_SCREEN_FORMAT = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_height}"
+
+
 class Tmux:
     """The tmux server of one host."""
 
@@ -83,50 +110,23 @@ class Tmux:
             return []
         raise CommandFailed(result, "the tmux server did not answer")
 
-    def start(
-        self,
-        session: str,
-        *,
-        command: Sequence[str],
-        work_dir: str,
-        env: Mapping[str, str],
-        marks: Mapping[str, str],
-        history_lines: int = 50000,
-        config: str | None = None,
-    ) -> None:
-        """Start a detached session. Values of `env` travel on a pipe: never in a process list, never on disk. The
-        command is an argument list of at least two words: tmux hands a single one to the user's shell."""
-        target = f"={session}:"
-        # One line, because tmux goes on with the next line after an error: the marks of a session that exists already
-        # would be overwritten.
-        session_line = [
-            [
-                "new-session",
-                "-d",
-                "-s",
-                session,
-                "-x",
-                "200",
-                "-y",
-                "50",
-                "-c",
-                _not_a_format(work_dir),
-                *(word for name, value in env.items() for word in ("-e", f"{name}={value}")),
-                *command,
-            ],
-            *(["set-option", "-p", "-t", target, f"@mngr_{name}", value] for name, value in marks.items()),
-        ]
-        script = [
-            *(_line(words) for words in _server_options(history_lines, config)),
-            " ; ".join(map(_line, session_line)),
-        ]
-        text = "\n".join(script)
-        result = self._run("-f", os.devnull, "start-server", ";", "source-file", "-", input=text)
+    def start(self, session: Session, *, history_lines: int = 50000, config: str | None = None) -> None:
+        """Start a detached session. Raises SessionExists when its name is taken."""
+        result = self._start([session], history_lines, config)
         if result.ok:
             return
         if "duplicate session" in result.error_text:
-            raise SessionExists(f"a tmux session called `{session}` exists already")
-        raise CommandFailed(result, f"tmux could not start the session `{session}`")
+            raise SessionExists(f"a tmux session called `{session.name}` exists already")
+        raise CommandFailed(result, f"tmux could not start the session `{session.name}`")
+
+    def start_many(self, sessions: Sequence[Session], *, history_lines: int = 50000, config: str | None = None) -> bool:
+        """Start several in one call. False when some were not started: `panes` tells which."""
+        return self._start(sessions, history_lines, config).ok
+
+    def _start(self, sessions: Sequence[Session], history_lines: int, config: str | None) -> Result:
+        lines = [*(_line(words) for words in _server_options(history_lines, config)), *map(_session_line, sessions)]
+        text = "\n".join(lines)
+        return self._run("-f", os.devnull, "start-server", ";", "source-file", "-", input=text)
 
     def kill(self, session: str) -> None:
         """End a session and hang up its processes. A session that is gone already is fine."""
@@ -153,6 +153,30 @@ class Tmux:
         except MngrError:
             pass  # the error that led here is the one to tell
 
+    def ask_session(self, session: str, form: str) -> list[str]:
+        """A format, filled in for each pane of a session. A session that is gone has none."""
+        result = self._run("list-panes", "-s", "-t", f"={session}", "-F", form)
+        if not result.ok and not _no_server(result) and "can't find" not in result.error_text:
+            raise CommandFailed(result, "the tmux server did not answer")
+        return result.text.split("\n") if result.ok else []
+
+    def add_helper(self, session: str, name: str, command: Sequence[str], marks: Mapping[str, str]) -> None:
+        """Run something of ours in a session, in a window that is not in its status line and goes when it ends. The
+        index is one that people do not reach by counting."""
+        target = f"={session}:999"
+        words = ["new-window", "-d", "-t", target, "-n", name, "-c", "/", *command]
+        for scope, option, value in (
+            ("-w", "remain-on-exit", "off"),
+            ("-w", "window-status-format", ""),
+            *(("-p", f"@mngr_{mark}", value) for mark, value in marks.items()),
+        ):
+            words += [";", "set-option", scope, "-t", target, option, value]
+        checked(self._run(*words), f"tmux could not add a window to the session `{session}`")
+
+    def kill_pane(self, pane_id: str) -> None:
+        """End one pane. One that is gone already is fine."""
+        self._check_killed(pane_id, self._run("kill-pane", "-t", pane_id))
+
     def rename(self, old: str, new: str) -> None:
         checked(self._run("rename-session", "-t", f"={old}", new), f"tmux could not rename the session `{old}`")
 
@@ -163,6 +187,16 @@ class Tmux:
             words += ["-S", f"-{history + pane.dead}"]
         result = checked(self._run(*words), "tmux could not read the screen")
         return _without_obituary(pane, result.stdout.decode(errors="replace"))
+
+    def screen(self, pane: Pane) -> Screen:
+        """The screen alone, line by line as it is, with escape sequences for colours; and where the cursor is."""
+        words = ["display-message", "-p", "-t", pane.pane_id, _SCREEN_FORMAT, ";"]
+        words += ["capture-pane", "-p", "-e", "-N", "-t", pane.pane_id]
+        words += ["-S", "-1"] if pane.dead else []
+        facts, _, text = checked(self._run(*words), "tmux could not read the screen").text.partition("\n")
+        x, y, shown, width, height = map(int, facts.split())
+        cursor = (x, y) if shown and not pane.dead else None
+        return Screen(width, height, cursor, _without_obituary(pane, text))
 
     def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
         """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
@@ -210,6 +244,23 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
         yield ["set-option", "-g", "status-right", "detach: C-b d "]
 
 
+def _session_line(session: Session) -> str:
+    """One line, because tmux goes on with the next line after an error: the marks of a session that exists already
+    would be overwritten."""
+    target = f"={session.name}:"
+    place = ["-c", _not_a_format(session.work_dir)]
+    variables = [word for name, value in session.env.items() for word in ("-e", f"{name}={value}")]
+    commands = [
+        ["new-session", "-d", "-s", session.name, "-x", "200", "-y", "50", *place, *variables, *session.command],
+        *(["set-option", "-p", "-t", target, f"@mngr_{name}", value] for name, value in session.marks.items()),
+    ]
+    if session.recorder:
+        # tmux reads nothing from the terminal before this whole line is done, so the first byte is recorded too.
+        commands.append(["pipe-pane", "-t", target, _recorder_line(session.recorder)])
+    commands += [["new-window", "-d", "-t", target, "-n", name, *place, *words] for name, words in session.windows]
+    return " ; ".join(map(_line, commands))
+
+
 def _line(words: Sequence[str]) -> str:
     return " ".join(_quote(word) for word in words)
 
@@ -226,6 +277,12 @@ def _quote(word: str) -> str:
     for special, written in (("'", "\\'"), ("\n", '"\\n"'), ("\udcff", '"\\377"')):
         word = word.replace(special, f"'{written}'")
     return f"'{word}'"
+
+
+def _recorder_line(words: Sequence[str]) -> str:
+    """A shell command in which tmux fills in a pane's facts. It would also expand `%` like a date format."""
+    line = _not_a_format(join(words)).replace("%", "%%")
+    return f"exec {line} #{{pane_pid}} #{{pane_tty}} #{{pane_width}} #{{pane_height}}"
 
 
 def _not_a_format(text: str) -> str:
