@@ -69,27 +69,43 @@ def _copy(fleet: Fleet, name: str, source: str, destination: str, dry_run: bool)
     tree = os.path.isdir(source)
     if not tree and os.path.isdir(destination):
         destination = os.path.join(destination, os.path.basename(source))
-    words = ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", "/.mngr/task", "--out-format=%n"]
-    ends = [f"{source}/", f"{destination}/"] if tree else [source, destination]
-    if not dry_run:
-        os.makedirs(destination if tree else os.path.dirname(destination), exist_ok=True)
-    changed = _changes(fleet, words, ends) if os.path.isdir(os.path.dirname(destination)) else ()
+    ours = "/.mngr" if os.path.isdir(f"{source}/.mngr") and os.listdir(f"{source}/.mngr") == ["task"] else "/.mngr/task"
+    words = ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", ours, "--out-format=%n"]
+    slash = "/" if tree else ""
+    changed = _changes(fleet, [*words, "--dry-run", source + slash, _probe(destination) + slash])
     root = destination if tree else os.path.dirname(destination)
     names = changed if tree else tuple(os.path.basename(destination) for _ in changed)
-    over = [path for path in names if os.path.lexists(os.path.join(root, path))]
-    if dry_run or not changed:
-        return Copied(name, source, destination, names, None)
+    over = [path.removesuffix("/") for path in names if _takes_a_place(root, path)]
+    written = tuple(path for path in names if not path.endswith("/"))
+    if dry_run or not names:
+        return Copied(name, source, destination, written, None)
     entry = saved.save_files(fleet.host, name, root, over, "a copy over existing files") if over else None
-    checked(fleet.host.run([*words, *ends], timeout=SECONDS), "the files could not be copied")
-    return Copied(name, source, destination, names, entry)
+    os.makedirs(root, exist_ok=True)
+    copy = [*words, source + slash, destination + slash]
+    checked(fleet.host.run(copy, timeout=SECONDS), "the files could not be copied")
+    return Copied(name, source, destination, written, entry)
 
 
-def _changes(fleet: Fleet, words: list[str], ends: list[str]) -> tuple[str, ...]:
-    """The files that a copy would write, by asking rsync itself, which writes odd bytes of names as `\\#012`."""
+def _changes(fleet: Fleet, words: list[str]) -> tuple[str, ...]:
+    """What a copy would write, directories with a slash at their end, by asking rsync itself, which writes odd bytes
+    of names as `\\#012`."""
     import re
 
-    result = checked(fleet.host.run([*words, "--dry-run", *ends], timeout=SECONDS), "the files could not be compared")
-    lines = [line for line in result.stdout.split(b"\n") if line and not line.endswith(b"/")]
+    result = checked(fleet.host.run(words, timeout=SECONDS), "the files could not be compared")
+    lines = [line for line in result.stdout.split(b"\n") if line and line != b"./"]
     return tuple(
         os.fsdecode(re.sub(rb"\\#([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line)) for line in lines
     )
+
+
+def _probe(path: str) -> str:
+    """The path, or the first part of it that does not exist: rsync compares with one missing level, not with two."""
+    while not os.path.isdir(os.path.dirname(path)):
+        path = os.path.dirname(path)
+    return path
+
+
+def _takes_a_place(root: str, path: str) -> bool:
+    """Whether something is there that the file, or the directory, would replace."""
+    target = os.path.join(root, path.removesuffix("/"))
+    return os.path.lexists(target) and not (path.endswith("/") and os.path.isdir(target))
