@@ -64,6 +64,7 @@ SCHEMA: Schema = {
     "workspace": {"extra_paths": PATHS},
     "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
     "saved": {"ignored_max_mb": NUMBER},
+    "record": {"max_mb": NUMBER},
     "list": {},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}

@@ -59,7 +59,7 @@ def world(user: User) -> User:
 def prepare(user: User, verb: str, command: str) -> None:
     settled = command.startswith("mngr wait")
     for name in agents_in(command):
-        user.create(name, command="true" if settled else "cat")
+        user.create(name, *(["--record"] if "--cast" in command else []), command="true" if settled else "cat")
         if name == "fix-login" and not settled:
             work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
             user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()

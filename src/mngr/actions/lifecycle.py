@@ -63,6 +63,10 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
         # The last screen stays readable with `capture` after the session is gone.
         screen = fleet.tmux.capture_and_kill(pane, history=2000)
         fleet.host.write(os.path.join(fleet.store.state_dir(agent.id), store.SCREEN), screen.encode())
+    if agent.record.recorded:
+        from mngr.agents import recording
+
+        recording.finish(fleet.host, agent.id)
     for number, seconds in ((0, 1.0), (_TERM, 1.0), (_KILL, 3.0)):
         if number:
             # What it started meanwhile belongs to it too.

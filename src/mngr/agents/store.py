@@ -95,7 +95,7 @@ class Store:
 
     def forget(self, agent_id: str) -> None:
         self.host.remove(self.state_dir(agent_id))
-        for lock in (agent_id, f"{agent_id}.message"):
+        for lock in (agent_id, f"{agent_id}.message", f"{agent_id}.recording"):
             self.host.remove(os.path.join(self.host.dir, "locks", lock))
 
     def _parsed(self, agent_id: str) -> Record:

@@ -133,7 +133,10 @@ FORMS: dict[str, list[Any]] = {
             ]
         }
     ],
-    "capture": [{"name": "text", "live": "bool", "screen": "text"}],
+    "capture": [
+        {"name": "text", "live": "bool", "screen": "text"},
+        {"name": "text", "file": "text", "bytes": "int"},
+    ],
     "event": [[{"event_id": "text", "timestamp": "text", "source": "text", "type": "text", "*": "any"}]],
     "diff": [{"name": "text", "base_commit": "text?", "diff": "text"}],
     "pull": [

@@ -55,6 +55,9 @@ def add_arguments(parser: Parser) -> None:
         metavar="KEY",
         help="a variable of yours, kept for later starts too (can be repeated)",
     )
+    what.add_argument(
+        "--record", action=BooleanPair, default=False, help="record its terminal, for `mngr capture --cast`"
+    )
     where = parser.add_argument_group("its copy of the code")
     where.add_argument(
         "--from",
@@ -159,6 +162,7 @@ def _request(args: Args, app: App) -> Request:
         env=_env(args, app),
         labels=dict(parse_label(text) for text in args.label),
         project=args.project,
+        record=args.record,
         extra_paths={path: str(value.value) for path, value in app.settings.table("workspace.extra_paths").items()},
     )
 
