@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import select
 import time
@@ -109,6 +110,25 @@ def run(
     finally:
         if child is not None:
             child.close()
+
+
+class Abandoned(BaseException):
+    """The command is ending, so what one of its threads runs is ended too. No error: nobody is told."""
+
+
+class others_ended:  # noqa: N801 (used like the function it would be with contextlib)
+    """While this is held, whatever other threads run is ended, and `Abandoned` raised in them."""
+
+    def __enter__(self) -> None:
+        global _ended_by
+        _ended_by = _thread.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        global _ended_by
+        _ended_by = None
+
+
+_ended_by: int | None = None
 
 
 def checked(result: Result, doing: str = "") -> Result:
@@ -223,6 +243,8 @@ class _Child:
         open_fds = {*self.output, *([self.stdin] if self.stdin >= 0 else [])}
         while self.status is None or open_fds:
             left = end - time.monotonic()
+            if _ended_by is not None and _ended_by != _thread.get_ident():
+                raise Abandoned
             if left <= 0:
                 raise TimedOut(f"`{' '.join(self.argv[:3])}` did not end within {timeout:g} s")
             # With its pipes closed the end is a moment away; with them open a look now and then sees an early one.
@@ -250,6 +272,8 @@ class _Child:
             if self.status is None:
                 pid, status = os.waitpid(self.pid, os.WNOHANG)
                 self.status = os.waitstatus_to_exitcode(status) if pid else None
+                if pid:
+                    deadline = min(deadline, time.monotonic() + _SECONDS_TO_END / 4)
             if number == _KILL:
                 break
             number = 0 if time.monotonic() < deadline else _KILL

@@ -31,6 +31,8 @@ def report(error: BaseException, words: list[str], app: App | None = None) -> in
 def _report(error: BaseException, words: list[str], app: App | None) -> int:
     if _nobody_reads(error):
         return _leave_quietly()
+    if isinstance(error.__cause__, KeyboardInterrupt | Terminated):
+        error = error.__cause__  # Python wraps what is raised while it makes a class
     if isinstance(error, KeyboardInterrupt):
         shown = MngrError("interrupted", exit_code=INTERRUPTED)
     elif isinstance(error, Terminated):

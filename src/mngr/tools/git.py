@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError
+from mngr.interrupts import held
 from mngr.process import CommandFailed, Result, Runner, checked, environment
 from mngr.records import NamedTuple
 
 SECONDS = 600.0
+# Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
+_QUICK = frozenset({"branch", "update-ref", "worktree"})
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "mngr",
     "GIT_AUTHOR_EMAIL": "mngr@localhost",
@@ -38,9 +41,11 @@ class Git:
     def run(self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None) -> Result:
         """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need."""
         settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(env or {})}
-        return self.runner.run(
-            ["git", *self._place, *words], timeout=SECONDS, input=input, env={**environment(), **settings}
-        )
+        argv, full_env = ["git", *self._place, *words], {**environment(), **settings}
+        if words[0] not in _QUICK:
+            return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
+        with held():
+            return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
 
     def must(
         self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, doing: str = ""

@@ -1,0 +1,243 @@
+"""Commands that are ended in the middle, or meet another one: all or nothing, and nothing lost."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support import leftovers
+from tests.support.user import MNGR, User, wait_for
+
+CREATE = ("create", "foo", "--no-connect", "--command", "sleep 9999")
+
+
+def slow_checkout(user: User, seconds: float = 30) -> Path:
+    """Make git take long to write `slow.txt`. Returns a file that exists once it has begun to."""
+    begun = user.root / "begun"
+    user.git("config", "--global", "filter.slow.smudge", f"touch {begun}; sleep {seconds}; cat")
+    user.git("config", "--global", "filter.slow.clean", "cat")
+    (user.repo / ".gitattributes").write_text("slow.txt filter=slow\n")
+    for name in ("a.txt", "slow.txt", "z.txt"):
+        (user.repo / name).write_text(name)
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "slow")
+    return begun
+
+
+def end(child: "subprocess.Popen[bytes]", number: int, timeout: float = 20) -> tuple[int, str]:
+    os.kill(child.pid, number)
+    _, stderr = child.communicate(timeout=timeout)
+    return child.returncode, stderr.decode()
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_during_checkout_takes_everything_back(user: User, transfer: str, number: int, exit_code: int) -> None:
+    begun = slow_checkout(user)
+    child = user.popen(*CREATE, "--transfer", transfer)
+    wait_for(begun.exists, "the checkout to begin")
+    assert user.state("foo") == "STARTING"
+    code, said = end(child, number)
+    assert code == exit_code, said
+    assert "Traceback" not in said
+    assert leftovers.found(user) == []
+    wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "git"], "git to end")
+
+
+def test_a_second_ctrl_c_does_not_stop_the_cleaning_up(user: User) -> None:
+    begun = slow_checkout(user)
+    child = user.popen(*CREATE)
+    wait_for(begun.exists, "the checkout to begin")
+    for _ in range(5):
+        os.kill(child.pid, signal.SIGINT)
+        time.sleep(0.003)
+    child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert leftovers.found(user) == []
+
+
+def test_ctrl_c_during_a_copy_with_rsync_takes_it_back(user: User) -> None:
+    slow = user.root / "bin"
+    slow.mkdir()
+    (slow / "rsync").write_text(f"#!/bin/sh\ntouch {user.root}/begun\nsleep 30\n")
+    (slow / "rsync").chmod(0o755)
+    child = user.popen(*CREATE, "--transfer", "rsync", env={"PATH": f"{slow}:{user.env['PATH']}"})
+    wait_for((user.root / "begun").exists, "the copy to begin")
+    assert end(child, signal.SIGINT)[0] == 130
+    assert leftovers.found(user) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_moment_leaves_all_or_nothing(user: User, number: int) -> None:
+    user.create("warm")  # the tmux server and the state directory are there
+    user.mngr("destroy", "warm").ok()
+    started = time.monotonic()
+    user.mngr(*CREATE).ok()
+    whole = time.monotonic() - started
+    user.mngr("destroy", "foo").ok()
+    codes = []
+    for _ in range(25):
+        child = user.popen(*CREATE)
+        time.sleep(random.uniform(0, whole * 1.1))
+        code, said = end(child, number)
+        codes.append(code)
+        # Before our own handler is in place Python's or the system's ends the process.
+        assert code in (0, 128 + number, -number) or (code == 1 and "Fatal Python error" in said), said
+        left = leftovers.found(user)
+        if left:
+            assert "agent foo is RUNNING" in left, f"after {codes}: {said}"
+            user.mngr("destroy", "foo").ok()
+            left = leftovers.found(user)
+        assert left == [], f"after {codes}: {said}"
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_a_creation_that_was_killed_is_said_and_destroyed_without_a_trace(user: User, transfer: str) -> None:
+    begun = slow_checkout(user, seconds=60)
+    child = user.popen(*CREATE, "--transfer", transfer)
+    wait_for(begun.exists, "the checkout to begin")
+    end(child, signal.SIGKILL)
+    agent = user.agent("foo")
+    assert (agent["state"], agent["state_reason"]) == ("FAILED", "its creation was interrupted")
+    assert "was never made completely" in user.mngr("start", "foo").failed().stderr
+    user.mngr("destroy", "foo").ok()
+    assert leftovers.found(user) == []
+    user.git("config", "--global", "filter.slow.smudge", "cat")
+    user.mngr(*CREATE).ok()
+
+
+def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User) -> None:
+    started = time.monotonic()
+    user.mngr(*CREATE).ok()
+    whole = time.monotonic() - started
+    user.mngr("destroy", "foo").ok()
+    for _ in range(15):
+        child = user.popen(*CREATE)
+        time.sleep(random.uniform(0, whole * 1.1))
+        end(child, signal.SIGKILL)
+        if user.agents():
+            # A git that outlived its parent finishes within moments.
+            wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "git"], "git to end")
+            user.mngr("destroy", "foo").ok()
+        left = [line for line in leftovers.found(user) if not line.startswith(("lock", "state", "draft"))]
+        assert left == []
+
+
+def test_destroy_waits_for_a_creation_in_progress(user: User) -> None:
+    begun = slow_checkout(user, seconds=1)
+    child = user.popen(*CREATE)
+    wait_for(begun.exists, "the checkout to begin")
+    user.mngr("destroy", "foo").ok()
+    child.communicate(timeout=20)
+    assert child.returncode == 0
+    assert leftovers.found(user) == []
+
+
+def test_five_creations_of_one_name_give_one_agent(user: User) -> None:
+    children = [user.popen(*CREATE) for _ in range(5)]
+    said = [child.communicate(timeout=60)[1].decode() for child in children]
+    assert sorted(child.returncode for child in children) == [0, 1, 1, 1, 1], said
+    assert all("an agent named `foo` exists already" in text for text in said if text), said
+    assert user.state("foo") == "RUNNING"
+    user.mngr("destroy", "foo").ok()
+    assert leftovers.found(user) == []
+
+
+def test_five_first_creations_share_one_new_state_directory(user: User) -> None:
+    children = [
+        user.popen("create", f"a{number}", "--no-connect", "--command", "sleep 9999", "--transfer", "none")
+        for number in range(5)
+    ]
+    said = [child.communicate(timeout=60)[1].decode() for child in children]
+    assert [child.returncode for child in children] == [0] * 5, said
+    assert len({agent["index"] for agent in user.agents()}) == 5
+
+
+def test_four_destroys_of_one_agent_remove_it_once(user: User) -> None:
+    agent = user.create("foo")
+    (Path(agent["work_dir"]) / "new.txt").write_text("x")
+    children = [user.popen("destroy", "foo", "--force") for _ in range(4)]
+    said = [child.communicate(timeout=60)[1].decode() for child in children]
+    assert sorted(child.returncode for child in children) == [0, 1, 1, 1], said
+    assert not [text for text in said if "bug" in text], said
+    assert len(user.mngr("saved", "list", "--format", "json").ok().json["saved"]) == 1
+    assert [line for line in leftovers.found(user) if "refs/mngr/saved" not in line] == []
+
+
+def test_stops_and_starts_at_once_end_in_one_true_state(user: User) -> None:
+    user.create("foo")
+    children = [user.popen(verb, "foo") for verb in ("stop", "start") * 3]
+    said = [child.communicate(timeout=60)[1].decode() for child in children]
+    assert [child.returncode for child in children] == [0] * 6, said
+    agent = user.agent("foo")
+    running = [pid for pid in user.processes() if _command(pid) == "sleep"]
+    assert len(running) == (1 if agent["state"] == "RUNNING" else 0)
+    assert agent["state"] in ("RUNNING", "STOPPED")
+
+
+def test_ctrl_c_during_destroy_leaves_no_half_of_a_workspace(user: User) -> None:
+    for _ in range(6):
+        user.mngr(*CREATE).ok()
+        (user.work_dir("foo") / "new.txt").write_text("x")
+        child = user.popen("destroy", "foo", "--force")
+        time.sleep(random.uniform(0.03, 0.15))
+        code, said = end(child, signal.SIGINT)
+        assert code in (0, 130, -2) or (code == 1 and "Fatal Python error" in said), said
+        if user.agents():
+            assert (user.work_dir("foo") / "new.txt").read_text() == "x"
+            assert (user.work_dir("foo") / "README.md").read_text() == "hello\n"
+            user.mngr("destroy", "foo", "--force").ok()
+        saved = user.mngr("saved", "list", "--format", "json").ok().json["saved"]
+        assert saved and saved[0]["uncommitted"] == ["new.txt"]
+        assert [line for line in leftovers.found(user) if "refs/mngr/saved" not in line] == []
+
+
+def test_wait_ends_with_the_code_of_the_signal(user: User) -> None:
+    user.create("foo")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        child = user.popen("wait", "foo", "DONE")
+        time.sleep(0.4)
+        assert end(child, number)[0] == 128 + number
+
+
+def test_an_ignored_hangup_stays_ignored(user: User) -> None:
+    begun = slow_checkout(user, seconds=0.5)
+    command = f"trap '' HUP; exec {MNGR} {' '.join(CREATE[:-1])} 'sleep 9999'"
+    child = subprocess.Popen(
+        ["sh", "-c", command], cwd=user.repo, env=user.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(begun.exists, "the checkout to begin")
+    assert end(child, signal.SIGHUP)[0] == 0
+    assert user.state("foo") == "RUNNING"
+
+
+def test_a_killed_tmux_server_is_a_fact_and_agents_start_again(user: User) -> None:
+    agents = [user.create(name) for name in ("foo", "bar")]
+    (Path(agents[0]["work_dir"]) / "new.txt").write_text("x")
+    server = int(user.tmux("display-message", "-p", "#{pid}").stdout)
+    os.kill(server, signal.SIGKILL)
+    wait_for(lambda: not Path(f"/proc/{server}").exists(), "the server to be gone")
+    listing = user.mngr("list", "--format", "json").ok().json
+    assert {a["name"]: (a["state"], a["state_reason"]) for a in listing["agents"]} == dict.fromkeys(
+        ("foo", "bar"), ("FAILED", "its tmux session is gone")
+    )
+    assert listing["errors"] == []
+    assert "is FAILED" in user.mngr("message", "foo", "-m", "hello").failed().stderr
+    user.mngr("start", "foo").ok()
+    assert user.state("foo") == "RUNNING"
+    assert (user.work_dir("foo") / "new.txt").read_text() == "x"
+    user.mngr("stop", "foo", "bar").ok()
+    user.mngr("destroy", "foo", "bar", "--force").ok()
+    assert [line for line in leftovers.found(user) if "refs/mngr/saved" not in line] == []
+    wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "sleep"], "the agents to end")
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
