@@ -9,11 +9,13 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mngr.errors import MngrError, UsageError
+from mngr.home import host_dir as host_dir  # noqa: PLC0414 (exported)
 from mngr.names import suggest
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.settings_values import (
     ANY,
     ARGUMENTS,
+    BOOLEAN,
     NUMBER,
     PATHS,
     PREFIX,
@@ -65,10 +67,11 @@ SCHEMA: Schema = {
     "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
     "saved": {"ignored_max_mb": NUMBER},
     "record": {"max_mb": NUMBER},
+    "plugins": {"*": {"enabled": BOOLEAN}},
     "list": {},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
-NOT_YET = frozenset({"providers", "plugins", "retry"})
+NOT_YET = frozenset({"providers", "retry"})
 _OPTIONS = frozenset({"commands", "create_templates"})
 
 
@@ -171,15 +174,6 @@ def load(
     for override in overrides:
         layers.append(read_layer(text_tree(*_split_override(override), "-S", commands), "-S", commands))
     return Settings(layers)
-
-
-def host_dir(environ: Mapping[str, str]) -> str:
-    """Where this user's state and settings live: `$MNGR_HOST_DIR`, else `~/.mngr`; absolute."""
-    home = environ.get("HOME") or os.path.expanduser("~")
-    path = environ.get("MNGR_HOST_DIR") or "~/.mngr"
-    if path == "~" or path.startswith("~/"):
-        path = home + path[1:]
-    return os.path.abspath(os.path.expanduser(path))
 
 
 def project_root(cwd: str, host_dir: str) -> str | None:
@@ -306,6 +300,8 @@ def _known_part(path: Key, part: str, node: Schema, source: str, commands: Colle
         raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
     if len(path) == 2 and path[0] in _OPTIONS:
         return part.replace("-", "_")
+    if path == ("plugins",):
+        return part.replace("_", "-")
     if part in node or "*" in node:
         return part
     if not node or (not path and part in NOT_YET):

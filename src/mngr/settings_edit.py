@@ -153,7 +153,7 @@ def _spelled(tree: dict[str, object], key: Key, path: str, *, strict: bool = Tru
     inner: object = tree
     for depth, part in enumerate(key):
         if isinstance(inner, dict):
-            if part not in inner and key[0] in ("commands", "create_templates") and depth in (1, 2):
+            if part not in inner and key[0] in ("commands", "create_templates", "plugins") and depth in (1, 2):
                 part = next((name for name in inner if name.replace("-", "_") == part.replace("-", "_")), part)
             inner = inner.get(part, {})
         elif strict:

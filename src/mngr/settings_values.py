@@ -51,6 +51,12 @@ def _arguments(value: object) -> list[str]:
     return shlex.split(_text(value))
 
 
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
 def _whole(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise ValueError
@@ -87,6 +93,7 @@ def _any(value: object, depth: int = 0) -> object:
 TEXT = Kind("a string", _text)
 PREFIX = Kind("a string of letters, digits, `-` and `_`", _prefix)
 ARGUMENTS = Kind("a list of strings, or one string in shell quoting", _arguments)
+BOOLEAN = Kind("true or false", _boolean)
 WHOLE = Kind("a whole number, 0 or more", _whole)
 NUMBER = Kind("a number, 0 or more", _number)
 PATHS = Kind('a list of paths, or a table of paths that are each "copy" or "share"', _paths)

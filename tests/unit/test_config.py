@@ -247,7 +247,7 @@ def test_an_unknown_key_names_the_file_the_key_and_the_nearest_good_key(place, t
     assert error.hint.startswith(hint)
 
 
-@pytest.mark.parametrize("text", ["[providers.modal]\na = 1", "[plugins]", "retry = 1", "[list]\nfields = 'a'"])
+@pytest.mark.parametrize("text", ["[providers.modal]\na = 1", "retry = 1", "[list]\nfields = 'a'"])
 def test_a_section_of_another_version_says_so(place, text):
     place.write("user", text)
     assert "`~/.mngr/settings.toml` is not a setting of this version of mngr" in place.refusal().message

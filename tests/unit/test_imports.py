@@ -17,7 +17,8 @@ STDLIB = frozenset(
 
 # Ours, each by its full name.
 FRAME = """
-    mngr mngr.config mngr.errors mngr.files mngr.interrupts mngr.names mngr.process mngr.records mngr.settings_values
+    mngr mngr.config mngr.errors mngr.files mngr.home mngr.interrupts mngr.names mngr.process mngr.records
+    mngr.settings_values
     mngr.cli mngr.cli.app mngr.cli.binding mngr.cli.catalog mngr.cli.commands mngr.cli.dispatch mngr.cli.main
     mngr.cli.options mngr.cli.output mngr.cli.overview mngr.cli.parser mngr.cli.scan mngr.cli.terminal
     mngr.actions mngr.actions.fleet mngr.agents mngr.agents.events mngr.agents.record mngr.agents.store

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mngr.cli.catalog import ENTRIES
 from mngr.cli.output import Output
 from mngr.cli.terminal import columns, is_terminal, wants_colour
-from mngr.errors import Undecided
+from mngr.errors import Undecided, UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -59,16 +59,28 @@ class App:
     def settings(self) -> Settings:
         """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
         if self._settings is None:
-            from mngr.config import load
+            verbs = [entry.name for entry in ENTRIES]
+            try:
+                self._settings = self._load(verbs)
+            except UsageError:
+                from mngr.cli import extensions
 
-            self._settings = load(
-                host_dir=self.host_dir,
-                cwd=os.getcwd(),
-                environ=self.environ,
-                overrides=self.overrides,
-                commands=[entry.name for entry in ENTRIES],
-            )
+                known = extensions.known_verbs(self.environ, self.overrides)
+                if known == verbs:
+                    raise
+                self._settings = self._load(known)
         return self._settings
+
+    def _load(self, verbs: list[str] | None) -> Settings:
+        from mngr.config import load
+
+        return load(
+            host_dir=self.host_dir,
+            cwd=os.getcwd(),
+            environ=self.environ,
+            overrides=self.overrides,
+            commands=verbs,
+        )
 
     @property
     def fleet(self) -> Fleet:

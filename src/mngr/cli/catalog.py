@@ -5,13 +5,14 @@ LOOK = "Look"
 TAKE = "Take the work"
 LIFE = "Life cycle"
 TOOL = "The tool itself"
+PLUGINS = "From plugins"
 GROUPS = (START, LOOK, TAKE, LIFE, TOOL)
 
 
 class Entry:
     """One verb. Not a NamedTuple: importing `typing` would double the time of `mngr --help`."""
 
-    __slots__ = ("aliases", "group", "hidden", "module", "name", "summary")
+    __slots__ = ("aliases", "group", "hidden", "module", "name", "plugin", "summary")
 
     def __init__(
         self,
@@ -21,12 +22,14 @@ class Entry:
         aliases: tuple[str, ...] = (),
         module: str = "",
         hidden: bool = False,
+        plugin: str = "",
     ) -> None:
         self.name = name
         self.group = group
         self.summary = summary
         self.aliases = aliases
-        self.module = module if "." in module else f"mngr.cli.commands.{module or name}"
+        self.module = module if plugin or "." in module else f"mngr.cli.commands.{module or name}"
+        self.plugin = plugin
         self.hidden = hidden
 
 
@@ -55,6 +58,8 @@ ENTRIES = (
     Entry("demo", TOOL, "See it all on a sample project, without a model"),
     Entry("help", TOOL, "Explain a verb or a topic"),
 )
+    Entry("plugin", TOOL, "List plugins, enable and disable them", ("plug",)),
+    Entry("completion", TOOL, "Print a script that completes names in your shell"),
 
 # Each has a text of the same name under `topics/`.
 TOPICS = (

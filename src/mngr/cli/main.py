@@ -41,15 +41,17 @@ def main(argv: list[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     before, verb, after = split(words)
     if before and before[-1] in STOP_HERE:
-        return _print_version() if before[-1] == "--version" else _print_help()
+        return _print_version() if before[-1] == "--version" else _print_help(words)
     if verb is None:
         from mngr.cli import overview
 
         sys.stdout.write(overview.SHORT)
         return 0
-    entry = catalog.find(verb)
-    if entry is None:
-        raise _unknown_verb(verb)
+    if verb == "__complete":
+        from mngr.cli.completing import answer
+
+        return answer(after)
+    entry = catalog.find(verb) or _of_plugin(verb, words)
     from mngr import interrupts
 
     interrupts.install()
@@ -99,20 +101,33 @@ def _print_version() -> int:
     return 0
 
 
-def _print_help() -> int:
+def _print_help(words: list[str]) -> int:
+    from mngr import installed
     from mngr.cli import overview
     from mngr.cli.terminal import wants_colour
 
-    sys.stdout.write(overview.full(wants_colour(sys.stdout, os.environ)))
+    added: tuple[catalog.Entry, ...] = ()
+    if installed.plugins(os.environ):
+        from mngr.cli import extensions
+
+        added = extensions.for_help(os.environ, extensions.asked_settings(words))
+    sys.stdout.write(overview.full(wants_colour(sys.stdout, os.environ), added))
     return 0
 
 
-def _unknown_verb(word: str) -> UsageError:
+def _of_plugin(word: str, words: list[str]) -> catalog.Entry:
+    """The verb of this name that a plugin adds, or the error that there is none."""
+    from mngr.cli import extensions
     from mngr.names import nearest
 
-    close = nearest(word, catalog.words())
+    added = extensions.entries(os.environ, extensions.asked_settings(words))
+    for entry in added:
+        if word in (entry.name, *entry.aliases):
+            return entry
+    known = [*catalog.words(), *(name for entry in added for name in (entry.name, *entry.aliases))]
+    close = nearest(word, known)
     start = f"the closest verb is `{close}`; " if close else ""
-    return UsageError(f"{_quoted(word)} is not a verb of mngr", hint=f"{start}`mngr --help` shows all")
+    raise UsageError(f"{_quoted(word)} is not a verb of mngr", hint=f"{start}`mngr --help` shows all")
 
 
 def _unknown_option(word: str) -> UsageError:

@@ -32,17 +32,17 @@ OPTIONS = (
 )
 
 
-def full(colour: bool) -> str:
-    """What `mngr --help` prints."""
+def full(colour: bool, added: tuple[catalog.Entry, ...] = ()) -> str:
+    """What `mngr --help` prints. `added` are the verbs of plugins."""
     lines = [
         "Usage: mngr [OPTIONS] VERB [ARGS]",
         "",
         "Run coding agents side by side, each in its own copy of your code",
         "",
     ]
-    for group in catalog.GROUPS:
+    for group in (*catalog.GROUPS, *((catalog.PLUGINS,) if added else ())):
         lines.append(_title(group, colour))
-        for entry in catalog.ENTRIES:
+        for entry in (*catalog.ENTRIES, *added):
             if entry.group == group and not entry.hidden:
                 lines.append(f"  {', '.join((entry.name, *entry.aliases)):<15} {entry.summary}")
         lines.append("")

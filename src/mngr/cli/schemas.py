@@ -215,6 +215,22 @@ FORMS: dict[str, list[Any]] = {
 
 def schema(verb: str) -> dict[str, Any] | None:
     """The JSON Schema of what `mngr VERB --format json` prints; None for a verb that prints none."""
+    "plugin": [
+        {
+            "plugins": [
+                {
+                    "name": "text",
+                    "version": "text",
+                    "package": "text",
+                    "active": "bool",
+                    "verbs": ["text"],
+                    "types": ["text"],
+                    "problems": ["text"],
+                }
+            ]
+        },
+        [{"name": "text", "enabled": "bool", "changed": "bool", "path": "text", "dry_run": "bool"}],
+    ],
     forms = FORMS.get(verb)
     if forms is None:
         return None

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mngr import files, process
 from mngr.errors import MngrError
+from mngr.home import FORMAT, FORMAT_FILE
 from mngr.process import Result
 from mngr.records import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-FORMAT = "mngr state, format 1\n"
-_FORMAT_FILE = "format"
 _ROOMS = ("agents", "locks", "worktrees", "clones", "saved")
 # What a person or we may have put there before the first agent; anything else is another program's.
 _NEUTRAL = frozenset({"settings.toml", "settings.toml.lock", "crashes", "plugins.json", ".DS_Store"})
@@ -67,11 +66,11 @@ class LocalHost:
                 files.make_private_dir(path)
         if not ours:
             os.chmod(self.dir, 0o700)
-            files.write_atomic(os.path.join(self.dir, _FORMAT_FILE), FORMAT.encode())
+            files.write_atomic(os.path.join(self.dir, FORMAT_FILE), FORMAT.encode())
 
     def _format(self) -> str:
         try:
-            with open(os.path.join(self.dir, _FORMAT_FILE), encoding="utf-8", errors="replace") as file:
+            with open(os.path.join(self.dir, FORMAT_FILE), encoding="utf-8", errors="replace") as file:
                 return file.read(200) or "nothing"
         except FileNotFoundError:
             return ""

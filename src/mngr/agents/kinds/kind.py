@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mngr.config import Settings
 from mngr.errors import UsageError
@@ -50,9 +51,31 @@ def builtin(name: str) -> Kind | None:
 BUILTIN = ("command", "scripted")
 
 
-def resolve(name: str, settings: Settings) -> Kind:
-    """The kind of that name: from settings, built in, or any program on PATH."""
-    return _resolve(name, settings, ())
+def _ignore(text: str) -> None:
+    pass
+
+
+def resolve(name: str, settings: Settings, warn: Callable[[str], None] = _ignore) -> Kind:
+    """The kind of that name: from settings, built in, of a plugin, or any program on PATH. `warn` is told what is wrong
+    with a plugin."""
+    return _resolve(name, settings, (), warn)
+
+
+def of_plugins(settings: Settings, warn: Callable[[str], None] = _ignore) -> dict[str, Kind]:
+    """The kinds that active plugins add. Without plugins this costs one look at what is installed."""
+    from mngr import installed
+
+    active = installed.active(installed.plugins(os.environ), settings)
+    if not active:
+        return {}
+    from mngr import plugins
+
+    found: dict[str, Kind] = {}
+    for loaded in plugins.load(active):
+        for problem in loaded.warnings():
+            warn(problem)
+        found.update({kind.name: Kind(**kind._asdict()) for kind in loaded.kinds if kind.name not in BUILTIN})
+    return found
 
 
 def default_name(settings: Settings) -> str:
@@ -66,24 +89,26 @@ def default_name(settings: Settings) -> str:
     )
 
 
-def _resolve(name: str, settings: Settings, seen: tuple[str, ...]) -> Kind:
+def _resolve(name: str, settings: Settings, seen: tuple[str, ...], warn: Callable[[str], None]) -> Kind:
     if name in seen:
         raise UsageError(
             f"agent type `{name}` is its own parent: {' -> '.join((*seen, name))}",
             hint="fix `parent_type` in the settings",
         )
     own = settings.table(("agent_types", name)) if name in settings.names("agent_types") else None
-    found = builtin(name) or (Kind(name=name, command=name) if find_program(name) else None)
+    found = builtin(name)
+    added = {} if found else of_plugins(settings, warn)
+    found = found or added.get(name) or (Kind(name=name, command=name) if find_program(name) else None)
     if own is None:
         if found is None:
-            names = (*BUILTIN, *settings.names("agent_types"), *filter(find_program, KNOWN_AGENTS))
+            names = (*BUILTIN, *added, *settings.names("agent_types"), *filter(find_program, KNOWN_AGENTS))
             raise UsageError(
                 f"no agent type and no program on PATH is called `{name}`", hint=suggest(name, names, "type")
             )
         return found
     values = {key: item.value for key, item in own.items()}
     parent_name = values.get("parent_type")
-    parent = _resolve(str(parent_name), settings, (*seen, name)) if parent_name else found or Kind(name=name)
+    parent = _resolve(str(parent_name), settings, (*seen, name), warn) if parent_name else found or Kind(name=name)
     cli_args = values.get("cli_args") or ()
     if isinstance(cli_args, str):
         import shlex

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from mngr import config, settings_edit
-from mngr.cli import catalog
+from mngr.cli import catalog, extensions
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
 from mngr.cli.parser import Args, Parser, apply_settings
@@ -36,7 +36,6 @@ EXAMPLES = (
     ("mngr config unset commands.create.type", "remove it again"),
     ("mngr config explain commands.create.type", "who sets it, and who wins"),
 )
-VERBS = tuple(entry.name for entry in catalog.ENTRIES)
 _OPTION_SECTIONS = ("commands", "create_templates")
 
 
@@ -118,11 +117,11 @@ def _get(args: Args, app: App) -> None:
 def _set(args: Args, app: App) -> None:
     scope = args.scope or "user"
     path = _path_to_change(app, scope)
-    key = config.known_key(args.key, "", VERBS)
-    layer = config.read_layer(config.text_tree(key, args.value, "", VERBS), "", VERBS)
+    key = config.known_key(args.key, "", _verbs())
+    layer = config.read_layer(config.text_tree(key, args.value, "", _verbs()), "", _verbs())
     for problem in _problems(Settings([layer])):
         raise UsageError(problem.message.replace(", set in ``,", ""), hint=problem.hint)
-    _changing(scope, lambda: settings_edit.set_value(path, args.key, args.value, scope=scope, commands=VERBS))
+    _changing(scope, lambda: settings_edit.set_value(path, args.key, args.value, scope=scope, commands=_verbs()))
     value = layer.values.get(key)
     app.out.emit_object(
         {"key": format_key(key), "value": value, "scope": scope, "path": path},
@@ -234,17 +233,22 @@ def _check_option(key: Key, value: Value) -> None:
     from importlib import import_module
 
     entry = _entry_of(key)
+    if entry is None:
+        return  # of a plugin that is not active
     if not getattr(import_module(entry.module), "READS_SETTINGS", True):
         why = f"has no effect: `mngr {entry.name}` takes no defaults from settings"
         raise UsageError(f"`{format_key(key)}`, set in `{value.source}`, {why}")
     apply_settings(command_parser(entry), {key[2]: value}, format_key(key[:2]))
 
 
-def _entry_of(key: Key) -> catalog.Entry:
+def _entry_of(key: Key) -> catalog.Entry | None:
     """The verb whose options a section holds."""
-    entry = catalog.find("create" if key[0] == "create_templates" else key[1])
-    assert entry is not None
-    return entry
+    name = "create" if key[0] == "create_templates" else key[1]
+    return catalog.find(name) or next((e for e in extensions.for_help(os.environ) if e.name == name), None)
+
+
+def _verbs() -> list[str] | None:
+    return extensions.known_verbs(os.environ)
 
 
 def _refuse(problems: list[MngrError], *ways_out: str) -> None:
@@ -264,7 +268,7 @@ def _layer(app: App, scope: str) -> Layer:
     source = _source(app, scope)
     path = config.scope_path(scope, app.host_dir, os.getcwd())
     try:
-        return config.read_layer(config.read_file(path, source) or {}, source, VERBS)
+        return config.read_layer(config.read_file(path, source) or {}, source, _verbs())
     except MngrError as error:
         raise UsageError(error.message, hint=_joined(error.hint, _way_out(scope))) from None
 
@@ -280,17 +284,18 @@ def _merged(app: App) -> Settings:
 def _known_key(text: str) -> Key:
     key = parse_key(text)
     try:
-        return config.known_key(key, "", VERBS)
+        return config.known_key(key, "", _verbs())
     except UsageError as error:
         raise NotFoundError(error.message, hint=error.hint) from None
 
 
 def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
     shown = format_key(key)
-    if key[0] in _OPTION_SECTIONS and len(key) > 2:
+    entry = _entry_of(key) if key[0] in _OPTION_SECTIONS and len(key) > 2 else None
+    if entry is not None:
         from mngr.cli.defaults import setting_keys
 
-        parser = command_parser(_entry_of(key))
+        parser = command_parser(entry)
         if key[2] not in setting_keys(parser):
             hint = suggest(key[2], setting_keys(parser), "key") or f"`{parser.prog} --help` shows the options"
             return NotFoundError(f"`{shown}` is unknown: `{key[2]}` is not an option of `{parser.prog}`", hint=hint)

@@ -179,7 +179,17 @@ def _kind(args: Args, app: App) -> tuple[kinds.Kind, tuple[str, ...]]:
         if rest:
             raise UsageError("`--command` and `-- ARGS` both say what to run", hint="use one of them")
         return kinds.resolve("command", app.settings), (args.command,)
-    return kinds.resolve(named or kinds.default_name(app.settings), app.settings), rest
+    return kinds.resolve(named or kinds.default_name(app.settings), app.settings, app.out.warn), rest
+
+
+def _limits(args: Args) -> dict[str, Any]:
+    if not (args.idle_timeout or args.timeout):
+        if "idle_mode" in given(args):
+            raise UsageError("`--idle-mode` makes no sense without `--idle-timeout`", hint="add `--idle-timeout 30m`")
+        return {}
+    from mngr.agents.limits import Limits
+
+    return Limits(args.idle_timeout or None, args.idle_mode, args.timeout or None).stored()
 
 
 def _unclean(args: Args) -> str | None:

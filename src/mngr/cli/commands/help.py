@@ -2,7 +2,7 @@
 
 import os
 
-from mngr.cli import catalog, overview
+from mngr.cli import catalog, extensions, overview
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
@@ -29,14 +29,19 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     if args.commands:
-        rows = [{"name": e.name, "summary": e.summary} for e in catalog.ENTRIES if not e.hidden]
+        entries = (*catalog.ENTRIES, *_added(app))
+        rows = [{"name": e.name, "summary": e.summary} for e in entries if not e.hidden]
         return _names(rows, app)
     if args.topics:
         return _names([{"name": name, "summary": summary} for name, summary in catalog.TOPICS], app)
     if not args.about:
-        app.stdout.write(overview.full(app.out.colour))
+        app.stdout.write(overview.full(app.out.colour, _added(app)))
         return 0
     return _explain(args.about, app)
+
+
+def _added(app: App) -> tuple[catalog.Entry, ...]:
+    return extensions.for_help(app.environ, app.overrides)
 
 
 def topic_text(name: str) -> str:
@@ -51,7 +56,7 @@ def topic_text(name: str) -> str:
 
 def _explain(about: list[str], app: App) -> int:
     word, *parts = about
-    entry = catalog.find(word)
+    entry = catalog.find(word) or next((e for e in _added(app) if word in (e.name, *e.aliases)), None)
     if entry is not None:
         from mngr.cli.dispatch import command_parser
 

@@ -1,0 +1,164 @@
+"""What a value can be, for completion: agents, types, templates, states, saved work, keys. Found by what help calls the
+value, so that a new verb with an AGENT is completed without a word here. Reads files only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from mngr.cli import catalog
+from mngr.cli.completing import FILES, FOLDERS
+from mngr.errors import MngrError
+from mngr.home import host_dir
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mngr.agents.record import Record
+    from mngr.cli.completing import Candidate
+    from mngr.config import Settings
+    from mngr.hosts.local import LocalHost
+
+
+def of(verb: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[Candidate]:
+    """`called` is the value's name in help, `typed` the positional arguments before it."""
+    named = _BY_NAME.get(dest)
+    if named is not None:
+        return named()
+    if called == "ID":
+        return saved() if verb == "saved" else ()
+    if called == "KEY":
+        return settings() if verb == "config" else ()
+    if called == "VERB|TOPIC":
+        return _helped(typed)
+    words = _words(called)
+    found: list[Candidate] = []
+    if "AGENT" in words or called == "OLD":
+        found += [(name, text) for name, text in agents() if name not in typed]
+    if "STATE" in words and typed:
+        found += states()
+    if "TYPE" in words:
+        found += types()
+    if "PLUGIN" in words:
+        found += plugins()
+    if words & {"DIR", "FOLDER"}:
+        found.append((FOLDERS, ""))
+    elif words & {"FILE", "SOURCE", "DEST"}:
+        found.append((FILES, ""))
+    return found
+
+
+def agents() -> Iterator[Candidate]:
+    for record in _records():
+        yield record.name, f"{record.kind}, {record.project}"
+
+
+def types() -> list[Candidate]:
+    from mngr.agents.kinds import kind as kinds
+    from mngr.process import find_program
+
+    settings = _settings()
+    own = settings.names("agent_types") if settings else []
+    added = kinds.of_plugins(settings) if settings else {}
+    programs = filter(find_program, kinds.KNOWN_AGENTS)
+    return [(name, "") for name in dict.fromkeys((*kinds.BUILTIN, *own, *added, *programs))]
+
+
+def templates() -> list[Candidate]:
+    settings = _settings()
+    return [(name, "") for name in settings.names("create_templates")] if settings else []
+
+
+def states() -> list[Candidate]:
+    from mngr.agents.state import STATES
+
+    return [(state, "") for state in STATES]
+
+
+def saved() -> list[Candidate]:
+    from mngr.workspaces import saved as keeping
+
+    try:
+        return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in keeping.entries(_host())]
+    except MngrError:
+        return []
+
+
+def plugins() -> list[Candidate]:
+    from mngr import installed
+
+    return [(plugin.name, f"{plugin.package} {plugin.version}") for plugin in installed.plugins(os.environ)]
+
+
+def formats() -> list[Candidate]:
+    return [("human", "a table or lines"), ("json", "one document"), ("jsonl", "one object a line")]
+
+
+def settings() -> list[Candidate]:
+    """Keys with a fixed name, and those that are set."""
+    from mngr.config import SCHEMA
+    from mngr.settings_values import Kind
+
+    fixed = [
+        f"{section}.{name}"
+        for section, inner in SCHEMA.items()
+        if not isinstance(inner, Kind)
+        for name, kind in inner.items()
+        if isinstance(kind, Kind)
+    ]
+    known = _settings()
+    return [(key, "") for key in sorted({*fixed, *(known.flat() if known else ())})]
+
+
+def projects() -> list[Candidate]:
+    return [(record.project, "") for record in _records()]
+
+
+def labels() -> list[Candidate]:
+    return [(f"{name}={value}", "") for record in _records() for name, value in record.labels.items()]
+
+
+_BY_NAME: dict[str, Callable[[], Iterable[Candidate]]] = {
+    "format": formats,
+    "setting": settings,
+    "template": templates,
+    "project": projects,
+    "label": labels,
+}
+
+
+def _helped(typed: Sequence[str]) -> Iterable[Candidate]:
+    from mngr.cli import completing
+    from mngr.cli.dispatch import command_parser
+
+    if not typed:
+        return [*completing.verbs(), *catalog.TOPICS]
+    entry = completing.find(typed[0])
+    parts = command_parser(entry).subcommands if entry and len(typed) == 1 else {}
+    return [(name, part.summary) for name, part in parts.items()]
+
+
+def _words(called: str) -> set[str]:
+    """`AGENT... [STATE...]` -> AGENT, STATE. What follows a colon is a part of the same word."""
+    plain = "".join(c if c.isalpha() or c == ":" else " " for c in called)
+    return {word.partition(":")[0] for word in plain.replace(" :", ":").split()}
+
+
+def _host() -> LocalHost:
+    from mngr.hosts.local import LocalHost
+
+    return LocalHost(host_dir(os.environ))
+
+
+def _records() -> list[Record]:
+    from mngr.agents.store import Store
+
+    return Store(_host()).records()[0]
+
+
+def _settings() -> Settings | None:
+    from mngr.cli import extensions
+
+    try:
+        return extensions.settings(os.environ)
+    except (MngrError, OSError):
+        return None

@@ -1,0 +1,37 @@
+"""`mngr completion`: the scripts that let a shell complete names."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.cli.app import App
+from mngr.cli.parser import Args, Parser
+
+# It prints a text that nobody's settings change, and shells run it at every start.
+READS_SETTINGS = False
+
+SHELLS = ("bash", "zsh", "fish")
+DESCRIPTION = """\
+Complete verbs, options, agents, types, templates, states and ids with the Tab key. Once, for good:
+
+    bash: echo 'eval "$(mngr completion bash)"' >> ~/.bashrc
+    zsh:  echo 'eval "$(mngr completion zsh)"' >> ~/.zshrc
+    fish: mngr completion fish > ~/.config/fish/completions/mngr.fish
+
+In zsh the line has to come after `autoload -U compinit && compinit`.
+"""
+EXAMPLES = (
+    ("mngr completion bash", "print the script for bash"),
+    ('eval "$(mngr completion bash)"', "complete in this shell"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
+
+
+def run(args: Args, app: App) -> int:
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "shells", f"mngr.{args.shell}")
+    with open(path, "rb") as file:
+        app.out.raw(file.read())
+    return 0
