@@ -66,7 +66,8 @@ def run_command(app: App, record: Record, command: str) -> int:
         "MNGR_ATTACH_COMMAND": "env -u TMUX " + join(app.fleet.tmux.attach_argv(record.session)),
     }
     app.stdout.flush()
-    code = run_attached(["sh", "-c", command], env=env)
+    # Ctrl-C is for what runs in the foreground; without a trap the shell around it would end too.
+    code = run_attached(["sh", "-c", f"trap : INT QUIT\n{command}"], env=env)
     if code != 0:
         raise MngrError(
             f"the connect command `{command}` failed (exit code {code}); `{record.name}` runs on",
