@@ -37,6 +37,13 @@ def write_atomic(path: str, data: bytes, mode: int = 0o600) -> None:
             raise
 
 
+def write_new(path: str, data: bytes, mode: int = 0o600) -> None:
+    """Make a file that nobody else knows yet. One that exists is an error."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(fd, "wb") as file:
+        file.write(data)
+
+
 def json_bytes(value: Any, indent: int | None = None) -> bytes:
     """JSON as UTF-8, readable; text that UTF-8 cannot carry (odd bytes of file names) makes it plain ASCII."""
     try:
@@ -54,9 +61,11 @@ def append_line(path: str, value: Any) -> None:
         size = os.fstat(fd).st_size
         if size and os.pread(fd, 1, size - 1) != b"\n":
             line = b"\n" + line
-        written = os.write(fd, line)
-        if written != len(line):
-            raise OSError(errno.ENOSPC, "only part of an event could be written", path)
+        if os.write(fd, line) != len(line):
+            raise OSError(errno.ENOSPC, "only part of an event could be written")
+    except OSError as error:
+        error.filename = path
+        raise
     finally:
         os.close(fd)
 
@@ -129,6 +138,15 @@ def _try_lock(fd: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def space_hint(path: str) -> str:
+    """How little space is left where the path is; empty when there is enough. Other programs often do not say."""
+    while not os.path.isdir(path) and path != os.path.dirname(path):
+        path = os.path.dirname(path)
+    found = os.statvfs(path)
+    left = found.f_bavail * found.f_frsize
+    return f"only {left / 1e6:.1f} MB are left on the disk of `{path}`; free some space" if left < 100e6 else ""
 
 
 def disk_error(error: OSError) -> MngrError | None:

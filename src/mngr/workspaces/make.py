@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from mngr import files
 from mngr.errors import MngrError
 from mngr.interrupts import held
-from mngr.process import checked
+from mngr.process import CommandFailed, checked
 from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
 from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
@@ -46,14 +46,23 @@ def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str])
             _copy(host, plan, directory)
         _bring_extra_paths(host, plan, directory, extra_paths)
         _task_dir(directory)
-    except BaseException:
+    except BaseException as error:
         with held():
             try:
+                if isinstance(error, CommandFailed):
+                    error.hint = error.hint or _why(plan, directory)
                 unmake(host, plan, directory)
             except (MngrError, OSError):
                 pass  # the error that led here is the one to tell
         raise
     return start
+
+
+def _why(plan: Plan, directory: str) -> str:
+    """What git does not say when it could not write."""
+    if plan.transfer == WORKTREE and plan.repo is not None and not os.access(plan.repo.common_dir, os.W_OK):
+        return "the repository cannot be written to; `--transfer git-mirror` works on a copy of it"
+    return files.space_hint(directory) or files.space_hint(plan.source)
 
 
 def unmake(host: Host, plan: Plan, directory: str) -> None:
@@ -112,7 +121,7 @@ def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None and start is not None and plan.branch is not None
     source = Git(host, plan.repo.top)
     clone = host.run(
-        ["git", "clone", "-q", "--bare", "--local", plan.repo.common_dir, os.path.join(directory, ".git")],
+        ["git", "clone", "-q", "--bare", plan.repo.common_dir, os.path.join(directory, ".git")],
         timeout=COPY_SECONDS,
     )
     checked(clone, "git could not copy the repository")
