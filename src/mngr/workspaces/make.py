@@ -45,7 +45,7 @@ def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str])
         else:
             _copy(host, plan, directory)
         _bring_extra_paths(host, plan, directory, extra_paths)
-        _task_dir(directory)
+        task_dir(directory)
     except BaseException as error:
         with held():
             try:
@@ -119,21 +119,30 @@ def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None
 
 def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None and start is not None and plan.branch is not None
-    source = Git(host, plan.repo.top)
-    clone = host.run(
-        ["git", "clone", "-q", "--bare", plan.repo.common_dir, os.path.join(directory, ".git")],
-        timeout=COPY_SECONDS,
-    )
-    checked(clone, "git could not copy the repository")
-    config = source.run(
-        "config", "--local", "--get-regexp", r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.)"
-    ).text
-    _write_config(
-        directory, plan.repo.common_dir, dict(line.split(" ", 1) for line in config.split("\n") if " " in line)
-    )
+    clone_repository(host, plan.repo.top, plan.repo.common_dir, directory)
     mirror = Git(host, directory)
     words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
     mirror.must("checkout", "-q", *words, doing="git could not check out the files")
+
+
+def clone_repository(host: Host, source: str, common_dir: str, directory: str) -> None:
+    """Make `.git` in a directory, with all branches and tags of the source, and check out nothing."""
+    clone = host.run(
+        ["git", "clone", "-q", "--bare", common_dir, os.path.join(directory, ".git")],
+        timeout=COPY_SECONDS,
+    )
+    checked(clone, "git could not copy the repository")
+    config = (
+        Git(host, source)
+        .run(
+            "config",
+            "--local",
+            "--get-regexp",
+            r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.)",
+        )
+        .text
+    )
+    _write_config(directory, common_dir, dict(line.split(" ", 1) for line in config.split("\n") if " " in line))
 
 
 def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -> None:
@@ -162,14 +171,19 @@ def _config_value(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def _copy(host: Host, plan: Plan, directory: str) -> None:
+def copy_files(host: Host, source: str, directory: str, *, git: bool) -> None:
+    """Everything in the source directory, its repository too, without the work trees that belong to others."""
     files.make_private_dir(directory)
-    inside = os.path.relpath(host.dir, plan.source)  # a home directory may hold our own state: not copied into itself
+    inside = os.path.relpath(host.dir, source)  # a home directory may hold our own state: not copied into itself
     exclude = [] if inside.startswith("..") else ["--exclude", f"/{inside}"]
-    if plan.repo is not None:
+    if git:
         exclude += ["--exclude", "/.git/worktrees"]  # they would point to the work trees of others
-    words = ["rsync", "-a", *exclude, f"{plan.source.rstrip('/')}/", f"{directory}/"]
+    words = ["rsync", "-a", *exclude, f"{source.rstrip('/')}/", f"{directory}/"]
     checked(host.run(words, timeout=COPY_SECONDS), "the files could not be copied")
+
+
+def _copy(host: Host, plan: Plan, directory: str) -> None:
+    copy_files(host, plan.source, directory, git=plan.repo is not None)
     if plan.repo is not None and plan.branch is not None:
         git = Git(host, directory)
         words = ["-B", plan.branch] if plan.create_branch else [plan.branch]
@@ -271,7 +285,7 @@ def _bring_extra_paths(host: Host, plan: Plan, directory: str, extra_paths: Mapp
             )
 
 
-def _task_dir(directory: str) -> None:
+def task_dir(directory: str) -> None:
     """A place for outcome and artifacts inside the work dir, which git ignores without a change to the repository."""
     task = os.path.join(directory, ".mngr", "task")
     os.makedirs(os.path.join(task, "artifacts"), exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mngr import files
 from mngr.process import checked
@@ -13,6 +13,7 @@ from mngr.tools.git import Git
 # In every workspace: keeps the directory for outcome and artifacts out of git.
 OWN_MARK = ".mngr/task/.gitignore"
 NESTED = ".mngr-nested-repository.tar"
+_AT_ONCE = 500
 
 
 class Unsaved(NamedTuple):
@@ -55,34 +56,84 @@ def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[Unsaved]]:
     return kept, left
 
 
-def write_files(git: Git, commit: str, parent: str, directory: str) -> int:
-    """Put the files that `commit` changed over `parent` into a directory, byte for byte. Returns how many."""
+def converted(git: Git) -> list[str]:
+    """Tracked files whose line ends on disk are not those that git has, although git calls them unchanged."""
+    rules = git.must("ls-files", "-z", "--", ":(glob)**/.gitattributes")
+    own_rules = git.must("rev-parse", "--path-format=absolute", "--git-path", "info/attributes")
+    settings = git.run("config", "--get-regexp", r"^core\.(autocrlf|eol|attr)").text
+    if not (rules or settings or os.path.exists(own_rules)):
+        return []  # nothing converts, so reading every file is saved
+    found = []
+    for line in filter(None, git.must("ls-files", "--eol", "-z").split("\0")):
+        facts, _, path = line.partition("\t")
+        stored, on_disk = facts.split()[:2]
+        if stored[2:] != on_disk[2:] and on_disk != "w/":
+            found.append(path)
+    return found
+
+
+def private_files(directory: str, paths: Sequence[str]) -> list[str]:
+    """Those that only their owner may read: secrets, mostly. git knows no such thing."""
+    found = []
+    for leaf in (leaf for path in paths for leaf in _leaves(directory, path.rstrip("/"))):
+        full = os.path.join(directory, leaf)
+        if _is_plain_file(full) and not os.lstat(full).st_mode & 0o077:
+            found.append(leaf)
+    return found
+
+
+def prune(directory: str, names: Collection[str], spare: Sequence[str]) -> None:
+    """Delete every file that is not one of `names`, with the directories that are empty without it. What is below
+    `spare` stays, and so do git's own files, pipes and sockets."""
+    packed = {name.removesuffix(NESTED) for name in names if name.endswith(NESTED)}
+    spared = {".git", os.path.dirname(OWN_MARK), *packed, *(path.rstrip("/") for path in spare)}
+    gone = []
+    for root, directories, plain in os.walk(directory):
+        inside = os.path.relpath(root, directory)
+        below = [os.path.normpath(os.path.join(inside, name)) for name in directories]
+        links = [path for path in below if os.path.islink(os.path.join(directory, path))]
+        directories[:] = [name for name, path in zip(directories, below, strict=True) if path not in spared]
+        for path in [*links, *(os.path.normpath(os.path.join(inside, name)) for name in plain)]:
+            full = os.path.join(directory, path)
+            if path not in names and path not in spared and (os.path.islink(full) or os.path.isfile(full)):
+                gone.append(path)
+    for path in gone:
+        _remove(directory, path)
+
+
+def write_files(git: Git, commit: str, parent: str, directory: str, private: Collection[str] = ()) -> int:
+    """Put the files that `commit` changed over `parent` into a directory, byte for byte; those in `private` readable
+    by their owner only. Returns how many."""
     fields = git.must("diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", parent, commit).split("\0")
     changes = [
         (facts.removeprefix(":").split(" "), path) for facts, path in zip(fields[0::2], fields[1::2], strict=False)
     ]
-    contents = _contents(git, [facts[3] for facts, _ in changes if facts[4] != "D"])
     # What is gone goes first: a file may stand where a directory was.
     for (*_, change), path in changes:
         if change == "D":
             _remove(directory, path)
-    for (_, mode, _, blob, change), path in changes:
-        if change == "D":
-            continue
-        target = os.path.join(directory, path)
-        if path.endswith(NESTED):
-            unpack = ["tar", "-xf", "-", "-C", directory]
-            checked(
-                git.runner.run(unpack, timeout=600, input=contents[blob]), "a nested repository could not be unpacked"
-            )
-            continue
-        files.remove_tree(target)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        if mode == "120000":
-            os.symlink(os.fsdecode(contents[blob]), target)
-        else:
-            files.write_atomic(target, contents[blob], 0o755 if mode == "100755" else 0o644)
+    written = [(facts[1], facts[3], path) for facts, path in changes if facts[4] != "D"]
+    for start in range(0, len(written), _AT_ONCE):
+        batch = written[start : start + _AT_ONCE]
+        contents = _contents(git, [blob for _, blob, _ in batch])
+        for mode, blob, path in batch:
+            _write(git, directory, path, mode, contents[blob], private=path in private)
     return len(changes)
+
+
+def _write(git: Git, directory: str, path: str, mode: str, data: bytes, *, private: bool) -> None:
+    target = os.path.join(directory, path)
+    if path.endswith(NESTED):
+        files.remove_tree(target.removesuffix(NESTED))
+        unpack = ["tar", "-xf", "-", "-C", directory]
+        checked(git.runner.run(unpack, timeout=600, input=data), "a nested repository could not be unpacked")
+        return
+    files.remove_tree(target)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if mode == "120000":
+        os.symlink(os.fsdecode(data), target)
+    else:
+        files.write_atomic(target, data, (0o755 if mode == "100755" else 0o644) & (0o700 if private else 0o777))
 
 
 def _remove(directory: str, path: str) -> None:

@@ -48,7 +48,7 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
     if record.repo is None:
         return Work(changed=differing_files(record.work_dir, record.source, skip=host.dir))
     git = Git(host, record.work_dir)
-    if not has_repository(record.work_dir):
+    if not own_repository(record):
         # The agent removed its own repository, or the one it belongs to is gone: all that is left are files.
         return Work(changed=differing_files(record.work_dir, "", skip=host.dir))
     kept, left = tree.ignored(git, megabytes=ignored_max_mb)
@@ -60,8 +60,28 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
     )
 
 
+def everything(host: Host, record: Record, *, ignored_max_mb: float) -> Work:
+    """What the workspace holds, also what is found elsewhere too: all files of a plain copy, all refs of a repository
+    of its own."""
+    found = only_here(host, record, ignored_max_mb=ignored_max_mb)
+    if record.repo is None:
+        return found._replace(changed=differing_files(record.work_dir, "", skip=host.dir))
+    if record.transfer == WORKTREE or not own_repository(record):
+        return found
+    refs = _own_refs(Git(host, record.work_dir))
+    return found._replace(refs=tuple(sorted((name, tip) for name, (tip, _) in refs.items())))
+
+
+def own_repository(record: Record) -> bool:
+    """Whether git works in the agent's workspace with the repository it was made with. A worktree that the agent turned
+    into a repository of its own has another one."""
+    if record.repo is None or not has_repository(record.work_dir):
+        return False
+    return record.transfer != WORKTREE or os.path.isfile(os.path.join(record.work_dir, ".git"))
+
+
 def has_repository(directory: str) -> bool:
-    """Whether git works in a workspace with the repository it was made with, and not with one further up."""
+    """Whether git works in a directory with a repository that is right there, and not with one further up."""
     path = os.path.join(directory, ".git")
     try:
         with open(path, "rb") as file:
@@ -108,10 +128,7 @@ def _own_commits(host: Host, git: Git, record: Record) -> Work:
     assert record.repo is not None
     source = Git(host, record.repo) if os.path.isdir(record.repo) else None
     there = _refs(source) if source else {}
-    refs = {name: fact for name, fact in _refs(git).items() if not name.startswith(("refs/remotes/", "refs/mngr/"))}
-    if refs.pop("refs/stash", None):
-        stashes = git.must("stash", "list", "--format=%H").split("\n")
-        refs.update({f"stash/{number}": (commit, "commit") for number, commit in enumerate(stashes)})
+    refs = _own_refs(git)
     known = {tip for tip, _ in there.values()} | {record.base_commit}
     tips = dict(refs.values())
     if head := git.commit_of("HEAD"):
@@ -124,6 +141,15 @@ def _own_commits(host: Host, git: Git, record: Record) -> Work:
         tags=sum(tips[tip] == "tag" for tip in alone),
         refs=tuple(sorted((name, tip) for name, (tip, _) in refs.items() if there.get(name, ("",))[0] != tip)),
     )
+
+
+def _own_refs(git: Git) -> dict[str, tuple[str, str]]:
+    """Branches, tags, and each entry of the stash as `stash/N`."""
+    refs = {name: fact for name, fact in _refs(git).items() if not name.startswith(("refs/remotes/", "refs/mngr/"))}
+    if refs.pop("refs/stash", None):
+        stashes = git.must("stash", "list", "--format=%H").split("\n")
+        refs.update({f"stash/{number}": (commit, "commit") for number, commit in enumerate(stashes)})
+    return refs
 
 
 def _refs(git: Git) -> dict[str, tuple[str, str]]:
