@@ -19,6 +19,7 @@ demo: setup ## see the product work on a sample project
 	@$(BIN)/mngr demo
 
 test: static ## everything CI runs: the static checks and all tests
+	@scripts/setup --test
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: static ## format, lint, types, layers, reference and unit tests: under a minute

@@ -139,7 +139,10 @@ class Cast:
 
 
 def _line(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    text = json.dumps(value, ensure_ascii=False)
+    for end in "\x85\u2028\u2029":  # which some readers take for the end of a line
+        text = text.replace(end, f"\\u{ord(end):04x}")
+    return text.encode() + b"\n"
 
 
 class Terminal:

@@ -10,7 +10,7 @@ from mngr.records import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from mngr.tools.tmux import Screen
 
-_CELL, _LINE, _FONT, _MARGIN = 8.4, 18.0, 14, 12.0
+_CELL, _LINE, _FONT, _MARGIN = 8.4, 17.0, 14, 12.0
 _FOREGROUND, _BACKGROUND = "#d7dae0", "#16181d"
 _FAMILY = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 'Noto Sans Mono', monospace"
 _COLOURS = (

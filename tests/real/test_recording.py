@@ -1,0 +1,330 @@
+"""Recordings: `create --record`, `capture --cast` and `capture --svg`, played by asciinema's own programs."""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+import xml.etree.ElementTree as ET
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mngr import secrets
+from mngr.agents import recorder
+from tests.support.user import User, wait_for
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+CHROME_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+# Without these, a browser without a screen asks for a sandbox, a graphics card and its maker's servers.
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+FULL_SCREEN = """
+import curses, sys
+
+def show(screen):
+    curses.use_default_colors()
+    for number in range(1, 8):
+        curses.init_pair(number, number, -1)
+    curses.init_pair(8, 0, 3)
+    screen.timeout(100)
+    key = curses.KEY_RESIZE
+    while key != ord("q"):
+        if key == curses.KEY_RESIZE:
+            curses.update_lines_cols()
+            rows, columns = screen.getmaxyx()
+            screen.erase()
+            screen.box()
+            screen.addstr(1, 2, f"{columns}x{rows}", curses.A_BOLD | curses.color_pair(1))
+            screen.addstr(2, 2, "gr\\u00fcn \\u6f22\\u5b57 \\u00e9 <b>&amp;</b> \\U0001f389", curses.color_pair(2))
+            screen.addstr(3, 2, "reverse", curses.A_REVERSE)
+            screen.addstr(4, 2, " bar ".ljust(columns - 4), curses.color_pair(8))
+            for row in range(5, rows - 1):
+                screen.addstr(row, 2, f"row {row}", curses.color_pair(row % 7 + 1))
+            screen.refresh()
+        key = screen.getch()
+
+curses.wrapper(show)
+"""
+
+
+def recording(user: User, name: str) -> Path:
+    return user.host_dir / "agents" / user.agent(name)["id"] / "recording.cast"
+
+
+def parsed(text: str) -> tuple[dict[str, Any], list[tuple[float, str, str]]]:
+    """Header and events, held against the asciicast v2 format."""
+    first, *lines = text.splitlines()
+    header = json.loads(first)
+    assert header["version"] == 2 and header["width"] > 0 and header["height"] > 0 and header["timestamp"] > 1e9
+    events = [json.loads(line) for line in lines]
+    last = 0.0
+    for event in events:
+        at, code, data = event
+        assert at >= last and isinstance(data, str) and code in ("o", "r", "m"), event
+        assert code != "r" or re.fullmatch(r"[1-9]\d*x[1-9]\d*", data), event
+        last = at
+    return header, [tuple(event) for event in events]
+
+
+def output(text: str) -> str:
+    return "".join(data for _, code, data in parsed(text)[1] if code == "o")
+
+
+def recorded(user: User, name: str, end: str) -> str:
+    """The recording, when it has come to this text."""
+    path = recording(user, name)
+    return wait_for(
+        lambda: text if path.exists() and end in output(text := path.read_text()) else None,
+        f"{end!r} at the end of the recording",
+    )
+
+
+def recorders(user: User) -> list[int]:
+    found = []
+    for pid in user.processes():
+        try:
+            if b"recorder.py" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+        except OSError:
+            continue
+    return found
+
+
+def resize(user: User, name: str, columns: int, rows: int) -> None:
+    assert user.tmux("resize-window", "-t", f"=mngr-{name}:", "-x", str(columns), "-y", str(rows)).exit_code == 0
+
+
+def full_screen(user: User, name: str) -> None:
+    program = user.root / "full.py"
+    program.write_text(FULL_SCREEN)
+    user.create(name, "--record", command=f"{sys.executable} {program}")
+    wait_for(lambda: "200x50" in user.mngr("capture", name).stdout, "the program's first screen")
+
+
+def test_a_recording_has_the_first_byte_and_the_last(user):
+    for number in range(8):
+        name = f"a{number}"
+        user.create(name, "--record", command="printf 'FIRST \\033[1;32mgr\\303\\274n \\346\\274\\242\\033[0m LAST'")
+        text = recorded(user, name, "LAST")
+        assert output(text) == "FIRST \x1b[1;32mgrün 漢\x1b[0m LAST"
+        assert parsed(text)[0] | {"timestamp": 0} == {
+            "version": 2,
+            "width": 200,
+            "height": 50,
+            "timestamp": 0,
+            "title": name,
+        }
+    wait_for(lambda: not recorders(user), "the recorders to end with their agents")
+
+
+def test_a_recording_is_private_and_asciinema_plays_it(user):
+    user.create("a", "--record", command="printf 'one\\ntwo\\n'; sleep 9999")
+    recorded(user, "a", "two")
+    assert recording(user, "a").stat().st_mode & 0o777 == 0o600
+    file = user.root / "a.cast"
+    assert user.mngr("capture", "a", "--cast", str(file)).ok().stdout == f"wrote {file}\n"
+    played = user.run([shutil.which("asciinema", path=user.env["PATH"]) or "asciinema", "cat", str(file)]).ok()
+    assert played.stdout == "one\r\ntwo\r\n"
+    assert user.mngr("capture", "a", "--cast", "-").ok().stdout == file.read_text()
+    assert "exists already" in user.mngr("capture", "a", "--cast", str(file)).failed().stderr
+
+
+def test_an_agent_that_was_not_recorded_has_no_cast(user):
+    user.create("a")
+    failed = user.mngr("capture", "a", "--cast", "-").failed()
+    assert "was not recorded" in failed.stderr and "--record" in failed.stderr
+    user.mngr("capture", "a", "--cast", "x", "--history", "3").failed(2)
+    user.mngr("capture", "a", "--cast", "x", "--svg", "y").failed(2)
+    assert not (user.repo / "x").exists()
+
+
+def test_settings_turn_recording_on_and_an_option_turns_it_off(user):
+    user.mngr("config", "set", "commands.create.record", "true").ok()
+    user.create("a", command="printf HERE; sleep 9999")
+    recorded(user, "a", "HERE")
+    user.create("b", "--no-record")
+    assert not recording(user, "b").exists() and len(recorders(user)) == 1
+
+
+def test_resizes_are_recorded_before_what_is_drawn_for_them(user):
+    full_screen(user, "a")
+    for columns, rows in ((90, 20), (120, 40)):
+        resize(user, "a", columns, rows)
+        recorded(user, "a", f"{columns}x{rows}")
+    _, events = parsed(recording(user, "a").read_text())
+    story = [(code, data) for _, code, data in events]
+    assert [data for code, data in story if code == "r"] == ["90x20", "120x40"]
+    for size in ("90x20", "120x40"):
+        drawn = next(at for at, (code, data) in enumerate(story) if code == "o" and size in data)
+        assert story.index(("r", size)) < drawn
+    user.create("quiet", "--record", command="printf READY; sleep 9999")
+    recorded(user, "quiet", "READY")
+    resize(user, "quiet", 70, 10)
+    wait_for(lambda: '"r", "70x10"' in recording(user, "quiet").read_text(), "the resize of a silent terminal")
+
+
+def test_bytes_that_are_no_text_do_not_harm_a_recording(user):
+    user.create(
+        "a", "--record", command="head -c 300000 /dev/urandom | tr -d '\\0'; printf '\\377\\303'; echo; echo OVER"
+    )
+    text = recorded(user, "a", "OVER")
+    assert "\ufffd" in output(text)
+
+
+def test_ten_megabytes_are_recorded_whole_and_hardly_slower(user):
+    line = "0123456789" * 10
+    work = f"i=0; yes {line} | head -c 10000000; printf 'END\\n'"
+    took = {}
+    for name, option in (("plain", "--no-record"), ("taped", "--record")):
+        timed = f"begun=$(date +%s%N); {work}; echo $(( $(date +%s%N) - begun )) > nanoseconds"
+        user.create(name, option, command=timed)
+        user.wait_for_state(name, "DONE", timeout=60)
+        took[name] = int((user.work_dir(name) / "nanoseconds").read_text()) / 1e9
+    text = recorded(user, "taped", "END")
+    assert output(text).replace("\r\n", "\n").removesuffix("END\n") == (f"{line}\n" * 100000)[:10000000]
+    assert took["taped"] < took["plain"] * 3 + 2, took
+
+
+def test_a_recording_goes_on_in_the_same_file_after_a_new_start(user):
+    user.create("a", "--record", command="printf 'SHOWN\\n'; sleep 9999")
+    before = recorded(user, "a", "SHOWN")
+    user.mngr("stop", "a").ok()
+    assert not recorders(user), "a recorder outlived `mngr stop`"
+    with recording(user, "a").open("a") as file:
+        file.write('[1.5, "o", "tor')  # as a full disk leaves it
+    user.mngr("start", "a").ok()
+    text = wait_for(
+        lambda: t if output(t := recording(user, "a").read_text()).count("SHOWN") == 2 else None, "the second start"
+    )
+    assert text.startswith(before)
+    _, events = parsed(text)
+    story = [(code, data) for _, code, data in events]
+    marker = next(at for at, (code, data) in enumerate(story) if code == "m" and data.startswith("started again"))
+    assert story[marker + 1 : marker + 3] == [("r", "200x50"), ("o", "\x1bc")]
+    assert 0.5 < events[marker][0] - events[marker - 1][0] < 2, "time in which it did not run is left out"
+    user.mngr("destroy", "a", "--force").ok()
+    assert not recorders(user)
+    assert not list(user.host_dir.glob("locks/agent-*"))
+
+
+def test_a_recording_stops_at_its_largest_size_and_says_so(user):
+    user.mngr("config", "set", "record.max_mb", "0.2").ok()
+    user.create("a", "--record", command="yes 0123456789 | head -c 1000000; echo DONE; sleep 9999")
+    text = recorded(user, "a", "record.max_mb = 0.2")
+    assert len(text) < 210000 and parsed(text)[1][-1][2].startswith("\x1b[0m\r\n[the recording ends here")
+    wait_for(lambda: not recorders(user), "the recorder to end")
+    wait_for(lambda: "DONE" in user.mngr("capture", "a").stdout, "the agent to go on")
+
+
+def test_given_secrets_are_not_in_a_recording(user):
+    lines = "line-one-of-it\nline-two-of-it"
+    user.mngr(
+        "create",
+        *("a", "--no-connect", "--record", "--env", "KEY=hunter2-hunter2", "--env", "PORT=8000"),
+        *("--env", f"MANY={lines}"),
+        *("--command", 'printf "[$KEY] $PORT hunt $MANY hunter2-"; sleep 0.3; printf "hunter2 hunter"; sleep 9999'),
+    ).ok()
+    time.sleep(0.6)
+    user.mngr("stop", "a").ok()
+    shown = output(recording(user, "a").read_text())
+    assert shown == "[***] 8000 hunt ***\r\n*** *** hunter"
+    assert (recorder.MASK, recorder.SHORTEST_SECRET) == (secrets.MASK, secrets.SHORTEST)
+
+
+def test_an_agent_starts_without_its_recorder(user):
+    """The file of the recording cannot be written, so the recorder ends at once."""
+    user.create("a", "--record", command="printf HERE; sleep 9999")
+    user.mngr("stop", "a").ok()
+    path = recording(user, "a")
+    path.unlink()
+    path.mkdir()
+    user.mngr("start", "a").ok()
+    wait_for(lambda: "HERE" in user.mngr("capture", "a").stdout, "the agent's output")
+    assert user.state("a") == "RUNNING"
+
+
+@pytest.mark.parametrize("name", ["plain", "a b", "50%d #{pid} #(touch x)", "it's"])
+def test_odd_paths_are_no_hindrance(user, name):
+    user.host_dir = user.root / name
+    user.env["MNGR_HOST_DIR"] = str(user.host_dir)
+    user.create("a", "--record", command="printf HERE; sleep 9999")
+    recorded(user, "a", "HERE")
+
+
+def test_a_picture_shows_the_screen_and_nothing_on_it_is_markup(user):
+    full_screen(user, "a")
+    resize(user, "a", 60, 12)
+    wait_for(lambda: "60x12" in user.mngr("capture", "a").stdout, "the resized screen")
+    file = user.root / "a.svg"
+    user.mngr("capture", "a", "--svg", str(file)).ok()
+    root = ET.fromstring(file.read_text())
+    tag = "{http://www.w3.org/2000/svg}"
+    assert {element.tag.removeprefix(tag) for element in root.iter()} == {"svg", "title", "rect", "g", "text"}
+    texts = {element.text: element for element in root.iter(f"{tag}text")}
+    assert texts["60x12"].get("font-weight") == "bold"
+    assert "漢字" in texts and " <b>&amp;</b> " in texts
+    assert texts["row 7"].get("fill") != texts["row 8"].get("fill")
+    user.mngr("stop", "a").ok()
+    assert "no screen to draw" in user.mngr("capture", "a", "--svg", "-").failed().stderr
+
+
+def test_the_asciinema_player_shows_the_same_last_screen_as_capture(user):
+    browser = BROWSER or (CHROME_ON_MACOS if os.path.exists(CHROME_ON_MACOS) else None)
+    if browser is None:
+        pytest.skip("not run: no Chromium or Chrome here, and `make test` could not install one")
+    full_screen(user, "a")
+    resize(user, "a", 90, 20)
+    corner = "┘"  # the last thing that is drawn
+    wait_for(
+        lambda: corner in output(recording(user, "a").read_text()).rpartition("90x20")[2], "the resized screen's end"
+    )
+    screen = user.mngr("capture", "a").ok().stdout
+    cast = user.mngr("capture", "a", "--cast", "-").ok().stdout
+    seen, colours = play(user, browser, cast, lines=20)
+    assert [line.rstrip() for line in seen] == [line.rstrip() for line in screen.splitlines()]
+    assert "漢字" in seen[2] and "<b>&amp;</b>" in seen[2]
+    assert colours["row 7"] != colours["row 8"], colours
+
+
+def play(user: User, browser: str, cast: str, *, lines: int) -> tuple[list[str], dict[str, str]]:
+    """Play to the end in the real player: its lines, and the colour of each piece of text."""
+    from playwright.sync_api import sync_playwright
+
+    spec = find_spec("mkdocs_asciinema_player")
+    assert spec is not None and spec.origin is not None
+    assets = Path(spec.origin).parent / "assets"
+    page_file = user.root / "page.html"
+    page_file.write_text(
+        f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{assets}/asciinema-player.css">'
+        f'<div id="player"></div><script src="{assets}/asciinema-player.min.js"></script>'
+    )
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=browser, args=list(FLAGS))
+        try:
+            page = opened.new_page(viewport={"width": 1000, "height": 600})
+            page.goto(page_file.as_uri())
+            page.evaluate(PLAY, cast)
+            page.wait_for_function(f"document.querySelectorAll('.ap-line').length == {lines}", timeout=20000)
+            text = page.eval_on_selector_all(".ap-line", "found => found.map(line => line.textContent)")
+            colours = page.eval_on_selector_all(
+                ".ap-line span", "found => found.map(part => [part.textContent.trim(), getComputedStyle(part).color])"
+            )
+            return text, dict(colours)
+        finally:
+            opened.close()
+
+
+PLAY = """async cast => {
+    const player = AsciinemaPlayer.create({data: cast}, document.getElementById("player"), {fit: false, speed: 20});
+    const ended = new Promise(resolve => player.addEventListener("ended", resolve));
+    await player.play();
+    await ended;
+}"""
