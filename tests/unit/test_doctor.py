@@ -7,12 +7,11 @@ from mngr.actions.doctor import (
     coding_agents,
     disk_space,
     git_version,
-    launched_from,
     parse_version,
     python_version,
     tmux_version,
-    unknown_places,
 )
+from mngr.actions.leftovers import launched_from, unknown_places
 
 ONE = "agent-0123456789abcdef0123456789abcdef"
 

@@ -63,6 +63,7 @@ class Agent(NamedTuple):
             "session": record.session,
             "attached": pane.attached if pane is not None else False,
             "labels": dict(record.labels),
+            "limits": {"idle_seconds": None, "idle_mode": "output", "run_seconds": None, **record.limits},
             "project": record.project,
             "index": record.number,
             "host": {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from mngr.actions import find
+from mngr.actions import find, leftovers
 from mngr.actions.fleet import Fleet
+from mngr.actions.leftovers import Session
 from mngr.agents import state
 from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.errors import MngrError
-from mngr.names import is_id
 from mngr.process import INSTALL_HINTS, find_program, join
 from mngr.records import TYPE_CHECKING, NamedTuple
 
@@ -25,8 +25,6 @@ OLDEST_GIT = (2, 31)  # `rev-parse --path-format`
 PREVIEW_GIT = (2, 38)  # `merge-tree --write-tree`
 LEAST_FREE_BYTES = 1_000_000_000
 _SECONDS = 10.0
-_ROOMS = ("worktrees", "clones")
-_RECORD = "agent.json"
 
 
 class Check(NamedTuple):
@@ -40,14 +38,6 @@ class Check(NamedTuple):
 
     def as_json(self) -> dict[str, object]:
         return {**self._asdict(), "items": list(self.items)}
-
-
-class Session(NamedTuple):
-    """A tmux session that carries our mark: whose it is, and where that agent's record should be."""
-
-    agent_id: str
-    name: str
-    state_dir: str
 
 
 def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
@@ -212,21 +202,21 @@ def _agents(fleet: Fleet, ours: bool | None) -> list[Check]:
     """Records, sessions and work dirs, held against each other."""
     # In this order an agent that is made meanwhile is in none of the first two, and never looks like a leftover.
     sessions, server = _sessions(fleet)
-    places = _places(fleet) if ours else []
+    places = leftovers.places(fleet) if ours else []
     if ours is None:
         return _unknown(fleet, sessions, server, "not looked at, since the state directory is not ours")
     try:
         records, corrupt = fleet.store.records()
     except OSError as error:
         return _unknown(fleet, sessions, server, f"records cannot be read: {error}")
-    known = {agent_id for agent_id in filter(is_id, _entries(fleet.store.dir)) if _has_record(fleet, agent_id)}
+    known = leftovers.recorded_ids(fleet)
     used = {os.path.realpath(record.work_dir) for record in records}
     return [
         _readable(len(records), corrupt),
         server,
         _gone(fleet, ours, sessions),
         _strays(fleet, sessions, known),
-        _leftovers([path for path in unknown_places(places, known) if os.path.realpath(path) not in used]),
+        _leftovers([path for path in leftovers.unknown_places(places, known) if os.path.realpath(path) not in used]),
     ]
 
 
@@ -241,8 +231,7 @@ def _sessions(fleet: Fleet) -> tuple[list[Session] | None, Check]:
     if find_program("tmux") is None:
         return None, Check("tmux server", UNKNOWN, "not asked, since tmux is missing")
     try:
-        fleet.tmux.panes()  # raises for a server that does not answer, and not for one that does not run
-        sessions = _marked(fleet)
+        sessions = leftovers.sessions(fleet)
     except MngrError as error:
         hint = error.hint or "see what it says: `tmux -L mngr ls`"
         if "File name too long" in error.details:
@@ -250,24 +239,6 @@ def _sessions(fleet: Fleet) -> tuple[list[Session] | None, Check]:
         return None, Check("tmux server", FAIL, error.message, hint, _lines(error.details))
     found = f"answers, with {len(sessions)} of our sessions" if sessions else "runs no session of ours"
     return sessions, Check("tmux server", OK, found)
-
-
-def _marked(fleet: Fleet) -> list[Session]:
-    form = "#{@mngr_agent}\t#{session_name}\t#{pane_start_command}"
-    result = fleet.host.run(fleet.tmux.argv("list-panes", "-a", "-F", form), timeout=_SECONDS)
-    rows = [line.split("\t", 2) for line in result.text.split("\n")] if result.ok else []
-    return [Session(row[0], row[1], launched_from(row[2])) for row in rows if len(row) == 3 and row[0]]
-
-
-def launched_from(start_command: str) -> str:
-    """The state directory of the agent that a pane was started for, from tmux's own note: `sh DIR/launch.sh`."""
-    import shlex
-
-    try:
-        script = shlex.split(start_command)[-1:]
-    except ValueError:
-        script = []
-    return os.path.dirname(script[0]) if script else ""
 
 
 def _readable(count: int, corrupt: list[CorruptRecord]) -> Check:
@@ -303,29 +274,17 @@ def _strays(fleet: Fleet, sessions: list[Session] | None, known: set[str]) -> Ch
     name = "stray sessions"
     if sessions is None:
         return Check(name, UNKNOWN, "not known without an answer of tmux")
-    strays = [
-        session
-        for session in sessions
-        if session.agent_id not in known and not os.path.exists(os.path.join(session.state_dir, _RECORD))
-    ]
-    if strays:
-        still = _marked(fleet)
-        strays = [session for session in strays if session in still]  # one being destroyed is no stray
+    try:
+        strays = leftovers.stray_sessions(fleet, sessions, known)
+    except MngrError as error:
+        return Check(name, UNKNOWN, error.message)
     if not strays:
         return Check(name, OK, "none")
     target = f"-t {join([f'={strays[0].name}'])}"
     hint = f"look: `tmux -L mngr attach -r {target}`, then end it: `tmux -L mngr kill-session {target}`"
+    if leftovers.is_of(fleet, strays[0]):
+        hint += "; or `mngr gc`"
     return Check(name, WARN, f"{len(strays)} that no record knows", hint, tuple(stray.name for stray in strays))
-
-
-def _has_record(fleet: Fleet, agent_id: str) -> bool:
-    return os.path.lexists(os.path.join(fleet.store.state_dir(agent_id), _RECORD))
-
-
-def _places(fleet: Fleet) -> list[str]:
-    """The work dirs in our own rooms."""
-    rooms = [os.path.join(fleet.host.dir, room) for room in _ROOMS]
-    return [os.path.join(room, name) for room in rooms for name in sorted(_entries(room))]
 
 
 def _leftovers(paths: list[str]) -> Check:
@@ -333,22 +292,8 @@ def _leftovers(paths: list[str]) -> Check:
     if not left:
         return Check("work dirs", OK, "none is left over")
     first = join([left[0]])
-    hint = f"nothing was removed; look first: `git -C {first} status`, then `rm -r {first}`"
+    hint = f"look: `git -C {first} status`; `mngr gc` saves what is only there and removes them"
     return Check("work dirs", WARN, f"{len(left)} that no record knows", hint, tuple(left))
-
-
-def unknown_places(paths: Iterable[str], agent_ids: Iterable[str]) -> list[str]:
-    """Those whose name ends in the short id of none of the agents: it stays when an agent is renamed, and a record
-    that cannot be read still has its id in the name of its directory."""
-    short = {agent_id[6:14] for agent_id in agent_ids}
-    return [path for path in paths if path.rpartition("-")[2] not in short]
-
-
-def _entries(path: str) -> list[str]:
-    try:
-        return os.listdir(path)
-    except OSError:
-        return []
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ _ANY = (
     "pid",
     "attached",
     "index",
+    "limits",
     "host",
 )
 FIELDS = (*_TEXT, *_ANY, "labels")

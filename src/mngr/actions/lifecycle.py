@@ -39,15 +39,20 @@ def stop(
             )
         if agent.state == "STOPPED" and agent.pane is None:
             return Stopped(agent.record, changed=False)
-        # Written down first: whoever looks while the processes end sees that this was meant.
-        record = fleet.store.change(agent.id, stopped_at=timestamp(), stop_reason=reason)
-        try:
-            outlived = end_processes(fleet, agent, graceful_seconds)
-        except BaseException:
-            fleet.store.change(agent.id, stopped_at=agent.record.stopped_at, stop_reason=agent.record.stop_reason)
-            raise
-        fleet.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
-        return Stopped(record, changed=True, outlived=outlived)
+        return end(fleet, agent, reason, graceful_seconds)
+
+
+def end(fleet: Fleet, agent: Agent, reason: str, graceful_seconds: float = 0.0) -> Stopped:
+    """Stop an agent whose lock the caller holds."""
+    # Written down first: whoever looks while the processes end sees that this was meant.
+    record = fleet.store.change(agent.id, stopped_at=timestamp(), stop_reason=reason)
+    try:
+        outlived = end_processes(fleet, agent, graceful_seconds)
+    except BaseException:
+        fleet.store.change(agent.id, stopped_at=agent.record.stopped_at, stop_reason=agent.record.stop_reason)
+        raise
+    fleet.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
+    return Stopped(record, changed=True, outlived=outlived)
 
 
 def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> tuple[int, ...]:
@@ -84,6 +89,10 @@ def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:
     with fleet.store.agent_locked(agent_id):
         agent = find.agent(fleet, agent_id)
         if agent.status.alive:
+            if agent.record.limits:
+                from mngr.actions import limits
+
+                limits.ensure_watched(fleet, agent)
             return agent.record, False
         if agent.state == "UNKNOWN":
             raise MngrError(

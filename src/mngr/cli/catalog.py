@@ -42,6 +42,7 @@ ENTRIES = (
     Entry("wait", LOOK, "Wait until agents reach a state"),
     Entry("capture", LOOK, "Print what is on an agent's screen"),
     Entry("event", LOOK, "Print what happened to an agent", ("events",)),
+    Entry("transcript", LOOK, "Print the conversation of an agent"),
     Entry("diff", TAKE, "Show what an agent changed"),
     Entry("pull", TAKE, "Bring an agent's commits or files here"),
     Entry("push", TAKE, "Send commits or files to an agent"),
@@ -53,13 +54,16 @@ ENTRIES = (
     Entry("archive", LIFE, "Stop agents and hide them from the list, keeping everything"),
     Entry("rename", LIFE, "Give an agent another name", ("mv",)),
     Entry("label", LIFE, "Set or remove labels of agents"),
+    Entry("limit", LIFE, "Show or set how long agents may run or be idle"),
+    Entry("cleanup", LIFE, "Stop or destroy many agents by age, idleness or state"),
+    Entry("gc", LIFE, "Remove what broken-off work left behind"),
     Entry("config", TOOL, "Read and change settings", ("cfg",)),
+    Entry("plugin", TOOL, "List plugins, enable and disable them", ("plug",)),
+    Entry("completion", TOOL, "Print a script that completes names in your shell"),
     Entry("doctor", TOOL, "Check that this machine is ready"),
     Entry("demo", TOOL, "See it all on a sample project, without a model"),
     Entry("help", TOOL, "Explain a verb or a topic"),
 )
-    Entry("plugin", TOOL, "List plugins, enable and disable them", ("plug",)),
-    Entry("completion", TOOL, "Print a script that completes names in your shell"),
 
 # Each has a text of the same name under `topics/`.
 TOPICS = (

@@ -1,7 +1,9 @@
-"""Values that several verbs read: texts from files or stdin, labels."""
+"""Values that several verbs read: texts from files or stdin, labels, limits."""
 
 from mngr.cli.app import App
 from mngr.errors import UsageError
+
+IDLE_MODES = ("output", "user", "agent")  # those of `mngr.agents.limits`, which only limited agents need
 
 
 def read_text(path: str, app: App) -> str:
@@ -12,6 +14,21 @@ def read_text(path: str, app: App) -> str:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"`{path}` cannot be read: {error}") from None
+
+
+def parse_limit(text: str) -> float:
+    """Seconds of a limit; `off` is 0."""
+    from mngr.cli.ages import parse_duration
+
+    if text.strip().lower() == "off":
+        return 0.0
+    try:
+        seconds = parse_duration(text)
+    except UsageError as error:
+        raise UsageError(error.message, hint=f"{error.hint}, or `off`") from None
+    if seconds < 1:
+        raise UsageError(f"a limit is at least 1 s, not {text}", hint="`off` means no limit")
+    return seconds
 
 
 def parse_label(text: str) -> tuple[str, str]:

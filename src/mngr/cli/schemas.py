@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _WORDS = {"text": "string", "int": "integer", "number": "number", "bool": "boolean"}
 
 HOST = {"id": "text", "name": "text", "provider": "text", "provider_name": "text", "state": "text"}
+_LIMITS = {"idle_seconds": "number?", "idle_mode": "text", "run_seconds": "number?"}
 AGENT = {
     "id": "text",
     "name": "text",
@@ -40,6 +41,7 @@ AGENT = {
     "session": "text",
     "attached": "bool",
     "labels": {"*": "text"},
+    "limits": _LIMITS,
     "project": "text",
     "index": "int",
     "host": HOST,
@@ -138,6 +140,7 @@ FORMS: dict[str, list[Any]] = {
         {"name": "text", "file": "text", "bytes": "int"},
     ],
     "event": [[{"event_id": "text", "timestamp": "text", "source": "text", "type": "text", "*": "any"}]],
+    "transcript": [[{"timestamp": "text", "role": "text", "text": "text", "*": "any"}]],
     "diff": [{"name": "text", "base_commit": "text?", "diff": "text"}],
     "pull": [
         {
@@ -170,6 +173,29 @@ FORMS: dict[str, list[Any]] = {
     ],
     "rename": [{"id": "text", "old": "text", "name": "text", "dry_run": "bool"}],
     "label": [_targets(labels={"*": "text"}, dry_run="bool")],
+    "limit": [
+        _targets(limits=_LIMITS, dry_run="bool"),
+        _targets(stopped="bool", reason="text", seconds_left="int?", saved="text?", dry_run="bool"),
+    ],
+    "cleanup": [
+        _targets(action="text", outlived=["int"], dry_run="bool"),
+        _targets(action="text", saved="text?", kept_branch="text?", dry_run="bool"),
+        _targets(action="text", commits="int", uncommitted=["text"], dry_run="bool"),
+    ],
+    "gc": [
+        {
+            "leftovers": [
+                {
+                    "what": "text",
+                    "name": "text",
+                    "path": "text",
+                    "action": "text",
+                    "saved": "text?",
+                    "note": "text",
+                }
+            ]
+        }
+    ],
     "doctor": [
         {
             "checks": [{"name": "text", "status": "text", "found": "text", "hint": "text", "items": ["text"]}],
@@ -209,12 +235,6 @@ FORMS: dict[str, list[Any]] = {
             ],
         }
     ],
-    "help": [[{"name": "text", "summary": "text"}]],
-}
-
-
-def schema(verb: str) -> dict[str, Any] | None:
-    """The JSON Schema of what `mngr VERB --format json` prints; None for a verb that prints none."""
     "plugin": [
         {
             "plugins": [
@@ -231,6 +251,12 @@ def schema(verb: str) -> dict[str, Any] | None:
         },
         [{"name": "text", "enabled": "bool", "changed": "bool", "path": "text", "dry_run": "bool"}],
     ],
+    "help": [[{"name": "text", "summary": "text"}]],
+}
+
+
+def schema(verb: str) -> dict[str, Any] | None:
+    """The JSON Schema of what `mngr VERB --format json` prints; None for a verb that prints none."""
     forms = FORMS.get(verb)
     if forms is None:
         return None

@@ -8,7 +8,7 @@ from mngr.agents.kinds import kind as kinds
 from mngr.agents.launch import parse_variable
 from mngr.agents.record import Record
 from mngr.cli.app import App
-from mngr.cli.inputs import parse_label, read_text
+from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, read_text
 from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
 from mngr.names import parse_address, suggest
@@ -24,6 +24,7 @@ EXAMPLES = (
     ("mngr create fix-login claude --message 'Fix the login test'", "with a first message"),
     ("mngr create server --no-connect --command 'npm start'", "any command, in the background"),
     ("mngr create bar --transfer git-mirror --branch main:", "in a repository of its own, from main"),
+    ("mngr create night --no-connect --idle-timeout 30m --timeout 8h", "stopped when either is over"),
     ("mngr create --type command -- sleep 100", "an exact argument list, with a name made up"),
 )
 
@@ -94,6 +95,17 @@ def add_arguments(parser: Parser) -> None:
         metavar="NAME",
         help="options from `[create_templates.NAME]` (can be repeated, later ones win)",
     )
+    limited = parser.add_argument_group("when to stop it (its work is saved, and `mngr start` goes on)")
+    limited.add_argument(
+        "--idle-timeout", type=parse_limit, metavar="TIME", help="when it was idle for so long, such as `30m`; or `off`"
+    )
+    limited.add_argument(
+        "--idle-mode",
+        choices=IDLE_MODES,
+        default=IDLE_MODES[0],
+        help="idle is: no `output` (the default), nothing from the `user`, or the `agent` waits; see `mngr help limit`",
+    )
+    limited.add_argument("--timeout", type=parse_limit, metavar="TIME", help="when it ran for so long; or `off`")
     then = parser.add_argument_group("and then")
     then.add_argument("--connect", action=BooleanPair, default=True, help="attach to it when it runs")
     then.add_argument("--connect-command", metavar="CMD", help="run this instead of attaching")
@@ -163,6 +175,7 @@ def _request(args: Args, app: App) -> Request:
         labels=dict(parse_label(text) for text in args.label),
         project=args.project,
         record=args.record,
+        limits=_limits(args),
         extra_paths={path: str(value.value) for path, value in app.settings.table("workspace.extra_paths").items()},
     )
 

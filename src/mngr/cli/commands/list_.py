@@ -98,7 +98,12 @@ def run(args: Args, app: App) -> int:
 def _explain(app: App, name: str) -> int:
     agent = find.one(app.fleet, name)
     value = {"name": agent.name, "state": agent.state, "reason": agent.status.reason, "evidence": agent.status.evidence}
-    app.out.emit_object(value, human="\n".join(find.explain(agent)))
+    lines = find.explain(agent)
+    if agent.record.limits:
+        from mngr.actions import limits
+
+        lines.append(limits.explain(app.fleet, agent))
+    app.out.emit_object(value, human="\n".join(lines))
     return 0
 
 
@@ -210,6 +215,9 @@ _KNOWN = (
     "session",
     "attached",
     "labels.*",
+    "limits.idle_seconds",
+    "limits.idle_mode",
+    "limits.run_seconds",
     "project",
     "index",
     "host.id",

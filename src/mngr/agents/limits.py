@@ -1,0 +1,100 @@
+"""How long an agent may run and how long it may be idle, and when that is over. Pure: no clock, disk or process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from mngr.agents.record import seconds_of
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
+OUTPUT, USER, AGENT = "output", "user", "agent"
+MODES = (OUTPUT, USER, AGENT)
+LEAST_SECONDS = 1.0
+# tmux and the watcher know whole seconds only; one more makes sure that a limit never comes early.
+_BLUR = 1.0
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+class Limits(NamedTuple):
+    """What is None is not limited. `idle_mode` says what counts as being busy."""
+
+    idle_seconds: float | None = None
+    idle_mode: str = OUTPUT
+    run_seconds: float | None = None
+
+    @property
+    def any(self) -> bool:
+        return self.idle_seconds is not None or self.run_seconds is not None
+
+    def stored(self) -> dict[str, Any]:
+        """As the record keeps them: an empty object when nothing is limited."""
+        return self._asdict() if self.any else {}
+
+    def describe(self) -> str:
+        parts = []
+        if self.idle_seconds is not None:
+            parts.append(f"stops when idle for {span(self.idle_seconds)} ({_MEANING[self.idle_mode]})")
+        if self.run_seconds is not None:
+            parts.append(f"stops after running for {span(self.run_seconds)}")
+        return ", ".join(parts) or "no limits"
+
+
+_MEANING = {OUTPUT: "no output", USER: "no message and no key typed", AGENT: "the agent itself is not working"}
+
+
+class Verdict(NamedTuple):
+    """`reason` is empty while no limit is reached; then `seconds_left` is the earliest moment at which one can be."""
+
+    reason: str
+    saved_as: str = ""
+    seconds_left: int = 1
+
+
+def of(stored: Mapping[str, Any]) -> Limits:
+    mode = stored.get("idle_mode")
+    return Limits(stored.get("idle_seconds"), mode if mode in MODES else OUTPUT, stored.get("run_seconds"))
+
+
+def judge(limits: Limits, *, started: float, idle_since: float | None, now: float) -> Verdict:
+    """`idle_since` is None while the agent is busy by the measure of its mode."""
+    left = math.inf
+    if limits.run_seconds is not None:
+        left = started + limits.run_seconds - now
+        if left <= 0:
+            ran = f"ran for {span(now - started)} (limit {span(limits.run_seconds)})"
+            return Verdict(ran, "time limit", 0)
+    if limits.idle_seconds is not None:
+        since = now if idle_since is None else max(idle_since, started) + _BLUR
+        idle_left = since + limits.idle_seconds - now
+        if idle_left <= 0:
+            idle = f"idle for {span(now - since)} (limit {span(limits.idle_seconds)})"
+            return Verdict(idle, "idle limit", 0)
+        left = min(left, idle_left)
+    return Verdict("", seconds_left=min(86400, max(1, math.ceil(left))) if limits.any else 86400)
+
+
+def last_message(events: Iterable[Mapping[str, Any]]) -> float:
+    """When a message was last delivered; 0 when none was."""
+    return max((_moment(event) for event in events if event.get("type") == "message_delivered"), default=0.0)
+
+
+def span(seconds: float) -> str:
+    """A length of time in at most two units: `90 s` is `1 min 30 s`."""
+    left = max(0, int(seconds))
+    parts = []
+    for size, unit in _UNITS:
+        if left >= size:
+            parts.append(f"{left // size} {unit}")
+            left %= size
+    return " ".join(parts[:2]) or "0 s"
+
+
+def _moment(event: Mapping[str, Any]) -> float:
+    try:
+        return seconds_of(str(event.get("timestamp")))
+    except ValueError:
+        return 0.0

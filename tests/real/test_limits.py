@@ -1,0 +1,267 @@
+"""Idle and time limits: agents that stop by themselves, with their work saved, and nobody watching from outside."""
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.user import MNGR, User, wait_for
+
+# Uncommitted work, some output, then silence. `quiet` holds the moment of the last output.
+BUSY_THEN_QUIET = (
+    "echo half > notes; for i in 1 2 3; do echo $i; sleep 0.5; done; echo; date +%s.%N > quiet; sleep 9999"
+)
+
+
+def stopped(user: User, name: str, timeout: float = 20) -> float:
+    """Wait until the agent is stopped and return when that was."""
+    user.wait_for_state(name, "STOPPED", timeout=timeout)
+    return time.time()
+
+
+def watchers(user: User) -> list[int]:
+    """The process ids of all watchers."""
+    lines = user.tmux("list-panes", "-a", "-F", "#{@mngr_limits} #{pane_pid}").stdout.splitlines()
+    return [int(line.split()[1]) for line in lines if line.startswith("agent-")]
+
+
+def test_an_idle_agent_stops_three_to_six_seconds_after_its_last_output(user: User) -> None:
+    user.create("foo", "--idle-timeout", "3", command=BUSY_THEN_QUIET)
+    work_dir = user.work_dir("foo")
+    ended = stopped(user, "foo")
+    quiet = float((work_dir / "quiet").read_text())
+    assert 3 <= ended - quiet <= 6
+    assert user.agent("foo")["state_reason"] in ("idle for 3 s (limit 3 s)", "idle for 4 s (limit 3 s)")
+    assert "(limit 3 s)" in user.mngr("list").ok().stdout
+    assert (work_dir / "notes").read_text() == "half\n"
+    assert not watchers(user)
+    wait_for(lambda: not user.processes(), "all processes to end")
+
+
+def test_the_work_of_an_agent_that_a_limit_stopped_is_saved(user: User) -> None:
+    user.create("foo", "--idle-timeout", "1s", command="echo half > notes; sleep 9999")
+    stopped(user, "foo")
+    (entry,) = user.mngr("saved", "list", "--format", "json").ok().json["saved"]
+    assert (entry["reason"], entry["uncommitted"]) == ("idle limit", ["notes"])
+    target = user.root / "recovered"
+    user.mngr("saved", "restore", entry["id"], "--to", str(target)).ok()
+    assert (target / "notes").read_text() == "half\n"
+    event = next(event for event in user.events("foo") if event["type"] == "limit_reached")
+    assert event["saved"] == entry["id"]
+
+
+def test_a_busy_agent_stops_when_its_time_is_over(user: User) -> None:
+    before = time.time()
+    user.create("foo", "--timeout", "2", command="echo half > notes; while :; do echo busy; sleep 0.1; done")
+    ended = stopped(user, "foo")
+    assert 2 <= ended - before <= 6
+    assert user.agent("foo")["state_reason"].endswith("(limit 2 s)")
+    assert user.agent("foo")["state_reason"].startswith("ran for ")
+    assert user.mngr("saved", "list", "--format", "json").ok().json["saved"][0]["reason"] == "time limit"
+
+
+def test_a_busy_agent_does_not_stop(user: User) -> None:
+    user.create("foo", "--idle-timeout", "1", command="while :; do echo busy; sleep 0.3; done")
+    time.sleep(4)
+    assert user.state("foo") == "RUNNING"
+
+
+def test_a_stopped_agent_gets_its_time_again_when_it_is_started(user: User) -> None:
+    user.create("foo", "--timeout", "1", command="sleep 9999")
+    stopped(user, "foo")
+    user.mngr("start", "foo").ok()
+    assert user.state("foo") == "RUNNING"
+    assert len(watchers(user)) == 1
+    stopped(user, "foo")
+
+
+def test_a_watcher_that_was_killed_is_started_again(user: User) -> None:
+    user.create("foo", "--timeout", "1h")
+    (first,) = watchers(user)
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: not watchers(user), "the watcher to be gone")
+    assert "its watcher was ended: `mngr start foo`" in user.mngr("list", "--explain", "foo").ok().stdout
+    assert "foo runs already" in user.mngr("start", "foo").ok().stdout
+    (second,) = watchers(user)
+    assert second != first
+    user.mngr("start", "foo").ok()
+    assert watchers(user) == [second]
+    user.mngr("stop", "foo").ok()
+    assert not watchers(user)
+    user.mngr("start", "foo").ok()
+    assert len(watchers(user)) == 1
+    user.mngr("destroy", "foo", "--force").ok()
+    wait_for(lambda: not user.processes(), "all processes to end")
+
+
+def test_new_limits_hold_for_an_agent_that_runs(user: User) -> None:
+    user.create("foo")
+    assert user.mngr("limit", "foo").ok().stdout == "foo: no limits\n"
+    assert not watchers(user)
+    user.mngr("limit", "foo", "--timeout", "1h").ok()
+    assert len(watchers(user)) == 1
+    assert user.agent("foo")["limits"] == {"idle_seconds": None, "idle_mode": "output", "run_seconds": 3600}
+    user.mngr("limit", "foo", "--idle-timeout", "1", "--timeout", "off").ok()
+    assert len(watchers(user)) == 1
+    stopped(user, "foo")
+    user.mngr("limit", "foo", "--idle-timeout", "off").ok()
+    user.mngr("start", "foo").ok()
+    assert not watchers(user)
+
+
+def test_limits_off_end_the_watcher(user: User) -> None:
+    user.create("foo", "--idle-timeout", "2s")
+    user.mngr("limit", "foo", "--idle-timeout", "off").ok()
+    assert not watchers(user)
+    assert user.mngr("limit", "foo").ok().stdout == "foo: no limits\n"
+
+
+def test_limits_are_shown_and_explained(user: User) -> None:
+    user.create("foo", "--idle-timeout", "30m", "--idle-mode", "user", "--timeout", "90m")
+    shown = user.mngr("limit", "foo").ok().stdout
+    assert shown == (
+        "foo: stops when idle for 30 min (no message and no key typed), stops after running for 1 h 30 min\n"
+    )
+    explained = user.mngr("list", "--explain", "foo").ok().stdout
+    assert "limits: stops when idle for 30 min" in explained
+    assert "not before" in explained
+    row = user.mngr("limit", "foo", "--format", "json").ok().json[0]
+    assert row["limits"] == {"idle_seconds": 1800, "idle_mode": "user", "run_seconds": 5400}
+    user.mngr("limit", "foo", "--timeout", "1s", "--dry-run").ok()
+    assert user.agent("foo")["limits"]["run_seconds"] == 5400
+    assert user.mngr("list", "--include", "limits.run_seconds > 5000", "--format", "{name}").ok().stdout == "foo\n"
+
+
+def test_a_renamed_agent_is_still_watched(user: User) -> None:
+    user.create("foo", "--idle-timeout", "2s")
+    user.mngr("rename", "foo", "bar").ok()
+    stopped(user, "bar")
+
+
+def test_a_message_counts_in_user_mode_and_output_does_not(user: User) -> None:
+    chatty = "cat > /dev/null & while :; do echo busy; sleep 0.2; done"
+    user.create("foo", "--idle-timeout", "4s", "--idle-mode", "user", command=chatty)
+    time.sleep(2)
+    user.mngr("message", "foo", "-m", "are you there").ok()
+    told = time.time()
+    assert 4 <= stopped(user, "foo") - told <= 7.5
+
+
+def test_a_key_of_an_attached_person_counts_in_user_mode(user: User) -> None:
+    user.create("foo", "--idle-timeout", "3s", "--idle-mode", "user", command="cat")
+    main, side = pty.openpty()
+    person = subprocess.Popen(
+        [MNGR, "connect", "foo"], stdin=side, stdout=side, stderr=side, env=user.env, cwd=user.repo, close_fds=True
+    )
+    os.close(side)
+    os.set_blocking(main, False)
+    try:
+        wait_for(lambda: user.agent("foo")["attached"], "the person to be attached")
+        for _ in range(12):
+            time.sleep(0.5)
+            os.write(main, b"x")
+            _drain(main)
+        typed = time.time()
+        assert user.state("foo") == "RUNNING"
+        assert 3 <= stopped(user, "foo") - typed <= 6.5
+    finally:
+        person.kill()
+        person.wait()
+        os.close(main)
+
+
+def _drain(fd: int) -> None:
+    try:
+        while os.read(fd, 65536):
+            pass
+    except BlockingIOError:
+        pass
+
+
+def test_an_agent_that_waits_is_idle_in_agent_mode(user: User) -> None:
+    script = user.root / "turns.script"
+    script.write_text("say thinking\nthink 4\nsay thought\n")
+    user.mngr(
+        "create", "foo", "scripted", "--no-connect", "--idle-timeout", "2s", "--idle-mode", "agent", "--", str(script)
+    ).ok()
+    user.wait_for_state("foo", "WAITING")
+    states = [event for event in user.events("foo") if event["type"] == "state"]
+    assert [event["state"] for event in states][-1] == "WAITING"
+    waiting = time.time()
+    assert stopped(user, "foo") - waiting <= 6
+    assert "(limit 2 s)" in user.agent("foo")["state_reason"]
+
+
+def test_agent_mode_is_output_for_a_plain_command(user: User) -> None:
+    user.create("foo", "--idle-timeout", "1s", "--idle-mode", "agent", command="echo hi; sleep 9999")
+    stopped(user, "foo")
+
+
+def test_an_agent_that_ended_by_itself_keeps_its_state(user: User) -> None:
+    user.create("foo", "--idle-timeout", "1s", command="sleep 0.5")
+    user.wait_for_state("foo", "DONE")
+    wait_for(lambda: not watchers(user), "the watcher to end")
+    assert user.state("foo") == "DONE"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--idle-timeout", "soon"), "is not a length of time"),
+        (("--idle-timeout", "0.5"), "at least 1 s"),
+        (("--timeout", "-3"), "--timeout"),
+        (("--idle-timeout", "3", "--idle-mode", "sleepy"), "cannot be `sleepy`"),
+        (("--idle-mode", "user"), "without `--idle-timeout`"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_and_nothing_is_made(
+    user: User, words: tuple[str, ...], said: str
+) -> None:
+    ran = user.mngr("create", "foo", "--no-connect", "--command", "cat", *words).failed(2)
+    assert said in ran.stderr
+    assert user.agents() == []
+
+
+def test_a_mode_without_an_idle_limit_is_refused(user: User) -> None:
+    user.create("foo")
+    assert "has no idle limit" in user.mngr("limit", "foo", "--idle-mode", "user").failed(2).stderr
+
+
+def test_limits_come_from_settings_and_off_overrides_them(user: User) -> None:
+    user.host_dir.mkdir()
+    (user.host_dir / "settings.toml").write_text('[commands.create]\nidle_timeout = "45m"\ntimeout = 7200\n')
+    assert user.create("foo")["limits"] == {"idle_seconds": 2700, "idle_mode": "output", "run_seconds": 7200}
+    assert user.create("bar", "--idle-timeout", "off", "--timeout", "off")["limits"]["idle_seconds"] is None
+
+
+def test_enforce_stops_only_who_reached_a_limit(user: User) -> None:
+    user.create("foo", "--timeout", "1h")
+    user.create("bar", "--timeout", "2s")
+    (row,) = user.mngr("limit", "foo", "--enforce", "--format", "json").ok().json
+    assert not row["stopped"] and 3500 < row["seconds_left"] <= 3600
+    os.kill(watchers(user)[-1], signal.SIGKILL)
+    time.sleep(2.1)
+    (row,) = user.mngr("limit", "bar", "--enforce", "--dry-run", "--format", "json").ok().json
+    if user.state("bar") == "RUNNING":
+        assert row["reason"].startswith("ran for 2 s") and not row["stopped"]
+    user.mngr("limit", "bar", "--enforce").ok()
+    assert user.state("bar") == "STOPPED"
+    assert user.state("foo") == "RUNNING"
+
+
+def test_the_watcher_does_not_run_a_module_of_the_work_dir(user: User) -> None:
+    trap = 'mkdir mngr; echo \'open("trapped", "w")\' > mngr/__init__.py; sleep 9999'
+    user.create("foo", "--idle-timeout", "1s", command=trap)
+    work_dir = user.work_dir("foo")
+    stopped(user, "foo")
+    assert not (work_dir / "trapped").exists() and not Path("/trapped").exists()
+
+
+def test_the_window_of_the_watcher_is_not_in_the_status_line(user: User) -> None:
+    user.create("foo", "--idle-timeout", "1h")
+    windows = user.tmux("list-windows", "-a", "-F", "#{window_name}|#{T:window-status-format}").stdout.splitlines()
+    assert "limits|" in windows
