@@ -25,6 +25,7 @@ EXAMPLES = (
     ("mngr create server --no-connect --command 'npm start'", "any command, in the background"),
     ("mngr create bar --transfer git-mirror --branch main:", "in a repository of its own, from main"),
     ("mngr create night --no-connect --idle-timeout 30m --timeout 8h", "stopped when either is over"),
+    ("mngr create fix-login --no-connect --record", "with its terminal recorded, for `mngr capture --cast`"),
     ("mngr create --type command -- sleep 100", "an exact argument list, with a name made up"),
 )
 
