@@ -6,7 +6,7 @@ import _thread
 import os
 import select
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError, TimedOut
 from mngr.interrupts import held
@@ -178,6 +178,24 @@ def require_program(name: str) -> None:
 def environment() -> dict[str, str]:
     """This process's environment for a child, without git's pointers to a repository."""
     return {name: value for name, value in os.environ.items() if name not in GIT_LOCATION}
+
+
+def hide_arguments(values: Iterable[str]) -> None:
+    """Blank out values in this process's own command line, which every user of the machine can read, where the system
+    lets us (Linux). They were there until now, so this is no substitute for not typing them."""
+    try:
+        with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+            fields = file.read().rpartition(")")[2].split()
+        start, end = int(fields[45]), int(fields[46])
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            memory.seek(start)
+            words = memory.read(end - start)
+            for value in sorted(map(os.fsencode, values), key=len, reverse=True):
+                words = words.replace(value, b"*" * len(value))
+            memory.seek(start)
+            memory.write(words)
+    except (OSError, ValueError, IndexError):
+        pass
 
 
 def quote(text: str) -> str:

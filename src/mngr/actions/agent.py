@@ -42,7 +42,7 @@ class Agent(NamedTuple):
             "id": record.id,
             "name": record.name,
             "type": record.kind,
-            "command": record.command,
+            "command": record.command_shown or record.command,
             "state": status.state,
             "state_reason": status.reason,
             "state_since": _text(status.since),

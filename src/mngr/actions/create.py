@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from mngr import process
 from mngr.actions.fleet import Fleet
@@ -43,6 +43,23 @@ class Request(NamedTuple):
     extra_paths: Mapping[str, str] = {}
     record: bool = False
     limits: Mapping[str, Any] = {}
+    windows: Mapping[str, str] = {}
+    uploads: tuple[tuple[str, str], ...] = ()
+    provision: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What is kept for the agent, at every start: the variables of its type, then those it was given."""
+        return {**self.kind.env, **self.env}
+
+
+class Wanted(NamedTuple):
+    """A request with what was decided for it."""
+
+    request: Request
+    planned: Plan
+    command: str
+    agent_id: str
 
 
 def preview(fleet: Fleet, request: Request) -> tuple[Plan, str]:
@@ -70,22 +87,36 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
     record = None
     try:
         with fleet.store.agent_locked(agent_id):
-            record = _reserve(fleet, request, planned, command, agent_id)
+            (reserved,) = reserve(fleet, [Wanted(request, planned, command, agent_id)])
+            if isinstance(reserved, MngrError):
+                raise reserved
+            record = reserved
             progress(f"copying the code ({planned.transfer})")
             base = make.make(fleet.host, planned, record.work_dir, request.extra_paths)
-            record = record._replace(base_commit=base)
-            fleet.store.write(record)
-            fleet.host.write(
-                _env_file(fleet, record),
-                launch.env_text({**request.kind.env, **request.env}).encode("utf-8", "surrogateescape"),
-            )
+            if base != record.base_commit:
+                record = record._replace(base_commit=base)
+                fleet.store.write(record)
+            furnish(fleet, request, record)
             progress("starting")
-            fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
             return start_process(fleet, record)
     except BaseException:
         with held():
             _take_back(fleet, agent_id, planned, record)
         raise
+
+
+def furnish(fleet: Fleet, request: Request, record: Record) -> None:
+    """What an agent gets beside its copy of the code, before it runs: variables, files, the user's own preparations."""
+    fleet.host.write(
+        os.path.join(fleet.store.state_dir(record.id), "env"),
+        launch.env_text(request.variables).encode("utf-8", "surrogateescape"),
+    )
+    if request.uploads or request.provision:
+        from mngr.actions import provision
+
+        provision.upload(fleet, record, request.uploads)
+        provision.run(fleet, record, request.provision, request.variables.values())
+    fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
 
 
 def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None) -> None:
@@ -141,9 +172,21 @@ def prepare_start(fleet: Fleet, record: Record) -> tuple[Record, Session]:
         work_dir=record.work_dir,
         env=launch.inherited(fleet.environ),
         marks={"agent": record.id},
+        windows=_windows(fleet, record, own),
         recorder=_recorder(fleet, record),
     )
     return started, session
+
+
+def _windows(fleet: Fleet, record: Record, own: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    state_dir = fleet.store.state_dir(record.id)
+    found = []
+    for name, command in record.windows.items():
+        script = os.path.join(state_dir, f"window-{name}.sh")
+        text = launch.window_script(command, own, state_dir)
+        fleet.host.write(script, text.encode("utf-8", "surrogateescape"), 0o700)
+        found.append((name, ["sh", script]))
+    return found
 
 
 def after_start(fleet: Fleet, started: Record) -> None:
@@ -163,45 +206,78 @@ def tmux_options(fleet: Fleet) -> TmuxOptions:
     return {"history_lines": lines, "config": os.path.expanduser(path) if path else None}
 
 
-def _reserve(fleet: Fleet, request: Request, planned: Plan, command: str, agent_id: str) -> Record:
-    """Take the name and the lowest free index; from here on the agent is visible as STARTING."""
+def reserve(fleet: Fleet, wanted: Sequence[Wanted]) -> list[Record | MngrError]:
+    """Take each name and the lowest free index, all in one step; from here on the agents are visible as STARTING. One
+    whose name or branch is taken is an error, and the others go on."""
+    results: list[Record | MngrError] = []
     with fleet.store.locked():
         existing, _ = fleet.store.records()
-        if any(other.name == request.name for other in existing):
-            raise MngrError(
-                f"an agent named `{request.name}` exists already",
-                hint=f"`mngr connect {request.name}` goes to it, `mngr destroy {request.name}` removes it",
-            )
-        if planned.create_branch and planned.transfer != RSYNC:
-            make.refuse_taken_branch(fleet.host, planned)
-        taken = {other.number for other in existing}
-        prefix = fleet.settings.text("tmux.session_prefix", "mngr-")
-        record = Record(
-            id=agent_id,
-            name=request.name,
-            kind=request.kind.name,
-            command=command,
-            work_dir=_work_dir(fleet, request, planned, agent_id),
-            transfer=planned.transfer,
-            session=prefix + request.name,
-            created_at=timestamp(),
-            project=request.project or os.path.basename(planned.source.rstrip("/")) or "files",
-            labels=dict(request.labels),
-            source=planned.source,
-            repo=planned.repo.top if planned.repo else None,
-            branch=planned.branch,
-            created_branch=planned.create_branch,
-            base_branch=planned.base_branch,
-            base_commit=planned.start,
-            number=next(number for number in range(len(taken) + 1) if number not in taken),
-            reports=request.kind.reports,
-            recorded=request.record,
-            limits=dict(request.limits),
-            creator=fleet.host.myself(),
-        )
-        fleet.host.make_dir(fleet.store.state_dir(agent_id))
-        fleet.store.write(record)
-    return record
+        names = {other.name for other in existing}
+        numbers = {other.number for other in existing}
+        free = (number for number in range(len(existing) + len(wanted)) if number not in numbers)
+        myself = fleet.host.myself()
+        for one in wanted:
+            try:
+                if one.request.name in names:
+                    raise _name_taken(one.request.name)
+                if one.planned.create_branch and one.planned.transfer != RSYNC:
+                    make.refuse_taken_branch(fleet.host, one.planned)
+                work_dir = _work_dir(fleet, one.request, one.planned, one.agent_id)
+            except MngrError as error:
+                results.append(error)
+                continue
+            record = _record(fleet, one, work_dir)._replace(number=next(free), creator=myself)
+            fleet.host.make_dir(fleet.store.state_dir(record.id))
+            fleet.store.write(record)
+            results.append(record)
+    return results
+
+
+def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
+    request, planned = wanted.request, wanted.planned
+    shown = without_secrets(wanted.command, request)
+    return Record(
+        id=wanted.agent_id,
+        name=request.name,
+        kind=request.kind.name,
+        command=wanted.command,
+        command_shown=shown if shown != wanted.command else "",
+        work_dir=work_dir,
+        transfer=planned.transfer,
+        session=fleet.settings.text("tmux.session_prefix", "mngr-") + request.name,
+        created_at=timestamp(),
+        project=request.project or os.path.basename(planned.source.rstrip("/")) or "files",
+        labels=dict(request.labels),
+        source=planned.source,
+        repo=planned.repo.top if planned.repo else None,
+        branch=planned.branch,
+        created_branch=planned.create_branch,
+        base_branch=planned.base_branch,
+        base_commit=planned.start,
+        reports=request.kind.reports,
+        recorded=request.record,
+        limits=dict(request.limits),
+        windows=dict(request.windows),
+    )
+
+
+def without_secrets(command: str, request: Request) -> str:
+    if not request.env:
+        return command
+    from mngr.secrets import mask
+
+    return mask(command, request.env.values())
+
+
+class NameTaken(MngrError):
+    """An agent of this name exists."""
+
+
+def _name_taken(name: str) -> NameTaken:
+    return NameTaken(
+        f"an agent named `{name}` exists already",
+        hint=f"`mngr connect {name}` goes to it, `--reuse` makes do with it, `mngr destroy {name}` removes it",
+    )
 
 
 def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> str:
@@ -218,10 +294,6 @@ def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> s
         return target
     room = "worktrees" if planned.transfer == WORKTREE else "clones"
     return os.path.join(fleet.host.dir, room, f"{request.name}-{agent_id[6:14]}")
-
-
-def _env_file(fleet: Fleet, record: Record) -> str:
-    return os.path.join(fleet.store.state_dir(record.id), "env")
 
 
 def _recorder(fleet: Fleet, record: Record) -> list[str]:

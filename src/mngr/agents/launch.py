@@ -50,6 +50,11 @@ def script(command: str, own: Mapping[str, str], state_dir: str) -> str:
     )
 
 
+def window_script(command: str, own: Mapping[str, str], state_dir: str) -> str:
+    """What another window beside the agent's own runs, with the same variables."""
+    return f"#!/bin/sh\n{env_text(own)}. {quote(f'{state_dir}/env')}\nexec sh -c {quote(command)}\n"
+
+
 # The trap lets Ctrl-C end the command and not this script; a trap, unlike ignoring, is not inherited.
 _SCRIPT = """#!/bin/sh
 {own}. {env}

@@ -19,6 +19,9 @@ VERSION = 1
 
 
 class Record(NamedTuple):
+    """`windows` are commands beside the agent's own, by name. `command_shown` is its command with secrets hidden, if it
+    holds any."""
+
     id: str
     name: str
     kind: str
@@ -46,6 +49,8 @@ class Record(NamedTuple):
     stop_reason: str = ""
     archived_at: str | None = None
     limits: Mapping[str, Any] = {}
+    windows: Mapping[str, str] = {}
+    command_shown: str = ""
     extra: Mapping[str, Any] = {}
 
     @property
@@ -153,11 +158,11 @@ _CHECKS = {
     "name": lambda value: isinstance(value, str) and is_name(value),
     "work_dir": lambda value: isinstance(value, str) and value.startswith("/"),
     **dict.fromkeys(("kind", "command", "transfer", "session", "project"), _text),
-    **dict.fromkeys(("source", "host", "boot_id", "stop_reason"), _text),
+    **dict.fromkeys(("source", "host", "boot_id", "stop_reason", "command_shown"), _text),
     **dict.fromkeys(("repo", "branch", "base_branch", "base_commit"), _text_or_none),
     "created_at": _moment,
     **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
-    "labels": _texts,
+    **dict.fromkeys(("labels", "windows"), _texts),
     "limits": _limits,
     "created_branch": lambda value: isinstance(value, bool),
     "reports": lambda value: isinstance(value, bool),

@@ -36,3 +36,25 @@ def parse_label(text: str) -> tuple[str, str]:
     if not equals or not key or not key.isprintable() or key != key.strip():
         raise UsageError(f"{text!r} is not a label", hint="for example `--label team=backend`")
     return key, value
+
+
+def parse_windows(texts: list[str]) -> dict[str, str]:
+    """`[NAME=]CMD` of each window, by name; one without a name gets one that is free."""
+    from mngr.names import is_name
+
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, command = text.partition("=")
+        if not equals or not is_name(name):
+            name, command = next(f"window-{n}" for n in range(1, len(texts) + 2) if f"window-{n}" not in found), text
+        elif name.isupper():
+            raise UsageError(
+                f"`{name}` would be a variable, not a window: its name is all upper case",
+                hint=f"`--env {name}=VALUE` sets a variable; a window is `-w {name.lower()}='CMD'`",
+            )
+        if not command.strip():
+            raise UsageError(f"window `{name}` has no command", hint="for example `-w server='npm run dev'`")
+        if name in found:
+            raise UsageError(f"two windows are called `{name}`")
+        found[name] = command
+    return found

@@ -80,32 +80,64 @@ _SAVED = {
     "commit": "text",
     "branch": "text?",
 }
+_SNAPSHOT = {
+    "id": "text",
+    "name": "text",
+    "agent": "text",
+    "agent_id": "text?",
+    "created_at": "text",
+    "age": "text",
+    "commits": "int",
+    "files": "int",
+    "uncommitted": ["text"],
+    "ignored": ["text"],
+    "left_out": [{"path": "text", "megabytes": "number"}],
+    "repo": "text",
+    "ref": "text",
+    "commit": "text",
+    "branch": "text?",
+}
 _TESTS = {"ran": "int", "failed": "int"}
 _SETTING = {"key": "text", "value": "any", "source": "text"}
+
+_CREATED = {
+    "agent_id": "text",
+    "name": "text",
+    "host_id": "text",
+    "host_name": "text",
+    "work_dir": "text",
+    "branch": "text?",
+    "session": "text",
+    "reused": "bool",
+}
+_PLANNED = {
+    "name": "text",
+    "type": "text",
+    "command": "text",
+    "transfer": "text",
+    "source": "text",
+    "branch": "text?",
+    "base_branch": "text?",
+    "base_commit": "text?",
+    "dry_run": "bool",
+}
 
 # A verb whose parts or options print different documents has several.
 FORMS: dict[str, list[Any]] = {
     "create": [
-        {
-            "agent_id": "text",
-            "name": "text",
-            "host_id": "text",
-            "host_name": "text",
-            "work_dir": "text",
-            "branch": "text?",
-            "session": "text",
-        },
-        {
-            "name": "text",
-            "type": "text",
-            "command": "text",
-            "transfer": "text",
-            "source": "text",
-            "branch": "text?",
-            "base_branch": "text?",
-            "base_commit": "text?",
-            "dry_run": "bool",
-        },
+        _CREATED,
+        _PLANNED,
+        {"name": "text", "reused": "bool", "dry_run": "bool"},
+        [{"any of": [{**_CREATED, "ok": "bool"}, {"name": "text", "ok": "bool", **PROBLEM}]}],
+        [
+            {
+                "any of": [
+                    {**_PLANNED, "ok": "bool"},
+                    {"name": "text", "ok": "bool", "reused": "bool", "dry_run": "bool"},
+                    {"name": "text", "ok": "bool", **PROBLEM},
+                ]
+            }
+        ],
     ],
     "list": [
         {"agents": [AGENT], "errors": [PROBLEM]},
@@ -160,9 +192,25 @@ FORMS: dict[str, list[Any]] = {
         {"name": "text", "into": "text", "commits": "int", "uncommitted": "int", "commit": "text", "dry_run": "bool"}
     ],
     "saved": [
-        {"saved": [_SAVED]},
+        {"saved": [_SAVED], "errors": [PROBLEM]},
         _SAVED,
         {"id": "text", "work_dir": "text", "?agent_id": "text", "?name": "text", "?branch": "text?"},
+    ],
+    "snapshot": [
+        {"snapshots": [_SNAPSHOT]},
+        {**_SNAPSHOT, "?dry_run": "bool"},
+        {"id": "text", "name": "text", "agent": "text", "dry_run": "bool"},
+        {
+            "snapshot": "text",
+            "agent_id": "text",
+            "name": "text",
+            "work_dir": "text",
+            "branch": "text?",
+            "saved": "text?",
+            "made": "bool",
+            "running": "bool",
+        },
+        {"destroyed": ["text"], "dry_run": "bool"},
     ],
     "start": [_targets(started="bool", dry_run="bool")],
     "stop": [_targets(stopped="bool", outlived=["int"], archived="bool", dry_run="bool")],

@@ -37,15 +37,14 @@ def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str])
         return start
     try:
         if plan.include_unclean and plan.transfer != RSYNC:
-            start = _unclean_commit(Git(host, plan.source), plan)
+            start = unclean_commit(Git(host, plan.source), plan)
         if plan.transfer == WORKTREE:
             _worktree(host, plan, directory, start)
         elif plan.transfer == MIRROR:
             _mirror(host, plan, directory, start)
         else:
             _copy(host, plan, directory)
-        _bring_extra_paths(host, plan, directory, extra_paths)
-        task_dir(directory)
+        furnish(host, plan, directory, extra_paths)
     except BaseException as error:
         with held():
             try:
@@ -56,6 +55,12 @@ def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str])
                 pass  # the error that led here is the one to tell
         raise
     return start
+
+
+def furnish(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:
+    """What a workspace gets beside the files of its source."""
+    _bring_extra_paths(host, plan, directory, extra_paths)
+    task_dir(directory)
 
 
 def _why(plan: Plan, directory: str) -> str:
@@ -114,14 +119,23 @@ def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None
                 if plan.create_branch and git.commit_of(f"refs/heads/{plan.branch}") == start:
                     git.run("branch", "-q", "-D", "--", plan.branch)  # it was not there before
             raise
+    check_out_worktree(host, directory)
+
+
+def check_out_worktree(host: Host, directory: str) -> None:
     Git(host, directory).must("reset", "-q", "--hard", doing="git could not check out the files")
 
 
 def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
-    assert plan.repo is not None and start is not None and plan.branch is not None
+    assert plan.repo is not None
     clone_repository(host, plan.repo.top, plan.repo.common_dir, directory)
+    check_out_mirror(host, plan._replace(start=start), directory)
+
+
+def check_out_mirror(host: Host, plan: Plan, directory: str) -> None:
+    assert plan.start is not None and plan.branch is not None
     mirror = Git(host, directory)
-    words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
+    words = ["--no-track", "-B", plan.branch, plan.start] if plan.create_branch else [plan.branch]
     mirror.must("checkout", "-q", *words, doing="git could not check out the files")
 
 
@@ -199,7 +213,7 @@ def _copy(host: Host, plan: Plan, directory: str) -> None:
         )
 
 
-def _unclean_commit(git: Git, plan: Plan) -> str:
+def unclean_commit(git: Git, plan: Plan) -> str:
     """The source's uncommitted changes as a commit on top of HEAD; the source itself stays as it is."""
     from mngr.workspaces import tree
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from mngr.errors import MngrError, UsageError
 from mngr.names import suggest
@@ -75,6 +76,22 @@ def decide(runner: Runner, wish: Wish) -> Plan:
             hint="commit something first (`git commit --allow-empty -m start`), or use `--transfer none`",
         )
     return _with_branch(runner, wish, repo, transfer)
+
+
+def for_names(plan: Plan, wish: Wish, names: Sequence[str]) -> list[Plan]:
+    """The plan that was decided for one name, for each of these. Raises when they would get in each other's way."""
+    if plan.repo is None or plan.transfer == NONE:
+        return [plan] * len(names)
+    spec = wish.branch or DEFAULT_BRANCH
+    branches = [split_branch(spec, name, plan.repo.branch)[1] or plan.branch for name in names]
+    if plan.transfer == WORKTREE and len(set(branches)) < len(names):
+        raise UsageError(
+            f"`--branch {spec}` is one branch for {len(names)} agents, and git allows a branch in one work tree only",
+            hint=f"a `*` becomes the name: `--branch '{spec.partition(':')[0]}:{branches[0]}-*'`",
+        )
+    if "HEAD" in branches:
+        raise UsageError("a branch cannot be called `HEAD`", hint="for example `--branch ':feature/*'`")
+    return [plan._replace(branch=branch) for branch in branches]
 
 
 def split_branch(spec: str, name: str, current: str | None) -> tuple[str | None, str | None]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from mngr.actions import create as creating
-from mngr.actions.create import Request
+from mngr.actions.create import NameTaken, Request
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.launch import parse_variable
 from mngr.agents.record import Record
 from mngr.cli.app import App
-from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, read_text
+from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, parse_windows, read_text
 from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
-from mngr.names import parse_address, suggest
+from mngr.names import Address, parse_address, suggest
+from mngr.process import hide_arguments
 from mngr.records import TYPE_CHECKING
 from mngr.workspaces.plan import MODES
 
 if TYPE_CHECKING:
     from typing import Any
+
+    from mngr.actions.reuse import Expected
+    from mngr.workspaces.plan import Plan
 
 
 EXAMPLES = (
@@ -25,6 +29,8 @@ EXAMPLES = (
     ("mngr create server --no-connect --command 'npm start'", "any command, in the background"),
     ("mngr create bar --transfer git-mirror --branch main:", "in a repository of its own, from main"),
     ("mngr create night --no-connect --idle-timeout 30m --timeout 8h", "stopped when either is over"),
+    ("mngr create w --count 100 --no-connect --command 'sleep 9999'", "w-1 to w-100, at once"),
+    ("mngr create web -w server='npm run dev' -w logs='tail -F log'", "with windows beside it"),
     ("mngr create fix-login --no-connect --record", "with its terminal recorded, for `mngr capture --cast`"),
     ("mngr create --type command -- sleep 100", "an exact argument list, with a name made up"),
 )
@@ -35,18 +41,24 @@ def add_arguments(parser: Parser) -> None:
         "address",
         nargs="?",
         metavar="NAME[:PATH]",
-        help="the agent's name (made up when left out), and where its copy goes",
+        help="the agent's name (made up when left out), and where its copy goes; `-` reads names from stdin",
     )
     parser.add_argument("kind", nargs="?", metavar="TYPE", help="what to run, like `--type`")
     parser.add_rest("ARGS", "arguments for the agent's program")
     what = parser.add_argument_group("what to run")
-    what.add_argument("--name", "-n", metavar="NAME", help="the agent's name")
+    what.add_argument(
+        "--name", "-n", action="append", metavar="NAME", help="the agent's name (can be repeated: one agent each)"
+    )
+    what.add_argument("--count", type=int, metavar="N", help="so many agents at once, NAME-1 to NAME-N")
     what.add_argument(
         "--type", metavar="TYPE", help="an agent type, or any program on PATH (default: an installed coding agent)"
     )
     what.add_argument("--command", metavar="CMD", help="a shell command line; short for `--type command -- CMD`")
     what.add_argument("--message", "-m", metavar="TEXT", help="the first message")
     what.add_argument("--message-file", metavar="FILE", help="the first message, from a file (`-` is stdin)")
+    what.add_argument(
+        "--edit-message", action="store_true", help="write the first message in $VISUAL, $EDITOR or vi"
+    )
     what.add_argument("--env", action="append", metavar="KEY=VALUE", help="a variable for the agent (can be repeated)")
     what.add_argument(
         "--env-file", action="append", metavar="FILE", help="variables from a file of KEY=VALUE lines (can be repeated)"
@@ -56,6 +68,13 @@ def add_arguments(parser: Parser) -> None:
         action="append",
         metavar="KEY",
         help="a variable of yours, kept for later starts too (can be repeated)",
+    )
+    what.add_argument(
+        "--extra-window",
+        "-w",
+        action="append",
+        metavar="[NAME=]CMD",
+        help="a command in a window of its own beside the agent (can be repeated)",
     )
     what.add_argument(
         "--record", action=BooleanPair, default=False, help="record its terminal, for `mngr capture --cast`"
@@ -86,6 +105,18 @@ def add_arguments(parser: Parser) -> None:
         default=True,
         help="refuse a source with uncommitted changes; `--no-ensure-clean` includes them",
     )
+    where.add_argument(
+        "--upload-file",
+        action="append",
+        metavar="LOCAL:REMOTE",
+        help="a file of yours to put into its work dir (can be repeated)",
+    )
+    where.add_argument(
+        "--extra-provision-command",
+        action="append",
+        metavar="CMD",
+        help="run this in its work dir before it starts; if it fails, nothing is made (can be repeated)",
+    )
     about = parser.add_argument_group("about it")
     about.add_argument("--label", action="append", metavar="KEY=VALUE", help="a label (can be repeated)")
     about.add_argument("--project", metavar="NAME", help="its project (default: the name of the directory)")
@@ -108,6 +139,9 @@ def add_arguments(parser: Parser) -> None:
     )
     limited.add_argument("--timeout", type=parse_limit, metavar="TIME", help="when it ran for so long; or `off`")
     then = parser.add_argument_group("and then")
+    then.add_argument(
+        "--reuse", action="store_true", help="if it exists already, use it (started if need be) instead of failing"
+    )
     then.add_argument("--connect", action=BooleanPair, default=True, help="attach to it when it runs")
     then.add_argument("--connect-command", metavar="CMD", help="run this instead of attaching")
     then.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
@@ -115,29 +149,78 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     _apply_templates(args, app)
-    request = _request(args, app)
-    if args.dry_run:
-        return _dry_run(app, request)
-    message = _message(args, app)
-    record = creating.create(app.fleet, request)
-    if message is not None:
-        from mngr.actions import find
-        from mngr.actions import message as messages
+    if args.env:
+        hide_arguments(text.partition("=")[2] for text in args.env)
+    address = _address(args)
+    names, many = _names(args, app, address)
+    if many:
+        from mngr.cli import many as several
 
-        try:
-            messages.deliver(app.fleet, find.agent(app.fleet, record.id), message)
-        except MngrError as error:
-            raise MngrError(
-                f"`{record.name}` runs, but its first message was not delivered: {error.message}",
-                hint=error.hint,
-                exit_code=error.exit_code,
-            ) from None
-    _report(app, record)
+        expected = _expected(args, app) if args.reuse else None
+        return several.run(args, app, names, lambda name: _request(args, app, address, name), expected)
+    (name,) = names
+    if args.dry_run:
+        return _dry_run(args, app, address, name)
+    request = None if _exists(args, app, name) else _request(args, app, address, name)
+    message = first_message(args, app)
+    record, reused = _made_or_reused(args, app, name, request)
+    if message is not None:
+        deliver(app, record, message)
+    value = report_row(record, reused)
+    app.out.emit_object(value, human=report_line(record, reused))
     if not args.connect:
         return 0
     from mngr.cli import connecting
 
     return connecting.after_create(app, record, args.connect_command)
+
+
+def _made_or_reused(args: Args, app: App, name: str, request: Request | None) -> tuple[Record, bool]:
+    if request is not None:
+        try:
+            return creating.create(app.fleet, request), False
+        except NameTaken:
+            if not args.reuse:
+                raise
+    from mngr.actions import reuse
+
+    found = reuse.existing(app.fleet, (name,))
+    if name not in found:
+        raise MngrError(f"`{name}` was destroyed at this moment", hint="run it again")
+    return reuse.use(app.fleet, found[name], _expected(args, app)), True
+
+
+def _exists(args: Args, app: App, name: str) -> bool:
+    if not args.reuse:
+        return False
+    from mngr.actions import reuse
+
+    return bool(reuse.existing(app.fleet, (name,)))
+
+
+def _expected(args: Args, app: App) -> Expected:
+    """What an agent that exists has to be to be used: as far as it was said."""
+    from mngr.actions.reuse import Expected
+
+    kind = args.kind or (args.type if "type" in given(args) else None)
+    if args.command is None and not kind and not args.rest:
+        return Expected(source=args.source, transfer=args.transfer)
+    chosen, rest = _kind(args, app)
+    return Expected(chosen.name, chosen.command_line(rest), args.source, args.transfer)
+
+
+def deliver(app: App, record: Record, message: str) -> None:
+    from mngr.actions import find
+    from mngr.actions import message as messages
+
+    try:
+        messages.deliver(app.fleet, find.agent(app.fleet, record.id), message)
+    except MngrError as error:
+        raise MngrError(
+            f"`{record.name}` runs, but its first message was not delivered: {error.message}",
+            hint=error.hint,
+            exit_code=error.exit_code,
+        ) from None
 
 
 def _apply_templates(args: Args, app: App) -> None:
@@ -154,17 +237,34 @@ def _apply_templates(args: Args, app: App) -> None:
         apply_template(app.parser, args, merged, "create_templates." + "+".join(args.template))
 
 
-def _request(args: Args, app: App) -> Request:
-    address = parse_address(args.address) if args.address is not None else None
+def _address(args: Args) -> Address | None:
+    address = parse_address(args.address) if args.address not in (None, "-") else None
     if address is not None and address.provider not in (None, "local"):
         raise UsageError(f"provider `{address.provider}` cannot make hosts")
     if address is not None and address.host not in (None, "local"):
         raise UsageError(f"no host is called `{address.host}`", hint="agents run on this machine: leave out `@HOST`")
-    if args.name is not None and address is not None and address.name:
-        raise UsageError(f"the name is given twice: `{address.name}` and `--name {args.name}`")
+    return address
+
+
+def _names(args: Args, app: App, address: Address | None) -> tuple[list[str], bool]:
+    """The names, and whether this is about many agents, be it by chance only one."""
+    names = [*args.name, *([address.name] if address is not None and address.name else [])]
+    if args.name and len(names) > len(args.name) and len(args.name) == 1:
+        raise UsageError(f"the name is given twice: `{names[1]}` and `--name {names[0]}`")
+    many = args.address == "-" or len(names) > 1 or args.count is not None
+    if many and address is not None and address.path is not None:
+        raise UsageError("many agents cannot share one target path", hint="leave out `:PATH`")
+    if not many:
+        return names or [_made_up_name(app)], False
+    from mngr.cli import many as several
+
+    return several.names(args, app, names, lambda: _made_up_name(app)), True
+
+
+def _request(args: Args, app: App, address: Address | None, name: str) -> Request:
     kind, rest = _kind(args, app)
     return Request(
-        name=args.name if args.name is not None else (address.name if address else None) or _made_up_name(app),
+        name=name,
         kind=kind,
         rest=rest,
         source=args.source,
@@ -177,6 +277,9 @@ def _request(args: Args, app: App) -> Request:
         project=args.project,
         record=args.record,
         limits=_limits(args),
+        windows=parse_windows(args.extra_window) if args.extra_window else {},
+        uploads=_uploads(args),
+        provision=tuple(args.extra_provision_command),
         extra_paths={path: str(value.value) for path, value in app.settings.table("workspace.extra_paths").items()},
     )
 
@@ -204,6 +307,14 @@ def _limits(args: Args) -> dict[str, Any]:
     from mngr.agents.limits import Limits
 
     return Limits(args.idle_timeout or None, args.idle_mode, args.timeout or None).stored()
+
+
+def _uploads(args: Args) -> tuple[tuple[str, str], ...]:
+    if not args.upload_file:
+        return ()
+    from mngr.actions.provision import parse_upload
+
+    return tuple(map(parse_upload, args.upload_file))
 
 
 def _unclean(args: Args) -> str | None:
@@ -243,13 +354,16 @@ def _env_lines(path: str) -> dict[str, str]:
     return found
 
 
-def _message(args: Args, app: App) -> str | None:
+def first_message(args: Args, app: App) -> str | None:
     if args.message is not None and args.message_file is not None:
         raise UsageError("`--message` and `--message-file` cannot be used together")
-    if args.message_file is None:
-        text = args.message
-    else:
-        text = read_text(args.message_file, app)
+    text = args.message if args.message_file is None else read_text(args.message_file, app)
+    if args.edit_message:
+        from mngr.cli.editing import edit_text
+
+        text = edit_text(app, text or "", "The agent's first message. Lines that begin with # are left out.")
+        if not text:
+            raise MngrError("the message is empty, so nothing was made")
     if text is not None:
         from mngr.actions.message import clean
 
@@ -268,12 +382,22 @@ def _made_up_name(app: App) -> str:
     raise MngrError("no free name could be made up", hint="name the agent: `mngr create NAME`")
 
 
-def _dry_run(app: App, request: Request) -> int:
+def _dry_run(args: Args, app: App, address: Address | None, name: str) -> int:
+    if _exists(args, app, name):
+        from mngr.cli import many as several
+
+        return several.dry_run_reuse(app, name, _expected(args, app))
+    request = _request(args, app, address, name)
     plan, command = creating.preview(app.fleet, request)
-    value = {
+    app.out.emit_object(dry_run_row(request, plan, command), human=dry_run_text(request, plan, command))
+    return 0
+
+
+def dry_run_row(request: Request, plan: Plan, command: str) -> dict[str, Any]:
+    return {
         "name": request.name,
         "type": request.kind.name,
-        "command": command,
+        "command": creating.without_secrets(command, request),
         "transfer": plan.transfer,
         "source": plan.source,
         "branch": plan.branch,
@@ -281,15 +405,17 @@ def _dry_run(app: App, request: Request) -> int:
         "base_commit": plan.start,
         "dry_run": True,
     }
+
+
+def dry_run_text(request: Request, plan: Plan, command: str) -> str:
     where = f"{plan.transfer} of {plan.source}" + (
         f", branch {plan.branch} from {(plan.start or '')[:10]}" if plan.branch else ""
     )
-    app.out.emit_object(value, human=f"would create {request.name}: {where}\nrunning: {command}")
-    return 0
+    return f"would create {request.name}: {where}\nrunning: {creating.without_secrets(command, request)}"
 
 
-def _report(app: App, record: Record) -> None:
-    value = {
+def report_row(record: Record, reused: bool = False) -> dict[str, Any]:
+    return {
         "agent_id": record.id,
         "name": record.name,
         "host_id": record.host,
@@ -297,6 +423,11 @@ def _report(app: App, record: Record) -> None:
         "work_dir": record.work_dir,
         "branch": record.branch,
         "session": record.session,
+        "reused": reused,
     }
-    branch = f" on branch {record.branch}" if record.branch else ""
-    app.out.emit_object(value, human=f"created {record.name}{branch}")
+
+
+def report_line(record: Record, reused: bool = False) -> str:
+    if reused:
+        return f"using {record.name}, which exists already"
+    return f"created {record.name}" + (f" on branch {record.branch}" if record.branch else "")

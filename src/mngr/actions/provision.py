@@ -1,0 +1,66 @@
+"""Prepare a work dir before its agent runs: files brought along, the user's own commands. The caller takes back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from mngr.actions.fleet import Fleet
+from mngr.agents import launch
+from mngr.agents.record import Record
+from mngr.errors import MngrError, UsageError
+from mngr.process import checked
+from mngr.secrets import mask
+from mngr.workspaces.plan import NONE
+
+SECONDS = 3600.0
+
+
+def parse_upload(text: str) -> tuple[str, str]:
+    """`LOCAL:REMOTE` taken apart. REMOTE is below the work dir; an agent on this machine must not replace files that
+    are not its own."""
+    local, colon, remote = text.rpartition(":")
+    if not colon or not local or not remote:
+        raise UsageError(f"{text!r} is not `LOCAL:REMOTE`", hint="for example `--upload-file .env:.env`")
+    if not os.path.exists(local):
+        raise UsageError(f"`--upload-file {text}`: `{local}` does not exist")
+    path = os.path.normpath(remote)
+    if os.path.isabs(path) or path.split("/")[0] in ("..", "~", ".", ".git"):
+        raise UsageError(
+            f"`--upload-file {text}`: `{remote}` is not a path below the agent's work dir",
+            hint=f"for example `--upload-file {local}:{os.path.basename(local)}`",
+        )
+    return os.path.abspath(local), path
+
+
+def upload(fleet: Fleet, record: Record, uploads: Sequence[tuple[str, str]]) -> None:
+    """Copy files into the work dir. In place, where they would be the user's own, none is replaced."""
+    top = os.path.realpath(record.work_dir)
+    for source, path in uploads:
+        target = os.path.join(record.work_dir, path)
+        parent = os.path.realpath(os.path.dirname(target))
+        if parent != top and not parent.startswith(top + "/"):
+            raise MngrError(f"`{path}` leads out of the work dir, to `{parent}`, through a link")
+        if os.path.lexists(target) and (record.transfer == NONE or os.path.isdir(target) or os.path.islink(target)):
+            raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
+        os.makedirs(parent, exist_ok=True)
+        checked(
+            fleet.host.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied"
+        )
+
+
+def run(fleet: Fleet, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:
+    """Run shell command lines in the work dir, with the agent's variables, one after another until one fails."""
+    state_dir = fleet.store.state_dir(record.id)
+    env = {**launch.inherited(fleet.environ), **launch.identity(record, state_dir, fleet.host.dir)}
+    script = 'cd "$0" || exit; . "$1"; exec sh -c "$2" 2>&1'
+    for command in commands:
+        argv = ["sh", "-c", script, record.work_dir, os.path.join(state_dir, "env"), command]
+        result = fleet.host.run(argv, timeout=SECONDS, env=env)
+        if not result.ok:
+            raise MngrError(
+                f"`{mask(command, secrets)}` failed in the work dir of `{record.name}` (exit code {result.exit_code}), "
+                "so the agent was not made",
+                details=mask(result.stdout.decode(errors="replace"), secrets),
+                hint="run it in a copy of the code to see why",
+            )
