@@ -1,0 +1,111 @@
+"""`mngr cleanup`: many agents at once, by age, idleness and state, never without a yes."""
+
+import os
+import pty
+import subprocess
+import time
+
+import pytest
+
+from tests.support.user import MNGR, User, wait_for
+
+
+def names(user: User) -> list[str]:
+    return sorted(agent["name"] for agent in user.agents())
+
+
+def test_agents_are_stopped_by_state(user: User) -> None:
+    user.create("done", command="true")
+    user.create("busy")
+    user.wait_for_state("done", "DONE")
+    assert user.mngr("cleanup", "--state", "done", "--yes").ok().stdout == "stopped done\n"
+    assert (user.state("done"), user.state("busy")) == ("STOPPED", "RUNNING")
+    assert user.agent("done")["state_reason"] == "stopped by `mngr cleanup`"
+    assert user.mngr("cleanup", "--state", "STOPPED", "--yes").ok().stdout == "No agents found\n"
+
+
+def test_agents_are_chosen_by_idleness(user: User) -> None:
+    user.create("quiet", command="sleep 9999")
+    user.create("busy", command="while :; do echo busy; sleep 0.1; done")
+    time.sleep(2.5)
+    rows = user.mngr("cleanup", "--idle", "2s", "--dry-run", "--format", "json").ok().json
+    assert [(row["name"], row["action"]) for row in rows] == [("quiet", "stop")]
+    user.mngr("cleanup", "--idle", "2s", "--yes").ok()
+    assert (user.state("quiet"), user.state("busy")) == ("STOPPED", "RUNNING")
+
+
+def test_agents_are_chosen_by_age(user: User) -> None:
+    user.create("old")
+    time.sleep(8)
+    user.create("young")
+    user.mngr("cleanup", "--older-than", "8s", "--destroy", "--yes").ok()
+    assert names(user) == ["young"]
+
+
+def test_all_that_is_said_must_hold(user: User) -> None:
+    user.create("done", command="true")
+    user.create("busy")
+    user.wait_for_state("done", "DONE")
+    words = ("--destroy", "--yes", "--state", "DONE", "--state", "RUNNING", "--include", 'name == "done"')
+    user.mngr("cleanup", *words).ok()
+    assert names(user) == ["busy"]
+
+
+def test_agents_with_work_are_refused_unless_forced(user: User) -> None:
+    user.create("full")
+    user.create("clean")
+    user.mngr("exec", "full", "echo half > notes").ok()
+    dry = user.mngr("cleanup", "--destroy", "--all", "--dry-run").failed(3)
+    assert "would destroy clean" in dry.stdout and "full" not in dry.stdout
+    ran = user.mngr("cleanup", "--destroy", "--all", "--yes").failed(3)
+    assert "`full` has work that is found nowhere else: 1 uncommitted file" in ran.stderr
+    assert names(user) == ["full"]
+    assert user.state("full") == "RUNNING"
+    assert "full-1" in user.mngr("cleanup", "--destroy", "--all", "--yes", "--force").ok().stdout
+    assert names(user) == []
+    assert user.mngr("saved", "list", "--format", "json").ok().json["saved"][0]["uncommitted"] == ["notes"]
+
+
+def test_nobody_to_ask_is_exit_5_and_changes_nothing(user: User) -> None:
+    user.create("foo")
+    for words in (["--destroy"], []):
+        ran = user.mngr("cleanup", "--all", *words).failed(5)
+        assert "`--yes`" in ran.stderr and "`foo`" in ran.stderr
+    assert user.state("foo") == "RUNNING"
+
+
+@pytest.mark.parametrize(("answer", "state"), [("y", "STOPPED"), ("n", "RUNNING")])
+def test_on_a_terminal_they_are_shown_and_asked_for(user: User, answer: str, state: str) -> None:
+    user.create("foo")
+    main, side = pty.openpty()
+    running = subprocess.Popen(
+        [MNGR, "cleanup", "--all"], stdin=side, stdout=side, stderr=side, env=user.env, cwd=user.repo
+    )
+    os.close(side)
+    seen = b""
+    try:
+        while b"[y/N]" not in seen:
+            seen += os.read(main, 4096)
+        os.write(main, answer.encode() + b"\n")
+        wait_for(lambda: running.poll() is not None, "the command to end")
+    finally:
+        running.kill()
+        running.wait()
+        os.close(main)
+    assert b"NAME" in seen and b"foo" in seen and b"stop it? [y/N]" in seen
+    assert user.state("foo") == state
+    assert running.returncode == (0 if answer == "y" else 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "nothing says which agents"),
+        (("--all", "--force"), "`--force` is for `--destroy`"),
+        (("--state", "SLEEPY"), "is not a state"),
+        (("--idle", "soon"), "is not a length of time"),
+        (("--all", "--stop", "--destroy"), "cannot be used together"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(user: User, words: tuple[str, ...], said: str) -> None:
+    assert said in user.mngr("cleanup", *words, "--yes").failed(2).stderr
