@@ -307,6 +307,7 @@ def read(host: Host, directory: str) -> Entry | None:
     path = os.path.join(directory, "entry.json")
     try:
         value: dict[str, Any] = json.loads(host.read(path).decode("utf-8", "surrogateescape"))
+        records.seconds_of(value["saved_at"])
         agent = records.parse(json.dumps(value["agent"]).encode(), path) if value["agent"] else None
         pairs = {key: tuple(tuple(item) for item in value[key]) for key in ("left_out", "refs")}
         lists = {key: tuple(value.get(key, ())) for key in ("changed", "ignored", "private")}
@@ -314,7 +315,7 @@ def read(host: Host, directory: str) -> Entry | None:
         return Entry(**fields | pairs | lists | {"agent": agent})
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
         raise MngrError(
             f"`{path}` cannot be read: {error}", hint="the work itself is safe under its ref; repair or move the file"
         ) from None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from mngr.agents.record import Record, timestamp
-from mngr.errors import NotFoundError
+from mngr.errors import MngrError, NotFoundError
 from mngr.names import suggest
 from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
@@ -17,19 +17,37 @@ from mngr.workspaces.work import Work
 if TYPE_CHECKING:
     from mngr.hosts.host import Host
 
-__all__ = ["Entry", "agent_dir", "drop", "entries", "find", "restore_into", "save_agent", "save_files"]
+__all__ = ["Entry", "agent_dir", "drop", "entries", "find", "restore_into", "save_agent", "save_files", "survey"]
+
+
+def survey(host: Host) -> tuple[list[Entry], dict[str, MngrError]]:
+    """All of them, oldest first, and by their ids the errors of those that cannot be read."""
+    found: list[Entry] = []
+    broken: dict[str, MngrError] = {}
+    for name in host.entries(_dir(host)):
+        try:
+            entry = None if name.endswith(".git") else kept.read(host, os.path.join(_dir(host), name))
+        except MngrError as error:
+            broken[name] = error
+            continue
+        if entry:
+            found.append(entry)
+    return sorted(found, key=lambda entry: entry.saved_at), broken
 
 
 def entries(host: Host) -> list[Entry]:
-    """All of them, oldest first. One that cannot be read is named in an error, not skipped."""
-    names = [name for name in host.entries(_dir(host)) if not name.endswith(".git")]
-    found = [kept.read(host, os.path.join(_dir(host), name)) for name in names]
-    return sorted((entry for entry in found if entry), key=lambda entry: entry.saved_at)
+    """All of them, oldest first. Raises when one cannot be read."""
+    found, broken = survey(host)
+    for error in broken.values():
+        raise error
+    return found
 
 
 def find(host: Host, name: str) -> Entry:
     """By its id, or the newest one of an agent of that name."""
-    all_entries = entries(host)
+    all_entries, broken = survey(host)
+    if name in broken:
+        raise broken[name]
     matching = [entry for entry in all_entries if entry.id == name] or [
         entry for entry in all_entries if entry.name == name
     ]

@@ -44,6 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
+    app.fleet.host.is_ours()  # raises when the directory is another program's
     if args.subcommand == "list":
         return _list(app)
     entry = saved.find(app.fleet.host, args.id)
@@ -51,8 +52,9 @@ def run(args: Args, app: App) -> int:
 
 
 def _list(app: App) -> int:
-    host = app.fleet.host
-    entries = saved.entries(host) if host.is_ours() else []
+    entries, broken = saved.survey(app.fleet.host)
+    for error in broken.values() if app.out.human else ():
+        app.out.warn(error.message + f"\n  hint: {error.hint}")
     rows = [_row(entry) for entry in reversed(entries)]
     columns = [
         Column("ID", "id"),
@@ -62,7 +64,8 @@ def _list(app: App) -> int:
         Column("WHY", "reason"),
         Column("REPOSITORY", "repo", flexible=True),
     ]
-    app.out.emit_rows(rows, columns, envelope={"saved": rows}, empty="No saved work")
+    errors = [{"error": error.message, "hint": error.hint} for error in broken.values()]
+    app.out.emit_rows(rows, columns, envelope={"saved": rows, "errors": errors}, empty="No saved work")
     return 0
 
 

@@ -1,0 +1,274 @@
+"""Damaged state: the agents that can be read work on, the others are named, and nothing is removed."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from mngr.cli.catalog import ENTRIES
+from tests.support import leftovers
+from tests.support.user import User, wait_for
+
+
+def record_of(user: User, name: str) -> Path:
+    return user.host_dir / "agents" / str(user.agent(name)["id"]) / "agent.json"
+
+
+def broken(path: Path, how: str) -> None:
+    """Damage a record in one of the ways that disks, people and other versions do."""
+    good = path.read_bytes()
+    value = json.loads(good)
+    if how == "directory":
+        path.unlink()
+        path.mkdir()
+        return
+    path.write_bytes(
+        {
+            "empty": b"",
+            "truncated": good[: len(good) // 2],
+            "binary": bytes(range(256)) * 4,
+            "list": b"[1, 2]\n",
+            "deep": b"[" * 100_000,
+            "future": json.dumps({**value, "version": 99}).encode(),
+            "no version": json.dumps({k: v for k, v in value.items() if k != "version"}).encode(),
+            "labels": json.dumps({**value, "labels": ["a"]}).encode(),
+            "name": json.dumps({**value, "name": "../../x"}).encode(),
+            "number": json.dumps({**value, "number": "x" * 10}).encode(),
+            "time": json.dumps({**value, "started_at": "yesterday"}).encode(),
+            "relative": json.dumps({**value, "work_dir": "etc"}).encode(),
+            "other id": json.dumps({**value, "id": "agent-" + "0" * 32}).encode(),
+            "lacks": json.dumps({k: v for k, v in value.items() if k != "command"}).encode(),
+        }[how]
+    )
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "empty",
+        "truncated",
+        "binary",
+        "list",
+        "deep",
+        "future",
+        "no version",
+        "labels",
+        "name",
+        "number",
+        "time",
+        "relative",
+        "other id",
+        "lacks",
+        "directory",
+    ],
+)
+def test_a_corrupt_record_is_an_error_beside_the_others(user: User, how: str) -> None:
+    user.create("bad")
+    user.create("good")
+    path, work = record_of(user, "bad"), user.work_dir("bad")
+    broken(path, how)
+    before = path.read_bytes() if path.is_file() else None
+    listing = user.mngr("list", "--format", "json").ok().json
+    assert [agent["name"] for agent in listing["agents"]] == ["good"]
+    assert len(listing["errors"]) == 1 and str(path) in listing["errors"][0]["error"]
+    assert listing["errors"][0]["hint"]
+    assert str(path) in user.mngr("list").ok().stderr
+    assert user.mngr("exec", "good", "cat README.md").ok().stdout == "hello\n"
+    done = user.mngr("destroy", "bad").failed()
+    assert str(path) in done.stderr and "bug" not in done.stderr
+    user.create("other", "--transfer", "none")
+    user.mngr("stop", "good").ok()
+    user.mngr("destroy", "good", "other").ok()
+    user.mngr("destroy", "--all", "--force").ok()
+    assert (path.read_bytes() if path.is_file() else None) == before
+    assert (work / "README.md").read_text() == "hello\n"
+
+
+@pytest.mark.parametrize("tail", [b'{"type": "sta', b"\xff\xfe\x00\x01" * 1000 + b"\n", b"[]\n5\n{}\n" + b"[" * 50_000])
+@pytest.mark.parametrize("kind", ["command", "scripted"])
+def test_a_torn_event_log_is_read_around(user: User, kind: str, tail: bytes) -> None:
+    words = ("--command", "sleep 9999") if kind == "command" else ("--type", "scripted")
+    user.mngr("create", "foo", "--no-connect", *words).ok()
+    ready = "RUNNING" if kind == "command" else "WAITING"
+    user.wait_for_state("foo", ready)
+    events = record_of(user, "foo").with_name("events.jsonl")
+    with events.open("ab") as file:
+        file.write(tail)
+    assert user.state("foo") == ready
+    user.mngr("label", "foo", "team=a").ok()
+    assert user.events("foo")[-1]["type"] == "labeled"
+    user.mngr("message", "foo", "-m", "hello").ok()
+    types = [event.get("type") for event in user.events("foo")]
+    assert "message_delivered" in types
+    user.mngr("stop", "foo").ok()
+    assert user.state("foo") == "STOPPED"
+    user.mngr("start", "foo").ok()
+    user.wait_for_state("foo", ready)
+
+
+def test_a_corrupt_saved_entry_does_not_hide_the_others(user: User) -> None:
+    for name in ("one", "two"):
+        user.create(name)
+        (user.work_dir(name) / "new.txt").write_text(name)
+        user.mngr("destroy", name, "--force").ok()
+    path = user.host_dir / "saved" / "one-1" / "entry.json"
+    path.write_text("{")
+    done = user.mngr("saved", "list").ok()
+    assert "two-1" in done.stdout and str(path) in done.stderr
+    listed = user.mngr("saved", "list", "--format", "json").ok().json
+    assert [entry["id"] for entry in listed["saved"]] == ["two-1"]
+    assert str(path) in listed["errors"][0]["error"]
+    assert str(path) in user.mngr("saved", "restore", "one-1").failed().stderr
+    user.mngr("saved", "restore", "two-1").ok()
+    assert (user.work_dir("two") / "new.txt").read_text() == "two"
+    assert path.read_text() == "{"
+
+
+def snapshot(directory: Path) -> dict[str, str]:
+    """Every path below with its mode, time and content."""
+    found = {}
+    for path in sorted(directory.rglob("*")):
+        stat = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path)] = f"{stat.st_mode} {stat.st_mtime_ns} {content}"
+    return found
+
+
+WORDS = {
+    "create": ("foo", "--no-connect", "--command", "true"),
+    "connect": ("foo",),
+    "message": ("foo", "-m", "hello"),
+    "exec": ("foo", "true"),
+    "list": (),
+    "wait": ("foo",),
+    "capture": ("foo",),
+    "event": ("foo",),
+    "diff": ("foo",),
+    "pull": ("foo",),
+    "push": ("foo",),
+    "merge": ("foo",),
+    "saved": ("show", "foo-1"),
+    "start": ("foo",),
+    "stop": ("foo",),
+    "destroy": ("foo", "--force"),
+    "rename": ("foo", "bar"),
+    "transcript": ("foo",),
+    "archive": ("foo",),
+    "limit": ("foo",),
+    "cleanup": ("--all", "--yes"),
+    "gc": (),
+    "snapshot": ("create", "foo", "one"),
+    "label": ("foo", "a=b"),
+}
+# They act on the tool itself, on a place of their own, or on what the verbs above find.
+NOT_ON_AGENTS = {"config", "doctor", "demo", "help", "plugin", "completion"}
+
+
+@pytest.mark.parametrize("verb", [*WORDS, "saved list", "saved restore", "list --watch"])
+def test_a_state_directory_of_another_program_is_refused_and_untouched(user: User, verb: str) -> None:
+    foreign = user.host_dir / "agents" / ("agent-" + "a" * 32)
+    foreign.mkdir(parents=True)
+    (foreign / "data.json").write_text('{"id": "agent-' + "a" * 32 + '", "name": "foo"}')
+    (foreign / "agent.json").write_text('{"version": 1}')
+    (user.host_dir / "saved" / "foo-1").mkdir(parents=True)
+    (user.host_dir / "saved" / "foo-1" / "entry.json").write_text("{}")
+    (user.host_dir / "config.toml").write_text("x = 1\n")
+    before = snapshot(user.host_dir)
+    words = (verb, *WORDS[verb]) if verb in WORDS else (*verb.split(), *(("foo-1",) if "restore" in verb else ()))
+    done = user.mngr(*words).failed()
+    assert "was written by another program" in done.stderr
+    assert "MNGR_HOST_DIR" in done.stderr
+    assert snapshot(user.host_dir) == before
+    assert leftovers.in_repository(user, user.repo) == []
+
+
+def test_every_verb_is_tried_on_a_foreign_state_directory() -> None:
+    known = {entry.name for entry in ENTRIES if entry.module.startswith("mngr.cli.commands.")}
+    untried = known - set(WORDS) - NOT_ON_AGENTS
+    assert untried == set(), "add words for them above, or say that they do not touch agents"
+
+
+def test_a_state_directory_that_is_a_file_is_refused(user: User) -> None:
+    user.host_dir.write_text("x")
+    for words in (("list",), ("create", "foo", "--no-connect", "--command", "true")):
+        assert "it is not a directory" in user.mngr(*words).failed().stderr
+    assert user.host_dir.read_text() == "x"
+
+
+@pytest.mark.parametrize("room", ["locks", "worktrees", "agents", "saved", "clones"])
+def test_a_room_that_was_removed_is_made_again(user: User, room: str) -> None:
+    user.create("foo")
+    user.mngr("destroy", "foo").ok()
+    shutil.rmtree(user.host_dir / room)
+    assert user.agents() == []
+    user.create("foo")
+    user.mngr("destroy", "foo").ok()
+    assert leftovers.found(user) == []
+
+
+def test_stale_locks_of_every_kind_stop_nothing(user: User) -> None:
+    user.create("foo")
+    locks = user.host_dir / "locks"
+    for path in [*locks.iterdir(), locks / "host", locks / f"{user.agent('foo')['id']}.message", locks / "old"]:
+        path.write_text("12345 a process long gone\n")
+    (user.repo / ".git" / "index.lock").touch()
+    own = Path(user.git("rev-parse", "--absolute-git-dir", cwd=user.work_dir("foo")))
+    (own / "index.lock").touch()
+    (own / "HEAD.lock").touch()
+    (own / "locked").write_text("by hand\n")
+    user.create("bar")
+    user.create("mirror", "--transfer", "git-mirror")
+    user.mngr("message", "foo", "-m", "hello").ok()
+    user.mngr("label", "foo", "a=b").ok()
+    (user.work_dir("foo") / "new.txt").write_text("x")
+    assert "new.txt" in user.mngr("diff", "foo").ok().stdout
+    user.mngr("stop", "foo").ok()
+    user.mngr("start", "foo").ok()
+    assert "1 uncommitted file" in user.mngr("destroy", "foo").failed().stderr
+    user.mngr("destroy", "foo", "--force").ok()
+    user.mngr("destroy", "bar", "mirror").ok()
+    (user.repo / ".git" / "index.lock").unlink()
+    assert [line for line in leftovers.found(user) if "refs/mngr/saved" not in line] == []
+
+
+def test_a_merge_into_a_locked_repository_says_what_git_says_and_changes_nothing(user: User) -> None:
+    user.create("foo")
+    work = user.work_dir("foo")
+    (work / "new.txt").write_text("x")
+    user.git("add", ".", cwd=work)
+    user.git("commit", "-q", "-m", "work", cwd=work)
+    head = user.git("rev-parse", "HEAD")
+    (user.repo / ".git" / "index.lock").touch()
+    assert "index.lock" in user.mngr("merge", "foo").failed().stderr
+    assert user.git("rev-parse", "HEAD") == head
+    assert not (user.repo / "new.txt").exists()
+    (user.repo / ".git" / "index.lock").unlink()
+    user.mngr("merge", "foo").ok()
+    assert (user.repo / "new.txt").read_text() == "x"
+
+
+def test_a_lock_that_is_held_is_waited_for_and_let_go_with_its_process(user: User) -> None:
+    user.create("foo")
+    lock = user.host_dir / "locks" / "host"
+    code = f"import fcntl, time; f = open({str(lock)!r}, 'a'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
+    holder = user.root / "holder.py"
+    holder.write_text(code)
+    user.tmux("new-window", "-d", f"exec python3 {holder}")
+    pid = wait_for(lambda: [p for p in user.processes() if _is(p, str(holder))], "the holder")[0]
+    child = user.popen("label", "foo", "a=b")
+    with pytest.raises(Exception, match="timed out"):
+        child.wait(1)
+    os.kill(pid, 9)
+    assert child.wait(10) == 0
+    child.communicate()
+    assert user.agent("foo")["labels"] == {"a": "b"}
+
+
+def _is(pid: int, word: str) -> bool:
+    try:
+        return word in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False
