@@ -34,7 +34,7 @@ VERBS = {
     "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.ages mngr.cli.table mngr.cli.targets mngr.cli.template",
     "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.inputs mngr.cli.targets mngr.waiting",
     "exec": f"mngr.cli.commands.exec_ {SEEING} mngr.actions.execute mngr.agents.launch mngr.cli.ages mngr.cli.targets",
-    "capture": f"mngr.cli.commands.capture {SEEING}",
+    "capture": f"mngr.cli.commands.capture {SEEING} mngr.actions.screen",
     "stop": f"mngr.cli.commands.stop {SEEING} {MAKING} mngr.actions.lifecycle mngr.cli.ages mngr.cli.targets "
     "mngr.hosts.processes mngr.waiting",
 }
