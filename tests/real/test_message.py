@@ -190,16 +190,11 @@ def test_a_message_right_after_create_waits_until_the_agent_is_ready(user: User)
 
 
 def test_delivered_to_a_blocked_agent_has_an_exit_code_of_its_own(user: User) -> None:
-    scripted(user, "foo", "wait\nask are you sure?\n")
-    user.wait_for_state("foo", "WAITING")
-    ran = user.mngr("message", "foo", "-m", "go", "--format", "json")
-    value = ran.json
-    if ran.exit_code == 0:  # it was acknowledged before the question came
-        user.wait_for_state("foo", "BLOCKED")
-    else:
-        ran.failed(7)
-        assert value["blocked_agents"] == ["foo"]
-    assert value["successful_agents"] == ["foo"] and value["failed_agents"] == []
+    scripted(user, "foo", "rate-limit 3\nwait\n")
+    user.wait_for_state("foo", "BLOCKED")
+    ran = user.mngr("message", "foo", "-m", "go", "--format", "json").failed(7)
+    assert ran.json["blocked_agents"] == ran.json["successful_agents"] == ["foo"]
+    assert ran.json["failed_agents"] == []
 
 
 def test_many_agents_get_it_and_failures_are_told_apart(user: User) -> None:

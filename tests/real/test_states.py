@@ -149,7 +149,7 @@ def test_a_scripted_agent_runs_waits_and_is_blocked_within_a_second(user: User) 
     waiting = user.wait_for_state("foo", "WAITING", timeout=5)
     assert waiting["state_reason"] == "for you"
     sent = time.monotonic()
-    user.mngr("message", "foo", "-m", "go on").failed(7)
+    assert user.mngr("message", "foo", "-m", "go on").exit_code in (0, 7)  # 7 when it saw the question already
     blocked = user.wait_for_state("foo", "BLOCKED", timeout=2)
     assert time.monotonic() - sent < 2
     assert blocked["state_reason"] == "question: which colour?"
