@@ -75,6 +75,22 @@ def test_life_of_agents(user: User) -> None:
     fits(user, "help", "--commands")
 
 
+def test_limits_conversations_and_leftovers(user: User) -> None:
+    user.create("a", "--timeout", "1h", command="cat")
+    fits(user, "limit", "a")
+    fits(user, "limit", "a", "--idle-timeout", "2h", "--dry-run")
+    fits(user, "limit", "a", "--enforce")
+    fits(user, "message", "a", "-m", "hello")
+    assert len(fits(user, "transcript", "a")) == 1
+    (user.host_dir / "locks" / f"agent-{'0' * 32}").touch()
+    assert len(fits(user, "gc", "--dry-run")["leftovers"]) == 1
+    fits(user, "gc")
+    fits(user, "cleanup", "--all", "--dry-run")
+    fits(user, "cleanup", "--all", "--yes")
+    fits(user, "cleanup", "--all", "--destroy", "--dry-run")
+    fits(user, "cleanup", "--all", "--destroy", "--yes")
+
+
 def test_moving_work(user: User) -> None:
     user.create("a", "--transfer", "git-mirror")
     user.mngr("exec", "a", "echo x > x; git add x; git commit -qm x; echo y > y; mkdir d; echo z > d/z").ok()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mngr.actions.commits import Merged, Pulled
     from mngr.actions.copying import Copied
     from mngr.actions.destroy import Destroyed
+    from mngr.actions.gc import Leftover
     from mngr.actions.lifecycle import Stopped
     from mngr.actions.message import Delivery
     from mngr.config import Settings
@@ -146,6 +147,24 @@ class Fleet:
 
     def wait(
         self,
+    def transcript(self, name: str | Agent) -> Sequence[Mapping[str, Any]]:
+        """What was said to it and what it said and did; of a kind that keeps none, only what was said to it."""
+        from mngr.actions import transcript
+
+        return transcript.read(self, self._seen(name)).entries
+
+    def limit(self, name: str | Agent, limits: Limits) -> Agent:
+        """Stop it, with its work saved, when it ran or was idle for so long; `Limits()` takes all limits away."""
+        from mngr.actions import limits as limiting
+
+        return self.find(limiting.change(self, self._seen(name).id, limits).id)
+
+    def gc(self, *, dry_run: bool = False, saved_before: float | None = None) -> Sequence[Leftover]:
+        """Remove what broken-off work left behind, after saving what exists only there."""
+        from mngr.actions import gc
+
+        return [*gc.collect(self, dry_run=dry_run, saved_before=saved_before)]
+
         names: Sequence[str | Agent],
         states: Collection[str] = (),
         *,

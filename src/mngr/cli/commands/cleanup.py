@@ -8,7 +8,7 @@ from mngr.actions import cleanup, find, lifecycle
 from mngr.actions import destroy as destroying
 from mngr.actions.agent import Agent
 from mngr.actions.cleanup import Wanted
-from mngr.actions.destroy import Destroyed
+from mngr.actions.destroy import Destroyed, HasWork
 from mngr.actions.lifecycle import Stopped
 from mngr.agents.state import STATES
 from mngr.cli import targets
@@ -76,7 +76,7 @@ def run(args: Args, app: App) -> int:
                 hint="add `--yes`, or look first with `--dry-run`",
             )
         _show(app, measured)
-        if not app.confirm(f"{_verb(args)} {'it' if len(agents) == 1 else f'these {len(agents)}'}?"):
+        if not _agreed(args, app, measured):
             app.out.note("nothing was changed")
             return 1
     targets.outlive_terminal()
@@ -105,6 +105,15 @@ def _verb(args: Args) -> str:
     return "destroy" if args.destroy else "stop"
 
 
+def _agreed(args: Args, app: App, measured: list[tuple[Agent, Work | MngrError]]) -> bool:
+    refused = sum(isinstance(found, MngrError) for _, found in measured)
+    going = len(measured) - refused
+    if not going:
+        return True  # what follows only says why
+    which = "it" if len(measured) == 1 else f"these {going}" if not refused else f"{going} of these {len(measured)}"
+    return app.confirm(f"{_verb(args)} {which}?")
+
+
 def _would(args: Args, app: App, agent: Agent) -> Work:
     """What would be saved; raises for an agent that would be refused."""
     if args.destroy:
@@ -122,7 +131,7 @@ def _show(app: App, measured: list[tuple[Agent, Work | MngrError]]) -> None:
             "state": agent.state,
             "age": age(cleanup.age_seconds(agent, now)),
             "idle": age(cleanup.idle_seconds(agent, now)),
-            "work": f"refused: {found.message}" if isinstance(found, MngrError) else found.describe(),
+            "work": _in_the_way(found) if isinstance(found, MngrError) else found.describe(),
         }
         for agent, found in measured
     ]
@@ -136,6 +145,12 @@ def _show(app: App, measured: list[tuple[Agent, Work | MngrError]]) -> None:
         columns.append(Column("WORK", "work", flexible=True))
     app.stderr.write(table(rows, columns, colour=app.out.colour, fit=app.out.columns))
     app.stderr.flush()
+
+
+def _in_the_way(error: MngrError) -> str:
+    if isinstance(error, HasWork):
+        return f"refused without `--force`: {error.message.partition(': ')[2]}"
+    return f"refused: {error.message}"
 
 
 def _dry_row(args: Args, found: Work) -> dict[str, Any]:
