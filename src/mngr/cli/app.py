@@ -31,6 +31,7 @@ class App:
         self.stdout = stdout
         self.stderr = stderr
         self.verb = ""
+        self.plugin = ""  # whose verb it is, if not our own
         self.parser: Parser | None = None
         self.overrides: list[str] = []
         self.format = "human"

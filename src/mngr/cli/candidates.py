@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from mngr.hosts.local import LocalHost
 
 
-def of(verb: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[Candidate]:
-    """`called` is the value's name in help, `typed` the positional arguments before it."""
+def of(command: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[Candidate]:
+    """`command` is the verb with its part (`saved restore`), `called` the value's name in help, `typed` the positional
+    arguments before it."""
+    verb = command.partition(" ")[0]
     named = _BY_NAME.get(dest)
     if named is not None:
         return named()
+    if verb == "snapshot" and command in ("snapshot restore", "snapshot destroy") and dest != "new_name":
+        return [*snapshots(), *(agents() if called == "AGENT" else ())]
     if called == "ID":
         return saved() if verb == "saved" else ()
     if called == "KEY":
@@ -34,7 +38,7 @@ def of(verb: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[Cand
     found: list[Candidate] = []
     if "AGENT" in words or called == "OLD":
         found += [(name, text) for name, text in agents() if name not in typed]
-    if "STATE" in words and typed:
+    if "STATE" in words and (typed or "AGENT" not in words):
         found += states()
     if "TYPE" in words:
         found += types()
@@ -79,6 +83,15 @@ def saved() -> list[Candidate]:
 
     try:
         return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in keeping.entries(_host())]
+    except MngrError:
+        return []
+
+
+def snapshots() -> list[Candidate]:
+    from mngr.workspaces import snapshots as keeping
+
+    try:
+        return [(keeping.name_of(entry), f"of {entry.name}, {entry.saved_at}") for entry in keeping.entries(_host())]
     except MngrError:
         return []
 

@@ -154,17 +154,17 @@ def _of_verb(entry: Entry, words: list[str], current: str) -> Iterator[Candidate
     if walk.rest:
         return iter([(FILES, "")])
     if walk.pending is not None:
-        return _matching(_values(entry, walk.pending, walk), current)
+        return _matching(_values(walk.pending, walk), current)
     if current.startswith("--") and "=" in current:
         spelling, _, value = current.partition("=")
         option = walk.option(spelling)
-        found = _matching(_values(entry, option, walk), value) if option and option.nargs != 0 else iter(())
+        found = _matching(_values(option, walk), value) if option and option.nargs != 0 else iter(())
         return ((word if word in (FILES, FOLDERS) else f"{spelling}={word}", text) for word, text in found)
     if current.startswith("-"):
         return _matching(_options(walk), current)
     parts = ((name, part.summary) for name, part in walk.parser.subcommands.items())
     option = walk.positional()
-    return _matching([*parts, *(_values(entry, option, walk) if option else ())], current)
+    return _matching([*parts, *(_values(option, walk) if option else ())], current)
 
 
 def _matching(found: Iterable[Candidate], current: str) -> Iterator[Candidate]:
@@ -191,10 +191,11 @@ def _option_values(spelling: str) -> Iterable[Candidate]:
     return known.formats() if spelling == "--format" else known.settings()
 
 
-def _values(entry: Entry, option: Option, walk: _Walk) -> Iterable[Candidate]:
+def _values(option: Option, walk: _Walk) -> Iterable[Candidate]:
     """What an option or a positional argument can be, as far as anybody knows."""
     if option.choices is not None:
         return [(choice, "") for choice in option.choices]
     from mngr.cli import candidates as known
 
-    return known.of(entry.name, option.dest, option.shown_name, walk.positionals if not option.names else [])
+    command = walk.parser.prog.removeprefix("mngr ")
+    return known.of(command, option.dest, option.shown_name, walk.positionals if not option.names else [])

@@ -21,6 +21,7 @@ def run_command(entry: Entry, argv: list[str]) -> int:
     """Run the verb with its words. Errors after the first look at them are printed in the format that was asked for."""
     app = App(os.environ, sys.stdin, sys.stdout, sys.stderr)
     app.verb = entry.name
+    app.plugin = entry.plugin
     try:
         return _run(entry, argv, app)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the one handler reports all)

@@ -121,7 +121,11 @@ def _bug(error: BaseException, words: list[str], app: App | None) -> MngrError:
 
         details = "".join(traceback.format_exception(error))
     hint = f"please report it with `{path}`" if path else "please report it; `-v` shows where it happened"
-    return MngrError(f"this is a bug in mngr: {what}", hint=hint, details=details, exit_code=BUG)
+    return MngrError(f"this is a bug in {_whose(app)}: {what}", hint=hint, details=details, exit_code=BUG)
+
+
+def _whose(app: App | None) -> str:
+    return f"plugin `{app.plugin}` or in mngr" if app is not None and app.plugin else "mngr"
 
 
 def _nobody_reads(error: BaseException) -> bool:

@@ -1,17 +1,22 @@
 #compdef mngr
 # Completion of mngr for zsh: eval "$(mngr completion zsh)", after compinit
 _mngr() {
-    local word text line
-    local -a plain shown
+    local line word
+    local -a described
     for line in "${(@f)$("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
-        word=${line%%$'\t'*} text=${line#*$'\t'}
+        word=${line%%$'\t'*}
         case $word in
             '') ;;
-            :files) _files ;;
-            :folders) _files -/ ;;
-            *) plain+=("$word") shown+=("$word${text:+  -- $text}") ;;
+            :files) _mngr_paths ;;
+            :folders) _mngr_paths -/ ;;
+            $line) described+=("${word//:/\\:}") ;;
+            *) described+=("${word//:/\\:}:${line#*$'\t'}") ;;
         esac
     done
-    (( $#plain )) && compadd -l -d shown -a plain
+    (( $#described )) && _describe mngr described
+}
+_mngr_paths() {
+    [[ $PREFIX == --*=* ]] && compset -P '*='
+    _files "$@"
 }
 (( $+functions[compdef] )) && compdef _mngr mngr
