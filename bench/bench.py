@@ -90,7 +90,7 @@ def measure(work: Work, samples: int, peer: str) -> Figures:
         work.set_up(world)
         # The first round warms the caches and is not counted.
         for number in range(samples + 1):
-            floor.append(world.timed(work.floor(world, number), may_fail=work.floor_may_fail))
+            floor.append(work.time_floor(world, number))
             ours.append(world.run(*work.ours(world, number)))
             if number <= PEER_SAMPLES:
                 other.sample(number)

@@ -1,7 +1,10 @@
 """The rows of the benchmark: what a user runs, and the least that any program would have to run for it."""
 
+import os
 import sys
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.world import World
 
@@ -26,6 +29,9 @@ class Work:
     def floor(self, world: World, number: int) -> Commands:
         """Command lines, run one after the other."""
         return [PYTHON]
+
+    def time_floor(self, world: World, number: int) -> float:
+        return world.timed(self.floor(world, number), may_fail=self.floor_may_fail)
 
     def ours(self, world: World, number: int) -> Sequence[str]:
         raise NotImplementedError
@@ -95,6 +101,49 @@ class Create(Work):
 
     def after(self, world: World, number: int) -> None:
         world.run(world.mngr, "destroy", f"agent-{number}", "--force")
+
+
+class CreateMany(Work):
+    """A hundred by one command, beside as many git and tmux calls in a pool of the same width. Git sometimes refuses
+    to add a worktree while another one is being added; it is then asked again."""
+
+    budget = 1.5
+    samples = 5
+    agents = 100
+
+    def __init__(self, transfer: str) -> None:
+        self.name = f"create {self.agents}, {transfer.removeprefix('git-')}"
+        self._transfer = transfer
+
+    def set_up_floor(self, world: World) -> None:
+        world.run(*world.tmux("new-session", "-d", "-s", "first", "sleep 9999"))
+
+    def set_up(self, world: World) -> None:
+        world.run(*world.create("first", "sleep 9999"))
+
+    def time_floor(self, world: World, number: int) -> float:
+        began = time.perf_counter()
+        world.timed([PYTHON])
+        with ThreadPoolExecutor(max_workers=2 * (os.cpu_count() or 1)) as pool:
+            list(pool.map(lambda agent: self._make(world, agent), range(self.agents)))
+        return time.perf_counter() - began
+
+    def _make(self, world: World, agent: int) -> None:
+        tree = str(world.trees / str(agent))
+        if self._transfer == "git-mirror":
+            world.run("git", "clone", "-q", "--local", ".", tree)
+        else:
+            world.run_again("git", "worktree", "add", "-q", "-B", f"floor/{agent}", tree)
+        world.run(*world.tmux("new-session", "-d", "-s", f"floor-{agent}", "-c", tree, "sleep 9999"))
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [*world.create("w", "sleep 9999"), "--count", str(self.agents), "--transfer", self._transfer]
+
+    def after_floor(self, world: World, number: int) -> None:
+        """Here and not by `after`: both sides share one repository, whose list of worktrees is then short again."""
+        world.forget_agents()
+        self.set_up_floor(world)
+        self.set_up(world)
 
 
 class OnOneAgent(Work):
@@ -170,6 +219,8 @@ WORKS: tuple[Work, ...] = (
     List(10, budget=4.2),
     List(100, budget=6),
     Create(),
+    CreateMany("git-worktree"),
+    CreateMany("git-mirror"),
     Stop(),
     Message(),
     Exec(),

@@ -59,6 +59,16 @@ class World:
         """Run a command that must succeed and return how many seconds it took."""
         return self.timed([argv])
 
+    def run_again(self, *argv: str) -> None:
+        """Run a command until it succeeds, a few times at most."""
+        for _ in range(20):
+            try:
+                self.run(*argv)
+                return
+            except CommandFailed:
+                continue
+        self.run(*argv)
+
     def timed(self, commands: Sequence[Sequence[str]], may_fail: bool = False) -> float:
         """Seconds for the commands one after the other. `may_fail` is for one whose answer is `no` by design."""
         with tempfile.TemporaryFile() as errors:
@@ -93,6 +103,17 @@ class World:
     def tmux(self, *words: str) -> list[str]:
         """A command line for the floor's own tmux server."""
         return ["tmux", "-L", "floor", "-f", os.devnull, *words]
+
+    def forget_agents(self) -> None:
+        """End and remove all agents and worktrees, the quick way."""
+        for socket in self._tmux_dir.glob("tmux-*/*"):
+            subprocess.run(["tmux", "-S", str(socket), "kill-server"], capture_output=True, check=False, timeout=20)
+        for path in (self.home / ".mngr", self.trees, self.repo / ".git" / "worktrees"):
+            shutil.rmtree(path, ignore_errors=True)
+        self.trees.mkdir()
+        for folder in ("mngr", "floor"):
+            for kept in ("refs/heads", "logs/refs/heads"):
+                shutil.rmtree(self.repo / ".git" / kept / folder, ignore_errors=True)
 
     def close(self) -> None:
         """End all that this user started: its tmux servers, then what is left by process id. Twice is safe."""
