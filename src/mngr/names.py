@@ -20,12 +20,13 @@ def check_name(text: str, what: str = "agent name") -> str:
     """Return the name, or raise with what is wrong. tmux and git both mangle dots, so they are not allowed."""
     if is_name(text):
         return text
+    what = ("an " if what[0] in "aeiou" else "a ") + what
     if not text:
-        raise UsageError(f"an {what} cannot be empty")
+        raise UsageError(f"{what} cannot be empty")
     if len(text) > LONGEST_NAME:
-        raise UsageError(f"`{text[:20]}...` is too long for an {what}: {len(text)} characters, at most {LONGEST_NAME}")
+        raise UsageError(f"`{text[:20]}...` is too long for {what}: {len(text)} characters, at most {LONGEST_NAME}")
     raise UsageError(
-        f"{text!r} is not an {what}",
+        f"{text!r} is not {what}",
         hint="use letters, digits, `-` and `_`, beginning with a letter or digit",
     )
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mngr.actions.gc import Leftover
     from mngr.actions.lifecycle import Stopped
     from mngr.actions.message import Delivery
+    from mngr.actions.snapshots import Restored
     from mngr.config import Settings
     from mngr.process import Result
     from mngr.workspaces.saved import Entry
@@ -237,6 +238,25 @@ class Fleet:
         from mngr.workspaces import saved
 
         return self.find(restore.as_agent(self, saved.find(self.host, entry), name=name, branch=branch).id)
+
+    def snapshot(self, name: str | Agent, snapshot: str | None = None) -> Entry:
+        """Keep it as it is now, also while it runs: commits, files, conversation, settings."""
+        from mngr.actions import snapshots
+
+        return snapshots.create(self, self._seen(name), snapshot)
+
+    def snapshots(self, name: str | Agent | None = None) -> Sequence[Entry]:
+        """All snapshots, or those of one agent, oldest first."""
+        from mngr.actions import snapshots
+
+        return snapshots.entries(self, self._seen(name) if name is not None else None)
+
+    def restore_snapshot(self, snapshot: str, *, name: str | None = None) -> Restored:
+        """Bring its agent back to a snapshot (`NAME` or `AGENT/NAME`); what that replaces is saved. With another name,
+        or when the agent is gone, a stopped agent is made of it."""
+        from mngr.actions import snapshots
+
+        return snapshots.restore_to(self, snapshots.one(self, snapshot), name=name)
 
     def _seen(self, name: str | Agent) -> Agent:
         return self.find(name) if isinstance(name, str) else name

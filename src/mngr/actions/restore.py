@@ -1,61 +1,86 @@
-"""Bring saved work back: as a stopped agent with its workspace as it was, or as plain files."""
+"""Bring kept work back: as a stopped agent with its workspace as it was, or as plain files."""
+
+from __future__ import annotations
 
 import os
 
 from mngr.actions.fleet import Fleet
+from mngr.agents import events
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
-from mngr.workspaces import make, saved
-from mngr.workspaces.plan import WORKTREE
-from mngr.workspaces.saved import Entry
+from mngr.records import TYPE_CHECKING
+from mngr.workspaces import kept, make, saved
+from mngr.workspaces.kept import Entry
+from mngr.workspaces.plan import WORKTREE, Plan
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def as_agent(fleet: Fleet, entry: Entry, *, name: str | None = None, branch: str | None = None) -> Record:
     """A stopped agent that `start` runs again. The saved work stays saved."""
-    old = entry.agent
-    if old is None:
+    if entry.agent is None:
         raise MngrError(
             f"`{entry.id}` holds files, not an agent",
             hint=f"`mngr saved restore {entry.id} --to DIR` writes them to a directory",
         )
-    name = check_name(name or old.name)
-    agent_id = new_id("agent")
-    room = "worktrees" if old.transfer == WORKTREE else "clones"
-    work_dir = os.path.join(fleet.host.dir, room, f"{name}-{agent_id[6:14]}")
-    with fleet.store.locked():
-        if any(other.name == name for other in fleet.store.records()[0]):
-            raise MngrError(
-                f"an agent named `{name}` exists already", hint=f"`mngr saved restore {entry.id} --name {name}-2`"
-            )
-        plan = saved.restore_into(fleet.host, entry, work_dir, branch)
-        record = old._replace(
-            id=agent_id,
-            name=name,
-            work_dir=work_dir,
-            session=fleet.settings.text("tmux.session_prefix", "mngr-") + name,
-            transfer=plan.transfer,
-            repo=plan.repo.top if plan.repo else None,
-            source=old.source if plan.repo or old.repo is None else "",
-            branch=plan.branch,
-            created_branch=plan.create_branch or (old.created_branch and plan.branch == old.branch),
-            started_at=old.started_at or timestamp(),
-            stopped_at=timestamp(),
-            stop_reason=f"restored from saved work `{entry.id}`",
-        )
+    name = name or entry.agent.name
+    record, _ = make_again(
+        fleet,
+        entry,
+        name,
+        branch=branch,
+        history=saved.agent_dir(fleet.host, entry),
+        taken_hint=f"`mngr saved restore {entry.id} --name {name}-2`",
+        stop_reason=f"restored from saved work `{entry.id}`",
+    )
+    fleet.store.log(record.id, "restored", saved=entry.id)
+    return record
+
+
+def make_again(
+    fleet: Fleet,
+    entry: Entry,
+    name: str,
+    *,
+    branch: str | None,
+    history: str,
+    taken_hint: str,
+    with_events: bool = True,
+    **fields: Any,
+) -> tuple[Record, Plan]:
+    """A stopped agent with the workspace, the variables and the conversation of an entry, and other `fields` of its
+    record. One that is gone gets its old id again. On failure nothing is left behind."""
+    old = entry.agent
+    assert old is not None
+    agent_id = _free_id(fleet, old)
+    plan = None
+    with fleet.store.agent_locked(agent_id):
+        record = _reserve(fleet, old, check_name(name), agent_id, taken_hint)
         try:
-            fleet.host.make_dir(fleet.store.state_dir(agent_id))
+            plan = kept.restore_into(fleet.host, entry, record.work_dir, branch)
             fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), "env"), b"")
-            _bring_history(fleet, entry, agent_id)
+            _bring_history(fleet, history, agent_id, with_events)
+            record = record._replace(
+                transfer=plan.transfer,
+                repo=plan.repo.top if plan.repo else None,
+                source=old.source if plan.repo or old.repo is None else "",
+                branch=plan.branch,
+                created_branch=plan.create_branch or (old.created_branch and plan.branch == old.branch),
+                started_at=old.started_at or timestamp(),
+                stopped_at=timestamp(),
+                creator=None,
+            )._replace(**fields)
             fleet.store.write(record)
-            fleet.store.log(agent_id, "restored", saved=entry.id)
         except BaseException:
             with held():
-                make.unmake(fleet.host, plan, work_dir)
+                if plan is not None:
+                    make.unmake(fleet.host, plan, record.work_dir)
                 fleet.store.forget(agent_id)
             raise
-    return record
+    return record, plan
 
 
 def as_files(fleet: Fleet, entry: Entry, directory: str, *, branch: str | None = None) -> str:
@@ -65,14 +90,49 @@ def as_files(fleet: Fleet, entry: Entry, directory: str, *, branch: str | None =
         raise MngrError(f"`{target}` is not empty", hint="name a directory that does not exist yet")
     if os.path.lexists(target) and not os.path.isdir(target):
         raise MngrError(f"`{target}` exists and is not a directory")
-    saved.restore_into(fleet.host, entry, target, branch)
+    kept.restore_into(fleet.host, entry, target, branch)
     return target
 
 
-def _bring_history(fleet: Fleet, entry: Entry, agent_id: str) -> None:
-    kept = saved.agent_dir(fleet.host, entry)
-    for name in fleet.host.entries(kept):
-        if name.endswith(".jsonl"):
-            fleet.host.write(
-                os.path.join(fleet.store.state_dir(agent_id), name), fleet.host.read(os.path.join(kept, name))
-            )
+def _free_id(fleet: Fleet, old: Record) -> str:
+    """The one it had, so that what belongs to it still does, unless that is in use."""
+    room = _work_dir(fleet, old, old.name, old.id)
+    gone = not any(os.path.lexists(path) for path in (fleet.store.state_dir(old.id), old.work_dir, room))
+    return old.id if gone else new_id("agent")
+
+
+def _work_dir(fleet: Fleet, old: Record, name: str, agent_id: str) -> str:
+    room = "worktrees" if old.transfer == WORKTREE else "clones"
+    return os.path.join(fleet.host.dir, room, f"{name}-{agent_id[6:14]}")
+
+
+def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: str) -> Record:
+    """Take the name and a free index; from here on the agent is visible as STARTING."""
+    with fleet.store.locked():
+        others = fleet.store.records()[0]
+        if any(other.name == name for other in others):
+            raise MngrError(f"an agent named `{name}` exists already", hint=taken_hint)
+        taken = {other.number for other in others}
+        free = next(number for number in range(len(taken) + 1) if number not in taken)
+        record = old._replace(
+            id=agent_id,
+            name=name,
+            work_dir=_work_dir(fleet, old, name, agent_id),
+            session=fleet.settings.text("tmux.session_prefix", "mngr-") + name,
+            number=free if old.number in taken else old.number,
+            started_at=None,
+            stopped_at=None,
+            stop_reason="",
+            archived_at=None,
+            creator=fleet.host.myself(),
+        )
+        fleet.host.make_dir(fleet.store.state_dir(agent_id))
+        fleet.store.write(record)
+    return record
+
+
+def _bring_history(fleet: Fleet, history: str, agent_id: str, with_events: bool) -> None:
+    for name in fleet.host.entries(history):
+        if name == "env" or (name.endswith(".jsonl") and (with_events or name != events.FILE)):
+            data = fleet.host.read(os.path.join(history, name))
+            fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), name), data)

@@ -48,6 +48,7 @@ ENTRIES = (
     Entry("push", TAKE, "Send commits or files to an agent"),
     Entry("merge", TAKE, "Merge an agent's work into the current branch"),
     Entry("saved", TAKE, "List, show and restore work kept by the safety net"),
+    Entry("snapshot", TAKE, "Keep an agent as it is, and bring it back to that", ("snap",)),
     Entry("start", LIFE, "Start stopped agents again"),
     Entry("stop", LIFE, "Stop agents and keep their work", ("s",)),
     Entry("destroy", LIFE, "Remove agents, saving work found nowhere else", ("rm",)),

@@ -97,6 +97,23 @@ _SNAPSHOT = {
     "commit": "text",
     "branch": "text?",
 }
+_SNAPSHOT = {
+    "id": "text",
+    "name": "text",
+    "agent": "text",
+    "agent_id": "text?",
+    "created_at": "text",
+    "age": "text",
+    "commits": "int",
+    "files": "int",
+    "uncommitted": ["text"],
+    "ignored": ["text"],
+    "left_out": [{"path": "text", "megabytes": "number"}],
+    "repo": "text",
+    "ref": "text",
+    "commit": "text",
+    "branch": "text?",
+}
 _TESTS = {"ran": "int", "failed": "int"}
 _SETTING = {"key": "text", "value": "any", "source": "text"}
 
@@ -195,6 +212,22 @@ FORMS: dict[str, list[Any]] = {
         {"saved": [_SAVED], "errors": [PROBLEM]},
         _SAVED,
         {"id": "text", "work_dir": "text", "?agent_id": "text", "?name": "text", "?branch": "text?"},
+    ],
+    "snapshot": [
+        {"snapshots": [_SNAPSHOT]},
+        {**_SNAPSHOT, "?dry_run": "bool"},
+        {"id": "text", "name": "text", "agent": "text", "dry_run": "bool"},
+        {
+            "snapshot": "text",
+            "agent_id": "text",
+            "name": "text",
+            "work_dir": "text",
+            "branch": "text?",
+            "saved": "text?",
+            "made": "bool",
+            "running": "bool",
+        },
+        {"destroyed": ["text"], "dry_run": "bool"},
     ],
     "snapshot": [
         {"snapshots": [_SNAPSHOT]},

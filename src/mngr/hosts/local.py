@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_ROOMS = ("agents", "locks", "worktrees", "clones", "saved")
+_ROOMS = ("agents", "locks", "worktrees", "clones", "saved", "snapshots")
 # What a person or we may have put there before the first agent; anything else is another program's.
 _NEUTRAL = frozenset({"settings.toml", "settings.toml.lock", "crashes", "plugins.json", ".DS_Store"})
 

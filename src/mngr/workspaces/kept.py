@@ -122,7 +122,7 @@ def _keep_repository(
     git = Git(host, record.work_dir)
     branch = git.current_branch()
     parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
-    paths = [*found.changed, *found.ignored, *(tree.converted(git) if whole else ())]
+    paths = [*found.changed, *found.ignored, *(tree.convertible(git) if whole else ())]
     commit = git.commit_tree(tree.dirty_tree(git, paths), [parent], message) if paths else parent
     repo = record.repo if record.repo and os.path.isdir(record.repo) else make_store(host, place.store)
     refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
@@ -231,6 +231,8 @@ def bring_files(git: Git, entry: Entry, spare: Sequence[str] = ()) -> None:
     if entry.whole and not entry.plain_files:
         git.must("reset", "-q", "--hard", doing="git could not check out the files")
     tree.write_files(git, entry.commit, entry.parent, git.directory, set(entry.private))
+    if entry.whole and not entry.plain_files:
+        tree.write_raw(git, entry.commit, tree.convertible(git), set(entry.changed))
 
 
 def bring_refs(git: Git, entry: Entry, branch: str | None) -> None:

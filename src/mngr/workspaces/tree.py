@@ -56,20 +56,36 @@ def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[Unsaved]]:
     return kept, left
 
 
-def converted(git: Git) -> list[str]:
-    """Tracked files whose line ends on disk are not those that git has, although git calls them unchanged."""
+def convertible(git: Git) -> list[str]:
+    """Tracked files that may have other bytes on disk than in git although git calls them unchanged: line ends. Not
+    those that go through a program (`filter`), which keeps the real content elsewhere."""
     rules = git.must("ls-files", "-z", "--", ":(glob)**/.gitattributes")
     own_rules = git.must("rev-parse", "--path-format=absolute", "--git-path", "info/attributes")
     settings = git.run("config", "--get-regexp", r"^core\.(autocrlf|eol|attr)").text
     if not (rules or settings or os.path.exists(own_rules)):
         return []  # nothing converts, so reading every file is saved
-    found = []
-    for line in filter(None, git.must("ls-files", "--eol", "-z").split("\0")):
+    return list(filter(None, git.must("ls-files", "-z", "--", ":(attr:!filter)").split("\0")))
+
+
+def write_raw(git: Git, commit: str, paths: Sequence[str], changed: Collection[str]) -> None:
+    """Give these files the bytes that the commit has, also where a checkout would convert them. To git they stay
+    unchanged, except those that were `changed`."""
+    kept: dict[str, tuple[str, str]] = {}
+    for line in filter(None, git.must("ls-tree", "-r", "-z", commit).split("\0") if paths else ()):
         facts, _, path = line.partition("\t")
-        stored, on_disk = facts.split()[:2]
-        if stored[2:] != on_disk[2:] and on_disk != "w/":
-            found.append(path)
-    return found
+        kept[path] = (facts.split(" ")[0], facts.split(" ")[2])
+    wanted = [path for path in paths if path in kept and _is_plain_file(os.path.join(git.directory, path))]
+    there = _hash_files(git, wanted)
+    other = [path for path in wanted if there.get(path) != kept[path][1]]
+    for start in range(0, len(other), _AT_ONCE):
+        batch = other[start : start + _AT_ONCE]
+        contents = _contents(git, [kept[path][1] for path in batch])
+        for path in batch:
+            mode, blob = kept[path]
+            _write(git, git.directory, path, mode, contents[blob], private=False)
+    # git takes a file of another size for a changed one, without a look at its content.
+    same = "".join(f"{path}\0" for path in other if path not in changed)
+    git.must("update-index", "-z", "--stdin", input=os.fsencode(same))
 
 
 def private_files(directory: str, paths: Sequence[str]) -> list[str]:
@@ -175,10 +191,14 @@ def _hash_files(git: Git, paths: Sequence[str]) -> dict[str, str]:
     listed = [path for path in paths if "\n" not in git.directory + path and not path.endswith("\r")]
     alone = set(paths).difference(listed)
     blobs = {path: _hash(git, _read(os.path.join(git.directory, path))) for path in alone}
-    if listed:
+    while listed:
         names = b"".join(os.fsencode(os.path.join(git.directory, path)) + b"\n" for path in listed)
-        hashes = git.must("hash-object", "-w", "--no-filters", "--stdin-paths", input=names).split("\n")
-        blobs.update(zip(listed, hashes, strict=True))
+        result = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", input=names)
+        present = [path for path in listed if _is_plain_file(os.path.join(git.directory, path))]
+        if result.ok or present == listed:
+            blobs.update(zip(listed, checked(result).text.split("\n"), strict=True))
+            break
+        listed = present  # an agent at work removed one while we read
     return blobs
 
 

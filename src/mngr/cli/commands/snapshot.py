@@ -1,0 +1,241 @@
+"""`mngr snapshot`: keep an agent as it is, and bring it back to that."""
+
+from __future__ import annotations
+
+import time
+
+from mngr.actions import find
+from mngr.actions import snapshots as actions
+from mngr.actions.agent import Agent
+from mngr.agents.record import seconds_of
+from mngr.cli import targets
+from mngr.cli.ages import age
+from mngr.cli.app import App
+from mngr.cli.parser import Args, Parser
+from mngr.cli.table import Column
+from mngr.cli.text import amount
+from mngr.errors import NotFoundError, UsageError
+from mngr.names import check_name, suggest
+from mngr.records import TYPE_CHECKING
+from mngr.workspaces.kept import Entry
+from mngr.workspaces.snapshots import check_place, free_name, name_of
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+DESCRIPTION = (
+    "Keep an agent as it is now: commits, uncommitted and untracked files, small ignored files, its conversation and "
+    "its settings. Without an agent's name the agent we run in is meant, else the only one of this repository."
+)
+EXAMPLES = (
+    ("mngr snapshot create my-snapshot", "of the only agent of this repository; it may work on meanwhile"),
+    ("mngr snapshot create fix-login before-rewrite", "of one by name"),
+    ("mngr snapshot list", "all snapshots, newest first"),
+    ("mngr snapshot restore my-snapshot", "bring its agent back to it; what that replaces is saved"),
+    ("mngr snapshot restore my-snapshot --as second-try", "a new, stopped agent from it"),
+    ("mngr snapshot destroy my-snapshot", "forget it for good"),
+)
+
+
+def add_arguments(parser: Parser) -> None:
+    create = parser.add_subcommand("create", "Keep an agent as it is now")
+    create.add_argument("first", nargs="?", metavar="AGENT", help="the agent; a word that names none is the NAME")
+    create.add_argument("second", nargs="?", metavar="NAME", help="the snapshot's name (made up when left out)")
+    create.add_argument("--name", "-n", metavar="NAME", help="the snapshot's name; the only word is then the agent's")
+    create.add_argument("--dry-run", action="store_true", help="say what would be kept, and keep nothing")
+    some = parser.add_subcommand("list", "Show snapshots, newest first", default=True)
+    some.add_argument("agent", nargs="?", metavar="AGENT", help="only those of this agent")
+    back = parser.add_subcommand("restore", "Bring an agent back to a snapshot")
+    back.add_argument("agent", nargs="?", metavar="AGENT", help="its agent, if several have one of that name")
+    back.add_argument("snapshot", metavar="NAME", help="a name or an id of `snapshot list`")
+    back.add_argument("--as", dest="new_name", metavar="NEW", help="make a new, stopped agent of it instead")
+    back.add_argument("--dry-run", action="store_true", help="say what would come back, and change nothing")
+    forget = parser.add_subcommand("destroy", "Forget snapshots for good")
+    forget.add_argument("names", nargs="*", metavar="NAME", help="names or ids; with the options below, agents")
+    forget.add_argument("--snapshot", action="append", metavar="ID", help="this one (can be repeated)")
+    forget.add_argument("--all-snapshots", action="store_true", help="all of the agent")
+    forget.add_argument("--force", "-f", action="store_true", help="do not ask before all are gone")
+    forget.add_argument("--dry-run", action="store_true", help="say which would go, and change nothing")
+
+
+def run(args: Args, app: App) -> int:
+    return {"create": _create, "list": _list, "restore": _restore, "destroy": _destroy}[args.subcommand](args, app)
+
+
+def _create(args: Args, app: App) -> int:
+    agent, name = _agent_and_name(args, app)
+    if args.dry_run:
+        check_place(agent.record)
+        wanted = name or free_name(app.fleet.host, agent.record.name)
+        value = {"id": f"{agent.name}/{wanted}", "name": wanted, "agent": agent.name, "dry_run": True}
+        app.out.emit_object(value, human=f"would keep {agent.name} as {wanted}")
+        return 0
+    entry = actions.create(app.fleet, agent, name)
+    app.out.emit_object(_row(entry), human=f"kept {agent.name} as {name_of(entry)}: {_content(entry)}")
+    _tell_left_out(app, entry)
+    app.out.note(f"`mngr snapshot restore {name_of(entry)}` brings {agent.name} back to it")
+    return 0
+
+
+def _agent_and_name(args: Args, app: App) -> tuple[Agent, str | None]:
+    if args.name is not None and args.second is not None:
+        raise UsageError(f"the snapshot's name is given twice: `{args.second}` and `--name {args.name}`")
+    first, name = args.first, args.name if args.name is not None else args.second
+    if first is not None and name is None and first not in _names(app):
+        first, name = None, first
+    if name is not None:
+        check_name(name, "snapshot name")
+    agent = find.one(app.fleet, first) if first is not None else actions.the_implied(app.fleet, "keep")
+    return agent, name
+
+
+def _names(app: App) -> set[str]:
+    return {key for agent in find.listing(app.fleet).agents for key in (agent.name, agent.id)}
+
+
+def _list(args: Args, app: App) -> int:
+    entries = _all_of(app, [args.agent]) if args.agent is not None else actions.entries(app.fleet)
+    rows = [_row(entry) for entry in reversed(entries)]
+    columns = [
+        Column("NAME", "name"),
+        Column("AGENT", "agent"),
+        Column("AGE", "age"),
+        Column("COMMITS", "commits", right=True),
+        Column("FILES", "files", right=True),
+        Column("BRANCH", "branch"),
+        Column("REPOSITORY", "repo", flexible=True),
+    ]
+    app.out.emit_rows(rows, columns, envelope={"snapshots": rows}, known=_KNOWN, empty="No snapshots")
+    return 0
+
+
+_KNOWN = (
+    *("id", "name", "agent", "agent_id", "created_at", "age", "commits", "files", "uncommitted", "ignored"),
+    *("left_out", "repo", "ref", "commit", "branch"),
+)
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    """One snapshot: `commits` are those that only its agent had, `files` how many uncommitted and ignored ones it
+    holds, `left_out` what was too large, `commit` all of it as one commit under `ref` in `repo`."""
+    return {
+        "id": entry.id,
+        "name": name_of(entry),
+        "agent": entry.name,
+        "agent_id": entry.agent.id if entry.agent else None,
+        "created_at": entry.saved_at,
+        "age": age(time.time() - seconds_of(entry.saved_at)),
+        "commits": entry.commits,
+        "files": len(entry.changed) + len(entry.ignored),
+        "uncommitted": list(entry.changed),
+        "ignored": list(entry.ignored),
+        "left_out": [{"path": path, "megabytes": megabytes} for path, megabytes in entry.left_out],
+        "repo": entry.repo,
+        "ref": entry.ref,
+        "commit": entry.commit,
+        "branch": entry.branch,
+    }
+
+
+def _content(entry: Entry) -> str:
+    if entry.plain_files:
+        return amount(len(entry.changed), "file")
+    files = amount(len(entry.changed) + len(entry.ignored), "uncommitted file")
+    return f"{amount(entry.commits, 'commit')} of its own, {files}"
+
+
+def _tell_left_out(app: App, entry: Entry) -> None:
+    for path, megabytes in entry.left_out:
+        app.out.note(f"`{path}` ({megabytes:.0f} MB, ignored by git) was not kept")
+
+
+def _restore(args: Args, app: App) -> int:
+    """The agent's `name`, `agent_id`, `work_dir` and `branch`, the `saved` work that was replaced, whether the agent
+    had to be `made` again, and whether it is `running`."""
+    entry = _one(app, args.snapshot, [args.agent] if args.agent is not None else None)
+    if args.dry_run:
+        value = {**_row(entry), "dry_run": True}
+        app.out.emit_object(value, human=f"would bring {args.new_name or entry.name} back to {entry.id}")
+        return 0
+    targets.outlive_terminal()
+    done = actions.restore_to(app.fleet, entry, name=args.new_name)
+    record = done.record
+    value = {
+        "snapshot": entry.id,
+        "agent_id": record.id,
+        "name": record.name,
+        "work_dir": record.work_dir,
+        "branch": record.branch,
+        "saved": done.saved.id if done.saved else None,
+        "made": done.made,
+        "running": done.running,
+    }
+    if done.made:
+        human = f"made {record.name} again from {entry.id}, stopped\nfiles: {record.work_dir}"
+    else:
+        human = f"{record.name} is back at {entry.id}" + (" and runs again" if done.running else "")
+    app.out.emit_object(value, human=human)
+    if done.note:
+        app.out.note(done.note)
+    if done.saved:
+        app.out.note(f"what was there before is saved: `mngr saved show {done.saved.id}`")
+    if not done.running:
+        app.out.note(f"`mngr start {record.name}` runs it")
+    return 0
+
+
+def _destroy(args: Args, app: App) -> int:
+    """`destroyed`: the ids that went."""
+    if args.snapshot and args.all_snapshots:
+        raise UsageError("`--snapshot` and `--all-snapshots` cannot be used together")
+    if args.all_snapshots:
+        agents = args.names or [actions.the_implied(app.fleet, "forget snapshots of").name]
+        chosen = _all_of(app, agents)
+        ask = chosen and not (args.force or args.dry_run or app.headless)
+        if ask and not app.confirm(f"Forget {amount(len(chosen), 'snapshot')} for good?"):
+            return 1
+    elif args.snapshot:
+        chosen = [_one(app, word, args.names) for word in args.snapshot]
+    elif args.names:
+        chosen = [_one(app, word) for word in args.names]
+    else:
+        raise UsageError("no snapshot was named", hint="`mngr snapshot list` shows them; `--all-snapshots` means all")
+    chosen = list({entry.id: entry for entry in chosen}.values())
+    if not args.dry_run:
+        actions.remove(app.fleet, chosen)
+    verb = "would destroy" if args.dry_run else "destroyed"
+    app.out.emit_object(
+        {"destroyed": [entry.id for entry in chosen], "dry_run": args.dry_run},
+        human="\n".join(f"{verb} {entry.id}" for entry in chosen) or "No snapshots",
+    )
+    return 0
+
+
+def _all_of(app: App, names: list[str]) -> list[Entry]:
+    """Those of some agents, by name; also of agents that are gone."""
+    entries = actions.entries(app.fleet)
+    agents = {agent.name: agent for agent in find.listing(app.fleet).agents}
+    found: list[Entry] = []
+    for name in names:
+        agent = agents.get(name)
+        mine = [entry for entry in entries if (actions.belongs(entry, agent) if agent else entry.name == name)]
+        if not mine and agent is None:
+            known = [*agents, *(entry.name for entry in entries)]
+            raise NotFoundError(f"no agent named `{name}` has snapshots", hint=suggest(name, known, "name"))
+        found += mine
+    return found
+
+
+def _one(app: App, word: str, agents: list[str] | None = None) -> Entry:
+    """A snapshot by name or id; with agents, only theirs."""
+    if not agents:
+        return actions.one(app.fleet, word)
+    entries = _all_of(app, agents)
+    found = [entry for entry in entries if word in (entry.id, name_of(entry))]
+    if not found:
+        raise NotFoundError(
+            f"{', '.join(f'`{name}`' for name in agents)} has no snapshot called `{word}`",
+            hint=suggest(word, [name_of(entry) for entry in entries], "one") or "`mngr snapshot list` shows all",
+        )
+    return found[-1]

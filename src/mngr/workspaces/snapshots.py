@@ -1,0 +1,150 @@
+"""Snapshots: an agent's workspace, conversation and settings as they were at one moment, under a name."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.agents.record import Record, timestamp
+from mngr.errors import MngrError
+from mngr.interrupts import held
+from mngr.names import check_name
+from mngr.process import CommandFailed
+from mngr.records import TYPE_CHECKING
+from mngr.tools.git import Git
+from mngr.workspaces import kept, work
+from mngr.workspaces.kept import Entry, Place
+from mngr.workspaces.plan import NONE
+
+if TYPE_CHECKING:
+    from mngr.hosts.host import Host
+
+_TRIES = 8
+
+
+def name_of(entry: Entry) -> str:
+    """The name that the user gave it; its id is `AGENT/NAME`."""
+    return entry.id.partition("/")[2]
+
+
+def entries(host: Host) -> list[Entry]:
+    """All of them, oldest first. One that cannot be read is named in an error, not skipped."""
+    rooms = [name for name in host.entries(_dir(host)) if not name.endswith(".git")]
+    ids = [os.path.join(room, name) for room in rooms for name in host.entries(os.path.join(_dir(host), room))]
+    found = [kept.read(host, os.path.join(_dir(host), entry_id)) for entry_id in ids]
+    return sorted((entry for entry in found if entry), key=lambda entry: entry.saved_at)
+
+
+def check_place(record: Record) -> None:
+    """Raise when there is nothing to take a snapshot of, or what there is belongs to the user and not to the agent."""
+    if record.transfer == NONE:
+        raise MngrError(
+            f"`{record.name}` works in your own directory `{record.work_dir}`: a snapshot would be restored over it",
+            hint="commit there instead, or use an agent with a copy of its own",
+        )
+    if not os.path.isdir(record.work_dir) or (record.repo is not None and not work.own_repository(record)):
+        what = "repository" if os.path.isdir(record.work_dir) else "work directory"
+        raise MngrError(
+            f"the {what} of `{record.name}` in `{record.work_dir}` is gone, so there is nothing to keep",
+            hint="`mngr snapshot list` shows what can be restored",
+        )
+
+
+def free_name(host: Host, agent: str) -> str:
+    taken = host.entries(os.path.join(_dir(host), agent))
+    return next(name for name in (f"snap-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
+
+
+def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_mb: float) -> Entry:
+    """Keep everything. The agent may work on meanwhile: what changes under our hands is read again. On failure nothing
+    is left behind."""
+    check_place(record)
+    place = _reserve(host, record.name, check_name(name, "snapshot name"))
+    directory = os.path.join(_dir(host), place.id)
+    try:
+        entry = _settled(host, record, place, ignored_max_mb)
+        history = os.path.join(directory, "agent")
+        host.make_dir(history)
+        for file in conversation(host, state_dir):
+            host.write(os.path.join(history, file), host.read(os.path.join(state_dir, file)))
+        host.write(os.path.join(history, "env"), host.read(os.path.join(state_dir, "env")))
+        kept.write(host, directory, entry)
+    except BaseException:
+        with held():
+            for repo in (record.repo, place.store):
+                if repo and os.path.isdir(repo):
+                    kept.forget_refs(Git(host, repo), place.ref)
+            host.remove(directory)
+        raise
+    return entry
+
+
+def check_kept(host: Host, entry: Entry) -> None:
+    """Raise when what the snapshot holds cannot be reached any more; before anything is replaced."""
+    if not os.path.isdir(entry.repo) or Git(host, entry.repo).commit_of(entry.commit) is None:
+        raise MngrError(
+            f"snapshot `{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
+            hint="if the repository was moved, move it back for the time",
+        )
+
+
+def drop(host: Host, entry: Entry) -> None:
+    """Forget a snapshot for good."""
+    if os.path.isdir(entry.repo):
+        kept.forget_refs(Git(host, entry.repo), entry.refs_below)
+    room, _, _ = entry.id.partition("/")
+    host.remove(os.path.join(_dir(host), entry.id))
+    try:
+        os.rmdir(os.path.join(_dir(host), room))
+    except OSError:
+        pass  # there are others
+
+
+def agent_dir(host: Host, entry: Entry) -> str:
+    """Where its conversation and its variables are."""
+    return os.path.join(_dir(host), entry.id, "agent")
+
+
+def conversation(host: Host, state_dir: str) -> list[str]:
+    """The files of an agent's state directory that hold what was said and what happened."""
+    return [name for name in host.entries(state_dir) if name.endswith(".jsonl")]
+
+
+def _settled(host: Host, record: Record, place: Place, ignored_max_mb: float) -> Entry:
+    """Read the workspace until nothing went away and no commit was made in the meantime; from an agent that never
+    rests, what was seen last."""
+    git = Git(host, record.work_dir)
+    entry = None
+    for tries_left in reversed(range(_TRIES)):
+        head = _head(git) if record.repo else ""
+        try:
+            found = work.everything(host, record, ignored_max_mb=ignored_max_mb)
+            entry = kept.keep_workspace(host, place, record, found, reason="snapshot", at=timestamp(), whole=True)
+        except (CommandFailed, OSError, ValueError):
+            if not tries_left and entry is None:
+                raise
+            continue
+        if not record.repo or _head(git) == head:
+            break
+    assert entry is not None
+    return entry
+
+
+def _head(git: Git) -> str:
+    return f"{git.current_branch()} {git.commit_of('HEAD')}"
+
+
+def _dir(host: Host) -> str:
+    return os.path.join(host.dir, "snapshots")
+
+
+def _reserve(host: Host, agent: str, name: str) -> Place:
+    """Take the name by making its directory."""
+    host.make_dir(os.path.join(_dir(host), agent))
+    try:
+        os.mkdir(os.path.join(_dir(host), agent, name), 0o700)
+    except FileExistsError:
+        raise MngrError(
+            f"`{agent}` has a snapshot called `{name}` already",
+            hint=f"choose another name, or remove that one: `mngr snapshot destroy {agent}/{name}`",
+        ) from None
+    return Place(f"{agent}/{name}", f"refs/mngr/snapshots/{agent}/{name}", os.path.join(_dir(host), "files.git"))
