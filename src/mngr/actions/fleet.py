@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mngr.actions.lifecycle import Stopped
     from mngr.actions.message import Delivery
     from mngr.actions.snapshots import Restored
+    from mngr.agents.limits import Limits
     from mngr.config import Settings
     from mngr.process import Result
     from mngr.workspaces.saved import Entry
@@ -146,8 +147,6 @@ class Fleet:
         """What happened to it, in order."""
         return self.store.events(self._seen(name).id)
 
-    def wait(
-        self,
     def transcript(self, name: str | Agent) -> Sequence[Mapping[str, Any]]:
         """What was said to it and what it said and did; of a kind that keeps none, only what was said to it."""
         from mngr.actions import transcript
@@ -166,6 +165,8 @@ class Fleet:
 
         return [*gc.collect(self, dry_run=dry_run, saved_before=saved_before)]
 
+    def wait(
+        self,
         names: Sequence[str | Agent],
         states: Collection[str] = (),
         *,
