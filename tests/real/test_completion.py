@@ -195,7 +195,7 @@ def test_pressing_tab_in_a_real_shell(fleet: User, shell: str) -> None:
     terminal.shows("--message-file notes.txt")
     terminal.clear()
     terminal.type("mngr create x --type=opu", "Tab")
-    terminal.shows("--type=opus")
+    terminal.shows("create x --type=opus")
     terminal.type("--transfer git-m", "Tab")
     terminal.shows("--transfer git-mirror")
     terminal.type("-t re", "Tab")
