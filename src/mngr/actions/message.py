@@ -63,9 +63,7 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     if not text:
         raise MngrError("the message is empty")
-    bad = sorted(
-        {character for character in text if (character < " " and character not in "\n\t") or character == "\x7f"}
-    )
+    bad = sorted({character for character in text if _is_control(character)})
     if bad:
         shown = ", ".join(f"0x{ord(character):02x}" for character in bad[:4])
         raise MngrError(
@@ -73,6 +71,13 @@ def clean(text: str) -> str:
             hint="send the text in a file: `mngr push NAME:message.txt FILE`, and tell the agent to read it",
         )
     return text
+
+
+def _is_control(character: str) -> bool:
+    """Also halves of a character, which no terminal can be sent; odd bytes, as Python carries them, can be."""
+    if character < " ":
+        return character not in "\n\t"
+    return character == "\x7f" or "\ud800" <= character < "\udc80" or "\udcff" < character <= "\udfff"
 
 
 def _past_start(fleet: Fleet, agent: Agent) -> Agent:
