@@ -173,7 +173,7 @@ class Terminal:
             raise AssertionError(f"{error}\n{seen[0]}") from None
 
     def clear(self) -> None:
-        self._tmux("send-keys", "-t", "s", "C-c")
+        self._tmux("send-keys", "-t", "s", "C-u")
         self.type(" clear", "Enter")
         wait_for(lambda: "fix-log" not in self.screen(), "an empty screen")
 
