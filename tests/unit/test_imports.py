@@ -32,7 +32,8 @@ MAKING = """
 VERBS = {
     "create": f"mngr.cli.commands.create {MAKING} mngr.cli.inputs mngr.hosts.processes",
     "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.ages mngr.cli.table mngr.cli.targets mngr.cli.template",
-    "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.inputs mngr.cli.targets mngr.waiting",
+    "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.inputs mngr.cli.targets mngr.secrets "
+    "mngr.waiting",
     "exec": f"mngr.cli.commands.exec_ {SEEING} mngr.actions.execute mngr.agents.launch mngr.cli.ages mngr.cli.targets",
     "capture": f"mngr.cli.commands.capture {SEEING} mngr.actions.screen",
     "stop": f"mngr.cli.commands.stop {SEEING} {MAKING} mngr.actions.lifecycle mngr.cli.ages mngr.cli.targets "

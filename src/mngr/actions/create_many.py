@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Sessions started by one call of tmux: enough to save calls, few enough that early ones need not wait for late ones.
 _GROUP = 20
+# What is ready does not wait longer than this for company.
+_PATIENCE = 0.3
 
 
 def plans(fleet: Fleet, requests: Sequence[Request]) -> list[Plan]:
@@ -115,12 +117,13 @@ class _Making:
             running = {pool.submit(self._fill, agent): agent for agent in self._agents}
             ready: list[_Agent] = []
             while running:
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                done = wait(running, timeout=_PATIENCE if ready else None, return_when=FIRST_COMPLETED).done
+                for future in done:
                     agent = running.pop(future)
                     if self._came_through(agent, future):
                         ready.append(agent)
                 group = [agent for agent in ready if agent.place.directory != self._workspaces.source_of_copies]
-                if len(group) >= _GROUP:
+                if len(group) >= _GROUP or not done:
                     self._start(group)
                     ready = [agent for agent in ready if not agent.through]
             self._start(ready)

@@ -13,6 +13,7 @@ from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
 from mngr.records import NamedTuple
+from mngr.tools.tmux import Pane
 from mngr.waiting import wait_until
 
 _TERM, _KILL = 15, 9  # importing `signal` for their names would cost a millisecond
@@ -59,7 +60,10 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
     """Hang up the terminal, then ask, then kill. Returns the processes that are still there after all."""
     pane = agent.pane
     server = pane.server if pane is not None else None
-    found = fleet.host.processes_of(agent.id, [pane.pid] if pane is not None and not pane.dead else [], server)
+    roots = [pane.pid] if pane is not None and not pane.dead else []
+    if agent.record.windows and pane is not None:
+        roots += _in_windows(fleet, pane)
+    found = fleet.host.processes_of(agent.id, roots, server)
     if graceful_seconds and found and pane is not None:
         # The pane's own process is our launch script, which ends when the command does.
         fleet.host.signal({pid: found[pid] for pid in found if pid != pane.pid}, _TERM)
@@ -80,6 +84,12 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
         if _ended(fleet, found, seconds):
             return ()
     return tuple(sorted(fleet.host.alive(found)))
+
+
+def _in_windows(fleet: Fleet, pane: Pane) -> list[int]:
+    """The processes in the agent's other windows, without that of our own helper, which may be who stops it."""
+    lines = (line.split() for line in fleet.tmux.ask_session(pane.session, "#{pane_pid} #{@mngr_limits}"))
+    return [int(words[0]) for words in lines if len(words) == 1]
 
 
 def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:

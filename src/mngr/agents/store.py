@@ -72,9 +72,22 @@ class Store:
         return changed
 
     def log(self, agent_id: str, type: str, **fields: Any) -> dict[str, Any]:
+        if "text" in fields:  # the one field that is not in our own words
+            from mngr import secrets
+
+            fields = secrets.mask_fields(fields, self.secrets(agent_id))
         event = events.new_event("mngr", type, **fields)
         self.host.append(os.path.join(self.dir, agent_id, events.FILE), event)
         return event
+
+    def secrets(self, agent_id: str) -> tuple[str, ...]:
+        """The values of the variables that it was given; none of them belongs into a text that is kept or shown."""
+        from mngr.secrets import env_values
+
+        try:
+            return env_values(self.host.read(os.path.join(self.dir, agent_id, "env")).decode(errors="surrogateescape"))
+        except FileNotFoundError:
+            return ()
 
     def events(self, agent_id: str) -> list[dict[str, Any]]:
         try:

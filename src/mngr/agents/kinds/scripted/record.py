@@ -7,6 +7,7 @@ from typing import Any
 from mngr.agents import events
 from mngr.agents.record import timestamp
 from mngr.files import append_line
+from mngr.secrets import env_values, mask_fields
 
 LONGEST_TEXT = 20_000
 
@@ -18,6 +19,7 @@ class Log:
         self._state_dir = state_dir
         self._complain = complain
         self._state = ("", "")
+        self._secrets = _secrets(state_dir)
 
     def ready(self) -> None:
         self._event("ready")
@@ -57,12 +59,14 @@ class Log:
 
     def _event(self, type: str, **fields: Any) -> None:
         if self._state_dir:
-            self._attempt(lambda: events.append(self._state_dir, events.new_event("agent", type, **fields)))
+            event = events.new_event("agent", type, **mask_fields(fields, self._secrets))
+            self._attempt(lambda: events.append(self._state_dir, event))
 
     def _transcript(self, line: dict[str, Any]) -> None:
         if self._state_dir:
             path = os.path.join(self._state_dir, "transcript.jsonl")
-            self._attempt(lambda: append_line(path, {"timestamp": timestamp(), **line}))
+            masked = {"timestamp": timestamp(), **mask_fields(line, self._secrets)}
+            self._attempt(lambda: append_line(path, masked))
 
     def _attempt(self, append: Callable[[], None]) -> None:
         try:
@@ -70,6 +74,15 @@ class Log:
         except OSError as error:
             complain, self._complain = self._complain, lambda text: None
             complain(f"cannot record in `{self._state_dir}`: {error.strerror}")
+
+
+def _secrets(state_dir: str) -> tuple[str, ...]:
+    """The values of the variables that the user gave this agent."""
+    try:
+        with open(os.path.join(state_dir, "env"), encoding="utf-8", errors="surrogateescape") as file:
+            return env_values(file.read())
+    except OSError:
+        return ()
 
 
 def shortened(text: str) -> str:
