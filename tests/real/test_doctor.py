@@ -57,6 +57,8 @@ def program(place: Path, name: str, script: str) -> None:
 def snapshot(root: Path) -> dict[str, tuple[int, int, bytes]]:
     found = {}
     for path in sorted(root.rglob("*")):
+        if path.name == "plugins.json":
+            continue  # a cache of what is installed, not a fact about agents
         info = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         found[str(path.relative_to(root))] = (info.st_mode, info.st_mtime_ns, content)
