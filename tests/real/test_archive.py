@@ -1,5 +1,6 @@
 """Archived agents are out of sight and lose nothing."""
 
+from tests.real.test_schemas import fits
 from tests.support.trees import tree
 from tests.support.user import User
 
@@ -82,3 +83,12 @@ def test_an_archived_agent_keeps_its_name_and_can_be_destroyed(user: User) -> No
     ids = user.mngr("list", "--archived", "--ids").ok().stdout
     user.mngr("destroy", "-", input=ids).ok()
     assert shown(user, "--archived") == []
+
+
+def test_its_json_fits_its_schema(user: User) -> None:
+    user.create("foo")
+    fits(user, "archive", "foo", "--dry-run")
+    fits(user, "archive", "foo")
+    fits(user, "list", "--archived")
+    fits(user, "archive", "foo", "--undo")
+    fits(user, "stop", "foo", "--archive")

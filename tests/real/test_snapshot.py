@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.real.test_saved import GIT_MODES, make_base, make_work
+from tests.real.test_schemas import fits
 from tests.support.trees import tree
 from tests.support.user import User, wait_for
 
@@ -417,3 +418,14 @@ def test_json_lines_and_templates(user: User) -> None:
     (line,) = user.mngr("snapshot", "list", "--format", "jsonl").ok().stdout.splitlines()
     assert json.loads(line)["id"] == "foo/s"
     assert user.mngr("snapshot", "list", "--format", "{agent} {name}").ok().stdout == "foo s\n"
+
+
+def test_its_json_fits_its_schema(user: User) -> None:
+    user.create("foo")
+    fits(user, "snapshot", "create", "s", "--dry-run")
+    fits(user, "snapshot", "create", "s")
+    fits(user, "snapshot", "list")
+    fits(user, "snapshot", "restore", "s", "--dry-run")
+    fits(user, "snapshot", "restore", "s")
+    fits(user, "snapshot", "restore", "s", "--as", "bar")
+    fits(user, "snapshot", "destroy", "s")

@@ -240,6 +240,16 @@ class Fleet:
 
         return self.find(restore.as_agent(self, saved.find(self.host, entry), name=name, branch=branch).id)
 
+    def clone(self, source: str | Agent, name: str, *, message: str | None = None, **more: Any) -> Agent:
+        """Copy it, conversation and uncommitted files included, as a new agent that runs. `more` are the other fields
+        of `mngr.actions.clone.Wish`: rest, env, labels, project."""
+        from mngr.actions import clone
+
+        agent = self.find(clone.clone(self, self._seen(source), clone.Wish(name, **more)).id)
+        if message is not None:
+            self.message(agent, message)
+        return agent
+
     def snapshot(self, name: str | Agent, snapshot: str | None = None) -> Entry:
         """Keep it as it is now, also while it runs: commits, files, conversation, settings."""
         from mngr.actions import snapshots

@@ -35,6 +35,7 @@ class Entry:
 
 ENTRIES = (
     Entry("create", START, "Start an agent in its own copy of the code", ("c",)),
+    Entry("clone", START, "Copy an agent, conversation included"),
     Entry("connect", START, "Attach this terminal to an agent", ("conn",)),
     Entry("message", START, "Send text to agents and confirm that it arrived", ("msg",)),
     Entry("exec", START, "Run a command where an agent works", ("x",), module="exec_"),

@@ -114,6 +114,17 @@ _SNAPSHOT = {
     "commit": "text",
     "branch": "text?",
 }
+_WOULD_CLONE = {"name": "text", "source": "text", "branch": "text?", "dry_run": "bool"}
+_CLONED = {
+    "agent_id": "text",
+    "name": "text",
+    "source": "text",
+    "host_id": "text",
+    "host_name": "text",
+    "work_dir": "text",
+    "branch": "text?",
+    "session": "text",
+}
 _TESTS = {"ran": "int", "failed": "int"}
 _SETTING = {"key": "text", "value": "any", "source": "text"}
 
@@ -144,6 +155,8 @@ FORMS: dict[str, list[Any]] = {
     "create": [
         _CREATED,
         _PLANNED,
+        _CLONED,
+        _WOULD_CLONE,
         {"name": "text", "reused": "bool", "dry_run": "bool"},
         [{"any of": [{**_CREATED, "ok": "bool"}, {"name": "text", "ok": "bool", **PROBLEM}]}],
         [
@@ -245,6 +258,7 @@ FORMS: dict[str, list[Any]] = {
         },
         {"destroyed": ["text"], "dry_run": "bool"},
     ],
+    "clone": [_CLONED, _WOULD_CLONE],
     "start": [_targets(started="bool", dry_run="bool")],
     "stop": [_targets(stopped="bool", outlived=["int"], archived="bool", dry_run="bool")],
     "archive": [_targets(archived="bool", archived_at="text?", dry_run="bool")],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr.actions import create as creating
 from mngr.actions.create import NameTaken, Request
 from mngr.agents.kinds import kind as kinds
@@ -32,6 +34,7 @@ EXAMPLES = (
     ("mngr create w --count 100 --no-connect --command 'sleep 9999'", "w-1 to w-100, at once"),
     ("mngr create web -w server='npm run dev' -w logs='tail -F log'", "with windows beside it"),
     ("mngr create fix-login --no-connect --record", "with its terminal recorded, for `mngr capture --cast`"),
+    ("mngr create other-way --from fix-login", "a copy of an agent, like `mngr clone`"),
     ("mngr create --type command -- sleep 100", "an exact argument list, with a name made up"),
 )
 
@@ -85,8 +88,8 @@ def add_arguments(parser: Parser) -> None:
         "--source",
         dest="source",
         default=".",
-        metavar="DIR",
-        help="the directory to copy (default: this one)",
+        metavar="DIR|AGENT|URL",
+        help="the directory to copy (default: this one), an agent to clone, or the address of a git repository",
     )
     where.add_argument("--transfer", choices=MODES, help="how to copy it (default: git-worktree, or rsync without git)")
     where.add_argument(
@@ -152,6 +155,12 @@ def run(args: Args, app: App) -> int:
     if args.env:
         hide_arguments(text.partition("=")[2] for text in args.env)
     address = _address(args)
+    if not os.path.isdir(args.source):
+        from mngr.cli import elsewhere
+
+        code = elsewhere.run(args, app, address)
+        if code is not None:
+            return code
     names, many = _names(args, app, address)
     if many:
         from mngr.cli import many as several
@@ -272,7 +281,7 @@ def _request(args: Args, app: App, address: Address | None, name: str) -> Reques
         transfer=args.transfer,
         branch=args.branch,
         unclean=_unclean(args),
-        env=_env(args, app),
+        env=variables(args, app),
         labels=dict(parse_label(text) for text in args.label),
         project=args.project,
         record=args.record,
@@ -323,7 +332,8 @@ def _unclean(args: Args) -> str | None:
     return None if args.ensure_clean else "include"
 
 
-def _env(args: Args, app: App) -> dict[str, str]:
+def variables(args: Args, app: App) -> dict[str, str]:
+    """What `--env-file`, `--pass-env` and `--env` give."""
     found: dict[str, str] = {}
     for path in args.env_file:
         found.update(_env_lines(path))

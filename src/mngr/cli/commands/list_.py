@@ -46,7 +46,7 @@ def add_arguments(parser: Parser) -> None:
     which = parser.add_argument_group("which")
     for name in _STATE_FLAGS:
         which.add_argument(f"--{name}", action="store_true", help=f"agents that are {name.upper()}")
-    which.add_argument("--archived", action="store_true", help="agents put away with `mngr archive`, which are hidden else")
+    which.add_argument("--archived", action="store_true", help="those put away with `mngr archive`, hidden else")
     which.add_argument("--active", action="store_true", help="agents whose process lives")
     which.add_argument("--local", action="store_true", help="agents on this machine")
     which.add_argument(
