@@ -97,23 +97,6 @@ _SNAPSHOT = {
     "commit": "text",
     "branch": "text?",
 }
-_SNAPSHOT = {
-    "id": "text",
-    "name": "text",
-    "agent": "text",
-    "agent_id": "text?",
-    "created_at": "text",
-    "age": "text",
-    "commits": "int",
-    "files": "int",
-    "uncommitted": ["text"],
-    "ignored": ["text"],
-    "left_out": [{"path": "text", "megabytes": "number"}],
-    "repo": "text",
-    "ref": "text",
-    "commit": "text",
-    "branch": "text?",
-}
 _WOULD_CLONE = {"name": "text", "source": "text", "branch": "text?", "dry_run": "bool"}
 _CLONED = {
     "agent_id": "text",
@@ -225,22 +208,6 @@ FORMS: dict[str, list[Any]] = {
         {"saved": [_SAVED], "errors": [PROBLEM]},
         _SAVED,
         {"id": "text", "work_dir": "text", "?agent_id": "text", "?name": "text", "?branch": "text?"},
-    ],
-    "snapshot": [
-        {"snapshots": [_SNAPSHOT]},
-        {**_SNAPSHOT, "?dry_run": "bool"},
-        {"id": "text", "name": "text", "agent": "text", "dry_run": "bool"},
-        {
-            "snapshot": "text",
-            "agent_id": "text",
-            "name": "text",
-            "work_dir": "text",
-            "branch": "text?",
-            "saved": "text?",
-            "made": "bool",
-            "running": "bool",
-        },
-        {"destroyed": ["text"], "dry_run": "bool"},
     ],
     "snapshot": [
         {"snapshots": [_SNAPSHOT]},
