@@ -1,6 +1,7 @@
 """Pure functions on made-up input: what goes in comes out, and nothing but the promised error is raised."""
 
 import json
+import os
 import subprocess
 from typing import Any
 
@@ -20,7 +21,7 @@ from mngr.workspaces import plan
 odd_bytes = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
 characters = st.one_of(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), odd_bytes)
 special = st.sampled_from("'\"\\$`!#~;&|<>(){}[]*?=%^ \t\n\r\v\f\x01\x1b\x7f-éß日✓\u2028\U0001f600")
-texts = st.text(st.one_of(special, characters), max_size=40)
+texts = st.text(st.one_of(special, characters), max_size=40).map(lambda text: os.fsdecode(os.fsencode(text)))
 agent_names = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,62}\Z")
 ids = st.text("0123456789abcdef", min_size=32, max_size=32).map(lambda text: f"agent-{text}")
 json_values = st.recursive(

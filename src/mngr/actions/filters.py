@@ -58,7 +58,7 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
         variables={f"{_CONTAINER}.{name}": kind for name, kind in kinds.items()}, container=_CONTAINER
     )
     try:
-        program = environment.compile(expression)
+        program = environment.compile(_plain(expression))
     except RuntimeError as error:
         raise _not_an_expression(expression, str(error)) from None
     if program.return_type().name() not in ("BOOL", "DYN"):
@@ -67,9 +67,18 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
         )
 
     def matches(fields: Mapping[str, Any]) -> bool:
-        return program.eval(data={f"{_CONTAINER}.{name}": fields[name] for name in FIELDS}).value() is True
+        return program.eval(data={f"{_CONTAINER}.{name}": _plain(fields[name]) for name in FIELDS}).value() is True
 
     return matches
+
+
+def _plain(value: Any) -> Any:
+    """The value with a replacement character for each byte that is not UTF-8: the library crashes on those."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    return value
 
 
 def _not_an_expression(expression: str, said: str) -> UsageError:
