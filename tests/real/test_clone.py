@@ -159,3 +159,14 @@ def test_its_json_fits_its_schema(user: User) -> None:
     fits(user, "clone", "foo", "bar", "--no-connect")
     fits(user, "create", "baz", "--from", "foo", "--no-connect", "--dry-run")
     fits(user, "create", "baz", "--from", "foo", "--no-connect")
+
+
+def test_destroying_all_clones_at_once_keeps_their_commits(user: User) -> None:
+    user.create("foo")
+    user.mngr("exec", "foo", "git commit -q --allow-empty -m work").ok()
+    tip = user.git("rev-parse", "mngr/foo")
+    for number in range(4):
+        clone(user, "foo", f"c{number}")
+    user.mngr("destroy", "--all").ok()  # each has its commits on another branch, until the last
+    assert user.git("branch", "--contains", tip, "--format", "%(refname:short)").count("\n") == 0
+    assert "mngr/" in user.git("branch", "--contains", tip)

@@ -84,16 +84,16 @@ def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_
     git = Git(fleet.host, record.repo)
     if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
         return None
-    tip = git.commit_of(f"refs/heads/{record.branch}")
-    assert tip is not None
-    safe = tip == record.base_commit or git.is_shared(tip, besides=record.branch)
-    kept = entry is not None and (
-        (f"refs/heads/{record.branch}", tip) in entry.refs or git.ok("merge-base", "--is-ancestor", tip, entry.commit)
-    )
-    if safe or (remove_branch and kept):
-        with make.repo_lock(fleet.host, common.text):
-            if git.run("branch", "-q", "-D", "--", record.branch).ok:
-                return None
+    with make.repo_lock(fleet.host, common.text):  # of several branches with the same commits the last one stays
+        tip = git.commit_of(f"refs/heads/{record.branch}")
+        assert tip is not None
+        safe = tip == record.base_commit or git.is_shared(tip, besides=record.branch)
+        kept = entry is not None and (
+            (f"refs/heads/{record.branch}", tip) in entry.refs
+            or git.ok("merge-base", "--is-ancestor", tip, entry.commit)
+        )
+        if (safe or (remove_branch and kept)) and git.run("branch", "-q", "-D", "--", record.branch).ok:
+            return None
     return record.branch
 
 
