@@ -16,7 +16,7 @@ import pytest
 from tests.support.user import User
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ("README.md", "docs/guides/ten-agents.md", "docs/guides/scripting.md")
+EXAMPLES = ("README.md", "docs/guides/ten-agents.md", "docs/guides/scripting.md", "docs/guides/snapshots.md")
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 
 

@@ -69,6 +69,11 @@ def prepare(user: User, verb: str, command: str) -> None:
         (user.repo / "README.md").write_text("changed\n")
     if verb == "saved":
         _make_history(user)
+    if verb == "snapshot":
+        if not agents_in(command):
+            user.create("fix-login")
+        if not command.startswith("mngr snapshot create"):
+            user.mngr("snapshot", "create", "my-snapshot").ok()
     if "a filter" in command or "--all" in command or "--include" in command:
         user.create("one-more", command="cat")
 
