@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+import mngr
 from tests.support.terminals import on_a_terminal
 from tests.support.trees import tree
 from tests.support.user import User, wait_for
@@ -219,3 +220,12 @@ def test_a_terminal_shows_one_live_line(user: User) -> None:
     assert "creating agents: 0 of 3" in shown and "creating agents: 3 of 3" in shown
     assert "not connected, since there are 3: `mngr connect w-1` attaches to one" in shown
     assert shown.rpartition("\x1b[K")[2].splitlines()[0] == "created w-1 on branch mngr/w-1"
+
+
+def test_the_python_api_makes_many_too(user: User) -> None:
+    user.create("b")
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    a, b, c = fleet.create_many(["a", "b", "c"], command="cat", labels={"team": "x"})
+    assert isinstance(a, mngr.Agent) and isinstance(c, mngr.Agent) and isinstance(b, mngr.MngrError)
+    assert (a.name, a.state, c.name, c.record.labels) == ("a", "RUNNING", "c", {"team": "x"})
+    assert fleet.create_many([], command="cat") == []

@@ -56,6 +56,12 @@ def test_life_of_agents(user: User) -> None:
     fits(user, "create", "a", "--no-connect", "--command", "cat", "--dry-run")
     fits(user, "create", "a", "--no-connect", "--command", "cat", "--label", "team=x")
     fits(user, "create", "b", "--no-connect", "--command", "exit 3", "--transfer", "git-mirror")
+    fits(user, "create", "a", "--no-connect", "--command", "cat", "--reuse")
+    fits(user, "create", "a", "--no-connect", "--command", "cat", "--reuse", "--dry-run")
+    fits(user, "create", "a", "--count", "2", "--no-connect", "--command", "cat", "--dry-run")
+    fits(user, "create", "-n", "a", "-n", "c", "--no-connect", "--command", "cat", exit_code=3)
+    fits(user, "create", "-n", "a", "-n", "c", "--no-connect", "--command", "cat", "--reuse", "--dry-run")
+    user.mngr("destroy", "c").ok()
     fits(user, "wait", "b", "FAILED")
     assert len(fits(user, "list")["agents"]) == 2
     fits(user, "list", "--explain", "a")

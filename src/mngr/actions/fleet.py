@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mngr.actions.snapshots import Restored
     from mngr.agents.limits import Limits
     from mngr.config import Settings
+    from mngr.errors import MngrError
     from mngr.process import Result
     from mngr.workspaces.saved import Entry
 
@@ -87,6 +88,30 @@ class Fleet:
         if message is not None:
             self.message(agent, message)
         return agent
+
+    def create_many(
+        self,
+        names: Sequence[str],
+        *,
+        type: str | None = None,
+        command: str | None = None,
+        args: Sequence[str] = (),
+        **more: Any,
+    ) -> Sequence[Agent | MngrError]:
+        """Make many that differ in their names only, in parallel: for each, in order, the agent, or why it was not
+        made. One that fails is taken back alone. The other arguments are those of `create`."""
+        from mngr.actions import create, create_many, find
+        from mngr.agents.kinds import kind
+        from mngr.errors import MngrError
+
+        if not names:
+            return []
+        chosen = "command" if command is not None else type or kind.default_name(self.settings)
+        rest = (command,) if command is not None else tuple(args)
+        first = create.Request(name=names[0], kind=kind.resolve(chosen, self.settings), rest=rest, **more)
+        made = create_many.create_many(self, [first._replace(name=name) for name in names])
+        seen = {agent.id: agent for agent in find.listing(self).agents}
+        return [result if isinstance(result, MngrError) else seen[result.id] for result in made]
 
     def start(self, name: str | Agent) -> Agent:
         """Run a stopped or ended agent again. One that runs is left alone."""
