@@ -125,6 +125,22 @@ def test_one_that_fails_is_taken_back_alone(user: User) -> None:
         user.mngr("destroy", "--all").ok()
 
 
+def test_the_mirror_that_others_are_copied_from_may_fail_too(user: User) -> None:
+    check = ("--extra-provision-command", 'test "$MNGR_AGENT_NAME" != w-1')
+    ran = user.mngr("create", "w", "--count", "12", "--transfer", "git-mirror", *check, *SLEEP).failed(3)
+    assert len(ran.stdout.splitlines()) == 11
+    assert traces(user, "w-1") == []
+    assert user.git("fsck", "--no-dangling", cwd=user.work_dir("w-12")) == ""
+
+
+def test_a_mirror_may_be_packed_anew_while_others_are_copied_from_it(user: User) -> None:
+    pack = ("--extra-provision-command", 'test "$MNGR_AGENT_NAME" != w-1 || { echo > new; git add new; git gc -q; }')
+    user.git("config", "gc.auto", "0")
+    user.mngr("create", "w", "--count", "12", "--transfer", "git-mirror", *pack, *SLEEP).ok()
+    for number in range(1, 13):
+        assert user.git("fsck", "--no-dangling", cwd=user.work_dir(f"w-{number}")) == ""
+
+
 def test_an_interrupt_takes_back_those_that_do_not_run_yet(user: User) -> None:
     slow = 'test "$MNGR_AGENT_NAME" = w-2 || sleep 60'
     child = user.popen("create", "w", "--count", "4", "--extra-provision-command", slow, *SLEEP)

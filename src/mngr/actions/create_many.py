@@ -99,6 +99,7 @@ class _Making:
         self._agents = agents
         self._options = options
         self._progress = progress
+        self._late: tuple[_Agent, BaseException] | None = None
         extra_paths = agents[0].wanted.request.extra_paths
         self._workspaces = Workspaces(fleet.host, [agent.place for agent in agents], extra_paths)
 
@@ -127,6 +128,8 @@ class _Making:
                     self._start(group)
                     ready = [agent for agent in ready if not agent.through]
             self._start(ready)
+            if self._late is not None:
+                self._fail(*self._late)
         except BaseException:
             with held(), process.others_ended():
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -148,7 +151,10 @@ class _Making:
         if error is None:
             agent.record, agent.session = future.result()
             return True
-        self._fail(agent, error)
+        if agent.place.directory == self._workspaces.source_of_copies:
+            self._late = (agent, error)  # it stays until nothing is copied from it any more
+        else:
+            self._fail(agent, error)
         return False
 
     def _fail(self, agent: _Agent, error: BaseException) -> None:

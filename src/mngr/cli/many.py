@@ -74,7 +74,7 @@ def run(args: Args, app: App, names: list[str], request: Callable[[str], Request
     if message is not None:
         outcomes = _deliver(app, outcomes, message)
     code = _finish(app, [(name, outcomes[name]) for name in names])
-    if args.connect and "connect" in given(args):
+    if args.connect and "connect" in given(args) and code != FAILED:
         app.out.note(f"not connected, since there are {len(names)}: `mngr connect {names[0]}` attaches to one")
     return code
 

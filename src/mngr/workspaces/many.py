@@ -11,7 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 
 from mngr import files
-from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.process import checked
 from mngr.records import TYPE_CHECKING, NamedTuple
@@ -77,12 +76,21 @@ class Workspaces:
             make.check_out_worktree(self._host, place.directory)
         elif self._template is not None:
             if place.directory != self._places[0].directory:
-                self._template.copy_to(os.path.join(place.directory, ".git"))
+                self._copy(self._template, place)
             make.check_out_mirror(self._host, place.plan, place.directory)
         else:
             make.make(self._host, place.plan, place.directory, self._extra_paths)
             return
         make.furnish(self._host, place.plan, place.directory, self._extra_paths)
+
+    def _copy(self, template: _Template, place: Place) -> None:
+        try:
+            template.copy_to(os.path.join(place.directory, ".git"))
+        except OSError:  # no links on this disk, or somebody packed the objects anew
+            files.remove_tree(place.directory)
+            repo = place.plan.repo
+            assert repo is not None
+            make.clone_repository(self._host, repo.top, repo.common_dir, place.directory)
 
     def unmake(self, places: Sequence[Place]) -> None:
         """Take back whatever was made of these. Never removes a branch that was not made here."""
@@ -186,7 +194,4 @@ class _Template:
         for path, mode, data in self._files:
             files.write_new(os.path.join(git_dir, path), data, mode)
         for path in self._links:
-            try:
-                os.link(os.path.join(self._source, path), os.path.join(git_dir, path))
-            except OSError as error:
-                raise MngrError(f"`{path}` could not be linked into `{git_dir}`: {error.strerror}") from None
+            os.link(os.path.join(self._source, path), os.path.join(git_dir, path))
