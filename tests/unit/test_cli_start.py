@@ -45,7 +45,15 @@ def test_the_first_screens_load_next_to_nothing(words):
         "mngr.cli",
         *(f"mngr.cli.{name}" for name in ("main", "catalog", "overview", "terminal")),
     }
-    looks_for_plugins = {"mngr.home", "mngr.installed", "mngr.names", "mngr.records", "__future__", "_collections", "zlib"}
+    looks_for_plugins = {
+        "mngr.home",
+        "mngr.installed",
+        "mngr.names",
+        "mngr.records",
+        "__future__",
+        "_collections",
+        "zlib",
+    }
     assert loaded <= (ours | looks_for_plugins if words and words[-1] in ("-h", "--help") else ours)
 
 

@@ -79,5 +79,5 @@ def test_a_kind_that_reports_is_believed_while_its_process_lives():
 
 
 def test_nonsense_in_events_is_passed_over():
-    odd = [event("state", state="DANCING"), {"type": "state"}, {"state": "WAITING"}, {}]
+    odd: list[dict[str, object]] = [event("state", state="DANCING"), {"type": "state"}, {"state": "WAITING"}, {}]
     assert state(NOTHING._replace(pane=PANE, events=odd), from_events=True) == ("STARTING", "not ready yet")

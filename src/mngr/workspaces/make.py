@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from mngr.hosts.host import Host
 
 COPY_SECONDS = 3600.0
+# Of a repository's settings, what a copy of it needs: who commits, how files are converted, and the kind of hash.
+_CARRIED = (
+    r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
+)
 
 
 def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[bool]:
@@ -146,24 +150,15 @@ def clone_repository(host: Host, source: str, common_dir: str, directory: str) -
         timeout=COPY_SECONDS,
     )
     checked(clone, "git could not copy the repository")
-    config = (
-        Git(host, source)
-        .run(
-            "config",
-            "--local",
-            "--get-regexp",
-            r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.)",
-        )
-        .text
-    )
-    _write_config(directory, common_dir, dict(line.split(" ", 1) for line in config.split("\n") if " " in line))
+    config = Git(host, source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
+    _write_config(directory, common_dir, dict(item.split("\n", 1) for item in config if "\n" in item))
 
 
 def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -> None:
     """The clone's own configuration: the user's identity and upstream, no way back into the source repository."""
     lines = [
         "[core]",
-        "\trepositoryformatversion = 0",
+        f"\trepositoryformatversion = {int('extensions.objectformat' in carried)}",
         "\tfilemode = true",
         "\tbare = false",
         "\tlogallrefupdates = true",
@@ -173,7 +168,7 @@ def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -
     for key, value in carried.items():
         section, _, name = key.rpartition(".")
         head, _, sub = section.partition(".")
-        lines += [f'[{head} "{sub}"]' if sub else f"[{head}]", f"\t{name} = {_config_value(value)}"]
+        lines += [f"[{head} {_config_value(sub)}]" if sub else f"[{head}]", f"\t{name} = {_config_value(value)}"]
         if key == "remote.origin.url":
             lines.append("\tfetch = +refs/heads/*:refs/remotes/origin/*")
     files.write_atomic(

@@ -27,12 +27,14 @@ def dirty_tree(git: Git, paths: Sequence[str]) -> str:
     """HEAD's tree with these paths as they are on disk: changed, added or gone. Writes objects only."""
     found = [leaf for path in paths for leaf in _leaves(git.directory, path.rstrip("/"))]
     blobs = _hash_files(git, [path for path in found if _is_plain_file(os.path.join(git.directory, path))])
-    lines = b"".join(_index_line(git, path, blobs.get(path)) for path in found)
+    head = git.commit_of("HEAD")
+    nothing = "0" * len(head or git.must("hash-object", "--stdin", input=b""))
+    lines = b"".join(_index_line(git, path, blobs.get(path), nothing) for path in found)
     index = os.path.join(git.must("rev-parse", "--absolute-git-dir"), f"mngr-index-{os.getpid()}-{os.urandom(4).hex()}")
     env = {"GIT_INDEX_FILE": index}
     try:
-        if git.commit_of("HEAD"):
-            git.must("read-tree", "HEAD", env=env)
+        if head:
+            git.must("read-tree", head, env=env)
         git.must("update-index", "--replace", "-z", "--index-info", input=lines, env=env)
         return git.must("write-tree", env=env)
     finally:
@@ -170,7 +172,7 @@ def _leaves(directory: str, path: str) -> list[str]:
     return [leaf for name in sorted(os.listdir(full)) for leaf in _leaves(directory, os.path.join(path, name))]
 
 
-def _index_line(git: Git, path: str, blob: str | None) -> bytes:
+def _index_line(git: Git, path: str, blob: str | None, nothing: str) -> bytes:
     """A line for `git update-index --index-info -z` that makes the index hold what is on disk at this path."""
     full = os.path.join(git.directory, path)
     mode, name = "100755" if os.access(full, os.X_OK) else "100644", path
@@ -182,7 +184,7 @@ def _index_line(git: Git, path: str, blob: str | None) -> bytes:
         packed = checked(git.runner.run(pack, timeout=600), f"the nested repository `{path}` could not be packed")
         mode, blob, name = "100644", _hash(git, packed.stdout), path + NESTED
     elif blob is None:
-        mode, blob = "0", "0" * 40  # gone from disk; a socket or pipe, too, holds nothing to keep
+        mode, blob = "0", nothing  # gone from disk; a socket or pipe, too, holds nothing to keep
     return f"{mode} {blob}\t".encode() + os.fsencode(name) + b"\0"
 
 

@@ -59,9 +59,7 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument("--command", metavar="CMD", help="a shell command line; short for `--type command -- CMD`")
     what.add_argument("--message", "-m", metavar="TEXT", help="the first message")
     what.add_argument("--message-file", metavar="FILE", help="the first message, from a file (`-` is stdin)")
-    what.add_argument(
-        "--edit-message", action="store_true", help="write the first message in $VISUAL, $EDITOR or vi"
-    )
+    what.add_argument("--edit-message", action="store_true", help="write the first message in $VISUAL, $EDITOR or vi")
     what.add_argument("--env", action="append", metavar="KEY=VALUE", help="a variable for the agent (can be repeated)")
     what.add_argument(
         "--env-file", action="append", metavar="FILE", help="variables from a file of KEY=VALUE lines (can be repeated)"
