@@ -249,7 +249,7 @@ def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
         project=request.project or os.path.basename(planned.source.rstrip("/")) or "files",
         labels=dict(request.labels),
         source=planned.source,
-        repo=planned.repo.top if planned.repo else None,
+        repo=planned.repo.home if planned.repo else None,
         branch=planned.branch,
         created_branch=planned.create_branch,
         base_branch=planned.base_branch,

@@ -76,12 +76,15 @@ def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_
     if record.transfer != WORKTREE or record.repo is None:
         fleet.host.remove(record.work_dir)
         return None
-    common = Git(fleet.host, record.repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
-    if not common.ok:
+    # The work tree it was made from may be gone; its own still knows the repository.
+    asked = (Git(fleet.host, place) for place in (record.repo, record.work_dir) if work.has_repository(place))
+    found = (git.run("rev-parse", "--path-format=absolute", "--git-common-dir") for git in asked)
+    common = next((result for result in found if result.ok), None)
+    if common is None:
         fleet.host.remove(record.work_dir)  # the repository itself is gone
         return None
-    make.remove_worktree(fleet.host, record.repo, common.text, record.work_dir)
-    git = Git(fleet.host, record.repo)
+    git = Git(fleet.host, common.text)
+    make.remove_worktree(fleet.host, git.directory, common.text, record.work_dir)
     if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
         return None
     with make.repo_lock(fleet.host, common.text):  # of several branches with the same commits the last one stays

@@ -21,9 +21,10 @@ _IDENTITY = {
 
 
 class Repo(NamedTuple):
-    """A repository as seen from one of its work trees."""
+    """A repository as seen from one of its work trees. `home` is its main work tree, which outlives the others."""
 
     top: str
+    home: str
     common_dir: str
     head: str | None
     branch: str | None
@@ -89,9 +90,8 @@ class Git:
 def look(runner: Runner, path: str) -> Repo | None:
     """The repository around a directory; None when there is none. A bare one is an error."""
     git = Git(runner, path)
-    where = git.run(
-        "rev-parse", "--path-format=absolute", "--is-bare-repository", "--git-common-dir", "--show-toplevel"
-    )
+    questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
+    where = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", *questions)
     if not where.ok:
         if "not a git repository" in where.error_text:
             return None
@@ -101,17 +101,17 @@ def look(runner: Runner, path: str) -> Repo | None:
                 hint="clone it and run `mngr create` in the clone",
             )
         raise CommandFailed(where, f"git cannot read the repository at `{path}`")
-    lines = where.text.split("\n")
-    if len(lines) == 3:
-        _, common_dir, top = lines
-    else:  # a path with a newline in it: one question at a time
-        common_dir = git.must("rev-parse", "--path-format=absolute", "--git-common-dir")
-        top = git.must("rev-parse", "--path-format=absolute", "--show-toplevel")
+    answers = where.text.split("\n")[1:]
+    if len(answers) != len(questions):  # a path with a newline in it: one question at a time
+        answers = [git.must("rev-parse", "--path-format=absolute", question) for question in questions]
+    git_dir, common_dir, top = answers
+    linked = git_dir != common_dir and common_dir.endswith("/.git")
     lines = git.must("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal").split("\0")
     facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
     head, branch = facts.get("branch.oid"), facts.get("branch.head")
     return Repo(
         top=top,
+        home=common_dir.removesuffix("/.git") if linked else top,
         common_dir=common_dir,
         head=None if head == "(initial)" else head,
         branch=None if branch == "(detached)" else branch,

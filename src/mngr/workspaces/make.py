@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 COPY_SECONDS = 3600.0
 # Of a repository's settings, what a copy of it needs: who commits, how files are converted, and the kind of hash.
-_CARRIED = (
-    r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
-)
+_CARRIED = r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
 
 
 def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[bool]:

@@ -1,0 +1,140 @@
+"""Repositories and files that are rare but legal: they work, and come back byte for byte."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.user import User
+
+ODD_NAMES = [
+    "cr\r",
+    "nl\nx",
+    "tab\t",
+    'q"uote',
+    "bs\\",
+    b"\xff\xfe".decode("utf-8", "surrogateescape"),
+    " lead",
+    "trail ",
+    "-dash",
+    ":colon",
+    ":(exclude)x",
+    ".hidden",
+    "é",
+    "e\u0301",
+    "*",
+    "[a]",
+    "~",
+    "dir\n/sub\r/file",
+]
+
+
+def content(name: str) -> bytes:
+    return os.fsencode(name) + b"\r\n\0\xff"
+
+
+def files_in(directory: Path) -> dict[str, bytes]:
+    found = {}
+    for root, directories, names in os.walk(directory):
+        directories[:] = [name for name in directories if name not in (".git", ".mngr")]
+        for name in names:
+            path = Path(root) / name
+            found[str(path.relative_to(directory))] = path.read_bytes()
+    found.pop(".git", None)
+    return found
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync", "plain"])
+def test_odd_file_names_are_saved_and_restored(user: User, transfer: str) -> None:
+    if transfer == "plain":
+        user.repo = user.root / "plain"
+        user.repo.mkdir()
+        (user.repo / "README.md").write_text("hello\n")
+    user.create("foo", *(("--transfer", transfer) if transfer != "plain" else ()))
+    work = user.work_dir("foo")
+    for name in ODD_NAMES:
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_bytes(content(name))
+    os.mkfifo(work / "fifo")
+    wanted = {"README.md": b"hello\n", **{name: content(name) for name in ODD_NAMES}}
+    if transfer != "plain":
+        assert user.mngr("diff", "foo", "--stat").exit_code == 0
+    user.mngr("destroy", "foo", "--force").ok()
+    user.mngr("saved", "restore", "foo").ok()
+    assert files_in(user.work_dir("foo")) == wanted
+
+
+def test_odd_file_names_are_carried_into_an_agent(user: User) -> None:
+    for name in ODD_NAMES:
+        (user.repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (user.repo / name).write_bytes(content(name))
+    for transfer in ("git-worktree", "git-mirror", "rsync"):
+        user.create(transfer, "--transfer", transfer, "--include-unclean")
+        assert files_in(user.work_dir(transfer)) == files_in(user.repo)
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_a_repository_with_the_longer_hash(user: User, transfer: str) -> None:
+    user.repo = user.root / "sha256"
+    user.repo.mkdir()
+    user.git("init", "-q", "--object-format=sha256")
+    for name in ("a", "b"):
+        (user.repo / name).write_text(name)
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "start")
+    user.create("foo", "--transfer", transfer)
+    work = user.work_dir("foo")
+    (work / "a").unlink()
+    (work / "new").write_text("n")
+    assert "new" in user.mngr("diff", "foo").ok().stdout
+    user.mngr("destroy", "foo", "--force").ok()
+    user.mngr("saved", "restore", "foo").ok()
+    assert files_in(user.work_dir("foo")) == {"b": b"b", "new": b"n"}
+    user.git("-c", "user.name=x", "commit", "-q", "-am", "work", cwd=user.work_dir("foo"))
+    user.mngr("pull", "foo").ok()
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync"])
+def test_filters_of_the_repository_work_in_its_copies(user: User, transfer: str) -> None:
+    user.git("config", "filter.rot.clean", "tr a-z b-za")
+    user.git("config", "filter.rot.smudge", "tr b-za a-z")
+    (user.repo / ".gitattributes").write_text("secret filter=rot\n")
+    (user.repo / "secret").write_text("plain\n")
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "secret")
+    assert user.git("cat-file", "blob", "HEAD:secret") == "qmbjo"
+    user.create("foo", "--transfer", transfer)
+    assert (user.work_dir("foo") / "secret").read_text() == "plain\n"
+    user.mngr("destroy", "foo").ok()
+
+
+def test_a_repository_with_packed_refs_and_alternates(user: User) -> None:
+    user.git("pack-refs", "--all")
+    shared = user.root / "shared"
+    user.git("clone", "-q", "--shared", str(user.repo), str(shared))
+    user.repo = shared
+    for transfer in ("git-worktree", "git-mirror"):
+        user.create(transfer, "--transfer", transfer)
+        assert files_in(user.work_dir(transfer)) == {"README.md": b"hello\n"}
+        user.mngr("destroy", transfer).ok()
+
+
+def test_an_agent_made_inside_the_worktree_of_another(user: User) -> None:
+    work = user.work_dir(user.create("foo")["name"])
+    user.mngr("create", "bar", "--no-connect", "--command", "sleep 9999", cwd=work).ok()
+    user.mngr("destroy", "foo").ok()
+    assert user.mngr("exec", "bar", "git branch --show-current").ok().stdout == "mngr/bar\n"
+    user.mngr("destroy", "bar").ok()
+    assert user.git("branch", "--list", "mngr/*") == ""
+    assert user.git("worktree", "list").count("\n") == 0
+
+
+def test_an_agent_made_in_a_worktree_of_a_bare_repository_that_is_removed_later(user: User) -> None:
+    bare, tree = user.root / "bare.git", user.root / "tree"
+    user.git("clone", "-q", "--bare", str(user.repo), str(bare))
+    user.git("worktree", "add", "-q", str(tree), "main", cwd=bare)
+    user.mngr("create", "foo", "--no-connect", "--command", "sleep 9999", cwd=tree).ok()
+    user.git("worktree", "remove", str(tree), cwd=bare)
+    user.mngr("destroy", "foo").ok()
+    assert user.git("branch", "--list", "mngr/*", cwd=bare) == ""
+    assert user.git("worktree", "list", cwd=bare).count("\n") == 0
