@@ -192,12 +192,16 @@ def test_an_odd_home_works(user: User, name: str) -> None:
     user.home = user.home.rename(user.root / name)
     user.host_dir = user.home / ".mngr"
     user.env["HOME"] = str(user.home)
-    user.mngr("create", "foo", "--no-connect", "--command", "pwd > pwd.txt; exit 3").ok()
+    more = ("--record", "--timeout", "1h", "--extra-window", "two=pwd > two.txt; exec sleep 9999")
+    user.mngr("create", "foo", "--no-connect", *more, "--command", "pwd > pwd.txt; exit 3").ok()
     user.mngr("wait", "foo", "FAILED").ok()
     agent = user.agent("foo")
     assert (agent["state"], agent["exit_code"]) == ("FAILED", 3)
     work = next((user.host_dir / "worktrees").iterdir())
     assert (work / "pwd.txt").read_bytes() == os.fsencode(work) + b"\n"
+    two = work / "two.txt"
+    wait_for(lambda: two.exists() and two.read_bytes() == os.fsencode(work) + b"\n", "the second window")
+    wait_for((user.host_dir / "agents" / agent["id"] / "recording.cast").exists, "the recording")
     assert [event["exit_code"] for event in user.events("foo") if event["type"] == "exited"] == [3]
     user.mngr("destroy", "foo", "--force").ok()
     assert not list(user.root.glob("**/pwned"))

@@ -127,6 +127,31 @@ def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User) -> None:
         assert left == []
 
 
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_many_creations_ended_at_any_moment_leave_whole_agents_only(user: User, transfer: str, number: int) -> None:
+    words = ("create", "foo", "--count", "6", "--no-connect", "--transfer", transfer, "--command", "sleep 9999")
+    started = time.monotonic()
+    user.mngr(*words).ok()
+    whole = time.monotonic() - started
+    user.mngr("destroy", "--all").ok()
+    for _ in range(8):
+        child = user.popen(*words)
+        time.sleep(random.uniform(whole * 0.2, whole))
+        end(child, number)
+        wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "git"], "git to end")
+        agents = user.agents()
+        if number == signal.SIGINT:
+            assert {agent["state"] for agent in agents} <= {"RUNNING"}
+        assert {agent["state_reason"] for agent in agents} <= {"", "its creation was interrupted"}
+        if agents:
+            user.mngr("destroy", "--all").ok()
+        left = leftovers.found(user)
+        if number == signal.SIGKILL:
+            left = [line for line in left if not line.startswith(("lock", "state", "draft"))]
+        assert left == []
+
+
 def test_destroy_waits_for_a_creation_in_progress(user: User) -> None:
     begun = slow_checkout(user, seconds=1)
     child = user.popen(*CREATE)

@@ -115,7 +115,8 @@ class _Making:
     def _fill_and_start(self) -> None:
         pool = ThreadPoolExecutor(max_workers=2 * (os.cpu_count() or 1))
         try:
-            running = {pool.submit(self._fill, agent): agent for agent in self._agents}
+            with held():  # the pool would not know a thread that was started in the moment of a signal
+                running = {pool.submit(self._fill, agent): agent for agent in self._agents}
             ready: list[_Agent] = []
             while running:
                 done = wait(running, timeout=_PATIENCE if ready else None, return_when=FIRST_COMPLETED).done

@@ -125,7 +125,8 @@ def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None
 
 
 def check_out_worktree(host: Host, directory: str) -> None:
-    Git(host, directory).must("reset", "-q", "--hard", doing="git could not check out the files")
+    """Write the files. Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended."""
+    Git(host, directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
 
 
 def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
