@@ -207,6 +207,14 @@ def test_an_odd_home_works(user: User, name: str) -> None:
     assert not list(user.root.glob("**/pwned"))
 
 
+def test_a_socket_path_that_is_too_long_is_an_error_of_tmux_and_nothing_is_made(user: User) -> None:
+    long = user.root / ("x" * 120)
+    long.mkdir()
+    done = user.mngr(*CREATE, env={"TMUX_TMPDIR": str(long)}).failed()
+    assert "File name too long" in done.stderr and "bug" not in done.stderr
+    assert leftovers.found(user) == []
+
+
 def test_a_state_directory_with_a_newline_in_its_path_is_refused(user: User) -> None:
     done = user.mngr(*CREATE, env={"MNGR_HOST_DIR": str(user.root / "new\nline")}).failed()
     assert "newline" in done.stderr

@@ -67,6 +67,28 @@ def test_the_source_repository_is_deleted_and_the_agent_restored(user: User) -> 
     assert "nowhere else" in user.mngr("destroy", "foo", cwd=user.root).failed().stderr
 
 
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_the_source_repository_is_replaced_by_plain_files(user: User, transfer: str) -> None:
+    work = Path(user.create("foo", "--transfer", transfer)["work_dir"])
+    commit(user, work, "committed.txt", "one")
+    (work / "new.txt").write_text("two")
+    shutil.rmtree(user.repo / ".git")
+    user.mngr("stop", "foo").ok()
+    assert "nowhere else" in user.mngr("destroy", "foo").failed().stderr
+    user.mngr("destroy", "foo", "--force").ok()
+    back = restored(user, "foo")
+    assert (back / "committed.txt").read_text() == "one"
+    assert (back / "new.txt").read_text() == "two"
+
+
+def test_the_current_directory_is_deleted(user: User) -> None:
+    gone = user.root / "gone"
+    gone.mkdir()
+    done = user.run(["sh", "-c", f"rmdir {gone}; mngr list; echo $?; mngr help >/dev/null; echo $?"], cwd=gone)
+    assert "error: the directory you are in was deleted\nhint: " in done.stderr
+    assert done.stdout == "1\n0\n"
+
+
 def test_the_source_repository_is_moved_and_repaired(user: User) -> None:
     work = Path(user.create("foo")["work_dir"])
     (work / "new.txt").write_text("two")

@@ -138,3 +138,35 @@ def test_an_agent_made_in_a_worktree_of_a_bare_repository_that_is_removed_later(
     user.mngr("destroy", "foo").ok()
     assert user.git("branch", "--list", "mngr/*", cwd=bare) == ""
     assert user.git("worktree", "list", cwd=bare).count("\n") == 0
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "plain"])
+def test_a_user_who_forbids_bare_repositories(user: User, transfer: str) -> None:
+    user.git("config", "--global", "safe.bareRepository", "explicit")
+    if transfer == "plain":
+        user.repo = user.root / "plain"
+        user.repo.mkdir()
+    user.create("foo", *(("--transfer", transfer) if transfer != "plain" else ()))
+    (user.work_dir("foo") / "new.txt").write_text("x")
+    user.mngr("destroy", "foo", "--force").ok()
+    assert "new.txt" in user.mngr("saved", "show", "foo").ok().stdout
+    user.mngr("saved", "restore", "foo").ok()
+    assert (user.work_dir("foo") / "new.txt").read_text() == "x"
+    user.mngr("destroy", "foo", "--force").ok()
+    if transfer != "plain":
+        assert user.git("branch", "--list", "mngr/*") == ""
+        assert user.git("worktree", "list").count("\n") == 0
+
+
+def test_a_command_run_by_a_hook_of_another_repository(user: User) -> None:
+    """git tells its hooks where it is in variables that would send our git there too."""
+    other = user.root / "other"
+    user.git("clone", "-q", str(user.repo), str(other))
+    hook = other / ".git" / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\ncd {user.repo} && mngr create foo --no-connect --command 'sleep 9999'\n")
+    hook.chmod(0o755)
+    user.git("commit", "-q", "--allow-empty", "-m", "x", cwd=other)
+    assert user.agent("foo")["repo"] == str(user.repo)
+    assert user.mngr("exec", "foo", "git rev-parse --show-toplevel").ok().stdout == f"{user.work_dir('foo')}\n"
+    assert user.git("branch", "--list", "mngr/*", cwd=other) == ""
+    user.mngr("destroy", "foo").ok()

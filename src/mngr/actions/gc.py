@@ -91,7 +91,7 @@ def _look(fleet: Fleet) -> _Seen:
 
 
 def _is_bare(fleet: Fleet) -> bool:
-    return Git(fleet.host, fleet.cwd).run("rev-parse", "--is-bare-repository").text == "true"
+    return Git(fleet.host, fleet.cwd, cautious=True).run("rev-parse", "--is-bare-repository").text == "true"
 
 
 def _tried(found: Leftover, dry_run: bool, remove: Callable[[Leftover], Leftover | None]) -> Leftover:

@@ -103,9 +103,19 @@ def asked_format(words: list[str]) -> str:
 def _disk_error(error: BaseException) -> MngrError | None:
     if not isinstance(error, OSError):
         return None
+    if isinstance(error, FileNotFoundError) and _stands_nowhere():
+        return MngrError("the directory you are in was deleted", hint="go to another one: `cd ~`")
     from mngr.files import disk_error
 
     return disk_error(error)
+
+
+def _stands_nowhere() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _bug(error: BaseException, words: list[str], app: App | None) -> MngrError:

@@ -32,17 +32,25 @@ class Repo(NamedTuple):
 
 
 class Git:
-    """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere."""
+    """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere. `cautious` is for
+    a directory that is not known yet: whoever told git to use a bare repository only on request may have meant it."""
 
-    def __init__(self, runner: Runner, directory: str, *, git_dir: str | None = None) -> None:
+    def __init__(self, runner: Runner, directory: str, *, git_dir: str | None = None, cautious: bool = False) -> None:
         self.runner = runner
         self.directory = directory
         self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
+        self._cautious = cautious
 
     def run(self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None) -> Result:
         """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need."""
         settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(env or {})}
         argv, full_env = ["git", *self._place, *words], {**environment(), **settings}
+        if not self._cautious:
+            given = full_env.get("GIT_CONFIG_COUNT", "")
+            count = int(given) if given.isdecimal() else 0
+            full_env["GIT_CONFIG_COUNT"] = str(count + 1)
+            full_env[f"GIT_CONFIG_KEY_{count}"] = "safe.bareRepository"
+            full_env[f"GIT_CONFIG_VALUE_{count}"] = "all"
         if words[0] not in _QUICK:
             return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
         with held():
@@ -89,7 +97,7 @@ class Git:
 
 def look(runner: Runner, path: str) -> Repo | None:
     """The repository around a directory; None when there is none. A bare one is an error."""
-    git = Git(runner, path)
+    git = Git(runner, path, cautious=True)
     questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
     where = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", *questions)
     if not where.ok:

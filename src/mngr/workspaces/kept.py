@@ -15,7 +15,7 @@ from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, tree
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
-from mngr.workspaces.work import Work, own_repository
+from mngr.workspaces.work import Work, has_repository, own_repository
 
 if TYPE_CHECKING:
     from typing import Any
@@ -124,7 +124,7 @@ def _keep_repository(
     parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
     paths = [*found.changed, *found.ignored, *(tree.convertible(git) if whole else ())]
     commit = git.commit_tree(tree.dirty_tree(git, paths), [parent], message) if paths else parent
-    repo = record.repo if record.repo and os.path.isdir(record.repo) else make_store(host, place.store)
+    repo = record.repo if record.repo and has_repository(record.repo) else make_store(host, place.store)
     refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
     git.must("update-ref", "--stdin", input="".join(f"update {ref} {tip}\n" for ref, tip in refs).encode())
     if record.transfer != WORKTREE or repo != record.repo:

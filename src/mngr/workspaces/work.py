@@ -126,7 +126,7 @@ def _worktree_commits(git: Git, record: Record) -> Work:
 def _own_commits(host: Host, git: Git, record: Record) -> Work:
     """Of a repository of its own every ref counts, the stash included, unless the source or a remote holds it."""
     assert record.repo is not None
-    source = Git(host, record.repo) if os.path.isdir(record.repo) else None
+    source = Git(host, record.repo) if has_repository(record.repo) else None
     there = _refs(source) if source else {}
     refs = _own_refs(git)
     known = {tip for tip, _ in there.values()} | {record.base_commit}
