@@ -59,9 +59,15 @@ class CommandFailed(MngrError):
     """A program ran and said no."""
 
     def __init__(self, result: Result, doing: str = "") -> None:
-        what = doing or f"`{' '.join(result.argv[:3])}` failed"
+        what = doing or f"`{_shown(result.argv)}` failed"
         super().__init__(f"{what} (exit code {result.exit_code})", details=result.error_text or result.text)
         self.result = result
+
+
+def _shown(argv: Sequence[str]) -> str:
+    """The words that say what it was: the directory git is sent to says nothing."""
+    words = [argv[0], *argv[3:]] if tuple(argv[:2]) == ("git", "-C") else argv
+    return " ".join(words[:3])
 
 
 class ProgramMissing(MngrError):
@@ -264,7 +270,7 @@ class _Child:
             if _ended_by is not None and _ended_by != _thread.get_ident():
                 raise Abandoned
             if left <= 0:
-                raise TimedOut(f"`{' '.join(self.argv[:3])}` did not end within {timeout:g} s")
+                raise TimedOut(f"`{_shown(self.argv)}` did not end within {timeout:g} s")
             # With its pipes closed the end is a moment away; with them open a look now and then sees an early one.
             ready = poll.poll(min(left * 1000, 50 if open_fds else 1))
             for fd, _ in ready:

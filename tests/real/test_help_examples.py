@@ -67,6 +67,8 @@ def prepare(user: User, verb: str, command: str) -> None:
         user.mngr("config", "set", "commands.create.type", "claude").ok()
     if "git diff" in command:
         (user.repo / "README.md").write_text("changed\n")
+    if verb == "plugin":
+        _install_a_plugin(user, "hello")
     if verb == "saved":
         _make_history(user)
     if verb == "snapshot":
@@ -76,6 +78,16 @@ def prepare(user: User, verb: str, command: str) -> None:
             user.mngr("snapshot", "create", "my-snapshot").ok()
     if "a filter" in command or "--all" in command or "--include" in command:
         user.create("one-more", command="cat")
+
+
+def _install_a_plugin(user: User, name: str) -> None:
+    """What pip leaves behind, in a directory of its own."""
+    notes = user.root / "site" / f"{name}-1.0.dist-info"
+    notes.mkdir(parents=True)
+    (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (notes / "entry_points.txt").write_text(f"[mngr]\n{name} = {name}_plugin\n")
+    (notes.parent / f"{name}_plugin.py").write_text("")
+    user.env["PYTHONPATH"] = str(notes.parent)
 
 
 def _make_history(user: User) -> None:

@@ -120,7 +120,7 @@ def finish(
         if isinstance(result, MngrError):
             rows.append({"id": agent.id, "name": agent.name, "ok": False, "error": result.message, "hint": result.hint})
             if app.out.human:
-                app.out.warn(f"{agent.name}: {result.message}" + (f"\n  hint: {result.hint}" if result.hint else ""))
+                app.out.warn(f"{agent.name}: {_in_words(result)}")
         else:
             rows.append({"id": agent.id, "name": agent.name, "ok": True, **row(agent, result)})
             app.out.line(say(agent, result))
@@ -131,3 +131,9 @@ def finish(
     if not failures:
         return 0
     return PARTIAL if len(failures) < len(outcomes) else FAILED
+
+
+def _in_words(error: MngrError) -> str:
+    """The error with what the other program said and the hint, indented."""
+    more = [*error.details.split("\n"), f"hint: {error.hint}" if error.hint else ""]
+    return "\n".join([error.message, *(f"  {line}" for line in more if line)])
