@@ -221,6 +221,16 @@ def test_ctrl_c_during_destroy_leaves_no_half_of_a_workspace(user: User) -> None
         assert [line for line in leftovers.found(user) if "refs/mngr/saved" not in line] == []
 
 
+def test_a_session_that_was_renamed_behind_our_back_is_found_by_its_mark(user: User) -> None:
+    user.create("foo")
+    user.tmux("rename-session", "-t", "=mngr-foo", "elsewhere")
+    assert user.state("foo") == "RUNNING"
+    user.mngr("rename", "foo", "bar").ok()
+    assert user.tmux("list-sessions", "-F", "#{session_name}").stdout == "mngr-bar\n"
+    user.mngr("destroy", "bar").ok()
+    assert leftovers.found(user) == []
+
+
 def test_wait_ends_with_the_code_of_the_signal(user: User) -> None:
     user.create("foo")
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -11,6 +11,7 @@ from mngr.actions.fleet import Fleet
 from mngr.agents import store
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
+from mngr.interrupts import held
 from mngr.names import check_name
 from mngr.records import NamedTuple
 from mngr.tools.tmux import Pane
@@ -154,10 +155,12 @@ def rename(fleet: Fleet, agent_id: str, name: str) -> Record:
         check_rename(fleet, agent_id, name)
         old = fleet.store.read(agent_id)
         session = fleet.settings.text("tmux.session_prefix", "mngr-") + name
-        if session != old.session and any(pane.agent_id == agent_id for pane in fleet.tmux.panes()):
-            fleet.tmux.rename(old.session, session)
+        running = [pane.session for pane in fleet.tmux.panes() if pane.agent_id == agent_id]
         changed = old._replace(name=name, session=session)
-        fleet.store.write(changed)
+        with held():  # one without the other would leave `connect` without its session
+            if running and running[0] != session:
+                fleet.tmux.rename(running[0], session)
+            fleet.store.write(changed)
     fleet.store.log(agent_id, "renamed", old=old.name, new=name)
     return changed
 
