@@ -222,17 +222,19 @@ class Fleet:
 
         return commits.pull(self, self._seen(name), into=into, dry_run=dry_run)
 
-    def pull_files(self, name: str | Agent, path: str = ".", target: str | None = None) -> Copied:
+    def pull_files(
+        self, name: str | Agent, path: str = ".", target: str | None = None, *, dry_run: bool = False
+    ) -> Copied:
         """Copy files of its work dir here. What they replace is saved first."""
         from mngr.actions import copying
 
-        return copying.pull(self, self._seen(name), path, target)
+        return copying.pull(self, self._seen(name), path, target, dry_run=dry_run)
 
-    def pull_artifacts(self, name: str | Agent, target: str | None = None) -> Copied:
+    def pull_artifacts(self, name: str | Agent, target: str | None = None, *, dry_run: bool = False) -> Copied:
         """Copy what it put into `$MNGR_ARTIFACTS_DIR`."""
         from mngr.actions import copying
 
-        return copying.pull_artifacts(self, self._seen(name), target)
+        return copying.pull_artifacts(self, self._seen(name), target, dry_run=dry_run)
 
     def push(self, name: str | Agent, revision: str = "HEAD", *, dry_run: bool = False) -> tuple[str, int]:
         """Move its branch forward to a commit of this repository: the commit, and how many came."""
@@ -240,17 +242,19 @@ class Fleet:
 
         return commits.push(self, self._seen(name), revision, dry_run=dry_run)
 
-    def push_files(self, name: str | Agent, source: str, path: str = ".") -> Copied:
+    def push_files(self, name: str | Agent, source: str, path: str = ".", *, dry_run: bool = False) -> Copied:
         """Copy a file or directory into its work dir. What that replaces is saved first."""
         from mngr.actions import copying
 
-        return copying.push(self, self._seen(name), source, path)
+        return copying.push(self, self._seen(name), source, path, dry_run=dry_run)
 
-    def merge(self, name: str | Agent, *, squash: bool = False, message: str | None = None) -> Merged:
+    def merge(
+        self, name: str | Agent, *, squash: bool = False, message: str | None = None, dry_run: bool = False
+    ) -> Merged:
         """Merge its commits into the branch checked out here; a conflict is found before anything is touched."""
         from mngr.actions import commits
 
-        return commits.merge(self, self._seen(name), squash=squash, message=message)
+        return commits.merge(self, self._seen(name), squash=squash, message=message, dry_run=dry_run)
 
     def saved(self) -> Sequence[Entry]:
         """Work kept by the safety net, oldest first."""

@@ -54,7 +54,7 @@ def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
     if names:
         agents = find.many(app.fleet, names)
     else:
-        seen = find.listing(app.fleet).agents
+        seen = app.fleet.list().agents
         agents = [agent for agent in seen if archived or agent.record.archived_at is None]
     return list(filter(chosen(args), agents))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from io import StringIO
 
-from mngr.actions import wait
 from mngr.actions.agent import Listing
 from mngr.cli.app import App
 from mngr.cli.terminal import is_terminal
@@ -27,7 +26,7 @@ def watch(app: App, select: Callable[[Listing], Rows], show: Callable[[Rows, Lis
     if in_place:
         app.stdout.write(_OTHER_SCREEN)
     try:
-        for listing in wait.watch(app.fleet):
+        for listing in app.fleet.watch():
             rows = select(listing)
             seen = [(row["id"], row["name"], row["state"], row["state_reason"], str(row["labels"])) for row in rows]
             if in_place:

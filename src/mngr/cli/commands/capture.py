@@ -1,6 +1,6 @@
 """`mngr capture`: what is on an agent's screen."""
 
-from mngr.actions import find, screen
+from mngr.actions import screen
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -31,10 +31,10 @@ def run(args: Args, app: App) -> int:
     file = args.svg if args.svg is not None else args.cast
     if file is not None and (args.history or args.colors):
         raise UsageError("`--history` and `--colors` are for text, not for `--svg` and `--cast`")
-    agent = find.one(app.fleet, args.agent)
+    agent = app.fleet.find(args.agent)
     if file is not None:
         return _to_file(app, agent, file, "svg" if args.svg is not None else "cast")
-    text = screen.read(app.fleet, agent, history=args.history, colors=args.colors)
+    text = app.fleet.capture(agent, history=args.history, colors=args.colors)
     if app.out.human:
         app.out.raw(text.encode("utf-8", "replace"))
     else:

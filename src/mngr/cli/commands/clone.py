@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mngr.actions import clone as cloning
-from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.clone import Wish
 from mngr.cli.app import App
@@ -45,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    source = find.one(app.fleet, args.source)
+    source = app.fleet.find(args.source)
     return make(args, app, source, Wish(args.new or cloning.free_name(app.fleet, source), tuple(args.rest)))
 
 

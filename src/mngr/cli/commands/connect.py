@@ -1,6 +1,5 @@
 """`mngr connect`: attach to an agent's terminal."""
 
-from mngr.actions import find
 from mngr.cli import connecting
 from mngr.cli.app import App
 from mngr.cli.parser import Args, BooleanPair, Parser
@@ -21,4 +20,4 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    return connecting.connect(app, find.one(app.fleet, args.agent), args.connect_command, start=args.start)
+    return connecting.connect(app, app.fleet.find(args.agent), args.connect_command, start=args.start)

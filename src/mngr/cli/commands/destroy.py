@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mngr.actions import destroy as destroying
-from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.destroy import Destroyed
 from mngr.cli import targets
@@ -52,7 +51,7 @@ def run(args: Args, app: App) -> int:
     targets.outlive_terminal()
 
     def act(agent: Agent) -> Destroyed:
-        return destroying.destroy(app.fleet, agent.id, force=args.force, remove_branch=args.remove_created_branch)
+        return app.fleet.destroy(agent, force=args.force, remove_branch=args.remove_created_branch)
 
     return targets.finish(app, targets.each(agents, act), _row, lambda agent, done: _say(app, done))
 
@@ -87,7 +86,7 @@ def _dry_run(args: Args, app: App, agents: list[Agent]) -> int:
 
 
 def _of_session(app: App, session: str) -> str:
-    for agent in find.listing(app.fleet).agents:
+    for agent in app.fleet.list().agents:
         if agent.record.session == session:
             return agent.id
     raise NotFoundError(

@@ -1,6 +1,5 @@
 """`mngr diff`: what an agent changed."""
 
-from mngr.actions import commits, find
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 
@@ -19,11 +18,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    agent = find.one(app.fleet, args.agent)
+    agent = app.fleet.find(args.agent)
     options = [option for option, given in (("--stat", args.stat), ("--name-only", args.name_only)) if given]
     if app.out.colour:
         options.append("--color=always")
-    data = commits.diff(app.fleet, agent, *options)
+    data = app.fleet.diff(agent, *options)
     if app.out.human:
         app.out.raw(data)
     else:

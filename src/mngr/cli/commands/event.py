@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from mngr import waiting
-from mngr.actions import find
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
@@ -29,8 +30,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    agent = find.one(app.fleet, args.agent)
-    events = app.fleet.store.events(agent.id)
+    agent = app.fleet.find(args.agent)
+    events = app.fleet.events(agent)
     wanted = [event for event in events if not args.type or event.get("type") in args.type]
     if args.tail is not None:
         wanted = wanted[len(wanted) - args.tail :] if args.tail < len(wanted) else wanted
@@ -52,7 +53,7 @@ def _follow(args: Args, app: App, agent_id: str, seen: int) -> int:
     return 0
 
 
-def _print(app: App, events: list[dict[str, Any]]) -> None:
+def _print(app: App, events: Sequence[Mapping[str, Any]]) -> None:
     if not app.out.human:
         known = (
             "event_id",

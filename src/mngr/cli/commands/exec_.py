@@ -41,7 +41,7 @@ def run(args: Args, app: App) -> int:
         return _stream(app, agents, command, args.cwd)
 
     def act(agent: Agent) -> Result:
-        return execute.execute(app.fleet, agent, command, timeout=args.timeout, cwd=args.cwd)
+        return app.fleet.exec(agent, command, timeout=args.timeout, cwd=args.cwd)
 
     return _report(app, targets.each(agents, act))
 

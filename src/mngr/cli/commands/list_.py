@@ -37,8 +37,8 @@ _BY_NEED = {
     name: at
     for at, name in enumerate(("BLOCKED", "WAITING", "FAILED", "UNKNOWN", "STARTING", "RUNNING", "DONE", "STOPPED"))
 }
+_READABLE = 30  # letters of a reason that a person should see
 _STATE_FLAGS = ("running", "waiting", "blocked", "done", "failed", "stopped")
-_WIDE = {"name": 63, "state": 8}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -90,13 +90,13 @@ def run(args: Args, app: App) -> int:
             lambda listing: _select(args, app, listing, names),
             lambda rows, listing: _print(args, app, rows, listing),
         )
-    listing = find.listing(app.fleet)
+    listing = app.fleet.list()
     _print(args, app, _select(args, app, listing, names), listing)
     return 0
 
 
 def _explain(app: App, name: str) -> int:
-    agent = find.one(app.fleet, name)
+    agent = app.fleet.find(name)
     value = {"name": agent.name, "state": agent.state, "reason": agent.status.reason, "evidence": agent.status.evidence}
     lines = find.explain(agent)
     if agent.record.limits:
@@ -183,7 +183,7 @@ def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -
         app.out.raw("".join(f"{row['id']}\n" for row in rows).encode())
         return
     errors = [{"error": error.message, "hint": error.hint} for error in listing.errors]
-    columns = _columns(args, rows)
+    columns = _columns(args, rows, app.out.columns if app.out.human else None)
     shown = [_with_ages(row) for row in rows] if app.out.human and not args.fields else rows
     app.out.emit_rows(
         shown, columns, envelope={"agents": rows, "errors": errors}, known=_KNOWN, empty="No agents found"
@@ -228,15 +228,15 @@ _KNOWN = (
 )
 
 
-def _columns(args: Args, rows: list[dict[str, Any]]) -> list[Column]:
+def _columns(args: Args, rows: list[dict[str, Any]], terminal: int | None) -> list[Column]:
     if args.fields:
         fields = [field.strip() for field in args.fields.split(",") if field.strip()]
         if rows:
             for field in fields:
                 _check_field(rows[0], field)
         return [Column(field.upper(), field) for field in fields]
-    return [
-        Column("NAME", "name"),
+    columns = [
+        Column("NAME", "name", flexible=terminal is not None),
         Column("STATE", "state", style=state_style()),
         Column("FOR", "for"),
         Column("TYPE", "type"),
@@ -244,6 +244,21 @@ def _columns(args: Args, rows: list[dict[str, Any]]) -> list[Column]:
         Column("BRANCH", "initial_branch"),
         Column("WHY", "state_reason", flexible=True),
     ]
+    return columns if terminal is None else _fitting(columns, rows, terminal)
+
+
+def _fitting(columns: list[Column], rows: list[dict[str, Any]], terminal: int) -> list[Column]:
+    """Leave out what says least until a line fits: what is the same for all comes in `--fields` or a wider window."""
+    reasons = min(_READABLE, max((len(row["state_reason"]) for row in rows), default=0))
+    for field in ("initial_branch", "type", "project"):
+        longest = [
+            max(len(column.title), *(len(str(row.get(column.field) or "")) for row in rows), 0)
+            for column in columns[:-1]
+        ]
+        if not rows or sum(longest) + 2 * len(longest) + reasons <= terminal:
+            break
+        columns = [column for column in columns if column.field != field]
+    return columns
 
 
 def _with_ages(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """`mngr merge`: an agent's work into the current branch."""
 
-from mngr.actions import commits, find
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.text import amount
@@ -22,8 +21,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    agent = find.one(app.fleet, args.agent)
-    merged = commits.merge(app.fleet, agent, squash=args.squash, message=args.message, dry_run=args.dry_run)
+    agent = app.fleet.find(args.agent)
+    merged = app.fleet.merge(agent, squash=args.squash, message=args.message, dry_run=args.dry_run)
     verb = "would merge" if args.dry_run else "merged"
     text = f"{verb} {amount(merged.commits, 'commit')} of {merged.name} into {merged.into}"
     app.out.emit_object(

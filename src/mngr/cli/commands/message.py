@@ -43,7 +43,7 @@ def run(args: Args, app: App) -> int:
     agents = targets.resolve(args, app)
 
     def act(agent: Agent) -> Delivery:
-        return messages.deliver(app.fleet, agent, text, start=args.start)
+        return app.fleet.message(agent, text, start=args.start)
 
     outcomes = _one_by_one(agents, act) if args.on_error == "abort" else targets.each(agents, act)
     return _report(app, outcomes)

@@ -1,6 +1,6 @@
 """`mngr pull`: bring an agent's commits or files here."""
 
-from mngr.actions import commits, copying, find
+from mngr.actions import commits, copying
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -35,11 +35,11 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     address = parse_address(args.agent)
-    agent = find.one(app.fleet, str(address._replace(path=None)))
+    agent = app.fleet.find(str(address._replace(path=None)))
     if args.artifacts:
-        return report_copy(app, copying.pull_artifacts(app.fleet, agent, args.dest, dry_run=args.dry_run), args.dry_run)
+        return report_copy(app, app.fleet.pull_artifacts(agent, args.dest, dry_run=args.dry_run), args.dry_run)
     if address.path is not None or args.files or agent.record.repo is None:
-        copied = copying.pull(app.fleet, agent, address.path or ".", args.dest, dry_run=args.dry_run)
+        copied = app.fleet.pull_files(agent, address.path or ".", args.dest, dry_run=args.dry_run)
         return report_copy(app, copied, args.dry_run)
     if args.dest is not None:
         raise UsageError(
@@ -74,7 +74,7 @@ def report_copy(app: App, copied: copying.Copied, dry_run: bool) -> int:
 
 
 def _pull_commits(args: Args, app: App, agent: Agent) -> int:
-    pulled = commits.pull(app.fleet, agent, into=args.into, dry_run=args.dry_run)
+    pulled = app.fleet.pull(agent, into=args.into, dry_run=args.dry_run)
     app.out.emit_object({**pulled._asdict(), "dry_run": args.dry_run}, human=_sentence(pulled, args))
     if args.dry_run and app.out.human and pulled.commits:
         app.out.raw(commits.summary(app.fleet, agent))

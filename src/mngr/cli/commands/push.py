@@ -1,6 +1,5 @@
 """`mngr push`: send commits or files to an agent."""
 
-from mngr.actions import commits, copying, find
 from mngr.cli.app import App
 from mngr.cli.commands.pull import report_copy
 from mngr.cli.parser import Args, Parser
@@ -30,14 +29,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     address = parse_address(args.agent)
-    agent = find.one(app.fleet, str(address._replace(path=None)))
+    agent = app.fleet.find(str(address._replace(path=None)))
     if args.source is not None or address.path is not None:
         if args.source is None:
             raise UsageError("what to copy is missing", hint="`mngr push AGENT:PATH SOURCE`")
         return report_copy(
-            app, copying.push(app.fleet, agent, args.source, address.path or ".", dry_run=args.dry_run), args.dry_run
+            app, app.fleet.push_files(agent, args.source, address.path or ".", dry_run=args.dry_run), args.dry_run
         )
-    commit, count = commits.push(app.fleet, agent, args.revision, dry_run=args.dry_run)
+    commit, count = app.fleet.push(agent, args.revision, dry_run=args.dry_run)
     verb = "would push" if args.dry_run else "pushed"
     text = (
         f"{verb} {amount(count, 'commit')} to {agent.name}, now at {commit[:10]}"

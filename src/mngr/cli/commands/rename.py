@@ -1,6 +1,6 @@
 """`mngr rename`: another name for an agent."""
 
-from mngr.actions import find, lifecycle
+from mngr.actions import lifecycle
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 
@@ -17,11 +17,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    agent = find.one(app.fleet, args.agent)
+    agent = app.fleet.find(args.agent)
     if args.dry_run:
         lifecycle.check_rename(app.fleet, agent.id, args.new)
     else:
-        lifecycle.rename(app.fleet, agent.id, args.new)
+        app.fleet.rename(agent, args.new)
     verb = "would rename" if args.dry_run else "renamed"
     app.out.emit_object(
         {"id": agent.id, "old": agent.name, "name": args.new, "dry_run": args.dry_run},

@@ -36,7 +36,7 @@ def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> Stopped:
         if args.dry_run:
             return Stopped(agent.record, changed=agent.state != "STOPPED")
-        stopped = lifecycle.stop(app.fleet, agent, graceful_seconds=args.timeout if args.graceful else 0.0)
+        stopped = app.fleet.stop(agent, graceful_seconds=args.timeout if args.graceful else 0.0)
         if args.archive:
             lifecycle.archive(app.fleet, agent)
         return stopped

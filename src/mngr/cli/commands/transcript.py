@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mngr import waiting
-from mngr.actions import find
 from mngr.actions import transcript as transcripts
 from mngr.actions.agent import Agent
 from mngr.actions.transcript import ROLES
@@ -46,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     if args.head is not None and (args.tail is not None or args.follow):
         raise UsageError(f"`--head` and `{'--follow' if args.follow else '--tail'}` cannot be used together")
-    agent = find.one(app.fleet, args.agent)
+    agent = app.fleet.find(args.agent)
     found = transcripts.read(app.fleet, agent)
     wanted = [entry for entry in found.entries if _is_wanted(args, entry)]
     if args.head is not None:

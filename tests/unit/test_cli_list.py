@@ -1,0 +1,43 @@
+"""The table of `mngr list` in windows of any width."""
+
+from typing import Any
+
+import pytest
+
+from mngr.cli.commands.list_ import _columns
+from mngr.cli.options import Args
+from mngr.cli.table import table
+
+
+def row(name: str, reason: str = "") -> dict[str, Any]:
+    return {
+        "name": name, "state": "BLOCKED", "for": "3 min", "type": "scripted", "project": "shop",
+        "initial_branch": f"mngr/{name}", "state_reason": reason,
+    }  # fmt: skip
+
+
+def lines(rows: list[dict[str, Any]], width: int) -> list[str]:
+    args = Args()
+    args.fields = None
+    return table(rows, _columns(args, rows, width), fit=width).rstrip("\n").split("\n")
+
+
+@pytest.mark.parametrize("width", [40, 60, 72, 80, 100, 120, 200])
+def test_no_line_is_wider_than_the_window(width):
+    rows = [row("a", "question: " + "x" * 90), row("fix-the-login-page-and-the-session-handling"), row("b")]
+    assert all(len(line) <= width for line in lines(rows, width))
+
+
+def test_a_wide_window_shows_all_columns_and_a_narrow_one_the_most_telling():
+    rows = [row("fix-login", "question: which colour?")]
+    assert lines(rows, 120)[0].split() == ["NAME", "STATE", "FOR", "TYPE", "PROJECT", "BRANCH", "WHY"]
+    assert lines(rows, 60)[0].split() == ["NAME", "STATE", "FOR", "PROJECT", "WHY"]
+    assert lines(rows, 45)[0].split() == ["NAME", "STATE", "FOR", "WHY"]
+    assert "which colour?" in lines(rows, 60)[1]
+
+
+def test_output_that_is_no_terminal_has_everything():
+    args = Args()
+    args.fields = None
+    long = row("n" * 60, "r" * 200)
+    assert "r" * 200 in table([long], _columns(args, [long], None))
