@@ -15,7 +15,8 @@ CREATE = f"{MNGR} create foo --no-connect --command 'sleep 9999'"
 
 def with_mounts(user: User, script: str) -> Ran:
     """Run a shell script where it may mount file systems that nobody else sees. Its tmux server ends with it."""
-    able = subprocess.run(["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, check=False)
+    probe = "unshare -rm sh -c 'mount -t tmpfs none /mnt'"
+    able = subprocess.run(["sh", "-c", probe], capture_output=True, check=False)
     if able.returncode:
         pytest.skip(f"this machine allows no mounts of our own: {able.stderr.decode().strip()}")
     ending = "trap 'tmux -L mngr kill-server 2>/dev/null' EXIT\n"
