@@ -59,6 +59,7 @@ class Store:
         try:
             return self._parsed(agent_id)
         except FileNotFoundError:
+            self._remove_locks(agent_id)  # whoever waited for one made it anew
             raise NotFoundError(f"agent `{agent_id}` was destroyed in the meantime") from None
 
     def write(self, changed: Record) -> None:
@@ -108,6 +109,9 @@ class Store:
 
     def forget(self, agent_id: str) -> None:
         self.host.remove(self.state_dir(agent_id))
+        self._remove_locks(agent_id)
+
+    def _remove_locks(self, agent_id: str) -> None:
         for lock in (agent_id, f"{agent_id}.message", f"{agent_id}.recording"):
             self.host.remove(os.path.join(self.host.dir, "locks", lock))
 
