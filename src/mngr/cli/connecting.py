@@ -2,7 +2,6 @@
 
 import os
 
-from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.agents import launch
 from mngr.agents.record import Record
@@ -34,7 +33,7 @@ def connect(app: App, agent: Agent, command: str | None, *, start: bool) -> int:
             raise MngrError(
                 f"`{agent.name}` is {agent.state}", hint=f"`mngr start {agent.name}`, or connect without `--no-start`"
             )
-        record, _ = lifecycle.start(app.fleet, agent.id)
+        record = app.fleet.start(agent).record
     command = command or app.settings.text("commands.create.connect_command", "")
     if command:
         return run_command(app, record, command)

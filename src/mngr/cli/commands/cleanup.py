@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from mngr.actions import cleanup, find, lifecycle
+from mngr.actions import cleanup, lifecycle
 from mngr.actions import destroy as destroying
 from mngr.actions.agent import Agent
 from mngr.actions.cleanup import Wanted
@@ -81,7 +81,7 @@ def run(args: Args, app: App) -> int:
             return 1
     targets.outlive_terminal()
     if args.destroy:
-        destroyed = targets.each(agents, lambda agent: destroying.destroy(app.fleet, agent.id, force=args.force))
+        destroyed = targets.each(agents, lambda agent: app.fleet.destroy(agent, force=args.force))
         return targets.finish(app, destroyed, _destroyed_row, _destroyed_say)
     stopped = targets.each(agents, lambda agent: lifecycle.stop(app.fleet, agent, reason="stopped by `mngr cleanup`"))
     return targets.finish(app, stopped, _stopped_row, lambda agent, done: f"stopped {agent.name}")
@@ -94,7 +94,7 @@ def _chosen(args: Args, app: App) -> list[Agent]:
             "nothing says which agents are meant", hint="for example `mngr cleanup --idle 2h`, or `--all` for every one"
         )
     keep = targets.chosen(args)
-    listing = find.listing(app.fleet)
+    listing = app.fleet.list()
     for error in listing.errors:
         app.out.warn(error.message)
     agents = [agent for agent in cleanup.choose(listing.agents, wanted, time.time()) if keep(agent)]

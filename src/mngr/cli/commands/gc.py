@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from mngr.actions import gc
 from mngr.actions.gc import FAILED, KEPT, WOULD, Leftover
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
@@ -39,7 +38,7 @@ def run(args: Args, app: App) -> int:
         raise UsageError(f"`{have}` needs `{lack}`", hint="`mngr gc --saved --older-than 30d`")
     before = time.time() - args.older_than if args.saved else None
     found = []
-    for item in gc.collect(app.fleet, dry_run=args.dry_run, saved_before=before):
+    for item in app.fleet.gc(dry_run=args.dry_run, saved_before=before):
         found.append(item)
         if app.out.human:
             app.out.line(_sentence(item))

@@ -1,6 +1,5 @@
 """`mngr label`: set or remove labels."""
 
-from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.agents.record import Record
 from mngr.cli import targets
@@ -37,7 +36,7 @@ def run(args: Args, app: App) -> int:
         if args.dry_run or not (labels or args.remove):
             kept = {key: value for key, value in {**agent.record.labels, **labels}.items() if key not in args.remove}
             return agent.record._replace(labels=kept)
-        return lifecycle.label(app.fleet, agent.id, labels, tuple(args.remove))
+        return app.fleet.label(agent, labels, args.remove).record
 
     def say(agent: Agent, record: Record) -> str:
         return f"{agent.name}: " + (" ".join(f"{key}={value}" for key, value in record.labels.items()) or "no labels")

@@ -116,7 +116,7 @@ def _restore(args: Args, app: App, entry: Entry) -> int:
         path = restore.as_files(app.fleet, entry, args.to, branch=args.branch)
         app.out.emit_object({"id": entry.id, "work_dir": path}, human=f"restored {entry.id} to {path}")
     else:
-        record = restore.as_agent(app.fleet, entry, name=args.name, branch=args.branch)
+        record = app.fleet.restore_saved(entry.id, name=args.name, branch=args.branch).record
         value = {
             "id": entry.id,
             "agent_id": record.id,

@@ -1,8 +1,6 @@
 """`mngr start`: run stopped or ended agents again."""
 
-from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
-from mngr.agents.record import Record
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -20,13 +18,15 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    def act(agent: Agent) -> tuple[Record, bool]:
-        return (agent.record, not agent.status.alive) if args.dry_run else lifecycle.start(app.fleet, agent.id)
+    def act(agent: Agent) -> bool:
+        if not args.dry_run:
+            app.fleet.start(agent)
+        return not agent.status.alive
 
     verb = "would start" if args.dry_run else "started"
     return targets.finish(
         app,
         targets.each(targets.resolve(args, app), act),
-        lambda agent, done: {"started": done[1], "dry_run": args.dry_run},
-        lambda agent, done: f"{verb} {agent.name}" if done[1] else f"{agent.name} runs already",
+        lambda agent, started: {"started": started, "dry_run": args.dry_run},
+        lambda agent, started: f"{verb} {agent.name}" if started else f"{agent.name} runs already",
     )

@@ -1,6 +1,5 @@
 """`mngr stop`: end agents' processes and keep everything else."""
 
-from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.actions.lifecycle import Stopped
 from mngr.cli import targets
@@ -38,7 +37,7 @@ def run(args: Args, app: App) -> int:
             return Stopped(agent.record, changed=agent.state != "STOPPED")
         stopped = app.fleet.stop(agent, graceful_seconds=args.timeout if args.graceful else 0.0)
         if args.archive:
-            lifecycle.archive(app.fleet, agent)
+            app.fleet.archive(agent)
         return stopped
 
     targets.outlive_terminal()

@@ -1,7 +1,6 @@
 """`mngr wait`: block until agents are in a state."""
 
 from mngr.actions import find
-from mngr.actions import wait as waiting
 from mngr.agents.state import STATES
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
@@ -35,10 +34,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     names, states = split(args.words, app)
-    agents = find.many(app.fleet, names)
-    reached = waiting.until(
-        app.fleet, [agent.id for agent in agents], states or waiting.RESTING, any_of=args.any, timeout=args.timeout
-    )
+    reached = app.fleet.wait(find.many(app.fleet, names), states, any_of=args.any, timeout=args.timeout)
     rows = [agent.as_json() for agent in reached]
     if app.out.human:
         for row in rows:
