@@ -54,7 +54,7 @@ class User:
             "LC_ALL": "C.UTF-8",
             "TERM": "xterm-256color",
         }
-        for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CI"):
+        for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CI", "PYTHONDONTWRITEBYTECODE"):
             self.env.pop(name, None)
         (self.home / ".gitconfig").write_text(
             "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
