@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.user import User
 
-
 # A job in the background of a script starts with these ignored, and children would inherit that: tests that end a
 # command with them would wait for ever.
 for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
