@@ -121,3 +121,23 @@ def test_an_example_that_is_not_true_is_found() -> None:
     assert second == Example(7, "false", 1, [])
     assert first_missing(["one  12 s", "three ..."], "zero\none 3 s\ntwo\nthree 4") is None
     assert first_missing(["two", "one"], "one\ntwo\n") == "one"
+
+
+def test_the_verbs_of_the_readmes_table_run(user: User) -> None:
+    table = (ROOT / "README.md").read_text().partition("## And more")[2].partition("\n## ")[0]
+    commands = [
+        text for text in re.findall(r"`([^`]+)`", table) if text.startswith("mngr ") and text != "mngr completion bash"
+    ]
+    assert len(commands) >= 10, commands
+    (user.repo / "try.sh").write_text("#!/bin/sh\nexec sleep 99\n")
+    (user.repo / "try.sh").chmod(0o755)
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "try")
+    user.mngr("create", "fix-login", "--type", "scripted", "--no-connect").ok()
+    user.mngr("create", "old", "--type", "scripted", "--record", "--no-connect").ok()
+    user.env["MNGR_AGENT_NAME"] = "fix-login"
+    user.env["MNGR__COMMANDS__CREATE__TYPE"] = "scripted"
+    for number, command in enumerate(commands):
+        name = f"new-{number}" if command.startswith("mngr create") else "old"
+        done = user.run(["sh", "-c", command.replace("NAME", name)])
+        assert done.exit_code == 0, f"{command}\n{done.stdout}{done.stderr}"
