@@ -1,14 +1,13 @@
 """`mngr config`: what a person types and sees, also when a file is broken."""
 
-import os
 import stat
-import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.support.user import MNGR, Ran, User
+from tests.support.terminals import on_a_terminal
+from tests.support.user import Ran, User
 
 DEFAULTS = {"saved.ignored_max_mb": 10, "tmux.session_prefix": "mngr-"}
 
@@ -30,32 +29,6 @@ def write(user: User, scope: str, text: str) -> Path:
 
 def values(ran: Ran) -> dict[str, object]:
     return {row["key"]: row["value"] for row in ran.ok().json["settings"]}
-
-
-def on_a_terminal(user: User, *words: str, **env: str) -> Ran:
-    """`mngr` with a terminal for input, output and errors; all that it showed is in `stdout`."""
-    ours, theirs = os.openpty()
-    child = subprocess.Popen(
-        [MNGR, *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=user.repo,
-        env={**user.env, "NO_COLOR": "1", **env},
-        start_new_session=True,
-    )
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            data = os.read(ours, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not data:
-            break
-        shown += data
-    os.close(ours)
-    return Ran(child.wait(timeout=30), shown.decode().replace("\r\n", "\n"), "")
 
 
 def editor(user: User, script: str) -> str:

@@ -1,6 +1,9 @@
-"""Values that several verbs read: texts from files or stdin, labels, limits."""
+"""Values that several verbs read: texts from files or stdin, labels, limits, variables."""
+
+from __future__ import annotations
 
 from mngr.cli.app import App
+from mngr.cli.parser import Args
 from mngr.errors import UsageError
 
 IDLE_MODES = ("output", "user", "agent")  # those of `mngr.agents.limits`, which only limited agents need
@@ -57,4 +60,40 @@ def parse_windows(texts: list[str]) -> dict[str, str]:
         if name in found:
             raise UsageError(f"two windows are called `{name}`")
         found[name] = command
+    return found
+
+
+def variables(args: Args, app: App) -> dict[str, str]:
+    """What `--env-file`, `--pass-env` and `--env` give."""
+    from mngr.agents.launch import parse_variable
+
+    found: dict[str, str] = {}
+    for path in args.env_file:
+        found.update(_env_lines(path))
+    for name in args.pass_env:
+        if name not in app.environ:
+            raise UsageError(f"`--pass-env {name}`: no such variable is set here")
+        found.update([parse_variable(f"{name}={app.environ[name]}")])
+    found.update(parse_variable(text) for text in args.env)
+    return found
+
+
+def _env_lines(path: str) -> dict[str, str]:
+    from mngr.agents.launch import parse_variable
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"`--env-file {path}` cannot be read: {error}") from None
+    found = {}
+    for number, line in enumerate(lines, 1):
+        if not line or line.startswith("#"):
+            continue
+        try:
+            name, value = parse_variable(line.removeprefix("export "))
+        except UsageError:
+            raise UsageError(f"line {number} of `{path}` is not KEY=VALUE") from None
+        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+        found[name] = value[1:-1] if quoted else value
     return found

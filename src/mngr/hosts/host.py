@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
-from mngr.process import Result
+from mngr.process import Runner
 from mngr.records import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Host(Protocol):
+class Host(Runner, Protocol):
     """A place with a state directory, files and processes. Every Host is a Runner."""
 
     @property
@@ -22,16 +22,6 @@ class Host(Protocol):
     @property
     def dir(self) -> str:
         """The state directory on this host (`$MNGR_HOST_DIR`)."""
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout: float,
-        input: bytes | None = None,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Result: ...
 
     def read(self, path: str) -> bytes:
         """Raises FileNotFoundError."""

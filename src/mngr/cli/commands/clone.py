@@ -6,8 +6,8 @@ from mngr.actions import clone as cloning
 from mngr.actions.agent import Agent
 from mngr.actions.clone import Wish
 from mngr.cli.app import App
-from mngr.cli.commands.create import deliver, first_message, variables
-from mngr.cli.inputs import parse_label
+from mngr.cli.commands.create import deliver, first_message
+from mngr.cli.inputs import parse_label, variables
 from mngr.cli.parser import Args, BooleanPair, Parser
 from mngr.process import hide_arguments
 

@@ -7,10 +7,9 @@ import os
 from mngr.actions import create as creating
 from mngr.actions.create import NameTaken, Request
 from mngr.agents.kinds import kind as kinds
-from mngr.agents.launch import parse_variable
 from mngr.agents.record import Record
 from mngr.cli.app import App
-from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, parse_windows, read_text
+from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, parse_windows, read_text, variables
 from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
 from mngr.names import Address, parse_address, suggest
@@ -328,38 +327,6 @@ def _unclean(args: Args) -> str | None:
     if args.include_unclean is not None:
         return "include" if args.include_unclean else "exclude"
     return None if args.ensure_clean else "include"
-
-
-def variables(args: Args, app: App) -> dict[str, str]:
-    """What `--env-file`, `--pass-env` and `--env` give."""
-    found: dict[str, str] = {}
-    for path in args.env_file:
-        found.update(_env_lines(path))
-    for name in args.pass_env:
-        if name not in app.environ:
-            raise UsageError(f"`--pass-env {name}`: no such variable is set here")
-        found.update([parse_variable(f"{name}={app.environ[name]}")])
-    found.update(parse_variable(text) for text in args.env)
-    return found
-
-
-def _env_lines(path: str) -> dict[str, str]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"`--env-file {path}` cannot be read: {error}") from None
-    found = {}
-    for number, line in enumerate(lines, 1):
-        if not line or line.startswith("#"):
-            continue
-        try:
-            name, value = parse_variable(line.removeprefix("export "))
-        except UsageError:
-            raise UsageError(f"line {number} of `{path}` is not KEY=VALUE") from None
-        quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-        found[name] = value[1:-1] if quoted else value
-    return found
 
 
 def first_message(args: Args, app: App) -> str | None:
