@@ -19,7 +19,7 @@ def commit_in(user: User, name: str, path: str = "work.txt", text: str = "work\n
 def test_an_agent_with_commits_of_its_own_is_refused(user: User) -> None:
     for name, transfer in (("foo", "git-worktree"), ("bar", "git-mirror")):
         user.create(name, "--transfer", transfer)
-        commit_in(user, name)
+        commit_in(user, name, text=f"{name}\n")  # the same commit in the same second would be found in the other one
         ran = user.mngr("destroy", name).failed()
         assert f"`{name}` has work that is found nowhere else: 1 commit that no other branch has" in ran.stderr
         assert f"mngr merge {name}" in ran.stderr and f"mngr destroy {name} --force" in ran.stderr
