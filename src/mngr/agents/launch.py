@@ -44,7 +44,7 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
 
 def script(command: str, own: Mapping[str, str], state_dir: str) -> str:
     """Run the command in the work dir it is started in: who it is, then the variables its user gave it. Its exit code
-    is written down by this script itself, since tmux forgets it about once in a hundred times."""
+    is written down by this script itself, since tmux was seen to lose it, more often under load."""
     return _SCRIPT.format(
         own=env_text(own), env=quote(f"{state_dir}/env"), command=quote(command), events=quote(f"{state_dir}/{FILE}")
     )
