@@ -1,0 +1,230 @@
+"""The rows of `mngr tmr`: a whole run beside the git and pytest commands in it, and the weight of its orchestrator."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.works import PYTHON, Work
+from bench.world import CommandFailed, World
+from mngr.tmr import jobs
+
+_JOBS_AT_ONCE = 2
+_AGENTS_AT_ONCE = 20
+_TESTS_IN_A_FILE = 10
+_SETTINGS = f"""\
+[tmr]
+test_command = "{sys.executable} -m pytest -q -p no:cacheprovider"
+max_jobs = {_JOBS_AT_ONCE}
+
+[tmr.env]
+PYTEST_DISABLE_PLUGIN_AUTOLOAD = "1"
+PYTHONPATH = "."
+
+[agent_types.sleeper]
+command = "sleep"
+"""
+_SCRIPT = """\
+wait
+replace tests/test_{file}.py <<END
+add({file}, {test}) == {sum}
+====
+add({file}, {test}) == {sum} == calc.add({test}, {file})
+END
+commit Look closer
+outcome <<END
+{{"schema": 1, "task": "{{task}}", "status": "done", "summary": "closer",
+ "changes": [{{"kind": "test", "commit": "{{head}}", "summary": "Look closer", "importance": 1}}]}}
+END
+"""
+
+
+def make_project(world: World, tests: int) -> None:
+    """A product with so many tests, and for each of them an agent that adds to it and is done."""
+    (world.repo / "calc.py").write_text("def add(a, b):\n    return a + b\n")
+    (world.repo / ".gitignore").write_text("__pycache__/\n")
+    for name in ("tests", ".mngr"):
+        (world.repo / name).mkdir()
+    (world.repo / ".mngr" / "settings.toml").write_text(_SETTINGS)
+    scripts = world.root / "scripts"
+    scripts.mkdir()
+    for file in range(tests // _TESTS_IN_A_FILE):
+        text = "import calc\n"
+        for test in range(_TESTS_IN_A_FILE):
+            text += f"\n\ndef test_{file}_{test}():\n    assert calc.add({file}, {test}) == {file + test}\n"
+            script = _SCRIPT.format(file=file, test=test, sum=file + test)
+            (scripts / f"test_{file}_{test}.script").write_text(script)
+        (world.repo / "tests" / f"test_{file}.py").write_text(text)
+    world.run("git", "add", ".")
+    world.run("git", "commit", "-q", "-m", "a calculator")
+
+
+def entries(world: World, run: str) -> list[dict[str, Any]]:
+    path = world.repo / ".mngr" / "runs" / run / "ledger.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+class WholeRun(Work):
+    """The floor is what the ledger of the run before names, as parallel as it was there: for each job a clone at its
+    commit and its own script, which is little but pytest; for each agent a clone, a commit and a fetch; a merge."""
+
+    budget = 1.5
+    samples = 1
+    agents = 100
+
+    def __init__(self) -> None:
+        self.name = f"tmr, {self.agents} agents"
+
+    def set_up_floor(self, world: World) -> None:
+        make_project(world, self.agents)
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        words = ["--name", f"r{number}", "--type", "scripted", "--integrator", "none", "--no-record"]
+        words += ["--max-agents", str(_AGENTS_AT_ONCE), "--", f"{world.root}/scripts/{{name}}.script"]
+        return [world.mngr, "tmr", *words]
+
+    def after(self, world: World, number: int) -> None:
+        world.forget_agents()
+
+    def time_floor(self, world: World, number: int) -> float:
+        """The first has no ledger to go by; it is not counted."""
+        found = entries(world, f"r{number - 1}")
+        began = time.perf_counter()
+        world.timed([PYTHON])
+        for step in _steps(found):
+            with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool, ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as agents:
+                todo = [pool.submit(_job, world, f"r{number - 1}", entry) for entry in step.jobs]
+                todo += [agents.submit(_agent, world, at) for at in range(step.agents)]
+                for one in todo:
+                    one.result()
+        for entry in found:
+            if entry["type"] == "verdict":
+                world.run("git", "merge-tree", "--write-tree", "main", "HEAD")
+        return time.perf_counter() - began
+
+
+class _Step(NamedTuple):
+    """Jobs and agents that went on side by side."""
+
+    jobs: list[dict[str, Any]]
+    agents: int
+
+
+def _steps(found: Sequence[dict[str, Any]]) -> Iterator[_Step]:
+    """Phase after phase; in that of integration, gate after gate."""
+    phase = ""
+    marked = []
+    for entry in found:
+        if entry["type"] == "phase" and entry["status"] == "began":
+            phase = entry["name"]
+        elif entry["type"] in ("job", "started"):
+            gate = "-".join(entry.get("job", "").split("-")[:2])
+            marked.append(((phase, gate if phase == "integrate" else ""), entry))
+    for _, group in groupby(marked, key=lambda pair: pair[0]):
+        both = [entry for _, entry in group]
+        yield _Step([entry for entry in both if entry["type"] == "job"], sum(e["type"] == "started" for e in both))
+
+
+def _job(world: World, run: str, entry: dict[str, Any]) -> None:
+    tree, out = world.trees / entry["job"], world.trees / f"{entry['job']}.out"
+    world.run("git", "clone", "-q", "--local", "--no-checkout", ".", str(tree))
+    world.run("git", "-C", str(tree), "checkout", "-q", entry["commit"])
+    place = tree / ".mngr" / "task" / "job"
+    shutil.copytree(world.repo / ".mngr" / "runs" / run / "jobs" / f"{entry['job']}.job", place)
+    shutil.copytree(jobs.PROBE, place / "probe", ignore=shutil.ignore_patterns("__pycache__"))
+    out.mkdir()
+    env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": ".", "MNGR_ARTIFACTS_DIR": str(out)}
+    done = subprocess.run(
+        ["sh", ".mngr/task/job/job.sh"], cwd=tree, env={**world.env, **env}, capture_output=True, check=False
+    )
+    if done.returncode != 0 or not list(out.glob("*.exit")):
+        raise CommandFailed(f"the job `{entry['job']}` could not be repeated: {done.stderr.decode()}")
+    for path in (tree, out):
+        shutil.rmtree(path)
+
+
+def _agent(world: World, number: int) -> None:
+    tree = world.trees / f"agent-{number}"
+    world.run("git", "clone", "-q", "--local", ".", str(tree))
+    world.run("git", "-C", str(tree), "commit", "-q", "--allow-empty", "-m", "Look closer")
+    world.run("git", "fetch", "-q", str(tree), f"+HEAD:refs/floor/{number}")
+    shutil.rmtree(tree)
+
+
+class Orchestrator(Work):
+    """Not a ratio: the floor is 1, and the figure is megabytes, or percent of a core, of an orchestrator that watches
+    two hundred agents which do nothing."""
+
+    samples = 1
+    agents = 200
+    _settle, _watch = 15.0, 30.0
+
+    def __init__(self, what: str, budget: float, read: Callable[[int, float], float]) -> None:
+        self.name = f"tmr, {self.agents} idle: {what}"
+        self.budget = budget
+        self._read = read
+
+    def set_up(self, world: World) -> None:
+        make_project(world, self.agents)
+
+    def time_floor(self, world: World, number: int) -> float:
+        return 0.001
+
+    def time_ours(self, world: World, number: int) -> float:
+        if number == 0:
+            return 0.001  # nothing to warm up
+        run = f"r{number}"
+        words = ["--name", run, "--type", "sleeper", "--integrator", "none", "--no-record", "--no-baseline"]
+        words += ["--no-canary", "--max-agents", str(self.agents), "--max-launching", "20", "--", "9999"]
+        running = subprocess.Popen(
+            [world.mngr, "tmr", *words],
+            cwd=world.repo,
+            env=world.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            deadline = time.monotonic() + 900
+            while sum(entry["type"] == "told" for entry in entries(world, run)) < self.agents:
+                if running.poll() is not None or time.monotonic() > deadline:
+                    raise CommandFailed(f"{self.agents} agents did not come to run")
+                time.sleep(1)
+            time.sleep(self._settle)
+            return self._read(running.pid, self._watch) / 1000
+        finally:
+            running.send_signal(signal.SIGKILL)
+            running.wait()
+            world.forget_agents()
+
+
+def megabytes(pid: int, seconds: float) -> float:
+    """The most that it ever held."""
+    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) / 1024
+
+
+def percent(pid: int, seconds: float) -> float:
+    """Of one core, with the commands it ran."""
+    before = _ticks(pid)
+    time.sleep(seconds)
+    return (_ticks(pid) - before) / os.sysconf("SC_CLK_TCK") / seconds * 100
+
+
+def _ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15]))
+
+
+WORKS: tuple[Work, ...] = (
+    WholeRun(),
+    *((Orchestrator("MB", 150, megabytes), Orchestrator("CPU %", 2, percent)) if os.path.isdir("/proc/self") else ()),
+)

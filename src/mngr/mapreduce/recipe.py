@@ -1,0 +1,105 @@
+"""What makes a map-reduce of the engine: how a task's agent is made, what is taken from it, whether it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast
+
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.errors import UsageError
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import Attempt, TaskState
+from mngr.names import suggest
+from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mngr.config import Settings
+    from mngr.plugins import RecipeFacts
+
+
+class Task(NamedTuple):
+    """A piece of work: `id` is unique in its run, `slug` too (see `naming.slug_of`), `data` is the recipe's own and
+    goes through JSON."""
+
+    id: str
+    slug: str
+    data: Mapping[str, Any] = {}
+
+
+class Launch(NamedTuple):
+    """The agent to make; the words are those of `Fleet.create`. `message` is sent once it is ready. Name, labels and
+    the variables `MNGR_RUN`, `MNGR_TASK` and `MNGR_ATTEMPT` are added by the engine. Launches of the same source,
+    transfer and branch are made together."""
+
+    type: str
+    args: tuple[str, ...] = ()
+    message: str | None = None
+    env: Mapping[str, str] = {}
+    source: str = "."
+    transfer: str | None = None
+    branch: str | None = None
+    unclean: str | None = "exclude"
+    record: bool = False
+    labels: Mapping[str, str] = {}
+    uploads: tuple[tuple[str, str], ...] = ()
+    provision: tuple[str, ...] = ()
+    extra_paths: Mapping[str, str] = {}
+    project: str | None = None
+
+
+class Recipe(Protocol):
+    """All methods may be called from several threads, for different tasks, and again after a kill: with the same task
+    and attempt they must give the same. A `MngrError` from one is that attempt's failure and is written down."""
+
+    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+        """The agent for this attempt."""
+        raise NotImplementedError
+
+    def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
+        """Bring here what the agent made, however the attempt ended; the agent may still run and is stopped afterwards.
+        What is returned goes through JSON into the ledger; bigger things go to files of the run."""
+        raise NotImplementedError
+
+    def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Measure whether it is true: the verdict. A key `failure` with a text says that checking itself failed in a
+        way that others may share; many of the same open the circuit breaker."""
+        raise NotImplementedError
+
+    def warning(self, task: TaskState, attempt: Attempt, seconds_left: float) -> str:
+        """What an agent is told before its time is over."""
+        return (
+            f"Your time for this task ends in {max(1, round(seconds_left))} seconds. "
+            "Commit what you have and write the outcome file now."
+        )
+
+    def nudge(self, task: TaskState, attempt: Attempt) -> str:
+        """What an agent is told that rests without having written its outcome."""
+        return (
+            "There is no outcome file yet. If you are done, or cannot go on, "
+            "write the outcome file to the path in $MNGR_OUTCOME_FILE now; otherwise go on."
+        )
+
+
+def of_plugins(settings: Settings) -> dict[str, RecipeFacts]:
+    """The recipes that active plugins add, by name."""
+    import os
+
+    from mngr import installed, plugins
+
+    active = installed.active(installed.plugins(os.environ), settings)
+    return {recipe.name: recipe for loaded in plugins.load(active) for recipe in loaded.recipes}
+
+
+def make(name: str, fleet: Fleet, run: Run) -> Recipe:
+    """The recipe that a plugin adds under this name, for this run. Raises UsageError with the nearest name."""
+    from mngr import plugins
+
+    known = of_plugins(fleet.settings)
+    if name not in known:
+        hint = suggest(name, tuple(known), "recipe") or "`mngr plugin list` shows what plugins add"
+        raise UsageError(f"no plugin adds a recipe called `{name}`", hint=hint)
+    maker = cast("Callable[[Fleet, Run], Recipe]", plugins.imported(known[name].target))
+    return maker(fleet, run)

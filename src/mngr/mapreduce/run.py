@@ -1,0 +1,220 @@
+"""A run on disk: its directory, its ledger and state, and the lock that one orchestrator at a time holds."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from mngr.errors import MngrError, NotFoundError
+from mngr.files import Claimed, claimant, claimed, make_private_dir, read_lines, remove_tree, write_atomic
+from mngr.mapreduce import breaker, ledger, naming, state
+from mngr.mapreduce.ledger import Fact, Ledger
+from mngr.mapreduce.state import RunState
+from mngr.names import check_name, suggest
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mngr.mapreduce.ledger import Entry
+
+RUNS = os.path.join(".mngr", "runs")
+CONTROL = "control"
+
+
+class Run:
+    """Everybody who works for a run writes through `note`, so that `state` is always what the ledger says."""
+
+    def __init__(self, directory: str) -> None:
+        """Read a run that exists; nothing is changed."""
+        self.directory = os.path.abspath(directory)
+        self.ledger = Ledger(os.path.join(self.directory, ledger.FILE))
+        self._state = state.fold(self.ledger.entries())
+        self._turn = threading.RLock()
+        self._listeners: list[Callable[[Entry], None]] = []
+
+    @property
+    def id(self) -> str:
+        return str(self._state.facts.get("run") or os.path.basename(self.directory))
+
+    @property
+    def state(self) -> RunState:
+        return self._state
+
+    def refresh(self) -> RunState:
+        """Read the ledger again: for those who only watch a run that another process works on."""
+        with self._turn:
+            self._state = state.fold(self.ledger.entries())
+        return self._state
+
+    def note(self, type: str, /, **data: Any) -> None:
+        """Append an entry, from any thread; when this returns, it is on disk and in `state`."""
+        self.note_all([Fact(type, data)])
+
+    def note_all(self, facts: Sequence[Fact]) -> None:
+        """Append several entries with one wait for the disk. A kill may leave the first few of them."""
+        if not facts:
+            return
+        with self._turn:
+            for entry in self.ledger.append(*facts):
+                self._state = state.apply(self._state, entry)
+                for listener in self._listeners:
+                    listener(entry)
+
+    @contextmanager
+    def heard_by(self, listener: Callable[[Entry], None]) -> Iterator[None]:
+        """Call the listener with every entry written meanwhile, one at a time, in the thread that wrote it."""
+        with self._turn:
+            self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._listeners.remove(listener)
+
+    def phase(self, name: str) -> Mapping[str, Any] | None:
+        """What a phase wrote down at its end; None while it has not ended."""
+        found = self._state.phases.get(name)
+        return found.data if found is not None and found.ended_at is not None else None
+
+    def begin_phase(self, name: str, asked: Mapping[str, Any] | None = None) -> None:
+        """Begin it, also once more. `asked` is kept for the one that goes on if this process does not end it."""
+        self.note("phase", name=name, status="began", **({"data": dict(asked)} if asked else {}))
+
+    def end_phase(self, name: str, data: Mapping[str, Any]) -> None:
+        self.note("phase", name=name, status="ended", data=dict(data))
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the orchestrator, for as long as this lasts. Raises an error that names the process when another one is;
+        the lock ends with its process, so it is never stale. The ledger is read again: another may have written."""
+        try:
+            with claimed(self._lock):
+                self.refresh()
+                yield
+        except Claimed as error:
+            raise MngrError(
+                f"run `{self.id}` is being worked on by process {error.pid or 'of another `mngr`'}",
+                hint=f"watch it: `mngr tmr status {self.id}`; end it: `mngr tmr stop {self.id}`",
+            ) from None
+
+    def orchestrator(self) -> int | None:
+        """The process that holds the lock now; None when nobody does."""
+        return claimant(self._lock)
+
+    def resume(self, **data: Any) -> None:
+        """Note that this process goes on with the run: an old request to stop is over, and an open circuit breaker is
+        closed, with further attempts for all tasks that failed like those that opened it."""
+        trip = self._state.trip
+        alike: tuple[str, ...] = ()
+        if trip is not None:
+            found = breaker.clusters(self._state, self._state.tasks)
+            same = (one.tasks for one in found if (one.stage, one.signature) == (trip.stage, trip.signature))
+            alike = next(same, trip.tasks)
+        remove_tree(self._stop)
+        self.note("resumed", pid=os.getpid(), **data)
+        for task in alike:
+            self.retry(task, because=f"the run was resumed after: {trip.example}" if trip is not None else "")
+
+    def retry(self, task: str, *, because: str) -> None:
+        """Give a settled task further attempts. One that is being worked on is left alone."""
+        self.note("retry", task=task, because=because)
+
+    def ask_to_stop(self) -> None:
+        """Tell the orchestrator to save all work and end; it sees this at once. Twice is safe."""
+        make_private_dir(self.control)
+        write_atomic(self._stop, f"{os.getpid()}\n".encode())
+
+    @property
+    def stop_asked(self) -> bool:
+        return os.path.exists(self._stop)
+
+    @property
+    def control(self) -> str:
+        """The directory that the orchestrator watches for requests."""
+        return os.path.join(self.directory, CONTROL)
+
+    def task_dir(self, slug: str) -> str:
+        """Where the files of a task go; made when it is not there."""
+        path = os.path.join(self.directory, "tasks", slug)
+        make_private_dir(path)
+        return path
+
+    @property
+    def _lock(self) -> str:
+        return os.path.join(self.directory, "lock")
+
+    @property
+    def _stop(self) -> str:
+        return os.path.join(self.control, "stop")
+
+
+def new(root: str, *, id: str | None = None, directory: str | None = None, **facts: Any) -> Run:
+    """Make a run in `.mngr/runs` below `root`, or in `directory`, and write its first entry with these facts. A
+    directory that holds something else is refused."""
+    name = check_name(id or _new_id(), "run name")
+    if len(name) > naming.LONGEST_RUN:
+        raise MngrError(f"`{name}` is too long for a run: at most {naming.LONGEST_RUN} characters")
+    home = os.path.join(root, RUNS)
+    place = os.path.abspath(directory or os.path.join(home, name))
+    if _holds_something(place):
+        raise MngrError(f"`{place}` is not empty", hint="name another directory, or go on with `mngr tmr resume`")
+    if directory is None:
+        make_private_dir(home)
+        ignore = os.path.join(home, ".gitignore")
+        if not os.path.exists(ignore):
+            write_atomic(ignore, b"*\n")
+    make_private_dir(place)
+    made = Run(place)
+    make_private_dir(made.control)
+    made.note("run", run=name, version=1, pid=os.getpid(), **facts)
+    return made
+
+
+def _holds_something(place: str) -> bool:
+    """Whether a directory is more than what a run left that was killed before its first entry."""
+    found = set(os.listdir(place)) if os.path.isdir(place) else set()
+    return bool(found - {CONTROL, ledger.FILE}) or any(Ledger(os.path.join(place, ledger.FILE)).entries())
+
+
+def all_of(root: str) -> Sequence[str]:
+    """The directories of the runs below `root`, oldest first."""
+    home = os.path.join(root, RUNS)
+    try:
+        names = sorted(os.listdir(home))
+    except FileNotFoundError:
+        return []
+    found = [os.path.join(home, name) for name in names]
+    ledgers = [path for path in found if os.path.isfile(os.path.join(path, ledger.FILE))]
+    return sorted(ledgers, key=_began)
+
+
+def find(root: str, name: str | None = None) -> Run:
+    """The run of this id, or of the only id that begins so, or in this directory; without a name, the latest."""
+    if name is not None and os.path.isfile(os.path.join(name, ledger.FILE)):
+        return Run(name)
+    places = {os.path.basename(place): place for place in all_of(root)}
+    if not places:
+        raise NotFoundError(f"`{root}` has no runs", hint="`mngr tmr` begins one")
+    if name is None:
+        return Run(list(places.values())[-1])
+    fitting = [name] if name in places else [one for one in places if one.startswith(name)]
+    if len(fitting) == 1:
+        return Run(places[fitting[0]])
+    if fitting:
+        raise NotFoundError(f"`{name}` could be any of {', '.join(f'`{one}`' for one in fitting)}")
+    raise NotFoundError(f"no run is called `{name}`", hint=suggest(name, tuple(places), "run"))
+
+
+def _began(place: str) -> tuple[str, str]:
+    """The time of the first entry: a run keeps its place in the order whatever its name is."""
+    with open(os.path.join(place, ledger.FILE), "rb") as file:
+        first = next(iter(read_lines(file.readline())), {})
+    return str(first.get("at") or ""), place
+
+
+def _new_id() -> str:
+    return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + os.urandom(2).hex()

@@ -1,0 +1,443 @@
+"""The engine with real agents: how attempts end, what is retried, what stops a run."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mngr
+from mngr.mapreduce import engine, naming
+from mngr.mapreduce import run as runs
+from mngr.mapreduce.engine import Engine, Gone
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import Attempt, TaskState
+from tests.real.test_docs import blocks
+from tests.support.orchestrator import QUICK, Scripts, tasks_of, work
+from tests.support.user import User, wait_for
+
+ROOT = Path(__file__).parents[2]
+OUTCOME = 'outcome <<END\n{"schema": 1, "task": "{task}", "status": "done", "summary": "well"}\nEND\n'
+DONE = "write made.txt <<END\nby the agent\nEND\ncommit Work of {task}\n" + OUTCOME
+
+
+class World:
+    """A user with a run and the scripts of its tasks. Every agent writes its task and attempt to `log` when it runs."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+        self.log = user.root / "log"
+        self.run = runs.new(str(user.repo), id="r")
+
+    def scripts(self, **texts: str) -> dict[str, str]:
+        found = {}
+        for name, text in texts.items():
+            path = self.user.root / f"{name}.script"
+            path.write_text(f'run echo "$MNGR_RUN $MNGR_TASK $MNGR_ATTEMPT" >> {self.log}\n{text}')
+            found[name] = str(path)
+        return found
+
+    def go(self, scripts: Mapping[str, str], *, data: Mapping[str, Any] | None = None, **limits: Any) -> Gone:
+        return work(self.fleet, self.run, tasks_of(scripts, **(data or {})), QUICK._replace(**limits))
+
+    def task(self, name: str) -> TaskState:
+        return self.run.state.tasks[name]
+
+    def last(self, name: str) -> Attempt:
+        found = self.task(name).last
+        assert found is not None
+        return found
+
+    def began(self) -> list[str]:
+        return sorted(self.log.read_text().splitlines()) if self.log.exists() else []
+
+    def entries(self, type: str) -> list[dict[str, Any]]:
+        return [entry for entry in self.run.ledger.entries() if entry["type"] == type]
+
+    def states(self) -> dict[str, str]:
+        return {agent.name: agent.state for agent in self.fleet.list().agents}
+
+
+@pytest.fixture
+def world(user: User) -> World:
+    return World(user)
+
+
+@pytest.fixture
+def processes() -> Iterator[list["subprocess.Popen[str]"]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def orchestrator(world: World, scripts: Mapping[str, str], kill_at: str = "", **limits: Any) -> "subprocess.Popen[str]":
+    """A process of its own that works on the run."""
+    spec = world.user.root / "spec.json"
+    spec.write_text(json.dumps({"root": str(world.user.repo), "run": "r", "scripts": dict(scripts), "limits": limits}))
+    env = {**world.user.env, "PYTHONPATH": str(ROOT), "MNGR_TEST_KILL_AT": kill_at}
+    command = [sys.executable, "-m", "tests.support.orchestrator", str(spec)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=ROOT)
+
+
+def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World) -> None:
+    usage = "usage input=100 output=10 cache_read=7 cost=0.25\n"
+    gone = world.go(world.scripts(one=usage + DONE, two=DONE + usage + "exit\n"))
+    assert (gone.why, gone.state.counts()["settled"]) == (engine.ALL_SETTLED, 2)
+    assert world.began() == ["r one 1", "r two 1"]
+    for name in ("one", "two"):
+        last = world.last(name)
+        assert (last.ended, last.verdict) == ("outcome", {"done": True})
+        assert last.collected is not None
+        assert json.loads(last.collected["outcome"])["task"] == name
+        assert last.collected["git"][0] == f"Work of {name}"
+        assert last.usage._asdict() == {
+            "input_tokens": 100,
+            "output_tokens": 10,
+            "cache_read_tokens": 7,
+            "cost_usd": 0.25,
+        }
+    assert world.states() == {"r-one-1": "STOPPED", "r-two-1": "STOPPED"}
+    agent = world.fleet.find("r-one-1")
+    assert agent.record.labels == naming.labels("r", "one", 1)
+    assert runs.find(str(world.user.repo)).state == world.run.state
+    assert world.user.git("status", "--porcelain") == ""
+
+
+def test_one_that_rests_without_an_outcome_is_asked_for_it_once(world: World) -> None:
+    script = f"wait\nif-message outcome.file <<MORE\n{OUTCOME}MORE\n"
+    gone = world.go(world.scripts(late=script, never="say done\n", gone="exit\n"))
+    assert gone.why == engine.ALL_SETTLED
+    assert (world.last("late").ended, world.last("late").verdict) == ("outcome", {"done": True})
+    assert world.last("late").nudged_at is not None
+    assert (world.last("never").ended, len(world.task("never").attempts)) == ("no-outcome", 1)
+    prompts = [event for event in world.fleet.events("r-never-1") if event["type"] == "prompt"]
+    assert len(prompts) == 1
+    assert (world.last("gone").ended, world.last("gone").nudged_at) == ("no-outcome", None)
+
+
+def test_a_crash_is_retried_with_its_work_collected_and_given_up_in_the_end(world: World) -> None:
+    scripts = world.scripts(
+        recovers="write left.txt <<END\nx\nEND\nrun! test $MNGR_ATTEMPT -gt 1\n" + DONE,
+        never="crash SEGV\n",
+    )
+    world.go(scripts, max_attempts=2)
+    first, second = world.task("recovers").attempts
+    assert (first.ended, first.retry, second.ended, second.verdict) == ("crash", True, "outcome", {"done": True})
+    assert first.collected is not None and first.collected["git"][1] == "?? left.txt"
+    assert [(a.ended, a.retry, a.because) for a in world.task("never").attempts] == [
+        ("crash", True, "killed by SIGSEGV"),
+        ("crash", False, "killed by SIGSEGV"),
+    ]
+    assert world.last("never").verdict == {"done": False}
+    assert world.began() == ["r never 1", "r never 2", "r recovers 1", "r recovers 2"]
+
+
+def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: World) -> None:
+    busy = "write half.txt <<END\nhalf\nEND\nthink 60\n"
+    heeds = f"wait\nif-message ends.in <<MORE\n{OUTCOME}MORE\n"
+    gone = world.go(world.scripts(busy=busy, heeds=heeds), timeout_seconds=6, warn_seconds=4, rest_seconds=9)
+    assert gone.why == engine.ALL_SETTLED
+    last = world.last("busy")
+    assert (last.ended, last.retry, last.because) == ("timeout", False, "it did not finish within 6 s")
+    assert last.warned_at is not None and last.started_at is not None and last.ended_at is not None
+    assert 2 <= last.warned_at - last.started_at < 6 <= last.ended_at - last.started_at
+    assert last.collected is not None and "?? half.txt" in last.collected["git"]
+    assert [event["type"] for event in world.fleet.events("r-busy-1")].count("prompt") == 1
+    assert world.last("heeds").ended == "outcome"
+    assert set(world.states().values()) == {"STOPPED"}
+
+
+def test_one_that_hangs_is_stalled_and_one_that_asks_is_blocked(world: World) -> None:
+    scripts = world.scripts(hangs="hang-ignoring-signals\n", asks="ask Which colour?\n", may="permission rm -r\n")
+    world.go(scripts, stall_seconds=2)
+    assert [(world.last(name).ended, len(world.task(name).attempts)) for name in scripts] == [
+        ("stalled", 1),
+        ("blocked", 1),
+        ("blocked", 1),
+    ]
+    assert world.last("asks").because == "question: Which colour?"
+    assert set(world.states().values()) == {"STOPPED"}
+
+
+def test_a_blocked_one_can_be_kept_answered_and_collected_again(world: World) -> None:
+    scripts = world.scripts(asks="ask Which colour?\n" + DONE)
+    world.go(scripts, keep_blocked=True)
+    assert world.last("asks").ended == "blocked"
+    assert world.states() == {"r-asks-1": "BLOCKED"}
+    world.fleet.message("r-asks-1", "blue")
+    world.fleet.wait(["r-asks-1"], ("WAITING",), timeout=20)
+    with world.run.locked():
+        limits = QUICK._replace(keep_blocked=True)
+        Engine(world.run, Scripts(world.fleet), world.fleet, limits).collect_again(["asks"])
+    assert (world.last("asks").ended, world.last("asks").verdict) == ("blocked", {"done": True})
+    assert world.began() == ["r asks 1"]
+
+
+def test_a_rate_limit_is_waited_for_and_makes_the_run_careful(world: World) -> None:
+    scripts = world.scripts(limited="rate-limit 2\n" + DONE, other="think 1\n" + DONE, third=DONE)
+    world.go(scripts, first_agents=2)
+    assert [world.last(name).ended for name in scripts] == ["outcome", "outcome", "outcome"]
+    changes = [(entry["limit"], entry["because"]) for entry in world.entries("concurrency")]
+    assert changes[0] == (2, "none to 2: the run begins with a few")
+    assert changes[1][0] == 1
+    assert "2 to 1: an agent is rate-limited" in changes[1][1]
+    cut = world.entries("concurrency")[1]
+    limited = [entry for entry in world.entries("state") if "rate limit" in entry["reason"]]
+    assert [entry["task"] for entry in limited] == ["limited"]
+    third = next(entry for entry in world.entries("attempt") if entry["task"] == "third")
+    assert third["at"] > cut["at"]
+
+
+def test_a_message_is_told_once_the_agent_is_ready_and_one_that_ends_first_is_judged_by_that(world: World) -> None:
+    script = f"if-message hello <<MORE\n{OUTCOME}MORE\n"
+    wait_first = "wait\n" + script
+    world.go(world.scripts(told=wait_first, quick=DONE + "exit\n", crashes="crash\n"), data={"message": "hello"})
+    assert (world.last("told").ended, world.last("quick").ended) == ("outcome", "outcome")
+    assert [attempt.ended for attempt in world.task("crashes").attempts] == ["crash"] * 3
+    assert world.last("told").told_at is not None
+    assert world.last("told").nudged_at is None
+
+
+def test_what_cannot_be_made_is_tried_again_and_then_reported(world: World) -> None:
+    with world.run.locked():
+        recipe = Scripts(world.fleet, type="no-such-agent")
+        limits = QUICK._replace(max_attempts=2)
+        gone = Engine(world.run, recipe, world.fleet, limits).go(tasks_of({"one": "x", "two": "y"}))
+    assert gone.why == engine.ALL_SETTLED
+    assert [(a.ended, a.retry) for a in world.task("one").attempts] == [("launch", True), ("launch", False)]
+    assert "`no-such-agent`" in world.last("one").because
+    assert world.states() == {}
+
+
+class Broken(Scripts):
+    def collect(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> Mapping[str, Any]:
+        raise mngr.MngrError(f"the disk of `{agent.name}` is full", details="no space")
+
+    def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"odd": collected["not there"]}
+
+
+def test_a_recipe_that_fails_is_the_failure_of_that_task(world: World) -> None:
+    with world.run.locked():
+        tasks = tasks_of(world.scripts(one=DONE))
+        gone = Engine(world.run, Broken(world.fleet), world.fleet, QUICK).go(tasks)
+    assert gone.why == engine.ALL_SETTLED
+    last = world.last("one")
+    assert last.collect_error == "the disk of `r-one-1` is full: no space"
+    assert last.check_error == "KeyError: 'not there'"
+    assert "not there" in (Path(world.run.task_dir("one")) / "error-check-1.txt").read_text()
+    assert world.states() == {"r-one-1": "STOPPED"}
+
+
+def test_many_that_fail_alike_open_the_breaker_and_resume_tries_them_again(world: World) -> None:
+    marker = world.user.root / "fixed"
+    script = f"run! test -e {marker}\n" + DONE
+    scripts = world.scripts(**{f"t{number}": script for number in range(6)})
+    gone = world.go(scripts, breaker_tasks=3, max_attempts=1, first_agents=3, max_agents=3)
+    assert gone.why == engine.BREAKER
+    assert "3 tasks failed alike: crash: exit code 1" in gone.because
+    assert gone.state.counts()["waiting"] > 0
+    failed = sum(bool(task.attempts) for task in gone.state.tasks.values())
+    marker.touch()
+    gone = world.go(scripts, breaker_tasks=3, max_attempts=1)
+    assert gone.why == engine.ALL_SETTLED
+    assert {world.last(name).ended for name in scripts} == {"outcome"}
+    assert len(world.task("t0").attempts) == 2
+    assert len(world.began()) == 6 + failed
+
+
+def test_when_the_budget_is_spent_nothing_more_begins_until_there_is_more(world: World) -> None:
+    script = "usage input=900 output=100 cost=1\n" + DONE
+    scripts = world.scripts(**{f"t{number}": script for number in range(5)})
+    gone = world.go(scripts, budget_usd=2.0, first_agents=2, max_agents=2)
+    assert (gone.why, gone.because) == (engine.BUDGET, "$2.00 of $2.00 are spent")
+    assert gone.state.counts()["waiting"] == 3
+    gone = world.go(scripts, budget_tokens=3000, first_agents=1, max_agents=1)
+    assert (gone.why, gone.because) == (engine.BUDGET, "3000 of 3000 tokens are used")
+    assert world.go(scripts).why == engine.ALL_SETTLED
+    assert len(world.began()) == 5
+
+
+def test_an_agent_that_somebody_destroys_or_stops_is_not_made_again(world: World, processes: list[Any]) -> None:
+    scripts = world.scripts(one="think 60\n", two="think 60\n", three=DONE)
+    processes.append(orchestrator(world, scripts))
+    wait_for(lambda: len(world.began()) == 3, "the agents to run")
+    wait_for(lambda: world.run.refresh().tasks["two"].status == "running", "the run to know it")
+    world.fleet.destroy("r-one-1", force=True)
+    world.fleet.stop("r-two-1")
+    out, err = processes[0].communicate(timeout=60)
+    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    world.run.refresh()
+    assert [(a.ended, a.because) for a in world.task("one").attempts] == [("stopped", "its agent was destroyed")]
+    assert [a.ended for a in world.task("two").attempts] == ["stopped"]
+
+
+def test_agents_whose_tmux_server_is_killed_are_lost_and_made_again(world: World, processes: list[Any]) -> None:
+    scripts = world.scripts(one="run test $MNGR_ATTEMPT -gt 1 || sleep 60\n" + DONE)
+    processes.append(orchestrator(world, scripts))
+    wait_for(lambda: world.began() == ["r one 1"], "the agent to run")
+    world.user.tmux("kill-server")
+    out, err = processes[0].communicate(timeout=60)
+    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    world.run.refresh()
+    assert [attempt.ended for attempt in world.task("one").attempts] == ["host-lost", "outcome"]
+    assert world.began() == ["r one 1", "r one 2"]
+
+
+def test_a_second_orchestrator_is_refused_with_the_process_of_the_first(world: World, processes: list[Any]) -> None:
+    processes.append(orchestrator(world, world.scripts(one="think 60\n")))
+    wait_for(lambda: len(world.began()) == 1, "the agent to run")
+    with pytest.raises(mngr.MngrError, match=rf"worked on by process {processes[0].pid}"), world.run.locked():
+        pass
+    assert world.run.orchestrator() == processes[0].pid
+    processes[0].kill()
+    processes[0].wait()
+    assert world.run.orchestrator() is None
+    with world.run.locked():
+        assert world.run.orchestrator() is not None
+
+
+def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
+    world: World, processes: list[Any]
+) -> None:
+    marker = world.user.root / "go-on"
+    working = f"write half.txt <<END\nhalf\nEND\nrun until test -e {marker}; do sleep 0.1; done\n" + DONE
+    scripts = world.scripts(**{f"t{number}": working for number in range(4)})
+    processes.append(orchestrator(world, scripts, max_agents=2))
+    wait_for(lambda: len(world.began()) == 2, "two agents to run")
+    world.run.ask_to_stop()
+    out, err = processes[0].communicate(timeout=30)
+    assert json.loads(out)["why"] == engine.STOPPED, err
+    state = world.run.refresh()
+    stopped = [task.last for task in state.tasks.values() if task.last is not None]
+    assert [(a.ended, a.collected is not None and "?? half.txt" in a.collected["git"]) for a in stopped] == [
+        ("stopped", True)
+    ] * 2
+    assert set(world.states().values()) == {"STOPPED"}
+    assert state.counts()["waiting"] == 4
+    marker.touch()
+    assert world.go(scripts).why == engine.ALL_SETTLED
+    assert {world.last(name).ended for name in scripts} == {"outcome"}
+    assert world.began() == ["r t0 1", "r t0 2", "r t1 1", "r t1 2", "r t2 1", "r t3 1"]
+
+
+def test_a_run_without_an_orchestrator_can_be_stopped_too(world: World, processes: list[Any]) -> None:
+    scripts = world.scripts(one="write half.txt <<END\nhalf\nEND\nthink 60\n")
+    processes.append(orchestrator(world, scripts))
+    wait_for(lambda: world.states().get("r-one-1") == "RUNNING", "the agent to run")
+    processes[0].kill()
+    processes[0].wait()
+    assert world.states() == {"r-one-1": "RUNNING"}
+    with world.run.locked():
+        gone = Engine(world.run, Scripts(world.fleet), world.fleet, QUICK).stop()
+    assert gone.why == engine.STOPPED
+    last = world.last("one")
+    assert last.ended == "stopped"
+    assert last.collected is not None and "?? half.txt" in last.collected["git"]
+    assert world.states() == {"r-one-1": "STOPPED"}
+
+
+def test_an_interrupt_leaves_the_agents_to_the_next_orchestrator(world: World, processes: list[Any]) -> None:
+    marker = world.user.root / "go-on"
+    script = f"run until test -e {marker}; do sleep 0.1; done\n" + DONE
+    scripts = world.scripts(one=script, two=script)
+    processes.append(orchestrator(world, scripts))
+    wait_for(lambda: len(world.began()) == 2, "the agents to run")
+    processes[0].send_signal(signal.SIGINT)
+    _, err = processes[0].communicate(timeout=30)
+    assert "KeyboardInterrupt" in err
+    assert set(world.states().values()) == {"RUNNING"}
+    marker.touch()
+    assert world.go(scripts).why == engine.ALL_SETTLED
+    assert world.began() == ["r one 1", "r two 1"]
+
+
+def counted(world: World, scripts: Mapping[str, str]) -> None:
+    """Every task done once, every agent made once, no commit missing."""
+    state = Run(world.run.directory).state
+    began = world.began()
+    assert len(began) == len(set(began)), began
+    assert {name: state.tasks[name].status for name in scripts} == dict.fromkeys(scripts, "settled")
+    for name in scripts:
+        last = state.tasks[name].last
+        assert last is not None and last.verdict == {"done": True}, last
+        assert last.collected is not None and last.collected["git"][0] == f"Work of {name}"
+        assert world.user.git("log", "-1", "--format=%s", f"mngr/{last.agent}") == f"Work of {name}"
+    agents = world.fleet.list().agents
+    labels = [(agent.record.labels["mngr-task"], agent.record.labels["mngr-attempt"]) for agent in agents]
+    assert len(labels) == len(set(labels))
+    assert {agent.state for agent in agents} == {"STOPPED"}
+
+
+def test_the_map_reduce_of_the_guide_runs_and_prints_what_it_says(user: User) -> None:
+    guide = (ROOT / "docs" / "guides" / "map-reduce.md").read_text()
+    (script,) = [block for block in blocks(guide) if block.kind == "python"]
+    for name, text in (("a.txt", "one  \ntwo\n"), ("b.txt", "clean\n")):
+        (user.repo / name).write_text(text)
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "texts")
+    ran = user.run([sys.executable, "-c", "\n".join(script.lines)]).ok()
+    assert ran.stdout in guide.replace("261116-120000-c0de", runs.find(str(user.repo)).id)
+
+
+KILLED = {"one": DONE, "two": "run! test $MNGR_ATTEMPT -gt 1\n" + DONE, "three": "think 0.3\n" + DONE + "exit\n"}
+
+
+@pytest.mark.parametrize("kill_at", ["3", "6.5", "8", "10", "14.5", "19", "23.5", "28"])
+def test_a_run_killed_at_a_point_of_its_ledger_is_resumed_to_the_same_result(
+    world: World, processes: list[Any], kill_at: str
+) -> None:
+    scripts = world.scripts(**KILLED)
+    processes.append(orchestrator(world, scripts, kill_at))
+    processes[0].communicate(timeout=60)
+    assert processes[0].returncode == -9
+    processes.append(orchestrator(world, scripts))
+    out, err = processes[1].communicate(timeout=60)
+    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    counted(world, scripts)
+
+
+@pytest.mark.parametrize("every", ["3", "3.5"])
+def test_a_run_whose_every_orchestrator_is_killed_soon_still_comes_to_its_end(
+    world: World, processes: list[Any], every: str
+) -> None:
+    scripts = world.scripts(**KILLED)
+    for _ in range(60):
+        process = orchestrator(world, scripts, every)
+        processes.append(process)
+        _, err = process.communicate(timeout=60)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -9, err
+    else:
+        pytest.fail("no end after 60 orchestrators")
+    counted(world, scripts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_orchestrators_killed_at_any_moment_leave_nothing_undone_and_nothing_done_twice(
+    world: World, processes: list[Any], seed: int
+) -> None:
+    chance = random.Random(seed)
+    scripts = world.scripts(**{f"t{number}": KILLED[chance.choice(sorted(KILLED))] for number in range(8)})
+    for _ in range(6):
+        process = orchestrator(world, scripts, max_agents=6, first_agents=3)
+        processes.append(process)
+        try:
+            process.wait(timeout=chance.uniform(0.3, 2.5))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    processes.append(orchestrator(world, scripts, max_agents=6))
+    out, err = processes[-1].communicate(timeout=90)
+    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    counted(world, scripts)

@@ -1,0 +1,381 @@
+"""The pure middle of the engine: how attempts end, how many run at once, when a run pauses, and a simulated world in
+which orchestrators are killed between any two entries of the ledger."""
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mngr.agents.record import timestamp
+from mngr.mapreduce import breaker, budget, concurrency, decide, ending, retry, state
+from mngr.mapreduce.breaker import Cluster
+from mngr.mapreduce.concurrency import Change, Concurrency
+from mngr.mapreduce.decide import View
+from mngr.mapreduce.ending import Sight, judge
+from mngr.mapreduce.limits import Limits
+from mngr.mapreduce.state import Attempt, RunState, TaskState, Usage
+
+LIMITS = Limits(timeout_seconds=100, warn_seconds=20, stall_seconds=50, rest_seconds=2, start_seconds=10)
+ATTEMPT = Attempt(1, "r-a-1", 0.0, agent_id="agent-1", started_at=0.0)
+
+
+def sight(state: str, reason: str = "", since: float = 10.0, **more: Any) -> Sight:
+    return Sight("r-a-1", "agent-1", state, reason, since, **more)
+
+
+@pytest.mark.parametrize(
+    ("seen", "now", "reason"),
+    [
+        (sight("RUNNING"), 11, None),
+        (sight("RUNNING", outcome=True), 59, None),
+        (sight("RUNNING", outcome=True, reports=False, active_at=20), 51, "outcome"),
+        (sight("RUNNING", active_at=40), 80, None),
+        (sight("RUNNING", active_at=40), 90, "stalled"),
+        (sight("RUNNING", active_at=90), 100, "timeout"),
+        (sight("WAITING", outcome=True), 10, "outcome"),
+        (sight("WAITING"), 11, None),
+        (sight("BLOCKED", "question: why?"), 11, None),
+        (sight("BLOCKED", "question: why?"), 12, "blocked"),
+        (sight("BLOCKED", "question: why?", outcome=True), 12, "outcome"),
+        (sight("BLOCKED", "rate limit: retry in 30 s"), 99, None),
+        (sight("BLOCKED", "rate limit: retry in 30 s", since=-60), 90, "rate-limit"),
+        (sight("BLOCKED", "rate limit"), 99, None),
+        (sight("DONE", outcome=True), 10, "outcome"),
+        (sight("DONE"), 10, "no-outcome"),
+        (sight("FAILED", "killed by SIGSEGV"), 10, "crash"),
+        (sight("FAILED", "exit code 1", outcome=True), 10, "outcome"),
+        (sight("FAILED", "its tmux session is gone", lost=True), 10, None),
+        (sight("STOPPED", "stopped by `mngr stop`"), 10, "stopped"),
+        (sight("STARTING"), 9, None),
+        (sight("STARTING"), 10, "launch"),
+        (sight("UNKNOWN", "tmux did not answer"), 50, None),
+    ],
+)
+def test_an_attempt_ends_as_it_is_seen(seen: Sight, now: float, reason: str | None) -> None:
+    judged = judge(ATTEMPT, seen, LIMITS, now)
+    assert (judged.ending.reason if judged.ending else None) == reason
+    if reason is None:
+        assert judged.again_at > now
+
+
+def test_what_was_not_heard_of_for_long_is_lost() -> None:
+    for seen, seconds in ((sight("UNKNOWN", "no answer"), 120), (sight("FAILED", "gone", lost=True), 10)):
+        limits = LIMITS._replace(timeout_seconds=None)
+        known = ATTEMPT._replace(state=seen.state, state_at=5.0)
+        assert judge(known, seen, limits, 4.9 + seconds).ending is None
+        over = judge(known, seen, limits, 5.0 + seconds).ending
+        assert over is not None and over.reason == ending.HOST_LOST
+
+
+def test_one_that_rests_is_nudged_once_and_heard_out() -> None:
+    rests = sight("WAITING", since=10)
+    assert judge(ATTEMPT, rests, LIMITS, 12).nudge
+    nudged = ATTEMPT._replace(nudged_at=12.0)
+    assert judge(nudged, rests, LIMITS, 20)[:3] == (None, False, False)
+    again = judge(nudged, sight("WAITING", since=13), LIMITS, 15).ending
+    assert again is not None and again.reason == "no-outcome"
+    deaf = judge(nudged, rests, LIMITS, 42).ending
+    assert deaf is not None and deaf.reason == "no-outcome"
+
+
+def test_one_that_was_not_told_its_task_yet_may_rest() -> None:
+    untold = ATTEMPT._replace(to_be_told=True)
+    assert judge(untold, sight("WAITING"), LIMITS, 50)[:3] == (None, False, False)
+    assert judge(untold._replace(told_at=20.0), sight("WAITING"), LIMITS, 50).nudge
+
+
+def test_a_warning_comes_once_before_the_time_is_over() -> None:
+    busy = sight("RUNNING", active_at=79)
+    assert judge(ATTEMPT, busy, LIMITS, 79) == (None, False, False, 80)
+    assert judge(ATTEMPT, busy, LIMITS, 80).warn
+    assert not judge(ATTEMPT._replace(warned_at=80.0), busy, LIMITS, 81).warn
+    assert not judge(ATTEMPT, busy, LIMITS._replace(warn_seconds=0), 99).warn
+    assert not judge(ATTEMPT, busy, LIMITS._replace(warn_seconds=500), 99).warn
+
+
+@pytest.mark.parametrize(
+    ("reason", "seconds"),
+    [
+        ("rate limit: retry in 30 s", 30),
+        ("rate limit: retry in 0.2 s", 0.2),
+        ("rate limit: retry in 45s", 45),
+        ("rate limit", 0),
+        ("rate limit: soon", 0),
+    ],
+)
+def test_how_long_a_rate_limit_lasts_is_read_from_its_words(reason: str, seconds: float) -> None:
+    assert ending.retry_after(reason) == seconds
+
+
+@pytest.mark.parametrize("reason", ending.REASONS)
+def test_only_what_may_go_better_is_retried_each_time_later_and_not_for_ever(reason: str) -> None:
+    limits = Limits(max_attempts=3, backoff_seconds=5, longest_backoff_seconds=8)
+    given = [
+        retry.after(TaskState("a", "a", {}, (ATTEMPT,) * tries), reason, limits, now=100, quiet_until=0)
+        for tries in (1, 2, 3)
+    ]
+    if reason in ("launch", "rate-limit", "crash", "host-lost"):
+        assert given == [(True, 105), (True, 108), (False, 0)]
+    else:
+        assert given == [(False, 0)] * 3
+    more = TaskState("a", "a", {}, (ATTEMPT,) * 4, tries_from=3)
+    assert retry.after(more, "crash", limits, now=100, quiet_until=999).at == 105
+    assert retry.after(more, "rate-limit", limits, now=100, quiet_until=999).at == 999
+
+
+def changed(now: Concurrency, at: float = 100, running: int = 0, wanted: int = 9, limited: float = 0) -> Change | None:
+    limits = Limits(max_agents=20, first_agents=4, round_seconds=10)
+    return concurrency.change(now, limits, now=at, running=running, wanted=wanted, limited_until=limited)
+
+
+@pytest.mark.parametrize(
+    ("before", "facts", "limit"),
+    [
+        (concurrency.NONE, {}, 4),
+        (Concurrency(4, 95), {"running": 4}, None),
+        (Concurrency(4, 90), {"running": 4}, 8),
+        (Concurrency(4, 90), {"running": 3}, None),
+        (Concurrency(4, 99, clean=4), {}, 8),
+        (Concurrency(16, 99, clean=16), {}, 20),
+        (Concurrency(16, 99, clean=16), {"wanted": 0}, None),
+        (Concurrency(20, 10, clean=99), {"running": 20}, None),
+        (Concurrency(16, 99, slow_start=False, clean=16), {}, 17),
+        (Concurrency(9, 50), {"limited": 130}, 4),
+        (Concurrency(1, 50), {"limited": 130}, 1),
+        (Concurrency(9, 50, quiet_until=120), {"limited": 130}, None),
+        (Concurrency(9, 50, quiet_until=120, clean=99), {}, None),
+        (Concurrency(40, 50), {}, 20),
+    ],
+)
+def test_the_number_of_places_begins_small_grows_and_is_cut(
+    before: Concurrency, facts: dict[str, Any], limit: int | None
+) -> None:
+    change = changed(before, **facts)
+    assert (change.to.limit if change else None) == limit
+    if change is not None:
+        assert change.because
+    if facts.get("limited") and change is not None:
+        assert (change.to.slow_start, change.to.quiet_until) == (False, 130)
+
+
+def failed(task: str, because: str, reason: str = "crash", **more: Any) -> TaskState:
+    return TaskState(task, task, {}, (ATTEMPT._replace(ended=reason, because=because, ended_at=50.0, **more),))
+
+
+def of_tasks(*tasks: TaskState, **more: Any) -> RunState:
+    return RunState(facts={"run": "r"}, tasks={task.id: task for task in tasks}, **more)
+
+
+def test_the_breaker_opens_for_many_that_fail_alike_and_are_a_share_of_all() -> None:
+    limits = Limits(breaker_tasks=3, breaker_share=0.5)
+    alike = [failed(f"t{n}", f"`x{n}` not found in /tmp/{n} (code {n})") for n in range(3)]
+    others = [failed(f"o{n}", "well", reason="outcome", verdict={"ok": True}) for n in range(3)]
+    found = breaker.tripped(of_tasks(*alike, *others), ["t0", "t1", "t2", "o0", "o1", "o2"], limits)
+    example = "crash: `x0` not found in /tmp/0 (code 0)"
+    assert found == Cluster("work", "crash: … not found in … (code …)", example, ("t0", "t1", "t2"))
+    fourth = failed("o3", "well", reason="outcome")
+    many = of_tasks(*alike, *others, fourth)
+    assert breaker.tripped(many, many.tasks, limits) is None
+    few = of_tasks(*alike[:2])
+    assert breaker.tripped(few, few.tasks, limits) is None
+    old = of_tasks(*alike, resumed_at=60.0)
+    assert breaker.tripped(old, old.tasks, limits) is None
+
+
+@pytest.mark.parametrize(
+    ("task", "stage"),
+    [
+        (failed("t", "no type", reason="launch"), "launch"),
+        (failed("t", "x", reason="outcome", collect_error="disk"), "collect"),
+        (failed("t", "x", reason="outcome", check_error="boom"), "check"),
+        (failed("t", "x", reason="outcome", verdict={"failure": "prepare fails"}), "check"),
+        (failed("t", "x", reason="blocked"), "work"),
+        (failed("t", "x", reason="rate-limit"), None),
+        (failed("t", "x", reason="stopped"), None),
+    ],
+)
+def test_a_failure_belongs_to_its_stage(task: TaskState, stage: str | None) -> None:
+    found = breaker.clusters(of_tasks(task), ["t"])
+    assert [one.stage for one in found] == ([stage] if stage else [])
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        (Limits(), None),
+        (Limits(budget_usd=2.01), None),
+        (Limits(budget_usd=2.0), "budget"),
+        (Limits(budget_tokens=30), "budget"),
+        (Limits(budget_tokens=31), None),
+        (Limits(deadline=100.0), "deadline"),
+        (Limits(deadline=101.0), None),
+    ],
+)
+def test_a_budget_is_over_when_it_is_used(limits: Limits, why: str | None) -> None:
+    used = failed("t", "", usage=Usage(10, 20, 500, 2.0))
+    found = budget.over(of_tasks(used), limits, 100.0)
+    assert (found.why if found else None) == why
+
+
+class Killed(Exception):
+    pass
+
+
+class World:
+    """Agents that exist beside the orchestrators. Each was made by one attempt, does something for a while, and ends in
+    one of a few ways. Entries of the ledger stay; everything else is gone with an orchestrator that is killed."""
+
+    def __init__(self, seed: int, tasks: int, kills: set[int], limits: Limits) -> None:
+        self.random = random.Random(seed)
+        self.ledger: list[dict[str, Any]] = [{"at": timestamp(0), "type": "run", "run": "r"}]
+        self.agents: dict[str, Sight] = {}
+        self.fate: dict[str, tuple[float, Sight]] = {}
+        self.made: list[str] = []
+        self.most = 0
+        self.now = 1_000_000.0
+        self.kills, self.limits = kills, limits
+        self.state = RunState()
+        self.tasks = [f"t{number}" for number in range(tasks)]
+
+    def note(self, type: str, **data: Any) -> None:
+        self.ledger.append({"at": timestamp(self.now), "type": type, **data})
+        self.state = state.apply(self.state, self.ledger[-1])
+        if len(self.ledger) in self.kills:
+            raise Killed
+
+    def orchestrate(self) -> str:
+        self.state = state.fold(self.ledger)
+        self.note("resumed")
+        for task in self.tasks:
+            if task not in self.state.tasks:
+                self.note("task", task=task, slug=task)
+        while True:
+            self.pass_time()
+            view = View(self.now, dict(self.seen()))
+            decision = decide.decide(self.state, self.tasks, self.limits, view)
+            if decision.over:
+                return decision.over
+            for action in decision.actions:
+                self.do(action)
+            if not decision.actions:
+                next_event = min((at for at, _ in self.fate.values()), default=math.inf)
+                self.now = max(self.now, min(decision.again_at, next_event))
+
+    def seen(self) -> Mapping[str, Sight]:
+        open_ones = {a.agent for task in self.state.tasks.values() for a in task.attempts if not a.released}
+        return {name: seen for name, seen in self.agents.items() if name in open_ones}
+
+    def pass_time(self) -> None:
+        for name, (at, then) in list(self.fate.items()):
+            if at <= self.now:
+                self.agents[name] = then
+                del self.fate[name]
+        self.most = max(self.most, sum(one.alive for one in self.agents.values()))
+
+    def make(self, name: str) -> None:
+        half = self.random.random()
+        if half < 0.1 and len(self.ledger) % 3 == 0:
+            self.agents[name] = Sight(name, f"id-{name}", "FAILED", half_made=True, lost=True)
+            raise Killed
+        self.made.append(name)
+        ends = [("DONE", True), ("WAITING", True), ("FAILED", False), ("WAITING", False), ("BLOCKED", False)]
+        end, outcome = self.random.choice(ends)
+        at = self.now + self.random.choice([0.0, 1.0, 7.0])
+        self.agents[name] = Sight(name, f"id-{name}", "RUNNING", since=self.now)
+        reason = "question: x" if end == "BLOCKED" else ""
+        self.fate[name] = (at, Sight(name, f"id-{name}", end, reason, at, outcome=outcome))
+        if half > 0.95:
+            raise Killed  # before anybody could note that it was made
+
+    def do(self, action: Any) -> None:
+        match action:
+            case decide.Start(task, number, agent, fresh):
+                if fresh:
+                    self.note("attempt", task=task, number=number, agent=agent)
+                assert agent not in self.agents or self.agents[agent].half_made, f"{agent} would be made twice"
+                self.make(agent)
+                self.note("started", task=task, number=number, agent_id=f"id-{agent}")
+            case decide.Adopt(task, number, agent_id):
+                self.note("started", task=task, number=number, agent_id=agent_id)
+            case decide.Saw(task, number, seen, reason):
+                self.note("state", task=task, number=number, state=seen, reason=reason)
+            case decide.Tell(task, number, _):
+                self.note("nudged", task=task, number=number)
+                name = self.state.tasks[task].attempts[number - 1].agent
+                self.agents[name] = self.agents[name]._replace(since=self.now + 0.001)
+                self.now += 0.002
+            case decide.End():
+                self.note("ended", **action._asdict())
+            case decide.Collect(task, number, _):
+                self.note("collected", task=task, number=number, data={})
+            case decide.Check(task, number):
+                self.note("verdict", task=task, number=number, data={"ok": True})
+            case decide.Stop(task, number, _):
+                name = self.state.tasks[task].attempts[number - 1].agent
+                self.agents[name] = self.agents[name]._replace(state="STOPPED")
+                self.fate.pop(name, None)
+                self.note("released", task=task, number=number)
+            case Change(to, because):
+                self.note("concurrency", **to._asdict(), because=because)
+            case _:
+                raise AssertionError(action)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    tasks=st.integers(1, 7),
+    kills=st.sets(st.integers(2, 150), max_size=25),
+    places=st.integers(1, 5),
+)
+def test_whatever_is_killed_when_every_task_is_settled_and_no_agent_made_twice(
+    seed: int, tasks: int, kills: set[int], places: int
+) -> None:
+    limits = Limits(max_agents=places, first_agents=places, max_launching=places, breaker_tasks=0, max_attempts=2)
+    world = World(seed, tasks, kills, limits)
+    for _ in range(len(kills) + 200):
+        try:
+            over = world.orchestrate()
+            break
+        except Killed:
+            world.now += 0.5
+    else:
+        pytest.fail("it does not come to an end")
+    assert over == decide.SETTLED
+    assert len(world.made) == len(set(world.made))
+    assert world.most <= places
+    found = state.fold(world.ledger)
+    assert found == world.state
+    for task in found.tasks.values():
+        assert 1 <= len(task.attempts) <= 2
+        assert all(attempt.released for attempt in task.attempts if attempt.agent_id)
+        assert [attempt.number for attempt in task.attempts] == list(range(1, len(task.attempts) + 1))
+    assert {a.agent for task in found.tasks.values() for a in task.attempts if a.agent_id} == set(world.made)
+
+
+def test_a_stop_ends_what_runs_with_its_work_collected_and_begins_nothing() -> None:
+    running = TaskState("a", "a", {}, (ATTEMPT,))
+    waiting = TaskState("b", "b", {})
+    known = of_tasks(running, waiting, concurrency=Concurrency(4))
+    view = View(50.0, {"r-a-1": sight("RUNNING", active_at=49)}, stop_asked=True)
+    actions = decide.decide(known, ["a", "b"], LIMITS, view).actions
+    assert [type(one).__name__ for one in actions] == ["Saw", "End"]
+    assert actions[-1][2:5] == ("stopped", "somebody stopped the run", True)
+    over = decide.decide(of_tasks(waiting, stopped_at=1.0), ["b"], LIMITS, View(50.0, {}))
+    assert (over.over, over.actions) == ("stopped", ())
+
+
+def test_work_that_is_under_way_is_not_decided_again() -> None:
+    known = of_tasks(TaskState("a", "a", {}), TaskState("b", "b", {}), concurrency=Concurrency(1, 49))
+    decision = decide.decide(known, ["a", "b"], LIMITS, View(50.0, {}, busy={("a", 1)}))
+    assert decision.actions == []
+    done = of_tasks(failed("a", "", reason="outcome"), concurrency=Concurrency(1))
+    view = View(50.0, {"r-a-1": sight("WAITING", outcome=True)}, busy={("a", 1)})
+    assert decide.decide(done, ["a"], LIMITS, view).actions == []
+    assert [type(one).__name__ for one in decide.decide(done, ["a"], LIMITS, view._replace(busy=set())).actions] == [
+        "Collect"
+    ]
