@@ -1,0 +1,338 @@
+"""What a run of tests leaves on disk: the layout, and its readers and writers. Knows nothing of pytest.
+
+<e2e-dir>/<run>/run.json
+<e2e-dir>/<run>/tests/<slug>/test.json, transcript.txt, transcript.jsonl, tutorial_block.txt, *.cast, result.json
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mngr import files
+from mngr.errors import MngrError, UsageError
+
+SCHEMA = 1
+RUN_FILE = "run.json"
+TEST_FILE = "test.json"
+RESULT_FILE = "result.json"
+TRANSCRIPT_TEXT = "transcript.txt"
+TRANSCRIPT_EVENTS = "transcript.jsonl"
+ENVIRONMENT_FILE = "environment.json"
+REMOVE_SCRIPT = "remove-environment.sh"
+EARLIER = "earlier-"
+
+_LOCK_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """One asciicast file and what its sidecar says; a sidecar that is missing or torn leaves the defaults."""
+
+    path: str
+    kind: str = ""
+    number: int | None = None
+    title: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    columns: int | None = None
+    rows: int | None = None
+    exit_code: int | None = None
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    phase: str
+    message: str
+    signature: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestInfo:
+    """One test of a run. `outcome` is None for a test that never came to its end."""
+
+    __test__ = False  # it is no test itself, whatever module it is imported into
+
+    path: str
+    slug: str
+    node_id: str
+    file: str = ""
+    line: int | None = None
+    name: str = ""
+    doc: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+    duration: float | None = None
+    outcome: str | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+    environment: str | None = None
+
+    def events(self) -> list[dict[str, Any]]:
+        """The transcript, event by event; a torn last line is passed over."""
+        try:
+            with open(os.path.join(self.path, TRANSCRIPT_EVENTS), "rb") as file:
+                return files.read_lines(file.read())
+        except OSError:
+            return []
+
+    def transcript(self) -> str:
+        return _text(os.path.join(self.path, TRANSCRIPT_TEXT))
+
+    def blocks(self) -> list[str]:
+        """The tutorial blocks that the test cites, in its order."""
+        found: list[str] = []
+        while os.path.isfile(path := os.path.join(self.path, block_name(len(found) + 1))):
+            found.append(_text(path))
+        return found
+
+    def recordings(self) -> list[Recording]:
+        """The recordings by the time of their start."""
+        names = [name for name in _names(self.path) if name.endswith(".cast")]
+        found = [_recording(os.path.join(self.path, name)) for name in names]
+        return sorted(found, key=lambda recording: (recording.started_at or 0, recording.name))
+
+    def earlier(self) -> list[TestInfo]:
+        """Earlier attempts of the same test in the same run, the first one first."""
+        names = [name for name in _names(self.path) if name.startswith(EARLIER)]
+        names.sort(key=lambda name: (len(name), name))
+        found = (_test(os.path.join(self.path, name), self.slug) for name in names)
+        return [test for test in found if test is not None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInfo:
+    """One run of pytest. `ended_at` is None while it goes on, and for one that was killed."""
+
+    path: str
+    name: str
+    started_at: float
+    ended_at: float | None = None
+    root: str = ""
+    args: tuple[str, ...] = ()
+    python: str = ""
+    exit_status: int | None = None
+
+    def tests(self) -> list[TestInfo]:
+        return tests(self.path)
+
+
+def runs(directory: str | os.PathLike[str]) -> list[RunInfo]:
+    """The runs below an e2e directory, newest first. What is no run of ours is passed over."""
+    base = os.fspath(directory)
+    found = (run(os.path.join(base, name)) for name in _names(base))
+    return sorted((r for r in found if r is not None), key=lambda r: (r.started_at, r.name), reverse=True)
+
+
+def run(directory: str | os.PathLike[str]) -> RunInfo | None:
+    path = os.fspath(directory)
+    data = read_json(os.path.join(path, RUN_FILE))
+    started_at = _number(data.get("started_at"))
+    if started_at is None:
+        return None
+    args = data.get("args")
+    return RunInfo(
+        path=path,
+        name=str(data.get("name") or os.path.basename(path)),
+        started_at=started_at,
+        ended_at=_number(data.get("ended_at")),
+        root=str(data.get("root") or ""),
+        args=tuple(map(str, args)) if isinstance(args, list) else (),
+        python=str(data.get("python") or ""),
+        exit_status=_integer(data.get("exit_status")),
+    )
+
+
+def tests(run_directory: str | os.PathLike[str]) -> list[TestInfo]:
+    """The tests of one run, in the order of file and line."""
+    base = os.path.join(os.fspath(run_directory), "tests")
+    found = (_test(os.path.join(base, name), name) for name in _names(base))
+    return sorted((t for t in found if t is not None), key=lambda t: (t.file, t.line or 0, t.node_id))
+
+
+def slug(node_id: str) -> str:
+    """A directory name for a test: its readable end, and a hash, since different tests may read the same."""
+    file, _, rest = node_id.partition("::")
+    readable = re.sub(r"[^A-Za-z0-9_]+", "-", f"{os.path.splitext(os.path.basename(file))[0]}-{rest}").strip("-")
+    digest = hashlib.sha256(node_id.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{readable[:80].rstrip('-')}-{digest}"
+
+
+def block_name(number: int) -> str:
+    return "tutorial_block.txt" if number == 1 else f"tutorial_block-{number}.txt"
+
+
+def open_run(directory: str, name: str, *, run_id: str, details: Mapping[str, Any]) -> tuple[str, int]:
+    """Make the run's directory, or join it when another process of the same run has; its path, and a lock to close at
+    the end. A finished run of the same name is replaced; a directory that is no run is refused and left as it is."""
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
+        raise UsageError(f"`{name}` is no name for a run: use letters, digits, `_`, `-`, `.` and `+`")
+    _make_ignored(directory)
+    path = os.path.join(directory, name)
+    with files.locked(os.path.join(directory, ".lock"), timeout=_LOCK_SECONDS, what="the e2e directory"):
+        known = read_json(os.path.join(path, RUN_FILE))
+        if not known and os.path.isdir(path) and os.listdir(path):
+            raise MngrError(f"`{path}` is there and is no run of tests: choose another run name or directory")
+        os.makedirs(os.path.join(path, "tests"), exist_ok=True)
+        lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if _nobody_uses(lock) and known.get("id") != run_id:
+                files.remove_tree(os.path.join(path, "tests"))
+                os.mkdir(os.path.join(path, "tests"))
+                known = {}
+            if not known:
+                write_json(os.path.join(path, RUN_FILE), {"schema": SCHEMA, "id": run_id, "name": name, **details})
+        except BaseException:
+            os.close(lock)
+            raise
+    return path, lock
+
+
+def end_run(path: str, *, run_id: str, ended_at: float, exit_status: int) -> None:
+    """Note the end of a run, if it is this one's: a run that no test of used `e2e` has no directory."""
+    file = os.path.join(path, RUN_FILE)
+    known = read_json(file)
+    if known.get("id") == run_id:
+        write_json(file, {**known, "ended_at": ended_at, "exit_status": exit_status})
+
+
+def start_test(run_directory: str, *, run_started_at: float, details: Mapping[str, Any], worker: str = "") -> str:
+    """An empty directory for a test, with its `test.json`. An earlier attempt in this run moves below it; what is left
+    of an older run of this name goes. `worker` is named where several run the same test at the same time."""
+    path = os.path.join(run_directory, "tests", slug(f"{details['node_id']}{worker}"))
+    begun = _number(read_json(os.path.join(path, TEST_FILE)).get("started_at"))
+    if begun is not None and begun >= run_started_at:
+        _set_aside(path)
+    else:
+        files.remove_tree(path)
+    os.makedirs(path, exist_ok=True)
+    write_json(os.path.join(path, TEST_FILE), {"schema": SCHEMA, **details})
+    return path
+
+
+def write_json(path: str, value: Mapping[str, Any]) -> None:
+    files.write_atomic(path, files.json_bytes(value, indent=1), mode=0o644)
+
+
+def read_json(path: str) -> dict[str, Any]:
+    """The object in a file; empty when it is missing, torn or something else."""
+    try:
+        with open(path, "rb") as file:
+            value = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _make_ignored(directory: str) -> None:
+    """The e2e directory, kept out of git by itself; one that somebody else made is not touched."""
+    try:
+        os.makedirs(directory)
+    except FileExistsError:
+        return
+    files.write_atomic(os.path.join(directory, ".gitignore"), b"*\n", mode=0o644)
+
+
+def _nobody_uses(fd: int) -> bool:
+    """Whether no living process has this run open. From now on this one has it open, either way."""
+    import fcntl
+
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        alone = True
+    except BlockingIOError:
+        alone = False
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    return alone
+
+
+def _set_aside(path: str) -> None:
+    names = _names(path)
+    number = 1 + sum(name.startswith(EARLIER) for name in names)
+    target = os.path.join(path, f"{EARLIER}{number}")
+    os.mkdir(target)
+    for name in names:
+        if not name.startswith(EARLIER):
+            shutil.move(os.path.join(path, name), target)
+
+
+def _test(path: str, name: str) -> TestInfo | None:
+    data = read_json(os.path.join(path, TEST_FILE))
+    if "node_id" not in data:
+        return None
+    result = read_json(os.path.join(path, RESULT_FILE))
+    phases = result.get("phases")
+    root = read_json(os.path.join(path, ENVIRONMENT_FILE)).get("root")
+    return TestInfo(
+        path=path,
+        slug=name,
+        node_id=str(data["node_id"]),
+        file=str(data.get("file") or ""),
+        line=_integer(data.get("line")),
+        name=str(data.get("name") or ""),
+        doc=str(data.get("doc") or ""),
+        started_at=_number(data.get("started_at")),
+        ended_at=_number(result.get("ended_at")),
+        duration=_number(result.get("duration")),
+        outcome=str(result["outcome"]) if "outcome" in result else None,
+        phases={str(k): float(v) for k, v in phases.items() if _number(v) is not None}
+        if isinstance(phases, dict)
+        else {},
+        failure=_failure(result.get("failure")),
+        environment=root if isinstance(root, str) else None,
+    )
+
+
+def _failure(value: object) -> Failure | None:
+    if not isinstance(value, dict):
+        return None
+    return Failure(**{name: str(value.get(name) or "") for name in ("phase", "message", "signature", "text")})
+
+
+def _recording(path: str) -> Recording:
+    data = read_json(f"{path}.json")
+    return Recording(
+        path=path,
+        kind=str(data.get("kind") or ""),
+        number=_integer(data.get("number")),
+        title=str(data.get("title") or ""),
+        started_at=_number(data.get("started_at")),
+        ended_at=_number(data.get("ended_at")),
+        columns=_integer(data.get("columns")),
+        rows=_integer(data.get("rows")),
+        exit_code=_integer(data.get("exit_code")),
+    )
+
+
+def _names(directory: str) -> Sequence[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return []
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="backslashreplace", newline="") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

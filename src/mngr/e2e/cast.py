@@ -1,0 +1,111 @@
+"""One recording of a test: an asciicast v2 file and, beside it, `<name>.cast.json` that says what and when it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+from mngr import files
+from mngr.agents import recorder
+from mngr.errors import MngrError
+from mngr.records import NamedTuple
+
+SCHEMA = 1
+MAX_BYTES = 8_000_000
+_NOTE = f"[the recording ends here, at {MAX_BYTES // 1_000_000} MB; the program went on]"
+
+
+class About(NamedTuple):
+    """What is recorded. `number` is that of the test's command it belongs to."""
+
+    kind: str
+    title: str
+    number: int | None
+    columns: int
+    rows: int
+
+
+class Taken(MngrError):
+    """There is a recording of that name."""
+
+
+class Recording:
+    """A file that grows as the program writes, so that a killed test leaves all but the last moment. A disk that is
+    full ends the recording, never the program: `failure` then says so."""
+
+    def __init__(self, path: str, about: About, secrets: list[str] | None = None) -> None:
+        """A file of that name must not exist."""
+        self.path = path
+        self.failure = ""
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError as error:
+            raise Taken(f"the recording `{path}` exists already") from error
+        self._masked = recorder.Masked(secrets or [])
+        size = (about.columns, about.rows)
+        self._cast = recorder.Cast(self._fd, about.title, size, MAX_BYTES, _NOTE)
+        self._sidecar = {
+            "schema": SCHEMA,
+            "recording": os.path.basename(path),
+            "kind": about.kind,
+            "number": about.number,
+            "title": about.title,
+            "started_at": round(time.time() - self._cast.now(), 3),
+            "columns": about.columns,
+            "rows": about.rows,
+            "ended_at": None,
+            "exit_code": None,
+        }
+        self._write_sidecar()
+
+    def output(self, text: str) -> None:
+        """What comes after `close` is not recorded."""
+        if self._fd >= 0:
+            self._add(self._masked.feed(text, self._cast.now()))
+
+    def resize(self, columns: int, rows: int) -> None:
+        if self._fd >= 0 and not self.failure:
+            try:
+                self._cast.resize((columns, rows))
+            except OSError as error:
+                self.failure = str(error)
+
+    def close(self, exit_code: int | None) -> None:
+        """Twice is safe; the first one counts."""
+        if self._fd < 0:
+            return
+        self._add(self._masked.end())
+        os.close(self._fd)
+        self._fd = -1
+        self._sidecar.update(ended_at=round(time.time(), 3), exit_code=exit_code)
+        self._write_sidecar()
+
+    def remove(self) -> None:
+        """As if it had never been: there was nothing to record."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+        for path in (self.path, f"{self.path}.json"):
+            os.unlink(path)
+
+    def _add(self, pieces: list[tuple[float, str]]) -> None:
+        try:
+            for at, piece in () if self.failure else pieces:
+                self._cast.event("o", piece, at)
+        except OSError as error:
+            self.failure = str(error)
+
+    def _write_sidecar(self) -> None:
+        files.write_atomic(f"{self.path}.json", files.json_bytes(self._sidecar))
+
+
+def free_path(directory: str, name: str) -> str:
+    """`name.cast`, or `name-2.cast` and so on when it is taken. It may be taken a moment later: see `Taken`."""
+    stem = re.sub(r"[^\w.+@-]+", "-", name).strip("-.") or "recording"
+    number = 1
+    while True:
+        path = os.path.join(directory, f"{stem}.cast" if number == 1 else f"{stem}-{number}.cast")
+        if not os.path.lexists(path):
+            return path
+        number += 1

@@ -1,0 +1,103 @@
+"""The world of one test: home, repository, programs, temporary files and a tmux server, all below one directory."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mngr import files, process
+from mngr.e2e import artifacts, cleaning
+
+# Variables of the outside that would reach into the test: other fleets, repositories, terminals, runs of pytest.
+_FOREIGN = ("TMUX", "MNGR_", "GIT_", "XDG_", "PYTEST_")
+_FOREIGN_NAMES = frozenset(
+    {
+        *("COLUMNS", "LINES", "BASH_ENV", "ENV", "PWD", "OLDPWD", "CDPATH", "PROMPT_COMMAND"),
+        *("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS", "COLORTERM"),
+    }
+)
+_GIT_SECONDS = 30
+
+
+class Environment:
+    """Made whole, or not at all. `clean` ends what runs in it and removes it."""
+
+    def __init__(self, environ: Mapping[str, str], watch: Callable[[str], None] | None = None) -> None:
+        """`watch` is told of the directory before anything runs in it."""
+        # Sockets of tmux need short paths, and some systems' own directory for temporary files is a long one.
+        short = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None
+        self.root = Path(os.path.realpath(tempfile.mkdtemp(prefix="e2e-", dir=short)))
+        self.home = self.root / "home"
+        self.repo = self.root / "repo"
+        self.bin = self.root / "bin"
+        self.temp = self.root / "tmp"
+        self.tmux = self.root / "t"
+        try:
+            if watch is not None:
+                watch(str(self.root))
+            for path in (self.home, self.repo, self.bin, self.temp, self.tmux):
+                path.mkdir(mode=0o700)
+            self.env = self._variables(environ)
+            (self.home / ".gitconfig").write_text(_GIT_CONFIG)
+            self._make_repository()
+        except BaseException:
+            files.remove_tree(str(self.root))
+            raise
+
+    @property
+    def settings(self) -> Path:
+        return self.home / ".mngr" / "settings.toml"
+
+    def clean(self) -> None:
+        cleaning.clean(str(self.root))
+
+    def end(self) -> None:
+        cleaning.end(lambda: cleaning.of_environment(str(self.root)))
+
+    def write_remove_script(self, directory: str) -> None:
+        """Say in the test's artifacts where the environment is, and how to remove it."""
+        artifacts.write_json(os.path.join(directory, artifacts.ENVIRONMENT_FILE), {"root": str(self.root)})
+        script = cleaning.remove_script(str(self.root)).encode()
+        files.write_atomic(os.path.join(directory, artifacts.REMOVE_SCRIPT), script, mode=0o755)
+
+    def _variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in environ.items()
+            if name not in _FOREIGN_NAMES and not name.startswith(_FOREIGN)
+        }
+        path = [str(self.bin), os.path.dirname(sys.executable), environ.get("PATH") or os.defpath]
+        return {
+            **kept,
+            "HOME": str(self.home),
+            "TMPDIR": str(self.temp),
+            "TMUX_TMPDIR": str(self.tmux),
+            "MNGR_HOST_DIR": str(self.home / ".mngr"),
+            "PATH": ":".join(path),
+            "TERM": "xterm-256color",
+            "LANG": _LOCALE,
+            "LC_ALL": _LOCALE,
+        }
+
+    def _make_repository(self) -> None:
+        (self.repo / "README.md").write_text("# A repository for one test\n")
+        for words in (["init", "--quiet", "--template="], ["add", "README.md"], ["commit", "--quiet", "-m", "Begin"]):
+            done = process.run(["git", *words], timeout=_GIT_SECONDS, cwd=str(self.repo), env=self.env)
+            process.checked(done)
+
+
+_LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"
+_GIT_CONFIG = """\
+[user]
+\tname = Test User
+\temail = test@example.com
+[init]
+\tdefaultBranch = main
+[commit]
+\tgpgSign = false
+[gc]
+\tauto = 0
+"""

@@ -1,0 +1,231 @@
+"""What a test has in its hands: run commands and full-screen programs in a world of its own, and leave a trace."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mngr import files
+from mngr.e2e import artifacts
+from mngr.e2e.environment import Environment
+from mngr.e2e.running import Collected, CommandTimedOut, Ran, Running
+from mngr.e2e.transcript import Transcript
+from mngr.errors import UsageError
+
+if TYPE_CHECKING:
+    from mngr.e2e.screen import Screen
+    from mngr.e2e.shell_blocks import Block
+
+Command = str | Sequence[str]
+Words = Mapping[str, str]
+
+
+class E2eSession:
+    """One test's session. `env` and `cwd` may be changed by the test; they hold for what is run after that."""
+
+    def __init__(self, environment: Environment, artifacts_dir: str) -> None:
+        self.artifacts = Path(artifacts_dir)
+        self.home = environment.home
+        self.repo = environment.repo
+        self.bin = environment.bin
+        self.cwd = environment.repo
+        self.env: dict[str, str] = {**environment.env, "MNGR_E2E_ARTIFACTS": artifacts_dir}
+        self._environment = environment
+        self._transcript = Transcript(artifacts_dir)
+        self._results: list[Ran] = []
+        self._running: list[Running] = []
+        self._screens: list[tuple[int, float, Screen]] = []
+        self._count = 0
+        self._blocks = 0
+        self.write_settings('[commands.create]\nconnect_command = "mngr-e2e-connect"\n')
+
+    def run(
+        self,
+        command: Command,
+        *,
+        comment: str | None = None,
+        timeout: float = 30,
+        input: str | bytes | None = None,
+        env: Words | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+    ) -> Ran:
+        """Run a shell line, or a list of words without a shell, and return what it did, whatever its exit code. At the
+        deadline it is ended, with all that it started in its session, and `CommandTimedOut` fails the test."""
+        shown = _shown(command)
+        number, directory = self._next(), self._directory(cwd)
+        collected = Collected()
+
+        def on_output(stream: str, text: str) -> None:
+            collected.add(stream, text)
+            self._transcript.output(number, stream, text)
+
+        self._transcript.command(number, shown, comment, directory)
+        running = Running(
+            self._argv(command),
+            cwd=directory,
+            env=self._env(number, env),
+            input=input.encode() if isinstance(input, str) else input,
+            on_output=on_output,
+        )
+        self._running.append(running)
+        ended = running.finish(timeout)
+        ran = collected.ran(shown, number, ended)
+        self._transcript.exit(number, *ended)
+        self._results.append(ran)
+        if ran.timed_out:
+            raise CommandTimedOut(ran, timeout)
+        return ran
+
+    def spawn(
+        self,
+        command: Command,
+        *,
+        columns: int = 80,
+        rows: int = 24,
+        comment: str | None = None,
+        env: Words | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+    ) -> Screen:
+        """Run a full-screen program in a terminal of its own, recorded as `<name>.cast`. It runs until it ends, is
+        closed, or the test is over."""
+        from mngr.e2e.screen import Screen
+
+        shown = _shown(command)
+        number, directory = self._next(), self._directory(cwd)
+        recording = self._recording_name(name or f"screen-{number}")
+        screen = Screen(
+            self._argv(command),
+            env=self._env(number, env),
+            cwd=directory,
+            columns=columns,
+            rows=rows,
+            cast_path=str(self.artifacts / recording),
+            title=shown,
+            number=number,
+            on_keys=lambda keys: self._transcript.keys(number, keys),
+        )
+        self._screens.append((number, time.monotonic(), screen))
+        self._transcript.spawn(number, shown, comment, recording)
+        return screen
+
+    def write_tutorial_block(self, text: str) -> Block:
+        """Declare which block of the tutorial this test is about. A test may be about several."""
+        from mngr.e2e.shell_blocks import block
+
+        found = block(text)
+        self._blocks += 1
+        path = self.artifacts / artifacts.block_name(self._blocks)
+        files.write_atomic(str(path), f"{found.text}\n".encode(errors="backslashreplace"), mode=0o644)
+        self._transcript.block(found.text)
+        return found
+
+    def note(self, text: str) -> None:
+        """A comment in the transcript."""
+        self._transcript.note(text)
+
+    def write_settings(self, text: str) -> None:
+        """Add settings of mngr, as TOML, to those of this session's user; a key that is there gets the new value."""
+        import tomllib
+
+        import tomlkit
+
+        path = self._environment.settings
+        try:
+            added = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"these settings are no TOML: {error}") from error
+        known = tomllib.loads(path.read_text()) if path.exists() else {}
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        files.write_atomic(str(path), tomlkit.dumps(_merged(known, added)).encode())
+
+    def note_expectation(self, value: object, text: str, passed: bool) -> None:
+        """Called by `expect`: the transcript says what was looked at, and which command it came from."""
+        self._transcript.expect(self._number_of(value), text, passed)
+
+    def name_of(self, value: object) -> str:
+        """Called by `expect`: where a text comes from, in words; empty when that is not known."""
+        if isinstance(value, str) and value:  # an empty text is the same one everywhere
+            for ran in reversed(self._results):
+                for stream in ("stdout", "stderr", "output"):
+                    if getattr(ran, stream) is value:
+                        return f"{stream} of `{ran.command}`"
+        return ""
+
+    def __repr__(self) -> str:
+        return f"<E2eSession, artifacts in {self.artifacts}>"
+
+    def transcript(self) -> str:
+        """The text so far."""
+        return self._transcript.text()
+
+    def close(self, *, keep_running: bool = False) -> None:
+        """End all that was started here, unless it shall be kept, and the transcript. Twice is safe."""
+        screens, self._screens = self._screens, []
+        for number, started, screen in screens:
+            screen.close()
+            self._transcript.exit(number, screen.exit_code, time.monotonic() - started, False)
+        if not keep_running:
+            self._environment.end()
+        running, self._running = self._running, []
+        for command in running:
+            command.close()
+        self._transcript.close()
+
+    def _number_of(self, value: object) -> int | None:
+        """Which command a value comes from: itself a result or a screen, or the very text of a result."""
+        number = getattr(value, "number", None)
+        if isinstance(number, int):
+            return number
+        for ran in reversed(self._results):
+            if value and (value is ran.stdout or value is ran.stderr or value is ran.output):
+                return ran.number
+        return None
+
+    def _env(self, number: int, more: Words | None) -> dict[str, str]:
+        """Of one command. Its number lets a recording that it starts name it."""
+        return {**self.env, "MNGR_E2E_COMMAND": str(number), **(more or {})}
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+    def _directory(self, cwd: str | os.PathLike[str] | None) -> str:
+        return os.path.join(self.cwd, os.fspath(cwd)) if cwd is not None else os.fspath(self.cwd)
+
+    def _argv(self, command: Command) -> list[str]:
+        if not isinstance(command, str):
+            return [os.fspath(word) for word in command]
+        return [shutil.which("bash") or "/bin/sh", "-c", command]
+
+    def _recording_name(self, name: str) -> str:
+        if not name.strip(".") or "/" in name or "\0" in name:
+            raise UsageError(f"`{name}` is no name for a recording")
+        taken = 1
+        found = f"{name}.cast"
+        while (self.artifacts / found).exists():
+            taken += 1
+            found = f"{name}-{taken}.cast"
+        return found
+
+
+def _shown(command: Command) -> str:
+    if isinstance(command, str):
+        return command.strip("\n")
+    words = [os.fspath(word) for word in command]
+    if not words:
+        raise UsageError("a command needs at least one word")
+    return shlex.join(words)
+
+
+def _merged(known: dict[str, object], added: Mapping[str, object]) -> dict[str, object]:
+    merged = dict(known)
+    for key, value in added.items():
+        before = merged.get(key)
+        merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return merged

@@ -1,0 +1,150 @@
+"""The transcript of one test, as text to read and as events with times. Written as it goes: a killed test leaves it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+from mngr import files
+from mngr.e2e import artifacts
+from mngr.e2e.keeping import Kept
+
+# What one command may write into a transcript: so much from its beginning, so much from its end.
+HEAD = 256 * 1024
+TAIL = 32 * 1024
+
+
+class _Command:
+    """What is known of a command that printed something: half lines, and what is left out."""
+
+    def __init__(self) -> None:
+        self.room = HEAD
+        self.ended = False
+        self.partial = {"stdout": "", "stderr": ""}
+        self.rest = {"stdout": Kept(0, TAIL), "stderr": Kept(0, TAIL)}
+
+
+class Transcript:
+    """Text lines: `# comment`, `$ command`, output as it is, `! ` before lines of standard error. Its methods may be
+    called from several threads. After `close` they do nothing."""
+
+    def __init__(self, directory: str) -> None:
+        self.path = os.path.join(directory, artifacts.TRANSCRIPT_TEXT)
+        self._events = os.path.join(directory, artifacts.TRANSCRIPT_EVENTS)
+        self._lock = threading.RLock()
+        self._commands: dict[int, _Command] = {}
+        self._fd: int | None = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._empty = True
+
+    def close(self) -> None:
+        with self._lock:
+            for command in self._commands.values():
+                self._flush(command)
+            fd, self._fd = self._fd, None
+            if fd is not None:
+                os.close(fd)
+
+    def block(self, text: str) -> None:
+        self._event("block", text=text)
+
+    def note(self, text: str) -> None:
+        with self._lock:
+            self._event("note", text=text)
+            self._write(("" if self._empty else "\n") + _comment(text))
+
+    def command(self, number: int, command: str, comment: str | None, cwd: str) -> None:
+        with self._lock:
+            self._event("command", number=number, command=command, comment=comment, cwd=cwd)
+            self._commands[number] = _Command()
+            self._begin(command, comment)
+
+    def spawn(self, number: int, command: str, comment: str | None, recording: str) -> None:
+        with self._lock:
+            self._event("spawn", number=number, command=command, comment=comment, recording=recording)
+            self._begin(command, comment)
+
+    def keys(self, number: int, keys: str) -> None:
+        self._event("keys", number=number, keys=keys)
+
+    def expect(self, number: int | None, text: str, passed: bool) -> None:
+        self._event("expect", number=number, text=text, passed=passed)
+
+    def output(self, number: int, stream: str, text: str) -> None:
+        """Of a flood only the first part is written as it comes; its end follows when the command has ended."""
+        with self._lock:
+            command = self._commands[number]
+            now, later = text[: command.room], text[command.room :]
+            if now:
+                command.room -= len(now)
+                self._output(number, command, stream, now)
+            if not later:
+                return
+            if command.ended and not any(kept.size for kept in command.rest.values()):
+                self._say(f"more than {HEAD:,} characters: what this command still prints is left out")
+            command.rest[stream].add(later)
+
+    def exit(self, number: int, exit_code: int | None, duration: float, timed_out: bool) -> None:
+        with self._lock:
+            command = self._commands.get(number)
+            if command is not None:
+                self._end(number, command)
+            self._event("exit", number=number, exit_code=exit_code, duration=round(duration, 3), timed_out=timed_out)
+            if timed_out:
+                self._write("# did not end in time, and was ended\n")
+
+    def text(self) -> str:
+        with open(self.path, encoding="utf-8", errors="backslashreplace", newline="") as file:
+            return file.read()
+
+    def _begin(self, command: str, comment: str | None) -> None:
+        lines = command.strip("\n").split("\n")
+        text = "\n".join([f"$ {lines[0]}", *(f"> {line}" for line in lines[1:])])
+        above = _comment(comment) if comment else ""
+        self._write(("" if self._empty else "\n") + above + text + "\n")
+
+    def _end(self, number: int, command: _Command) -> None:
+        command.ended = True
+        for stream, kept in command.rest.items():
+            if kept.size:
+                self._flush(command)
+                if kept.left_out:
+                    self._say(f"{kept.left_out:,} characters of {stream} are left out here")
+                self._output(number, command, stream, kept.tail())
+        self._flush(command)
+
+    def _say(self, text: str) -> None:
+        self._event("note", text=text)
+        self._write(f"# {text}\n")
+
+    def _output(self, number: int, command: _Command, stream: str, text: str) -> None:
+        self._event("output", number=number, stream=stream, text=text)
+        lines, newline, partial = (command.partial[stream] + text).rpartition("\n")
+        command.partial[stream] = partial
+        if newline:
+            self._write(("! " + lines.replace("\n", "\n! ") if stream == "stderr" else lines) + "\n")
+
+    def _flush(self, command: _Command) -> None:
+        for stream, partial in command.partial.items():
+            command.partial[stream] = ""
+            if partial:
+                self._write(("! " if stream == "stderr" else "") + partial + "\n")
+
+    def _write(self, text: str) -> None:
+        with self._lock:
+            if self._fd is None:
+                return
+            self._empty = False
+            data = text.encode(errors="backslashreplace")
+            while data:
+                data = data[os.write(self._fd, data) :]
+
+    def _event(self, type: str, **values: Any) -> None:
+        with self._lock:
+            if self._fd is not None:
+                files.append_line(self._events, {"time": round(time.time(), 3), "type": type, **values})
+
+
+def _comment(text: str) -> str:
+    return "".join(f"# {line}".rstrip(" ") + "\n" for line in text.strip("\n").split("\n"))

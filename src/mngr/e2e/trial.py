@@ -1,0 +1,158 @@
+"""One test that uses `e2e`, from its setup to its result: environment, session, reports of its phases, clean-up."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from mngr import files
+from mngr.e2e import artifacts, expecting
+from mngr.e2e.environment import Environment
+from mngr.e2e.session import E2eSession
+from mngr.e2e.signature import signature
+
+_SHOWN_LINES = 200
+_LONGEST_TEXT = 100_000
+
+
+class Trial:
+    """`close` ends the session; `finish` writes the result and removes what is not kept. Without a target its artifacts
+    are in the environment and go with it."""
+
+    def __init__(
+        self,
+        target: str,
+        details: Mapping[str, Any],
+        *,
+        keep_artifacts: str,
+        keep_environment: str,
+        watch: Callable[[str], None],
+    ) -> None:
+        self._details = details
+        self._keep_artifacts = keep_artifacts
+        self._keep_environment = keep_environment
+        self._outcome = "passed"
+        self._phases: dict[str, float] = {}
+        self._failure: dict[str, str] | None = None
+        self._closed = False
+        self._environment = Environment(os.environ, watch if keep_environment == "no" else None)
+        self.root = str(self._environment.root)
+        try:
+            self.directory = target or os.path.join(self.root, "artifacts")
+            os.makedirs(self.directory, exist_ok=True)
+            if keep_environment != "no":
+                self._environment.write_remove_script(self.directory)
+            self.session = E2eSession(self._environment, self.directory)
+        except BaseException:
+            self._environment.clean()
+            raise
+        expecting.listen(self.session)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the environment stays, as far as is known now."""
+        return self._keep_environment == "yes" or (self._keep_environment == "on-failure" and self._failed)
+
+    @property
+    def _failed(self) -> bool:
+        return self._outcome in ("failed", "error")
+
+    def close(self) -> None:
+        """End the session and what runs in it. Its directories stay until it is known how the test ended."""
+        if not self._closed:
+            self._closed = True
+            expecting.stop_listening(self.session)
+            self.session.close(keep_running=self.kept)
+
+    def see(self, report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> None:
+        """Take note of one phase; a failed one shows the transcript."""
+        self._phases[report.when] = round(report.duration, 3)
+        outcome = _outcome(report)
+        if outcome != "passed" and not self._failed:
+            self._outcome = outcome
+        if outcome not in ("failed", "error"):
+            return
+        if self._failure is None:
+            self._failure = _failure(report, excinfo, str(self._details["file"]), str(self._details["name"]))
+        report.sections.append((f"e2e transcript ({_short(self.directory)})", _shortened(self._transcript())))
+
+    def finish(self) -> str:
+        """Write the result, remove what is not kept; the place of the environment if that stays, else nothing."""
+        self.close()
+        now = round(time.time(), 3)
+        result = {
+            "schema": artifacts.SCHEMA,
+            "outcome": self._outcome,
+            "started_at": self._details["started_at"],
+            "ended_at": now,
+            "duration": round(now - self._details["started_at"], 3),
+            "phases": self._phases,
+            "failure": self._failure,
+        }
+        artifacts.write_json(os.path.join(self.directory, artifacts.RESULT_FILE), result)
+        kept = self.remove_environment()
+        if self._keep_artifacts == "on-failure" and not self._failed and not kept:
+            files.remove_tree(self.directory)
+        return kept
+
+    def remove_environment(self) -> str:
+        """Unless it is to be kept, or cannot be removed: there may be files of another user in it. Its place then."""
+        if self.kept:
+            return self.root
+        try:
+            self._environment.clean()
+        except OSError:
+            self._environment.write_remove_script(self.directory)
+            return self.root
+        for name in (artifacts.ENVIRONMENT_FILE, artifacts.REMOVE_SCRIPT):
+            files.remove_tree(os.path.join(self.directory, name))
+        return ""
+
+    def _transcript(self) -> str:
+        try:
+            return self.session.transcript()
+        except OSError as error:
+            return f"(the transcript cannot be read: {error})"
+
+
+def _outcome(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return "xpassed" if report.passed else "xfailed"
+    if report.failed:
+        return "failed" if report.when == "call" else "error"
+    return report.outcome
+
+
+def _failure(
+    report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None, file: str, name: str
+) -> dict[str, str]:
+    text = report.longreprtext
+    found = {"phase": report.when, "message": "", "signature": "", "text": text[-_LONGEST_TEXT:]}
+    if excinfo is None:  # a strict xfail that passed has no exception
+        return {**found, "message": text.strip(), "signature": signature("Failed", text)}
+    message = str(excinfo.value)
+    function = next((e.name for e in reversed(excinfo.traceback) if str(e.path).endswith(file)), "")
+    if function == name.partition("[")[0]:
+        function = ""
+    return {
+        **found,
+        "message": excinfo.exconly()[:_LONGEST_TEXT],
+        "signature": signature(excinfo.typename, message, function),
+    }
+
+
+def _short(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _shortened(text: str) -> str:
+    lines = text.rstrip("\n").split("\n")
+    left_out = len(lines) - _SHOWN_LINES
+    if left_out <= 0:
+        return "\n".join(lines)
+    return "\n".join([f"[{left_out} lines before these are left out]", *lines[left_out:]])

@@ -1,0 +1,277 @@
+"""The documents of end-to-end test runs: all runs, the tests of one, one test, one recording. Reads, never writes."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from mngr import files
+from mngr.e2e import artifacts
+from mngr.e2e.artifacts import RunInfo, TestInfo
+from mngr.errors import NotFoundError, TimedOut
+from mngr.report import casts
+from mngr.report.e2e_transcript import events_of
+from mngr.report.source import key
+
+_EARLIER = "earlier"
+_LOCK_SECONDS = 1
+
+
+class E2eRuns:
+    """A `Source` over an e2e directory, or over one run alone."""
+
+    title = "e2e runs"
+    home = "runs"
+    scripts: tuple[str, ...] = ("test_page.js", "e2e.js")
+
+    def __init__(self, directory: str) -> None:
+        self._directory = os.path.abspath(directory)
+        self._ended: dict[tuple[str, float], dict[str, Any]] = {}
+        self._listed: dict[tuple[str, str], tuple[RunInfo, TestInfo]] = {}
+        self._single = artifacts.run(self._directory) is not None
+        if self._single:
+            self.title = artifacts.run(self._directory).name  # type: ignore[union-attr]  # it was just there
+            self.home = f"run/{key(os.path.basename(self._directory))}"
+
+    def check(self) -> None:
+        """Raise unless there is something to show."""
+        if not os.path.isdir(self._directory):
+            raise NotFoundError(
+                f"there is no directory `{self._directory}`",
+                hint="run `pytest` with tests that use the fixture `e2e`, or name the directory of such a run",
+            )
+        if not self._runs():
+            raise NotFoundError(
+                f"no test run was found in `{self._directory}`",
+                hint="name the directory given to `pytest --e2e-dir` (default: `.mngr/e2e`), or one run in it",
+            )
+
+    def counts(self) -> tuple[int, int]:
+        """How many runs and tests there are."""
+        runs = self._runs()
+        return len(runs), sum(len(run.tests()) for run in runs)
+
+    def ids(self) -> Iterator[str]:
+        """All documents. A test that was listed is not looked for again when it is loaded."""
+        yield "runs"
+        for run in self._runs():
+            yield f"run/{_run_key(run)}"
+            for test_key, test in _with_earlier(run):
+                self._listed[_run_key(run), test_key] = (run, test)
+                yield f"test/{_run_key(run)}/{test_key}"
+                for recording in test.recordings():
+                    yield f"cast/{_run_key(run)}/{test_key}/{key(recording.name)}"
+
+    def load(self, id: str) -> Any:
+        kind, *keys = id.split("/")
+        if kind == "runs" and not keys:
+            return {"runs": [self._summary(run) for run in self._runs()]}
+        if kind == "run" and len(keys) == 1:
+            run = self._run(keys[0])
+            return None if run is None else self._run_document(run)
+        found = self._test(keys[0], keys[1]) if len(keys) > 1 else None
+        if found is None:
+            return None
+        run, test = found
+        if kind == "test" and len(keys) == 2:
+            return _test_document(run, keys[1], test)
+        if kind == "cast" and len(keys) == 3:
+            paths = [recording.path for recording in test.recordings() if key(recording.name) == keys[2]]
+            return casts.read(paths[0]).text if paths else None
+        return None
+
+    def version(self, id: str) -> str | None:
+        kind, *keys = id.split("/")
+        if kind == "runs" and not keys:
+            return _digest((run.path, _stamp(run.path), _is_going_on(run)) for run in self._runs())
+        run = self._run(keys[0]) if keys else None
+        if run is None:
+            return None
+        if kind == "run" and len(keys) == 1:
+            return _digest([_stamp(run.path), _is_going_on(run)])
+        if kind == "test" and len(keys) == 2:
+            return _digest([_files_stamp(_path_of(run, keys[1])), _is_going_on(run)])
+        return None
+
+    def _runs(self) -> list[RunInfo]:
+        if self._single:
+            run = artifacts.run(self._directory)
+            return [run] if run else []
+        return artifacts.runs(self._directory)
+
+    def _run(self, wanted: str) -> RunInfo | None:
+        return next((run for run in self._runs() if _run_key(run) == wanted), None)
+
+    def _test(self, run_key: str, test_key: str) -> tuple[RunInfo, TestInfo] | None:
+        known = self._listed.get((run_key, test_key))
+        run = None if known else self._run(run_key)
+        if run is None:
+            return known
+        return next(((run, test) for found, test in _with_earlier(run) if found == test_key), None)
+
+    def _summary(self, run: RunInfo) -> dict[str, Any]:
+        """The run in one line. One that has ended does not change, and its tests are not read again."""
+        known = self._ended.get((run.path, run.ended_at or 0.0))
+        if known is not None:
+            return known
+        going_on = _is_going_on(run)
+        made = _run_facts(run, Counter(_outcome(test, going_on) for test in run.tests()), going_on)
+        if run.ended_at is not None:
+            self._ended[run.path, run.ended_at] = made
+        return made
+
+    def _run_document(self, run: RunInfo) -> dict[str, Any]:
+        going_on = _is_going_on(run)
+        tests = [_test_facts(test.slug, test, going_on) for test in run.tests()]
+        return {"run": _run_facts(run, Counter(test["outcome"] for test in tests), going_on), "tests": tests}
+
+
+def _run_key(run: RunInfo) -> str:
+    return key(os.path.basename(run.path))
+
+
+def _run_facts(run: RunInfo, counts: Counter[str], going_on: bool) -> dict[str, Any]:
+    return {
+        "key": _run_key(run),
+        "name": run.name,
+        "args": list(run.args),
+        "root": run.root,
+        "python": run.python.split()[0] if run.python else "",
+        "started_at": run.started_at,
+        "duration": None if run.ended_at is None else run.ended_at - run.started_at,
+        "running": going_on,
+        "exit_status": run.exit_status,
+        "counts": dict(counts),
+        "total": counts.total(),
+    }
+
+
+def _test_facts(test_key: str, test: TestInfo, going_on: bool) -> dict[str, Any]:
+    return {
+        "key": key(test_key),
+        "name": _title(test),
+        "file": test.file,
+        "line": test.line,
+        "doc": _first_line(test.doc),
+        "outcome": _outcome(test, going_on),
+        "started_at": test.started_at,
+        "duration": test.duration,
+        "cites": [_first_line(block) for block in test.blocks()],
+        "failure": _first_line(test.failure.message) if test.failure else "",
+        "recordings": sum(name.endswith(".cast") for name in os.listdir(test.path)) if os.path.isdir(test.path) else 0,
+    }
+
+
+def _test_document(run: RunInfo, test_key: str, test: TestInfo) -> dict[str, Any]:
+    failure = test.failure
+    return {
+        "test": _test_facts(test_key, test, _is_going_on(run)),
+        "node_id": test.node_id,
+        "doc": test.doc,
+        "phases": dict(test.phases),
+        "failure": {"phase": failure.phase, "message": failure.message, "text": failure.text} if failure else None,
+        "blocks": test.blocks(),
+        "events": events_of(test.events(), test.started_at or run.started_at),
+        "recordings": [_recording(run, test_key, recording) for recording in test.recordings()],
+        "kept": test.environment,
+        "earlier": [
+            {"key": f"{key(test.slug)}.{_EARLIER}-{number}", "outcome": _outcome(other, False)}
+            for number, other in enumerate(test.earlier(), start=1)
+        ],
+    }
+
+
+def _recording(run: RunInfo, test_key: str, recording: artifacts.Recording) -> dict[str, Any]:
+    cast = casts.read(recording.path)
+    return {
+        "id": f"cast/{_run_key(run)}/{key(test_key)}/{key(recording.name)}",
+        "name": recording.name,
+        "title": recording.title,
+        "kind": recording.kind,
+        "number": recording.number,
+        "started_at": recording.started_at if recording.started_at is not None else run.started_at,
+        "ended_at": recording.ended_at,
+        "exit_code": recording.exit_code,
+        "columns": cast.columns,
+        "rows": cast.rows,
+        "seconds": cast.seconds,
+        "poster": cast.poster,
+        "bytes": cast.bytes,
+        "note": cast.note,
+        "problem": cast.problem,
+    }
+
+
+def _with_earlier(run: RunInfo) -> Iterator[tuple[str, TestInfo]]:
+    """The tests by key, each followed by its earlier attempts in the same run."""
+    for test in run.tests():
+        yield key(test.slug), test
+        for number, other in enumerate(test.earlier(), start=1):
+            yield f"{key(test.slug)}.{_EARLIER}-{number}", other
+
+
+def _path_of(run: RunInfo, test_key: str) -> str:
+    """Where the files of a test are, without reading them; empty for none."""
+    base = os.path.join(run.path, "tests")
+    slug = test_key.partition(f".{_EARLIER}-")[0]
+    return next((os.path.join(base, name) for name in os.listdir(base) if key(name) == slug), "")
+
+
+def _title(test: TestInfo) -> str:
+    return test.node_id.partition("::")[2] or test.name or test.node_id
+
+
+def _outcome(test: TestInfo, going_on: bool) -> str:
+    return test.outcome or ("running" if going_on else "unfinished")
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip()[:300] for line in text.splitlines() if line.strip()), "")
+
+
+def _is_going_on(run: RunInfo) -> bool:
+    """Whether pytest still works on it: it holds a lock on the run's directory. A killed run has no end either."""
+    import fcntl
+
+    lock = os.path.join(os.path.dirname(run.path), ".lock")
+    if run.ended_at is not None or not os.path.exists(lock):
+        return False
+    try:
+        with files.locked(lock, timeout=_LOCK_SECONDS, what="the e2e directory"):
+            fd = os.open(run.path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            finally:
+                os.close(fd)
+    except (BlockingIOError, TimedOut):
+        return True
+    except OSError:
+        return False  # it was removed, or is somebody else's
+    return False
+
+
+def _stamp(run_path: str) -> tuple[object, ...]:
+    """Changes when a test of the run starts, ends or gets a file."""
+    base = os.path.join(run_path, "tests")
+    try:
+        with os.scandir(base) as entries:
+            tests = sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries)
+        return (os.stat(os.path.join(run_path, artifacts.RUN_FILE)).st_mtime_ns, *tests)
+    except OSError:
+        return ()
+
+
+def _files_stamp(path: str) -> tuple[object, ...]:
+    try:
+        with os.scandir(path) as entries:
+            return tuple(sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries))
+    except OSError:
+        return ()
+
+
+def _digest(parts: Any) -> str:
+    import hashlib
+
+    return hashlib.sha256(repr(list(parts)).encode()).hexdigest()[:16]

@@ -1,0 +1,65 @@
+"""The terminals of running agents, as they are now. Asks the fleet, at most once a second for each."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from mngr.actions.fleet import Fleet
+from mngr.errors import MngrError
+from mngr.mapreduce.state import TaskState
+from mngr.report.source import key
+
+MOST = 24
+_SECONDS = 0.9
+_MOST_TEXT = 60_000
+
+
+class _Shown(NamedTuple):
+    at: float
+    text: str
+    problem: str
+
+
+class Screens:
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._seen: dict[str, _Shown] = {}
+
+    def version(self, tasks: Sequence[TaskState]) -> str:
+        texts = [self._look(task) for task in tasks[:MOST]]
+        return hashlib.sha256(repr([(one.text, one.problem) for one in texts]).encode()).hexdigest()[:16]
+
+    def document(self, tasks: Sequence[TaskState]) -> dict[str, Any]:
+        """The terminals of the agents that began first, and how many there are in all."""
+        return {"terminals": [self.of(task) for task in tasks[:MOST]], "running": len(tasks)}
+
+    def of(self, task: TaskState) -> dict[str, Any]:
+        last = task.last
+        shown = self._look(task)
+        return {
+            "key": "" if "role" in task.data else key(task.slug),
+            "slug": task.slug,
+            "name": task.id,
+            "agent": last.agent if last is not None else "",
+            "state": last.state if last is not None else "",
+            "started_at": last.started_at if last is not None else None,
+            "text": shown.text,
+            "problem": shown.problem,
+        }
+
+    def _look(self, task: TaskState) -> _Shown:
+        last = task.last
+        id = last.agent_id if last is not None else ""
+        seen = self._seen.get(id)
+        if seen is not None and time.monotonic() - seen.at < _SECONDS:
+            return seen
+        try:
+            text = self._fleet.capture(self._fleet.find(id), colors=True) if id else ""
+            shown = _Shown(time.monotonic(), text.rstrip()[-_MOST_TEXT:], "")
+        except (MngrError, OSError) as error:
+            shown = _Shown(time.monotonic(), "", str(error))
+        self._seen[id] = shown
+        return shown
