@@ -1,0 +1,1 @@
+"""The tutorial tools: which example of a script which test cites, and agents that bring both together."""

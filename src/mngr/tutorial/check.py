@@ -1,0 +1,230 @@
+"""Holds a script, the citations of it and what tests really ran against each other. Pure.
+
+Every example of the script is cited by a test, every citation is a block of the script, and every command of a cited
+block was run by a test that cites it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from mngr.e2e.shell_blocks import ScriptBlock
+from mngr.e2e.shell_commands import comparable
+from mngr.records import NamedTuple
+from mngr.tutorial.citations import Citation, Found
+from mngr.tutorial.nearest import Nearest
+from mngr.tutorial.ran import Ran, RanTest
+
+UNCITED = "uncited"
+UNKNOWN = "unknown"
+NOT_RUN = "not-run"
+UNFINISHED = "unfinished"
+UNREADABLE = "unreadable"
+KINDS = (UNREADABLE, UNFINISHED, UNCITED, UNKNOWN, NOT_RUN)
+
+
+class Problem(NamedTuple):
+    """One thing that is missing. `message` names the block or test and where it is; `text` is the block, the citation
+    or the command; `diff` leads from the nearest block, whose id is `block`, to a citation that is none."""
+
+    kind: str
+    message: str
+    file: str
+    line: int
+    block: str = ""
+    section: str = ""
+    test: str = ""
+    text: str = ""
+    diff: str = ""
+    hint: str = ""
+
+
+class Coverage(NamedTuple):
+    """Of one section: its examples, how many are cited, their commands, and how many of these were run."""
+
+    section: str
+    line: int
+    blocks: int
+    cited: int
+    commands: int
+    run: int
+
+
+class Report(NamedTuple):
+    """`ran` is None if no artifacts were given: then nothing is said about what was run."""
+
+    script: str
+    sections: tuple[Coverage, ...]
+    problems: tuple[Problem, ...]
+    ran: tuple[str, ...] | None
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def total(self, field: str) -> int:
+        return sum(getattr(section, field) for section in self.sections)
+
+
+def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | None) -> Report:
+    """Everything that is missing, by kind and in the order of the files. `script` is the name that messages use."""
+    cited: dict[str, list[Citation]] = {}
+    for citation in found.citations:
+        cited.setdefault(citation.text, []).append(citation)
+    tests = _by_name(ran.tests) if ran else {}
+    said = _by_block(ran.tests) if ran else {}
+    recorded = {
+        block.id: [*_tests_of(cited[block.text], tests), *said.get(block.text, ())]
+        for block in blocks
+        if ran and block.commands and block.text in cited
+    }
+    unrun = {block.id: _unrun(block, recorded[block.id]) for block in blocks if block.id in recorded}
+    problems = [
+        *(
+            Problem(UNREADABLE, f"{one.file}:{one.line}: {one.message}", one.file, one.line, hint=one.hint)
+            for one in found.unreadable
+        ),
+        *_unfinished(script, blocks),
+        *(_uncited(script, block) for block in blocks if block.example and block.text not in cited),
+        *_unknown(script, blocks, found.citations),
+        *(
+            problem
+            for block in blocks
+            for problem in _not_run(
+                script, block, unrun.get(block.id, ()), cited.get(block.text, ()), recorded.get(block.id)
+            )
+        ),
+    ]
+    return Report(script, tuple(_coverage(blocks, cited, unrun)), tuple(problems), ran.runs if ran else None)
+
+
+def _by_name(tests: Sequence[RanTest]) -> dict[str, list[RanTest]]:
+    found: dict[str, list[RanTest]] = defaultdict(list)
+    for test in tests:
+        found[test.name].append(test)
+    return found
+
+
+def _by_block(tests: Sequence[RanTest]) -> dict[str, list[RanTest]]:
+    found: dict[str, list[RanTest]] = defaultdict(list)
+    for test in tests:
+        for text in test.blocks:
+            found[text].append(test)
+    return found
+
+
+def _tests_of(citations: Sequence[Citation], tests: dict[str, list[RanTest]]) -> Iterator[RanTest]:
+    """The recorded tests behind citations. pytest may have been started in another directory of the project, so the
+    shorter of two file names has to be the end of the longer."""
+    for citation in citations:
+        for test in tests.get(citation.test, ()):
+            short, long = sorted((citation.file, test.file), key=len)
+            if long == short or long.endswith(f"/{short}"):
+                yield test
+
+
+def _unrun(block: ScriptBlock, tests: Sequence[RanTest]) -> tuple[int, ...]:
+    """Which of its commands no test ran, by number."""
+    done = frozenset().union(*(test.commands for test in tests)) if tests else frozenset()
+    return tuple(
+        number
+        for number, command in enumerate(block.commands)
+        if command not in done and comparable(command) not in done
+    )
+
+
+def _named(block: ScriptBlock) -> str:
+    lines = f"lines {block.first_line}-{block.last_line}" if block.last_line > block.first_line else "one line"
+    section = f", `{block.section}`" if block.section else ""
+    return f"block {block.id} ({lines}{section})"
+
+
+def _uncited(script: str, block: ScriptBlock) -> Problem:
+    message = f"{script}:{block.first_line}: {_named(block)} is cited by no test"
+    return Problem(UNCITED, message, script, block.first_line, block.id, block.section, text=block.text)
+
+
+def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[Problem]:
+    for number, block in enumerate(blocks):
+        if block.unfinished is None:
+            continue
+        line = block.first_line + block.unfinished.line - 1
+        last = number == len(blocks) - 1
+        why = "the end of the script" if last else f"the empty line {block.last_line + 1}"
+        message = f"{script}:{line}: {_named(block)} ends inside the {block.unfinished.what}, at {why}"
+        hint = "close it" if last else "a block has no empty lines: close it before, or write the text another way"
+        yield Problem(UNFINISHED, message, script, line, block.id, block.section, text=block.text, hint=hint)
+
+
+def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Citation]) -> Iterator[Problem]:
+    known = {block.text for block in blocks}
+    unknown = [citation for citation in citations if citation.text not in known]
+    nearest = Nearest(blocks) if unknown else None
+    for citation in unknown:
+        place = f"{citation.file}:{citation.line}"
+        near = nearest.to(citation.text) if nearest else None
+        message = f"{place}: `{citation.test}` cites a text that is no block of {script}"
+        if near:
+            message += f"; the nearest is {script}:{near.first_line}, {_named(near)}"
+        yield Problem(
+            UNKNOWN,
+            message,
+            citation.file,
+            citation.line,
+            block=near.id if near else "",
+            section=near.section if near else "",
+            test=citation.test,
+            text=citation.text,
+            diff=_diff(f"{script}:{near.first_line}", place, near.text, citation.text) if near else "",
+            hint=_RAW if citation.escaped else "",
+        )
+
+
+_RAW = 'Python takes the backslashes of this text for its own: write it as r"""..."""'
+
+
+def _diff(old_name: str, new_name: str, old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), old_name, new_name, lineterm="")
+    return "\n".join(lines)
+
+
+def _not_run(
+    script: str,
+    block: ScriptBlock,
+    unrun: Sequence[int],
+    citing: Sequence[Citation],
+    recorded: Sequence[RanTest] | None,
+) -> Iterator[Problem]:
+    for number in unrun:
+        line, command = block.command_lines[number], block.commands[number]
+        tests, many = f"`{citing[0].test}` ({citing[0].file}:{citing[0].line})", len(citing) > 1
+        if many:
+            tests += f" and {len(citing) - 1} more"
+        absent = f"was not run: {tests} {'are' if many else 'is'} not in the recorded run"
+        why = f"was never run by {tests}" if recorded else absent
+        message = f"{script}:{line}: {_named(block)}: `{command.partition(chr(10))[0]}` {why}"
+        yield Problem(NOT_RUN, message, script, line, block.id, block.section, test=citing[0].test, text=command)
+
+
+def _coverage(
+    blocks: Sequence[ScriptBlock], cited: dict[str, list[Citation]], unrun: dict[str, tuple[int, ...]]
+) -> Iterator[Coverage]:
+    """The sections in their order, those without examples included."""
+    sections: list[tuple[str, int, list[ScriptBlock]]] = []
+    for block in blocks:
+        if block.heading or not sections:
+            sections.append((block.section, block.first_line, []))
+        if block.example:
+            sections[-1][2].append(block)
+    for section, line, examples in sections:
+        if examples or section:
+            yield Coverage(
+                section,
+                line,
+                len(examples),
+                sum(block.text in cited for block in examples),
+                sum(len(block.commands) for block in examples),
+                sum(len(block.commands) - len(unrun[block.id]) for block in examples if block.id in unrun),
+            )

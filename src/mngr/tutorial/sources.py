@@ -1,0 +1,61 @@
+"""Where a project has its tutorial and its tests, and the check of them as they are on disk now."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.e2e.shell_blocks import ScriptBlock, blocks
+from mngr.errors import MngrError, NotFoundError
+from mngr.records import NamedTuple
+from mngr.tutorial import citations, ran
+from mngr.tutorial.check import Report, check
+
+SCRIPT = "tutorial.sh"
+TESTS = ("tests",)
+
+
+class Sources(NamedTuple):
+    """Paths are relative to `root`. `artifacts` are runs, or directories of runs of which the newest counts; None means
+    the usual place, if there is any run, and an empty tuple that what was run is not looked at."""
+
+    root: str
+    script: str = SCRIPT
+    tests: tuple[str, ...] = TESTS
+    artifacts: tuple[str, ...] | None = None
+    tests_needed: bool = True  # whether tests that are not there are an error, and not just no tests
+
+    def elsewhere(self, root: str) -> Sources:
+        """The same places in another copy of the project, with the artifacts that are there."""
+        return self._replace(root=root, artifacts=None if self.artifacts != () else (), tests_needed=False)
+
+    def text(self) -> str:
+        """The script. Bytes that are not UTF-8 survive; line ends stay as they are."""
+        path = os.path.join(self.root, self.script)
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                return file.read()
+        except FileNotFoundError:
+            raise NotFoundError(
+                f"there is no tutorial at `{path}`",
+                hint="name it: `--script FILE`, or `mngr config set tutorial.script FILE`",
+            ) from None
+        except OSError as error:
+            raise MngrError(f"the tutorial `{path}` cannot be read: {error.strerror}") from None
+
+    def blocks(self) -> list[ScriptBlock]:
+        return blocks(self.text())
+
+    def report(self) -> Report:
+        """What is missing now. Raises if the script, the tests or artifacts that were named are not there."""
+        return check(self.script, self.blocks(), citations.find(self._tests(), self.root), self._ran())
+
+    def _tests(self) -> list[str]:
+        return [path for path in self.tests if self.tests_needed or os.path.exists(os.path.join(self.root, path))]
+
+    def _ran(self) -> ran.Ran | None:
+        if self.artifacts is None:
+            try:
+                return ran.read(os.path.join(self.root, ran.DEFAULT))
+            except NotFoundError:
+                return None
+        return ran.read_all([os.path.join(self.root, path) for path in self.artifacts]) if self.artifacts else None

@@ -1,0 +1,139 @@
+"""A talk with one agent: it is told what is missing, works, and is told again, until nothing is missing.
+
+What is missing is measured here after every turn. What the agent says about it is not asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from mngr import waiting
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.agents import launch
+from mngr.agents.state import BLOCKED, ENDED, WAITING
+from mngr.records import NamedTuple
+
+PASSED, OUT_OF_ROUNDS, OUT_OF_TIME, AGENT_ENDED = "passed", "out of rounds", "out of time", "agent ended"
+_SECONDS_BETWEEN_LOOKS = 2.0
+
+
+class Wish(NamedTuple):
+    """The agent to make; the words are those of `Fleet.create`."""
+
+    name: str
+    type: str | None = None
+    args: tuple[str, ...] = ()
+    source: str = "."
+    transfer: str | None = None
+    unclean: str | None = None
+    labels: Mapping[str, str] = {}
+
+
+class Verdict(NamedTuple):
+    """How much is missing, and what the agent is told about it."""
+
+    missing: int
+    message: str = ""
+
+
+class Turn(NamedTuple):
+    """One turn of the agent: the state it was in at the end, and how much was missing then."""
+
+    number: int
+    state: str
+    missing: int
+
+
+class Talked(NamedTuple):
+    agent: Agent
+    turns: tuple[Turn, ...]
+    end: str
+
+    @property
+    def ok(self) -> bool:
+        return self.end == PASSED
+
+
+def hold(
+    fleet: Fleet,
+    wish: Wish,
+    prompt: str,
+    verdict: Callable[[Agent], Verdict],
+    *,
+    rounds: int,
+    timeout: float,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Talked:
+    """Make the agent, give it the prompt, and go on until the verdict is that nothing is missing, or after so many
+    turns or seconds. The agent stays as it is then, with all its work. On an error or Ctrl-C it stays too."""
+    deadline = waiting.Deadline(timeout)
+    agent = fleet.create(
+        wish.name,
+        type=wish.type,
+        args=wish.args,
+        source=wish.source,
+        transfer=wish.transfer,
+        unclean=wish.unclean,
+        labels=wish.labels,
+    )
+    tell(f"`{agent.name}` works; `mngr connect {agent.name}` shows it")
+    turns: list[Turn] = []
+    message = prompt
+    while True:
+        _say(fleet, agent, message)
+        agent, over = _turn(fleet, agent, deadline, tell)
+        found = verdict(agent)
+        turns.append(Turn(len(turns) + 1, agent.state, found.missing))
+        end = _end(agent, found, over, len(turns) >= rounds)
+        if end:
+            return Talked(agent, tuple(turns), end)
+        tell(f"round {len(turns)} of {rounds}: {found.missing} missing; `{agent.name}` is told")
+        message = found.message
+
+
+def _end(agent: Agent, found: Verdict, over: bool, last: bool) -> str:
+    if not found.missing:
+        return PASSED
+    if not over:
+        return OUT_OF_TIME
+    if agent.state in ENDED:
+        return AGENT_ENDED
+    return OUT_OF_ROUNDS if last else ""
+
+
+def _outcome_path(fleet: Fleet, agent: Agent) -> str:
+    return os.path.join(launch.task_dir(agent.record, fleet.store.state_dir(agent.id)), "outcome.json")
+
+
+def _say(fleet: Fleet, agent: Agent, message: str) -> None:
+    """An outcome of an earlier turn goes first, so that the next one is seen."""
+    outcome = _outcome_path(fleet, agent)
+    if os.path.lexists(outcome):
+        fleet.host.remove(outcome)
+    fleet.message(agent, message)
+
+
+def _turn(fleet: Fleet, agent: Agent, deadline: waiting.Deadline, tell: Callable[[str], None]) -> tuple[Agent, bool]:
+    """Wait for the end of its turn, and tell whether it came in time. An agent that reports its states says so by them;
+    every agent may say so by writing its outcome file. One that is blocked is waited for: a person may help it."""
+    state_dir, blocked = fleet.store.state_dir(agent.id), ""
+    for _ in waiting.changes([state_dir], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS):
+        agent = fleet.find(agent)
+        if agent.state in ENDED or os.path.exists(_outcome_path(fleet, agent)):
+            return agent, True
+        if agent.state == WAITING and _answered(fleet, agent):
+            return agent, True
+        if agent.state == BLOCKED and agent.status.reason != blocked:
+            blocked = agent.status.reason
+            tell(f"`{agent.name}` is blocked ({blocked}): `mngr connect {agent.name}` to help it")
+    return agent, False
+
+
+def _answered(fleet: Fleet, agent: Agent) -> bool:
+    """Whether its last state is younger than the last message: just after a message it still seems to wait."""
+    types = [event.get("type") for event in fleet.events(agent)]
+    last_state = max((at for at, type in enumerate(types) if type == "state"), default=-1)
+    last_prompt = max((at for at, type in enumerate(types) if type == "prompt"), default=-1)
+    return last_state > last_prompt >= 0

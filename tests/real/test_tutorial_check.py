@@ -1,0 +1,128 @@
+"""`mngr tutorial blocks` and `check` on a product that is not ours, with recorded runs of its tests."""
+
+import sys
+
+import pytest
+
+from tests.support.greeter import BYE, HELLO, add_greeter, document
+from tests.support.user import User
+
+PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+
+
+def record(user: User) -> None:
+    done = user.run([*PYTEST, "tests"], timeout=100)
+    assert done.exit_code == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def greeter(user: User) -> User:
+    add_greeter(user, test_hello=HELLO, test_bye=BYE)
+    return user
+
+
+def test_blocks_lists_them(greeter: User) -> None:
+    found = document(greeter.mngr("tutorial", "blocks", "--format", "json").ok())["blocks"]
+    assert [(row["kind"], row["first_line"], row["section"]) for row in found] == [
+        ("preamble", 1, ""),
+        ("heading", 4, "Saying hello"),
+        ("example", 6, "Saying hello"),
+        ("heading", 9, "Saying good bye"),
+        ("example", 11, "Saying good bye"),
+    ]
+    assert found[4]["commands"] == ["greet bye --soon"]
+    assert "greet hello --name Ada" in greeter.mngr("tutorial", "blocks").ok().stdout
+
+
+def test_all_is_cited_and_run(greeter: User) -> None:
+    done = greeter.mngr("tutorial", "check").ok()
+    assert "ok: 2 of 2 examples cited, not checked what was run" in done.stdout
+    assert "what was run is not checked" in done.stderr
+    record(greeter)
+    done = greeter.mngr("tutorial", "check").ok()
+    assert "ok: 2 of 2 examples cited, 2 of 2 commands run in " in done.stdout
+    assert done.stderr == ""
+    assert greeter.mngr("tutorial", "check", "--format", "json").ok().json["commands_run"] == 2
+    assert greeter.mngr("tutorial", "check", "--no-artifacts", "--format", "json").ok().json["commands_run"] is None
+
+
+def test_a_removed_citation_fails_with_block_and_line(greeter: User) -> None:
+    record(greeter)
+    (greeter.repo / "tests" / "test_hello.py").unlink()
+    (greeter.repo / "tests" / "test_bye.py").write_text(BYE.split("    def test_wrong")[0])
+    done = greeter.mngr("tutorial", "check").failed()
+    assert "tutorial.sh:6: block " in done.stdout
+    assert "(lines 6-7, `Saying hello`) is cited by no test\n    # say hello to somebody\n    greet" in done.stdout
+    assert "1 problem: 1 of 2 examples cited" in done.stdout
+
+
+def test_an_edited_block_fails_with_a_difference(greeter: User) -> None:
+    script = greeter.repo / "tutorial.sh"
+    script.write_text(script.read_text().replace("--name Ada", "--name Bea"))
+    done = greeter.mngr("tutorial", "check").failed()
+    assert "tests/test_hello.py:5: `test_hello` cites a text that is no block of tutorial.sh" in done.stdout
+    assert "    -greet hello --name Bea\n    +greet hello --name Ada\n" in done.stdout
+    (uncited, *unknown) = document(greeter.mngr("tutorial", "check", "--format", "json").failed())["problems"]
+    assert (uncited["kind"], uncited["line"]) == ("uncited", 6)
+    assert {(row["kind"], row["test"]) for row in unknown} == {
+        ("unknown", "test_hello"),
+        ("unknown", "TestBye::test_wrong"),
+    }
+
+
+def test_a_cited_command_that_is_not_run_fails_with_its_line(greeter: User) -> None:
+    test = greeter.repo / "tests" / "test_bye.py"
+    test.write_text(BYE.replace("e2e.run(command)", 'e2e.run("greet bye --soon; true")'))
+    record(greeter)
+    greeter.mngr("tutorial", "check").ok()
+    test.write_text(BYE.replace("e2e.run(command)", 'e2e.run("echo see you")'))
+    record(greeter)
+    done = greeter.mngr("tutorial", "check").failed()
+    assert "tutorial.sh:12: block " in done.stdout
+    assert "`greet bye --soon` was never run by `TestBye::test_soon` (tests/test_bye.py:6)" in done.stdout
+
+
+def test_a_test_file_with_a_syntax_error_is_named_and_the_others_count(greeter: User) -> None:
+    (greeter.repo / "tests" / "test_broken.py").write_text("def test_broken(:\n")
+    done = greeter.mngr("tutorial", "check").failed()
+    assert "tests/test_broken.py:1: not valid Python: " in done.stdout
+    assert "1 problem: 2 of 2 examples cited" in done.stdout
+
+
+def test_runs_can_be_named_and_must_be_there(greeter: User) -> None:
+    record(greeter)
+    (run,) = [path for path in (greeter.repo / ".mngr" / "e2e").iterdir() if path.is_dir()]
+    run.rename(greeter.root / "elsewhere")
+    greeter.mngr("tutorial", "check", "--artifacts", str(greeter.root / "elsewhere")).ok()
+    missing = greeter.mngr("tutorial", "check", "--artifacts", "nowhere").failed()
+    assert "holds no recorded run of tests" in missing.stderr
+    assert (
+        "cannot be used together"
+        in greeter.mngr("tutorial", "check", "--artifacts", "x", "--no-artifacts").failed(2).stderr
+    )
+
+
+def test_places_come_from_options_settings_and_the_project(greeter: User) -> None:
+    deep = greeter.repo / "some" / "where"
+    deep.mkdir(parents=True)
+    assert "../../tutorial.sh" in greeter.mngr("tutorial", "check", "--format", "json", cwd=deep).ok().stdout
+    greeter.git("mv", "tutorial.sh", "tour.sh")
+    greeter.git("mv", "tests", "checks")
+    assert "there is no tutorial at" in greeter.mngr("tutorial", "check").failed().stderr
+    greeter.mngr("tutorial", "check", "--script", "tour.sh", "--tests", "checks").ok()
+    (greeter.repo / ".mngr").mkdir(exist_ok=True)
+    (greeter.repo / ".mngr" / "settings.toml").write_text('[tutorial]\nscript = "tour.sh"\ntests = ["checks"]\n')
+    greeter.mngr("tutorial", "check").ok()
+    greeter.mngr("tutorial", "check", cwd=deep).ok()
+
+
+def test_a_tutorial_from_windows(greeter: User) -> None:
+    script = greeter.repo / "tutorial.sh"
+    script.write_bytes(script.read_bytes().replace(b"\n", b"\r\n").rstrip(b"\r\n"))
+    greeter.mngr("tutorial", "check").ok()
+
+
+def test_a_project_without_tests_has_all_examples_uncited(greeter: User) -> None:
+    greeter.git("rm", "-qr", "tests")
+    assert "2 problems: 0 of 2 examples cited" in greeter.mngr("tutorial", "check").failed().stdout
+    assert "there are no tests at" in greeter.mngr("tutorial", "check", "--tests", "tests").failed().stderr

@@ -1,0 +1,130 @@
+"""`mngr tutorial fill`: an agent proposes, the real program is asked, a person keeps or drops."""
+
+import json
+
+import pytest
+
+from tests.support.greeter import add_greeter, document
+from tests.support.terminals import on_a_terminal
+from tests.support.user import Ran, User
+
+TUTORIAL = """#!/bin/sh
+
+# Saying hello
+
+greet hello
+
+# Being loud
+
+# Saying good bye
+"""
+LOUD = {"heading": "Being loud", "text": "# with more voice\ngreet hello --loud"}
+SHORT = {"heading": "Being loud", "text": "greet hello -ln Ada"}
+BYE = {"heading": "Saying good bye", "text": "greet bye --soon"}
+WHISPER = {"heading": "Saying good bye", "text": "greet bye --quietly"}
+SHOUT = {"heading": "Being loud", "text": "greet shout"}
+
+
+@pytest.fixture
+def greeter(user: User) -> User:
+    add_greeter(user, TUTORIAL)
+    return user
+
+
+def agent(user: User, *rounds: list[dict[str, str]] | str) -> str:
+    """A script that writes these files of proposals, one in each round."""
+    lines = []
+    for number, found in enumerate(rounds):
+        text = found if isinstance(found, str) else json.dumps({"schema": 1, "proposals": found})
+        told = f"run echo {{message}} > $MNGR_ARTIFACTS_DIR/told-{number}"
+        lines.append(f"wait\n{told}\nartifact proposals.json <<END\n{text}\nEND")
+    path = user.root / "agent.script"
+    path.write_text("\n".join([*lines, "wait\n"]))
+    return str(path)
+
+
+def fill(user: User, path: str, *words: str, exit_code: int = 0) -> Ran:
+    done = user.mngr("tutorial", "fill", "--type", "scripted", *words, "--", path, timeout=110)
+    assert done.exit_code == exit_code, done.stdout + done.stderr
+    return done
+
+
+def test_proposals_that_the_program_knows_are_kept(greeter: User) -> None:
+    path = agent(greeter, "{", [WHISPER, SHOUT], [LOUD, BYE])
+    found = document(fill(greeter, path, "--yes", "--format", "json"))
+    assert found["program"] == "greet" and found["validated_by"] == "the help of `greet`"
+    assert [turn["missing"] for turn in found["rounds"]] == [2, 2, 0]
+    assert [(row["kind"], row["problem"]) for row in found["rejected"]] == [
+        ("interface", "`greet bye` has no option `--quietly`"),
+        ("interface", "`greet` has no verb `shout`"),
+    ]
+    assert [row["text"] for row in found["kept"]] == [LOUD["text"], BYE["text"]] and found["unfilled"] == []
+    text = (greeter.repo / "tutorial.sh").read_text()
+    assert text == TUTORIAL.replace("# Being loud\n", f"# Being loud\n\n{LOUD['text']}\n") + f"\n{BYE['text']}\n"
+    told = greeter.work_dir("fill-tutorial") / ".mngr" / "task" / "artifacts"
+    prompt = (told / "told-0").read_text()
+    assert "- Being loud (line 7)" in prompt and "$ greet hello --help" in prompt and "with more voice" in prompt
+    assert "could not be used: it is not valid JSON" in (told / "told-1").read_text()
+    assert "`greet` has no verb `shout`" in (told / "told-2").read_text()
+    assert greeter.mngr("tutorial", "fill").ok().stdout == "every heading of tutorial.sh has an example\n"
+
+
+def test_a_person_keeps_or_drops_one_by_one(greeter: User) -> None:
+    path = agent(greeter, [LOUD, SHORT, BYE, SHOUT])
+    words = ("tutorial", "fill", "--type", "scripted", "--", path)
+    done = on_a_terminal(greeter, *words, typed="y\nn\ny\n")
+    assert done.exit_code == 0, done.stdout
+    assert (
+        "1 of 3, under `Being loud`:\n\n    # with more voice\n    greet hello --loud\n\nKeep it? [y/N]" in done.stdout
+    )
+    assert "kept 2 examples in tutorial.sh, dropped 1; validated by the help of `greet`" in done.stdout
+    assert "interface problems" in done.stdout and "Being loud: `greet` has no verb `shout`" in done.stdout
+    text = (greeter.repo / "tutorial.sh").read_text()
+    assert LOUD["text"] in text and BYE["text"] in text and SHORT["text"] not in text
+
+
+def test_a_heading_that_stays_empty_is_said(greeter: User) -> None:
+    done = fill(greeter, agent(greeter, [LOUD], []), "--rounds", "1", exit_code=1)
+    assert "still without an example: Saying good bye" in done.stdout
+    assert LOUD["text"] in (greeter.repo / "tutorial.sh").read_text()
+
+
+def test_another_judge_can_be_named(greeter: User) -> None:
+    judge = 'case {} in *soon*) echo "not soon" >&2; exit 1;; esac'
+    found = fill(
+        greeter, agent(greeter, [SHOUT, BYE]), "--validate", judge, "--rounds", "1", "--format", "json", exit_code=1
+    ).json
+    assert found["validated_by"] == f"`{judge}`"
+    assert [row["text"] for row in found["kept"]] == ["greet shout"]
+    assert [row["problem"] for row in found["rejected"]] == ["not soon"]
+    assert "needs `{}`" in greeter.mngr("tutorial", "fill", "--validate", "true").failed(2).stderr
+
+
+def test_for_mngr_its_own_parser_judges(greeter: User) -> None:
+    (greeter.repo / "tutorial.sh").write_text("# Listing\n")
+    greeter.git("commit", "-qam", "Another tutorial")
+    rows = [{"heading": "Listing", "text": text} for text in ("mngr list --shiny", "mngr list --format json")]
+    words = ("--program", "mngr", "--reference", "echo 'mngr lists'", "--format", "json")
+    found = document(fill(greeter, agent(greeter, rows), *words))
+    assert found["validated_by"] == "the parser of mngr"
+    assert [row["text"] for row in found["kept"]] == ["mngr list --format json"]
+    assert "--shiny" in found["rejected"][0]["problem"]
+
+
+def test_a_dry_run_prints_the_prompt_and_the_headings(greeter: User) -> None:
+    reference = greeter.root / "reference.txt"
+    reference.write_text("\x1b[1mgreet\x1b[0m does it all\n")
+    found = document(
+        greeter.mngr("tutorial", "fill", "--dry-run", "--reference", str(reference), "--format", "json").ok()
+    )
+    assert found["headings"] == ["Being loud", "Saying good bye"]
+    assert "\ngreet does it all\n" in found["prompt"]
+    assert "tutorial.sh:7: Being loud" in greeter.mngr("tutorial", "fill", "--dry-run").ok().stdout
+    assert "as a command it failed" in greeter.mngr("tutorial", "fill", "--reference", "exit 3").failed().stderr
+    assert greeter.agents() == []
+
+
+def test_a_tutorial_without_commands_needs_a_program(greeter: User) -> None:
+    (greeter.repo / "tutorial.sh").write_text("# Listing\n")
+    assert "--program NAME" in greeter.mngr("tutorial", "fill", "--dry-run").failed(2).stderr
+    assert "not installed" in greeter.mngr("tutorial", "fill", "--dry-run", "--program", "no-such").failed().stderr

@@ -1,0 +1,173 @@
+"""`mngr tutorial sync`: an agent writes, our check says what is missing, the agent is told, until the check passes."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
+from tests.support.user import User
+
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly tests"
+OLD_HELLO = HELLO.replace("Ada", "Bob")
+
+
+def script(user: User, text: str) -> str:
+    path = user.root / "agent.script"
+    path.write_text(text)
+    return str(path)
+
+
+def sync(user: User, path: str, *words: str, exit_code: int = 0):
+    done = user.mngr("tutorial", "sync", "--type", "scripted", *words, "--", path, timeout=110)
+    assert done.exit_code == exit_code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def greeter(user: User) -> User:
+    """One citation is of a block that was edited since, and one block has no test."""
+    add_greeter(user, test_hello=OLD_HELLO)
+    return user
+
+
+def test_the_agent_is_told_until_the_check_passes(greeter: User) -> None:
+    agent = script(
+        greeter,
+        f"""wait
+write tests/test_hello.py <<END
+{HELLO}END
+commit Cite the new block
+wait
+run echo {{message}} > told.txt
+run mv told.txt "$MNGR_ARTIFACTS_DIR/"
+write tests/test_bye.py <<END
+{BYE.replace("run(command)", 'run("greet bye")')}END
+commit Test the other block
+wait
+run echo {{message}} > told-again.txt
+run mv told-again.txt "$MNGR_ARTIFACTS_DIR/"
+write tests/test_bye.py <<END
+{BYE}END
+wait
+run echo {{message}} > told-third.txt
+run mv told-third.txt "$MNGR_ARTIFACTS_DIR/"
+commit Run what is cited
+""",
+    )
+    done = sync(greeter, agent, "--test-command", PYTEST, "--format", "json")
+    found = done.json
+    assert found["ok"] and found["end"] == "passed" and found["problems"] == []
+    assert [turn["missing"] for turn in found["rounds"]] == [1, 2, 1, 0]
+    assert found["agent"] == "sync-tutorial" and found["branch"] == "mngr/sync-tutorial"
+    told = Path(found["work_dir"]) / ".mngr" / "task" / "artifacts"
+    assert "(lines 11-13, `Saying good bye`) is cited by no test" in (told / "told.txt").read_text()
+    again = (told / "told-again.txt").read_text()
+    assert "failed (exit code 1)" in again and "`greet bye --soon` was never run" in again
+    assert "not committed: tests/test_bye.py" in (told / "told-third.txt").read_text()
+    assert "mngr merge sync-tutorial" in done.stderr
+    assert "round 3 of 5: 1 missing" in done.stderr
+    greeter.mngr("tutorial", "check").failed()
+    greeter.mngr("merge", "sync-tutorial").ok()
+    greeter.mngr("tutorial", "check").ok()
+
+
+def test_it_gives_up_after_so_many_rounds(greeter: User) -> None:
+    agent = script(greeter, "repeat 9 <<END\n  wait\nEND\n")
+    done = sync(greeter, agent, "--rounds", "2", exit_code=1)
+    assert "3 problems left after 2 rounds (out of rounds)" in done.stdout
+    assert "tutorial.sh:6: block" in done.stdout
+    again = document(sync(greeter, agent, "--rounds", "1", "--format", "json", exit_code=1))
+    assert again["agent"] == "sync-tutorial-2" and len(again["problems"]) == 3
+
+
+def test_a_changed_tutorial_does_not_pass(greeter: User) -> None:
+    agent = script(
+        greeter, "wait\nwrite tutorial.sh <<END\n#!/bin/sh\nEND\nrun rm -r tests/test_hello.py\ncommit Easy\nwait\n"
+    )
+    found = document(sync(greeter, agent, "--rounds", "1", "--format", "json", exit_code=1))
+    assert [problem["kind"] for problem in found["problems"]] == ["script-changed"]
+
+
+def test_an_agent_that_ends_too_early_is_seen(greeter: User) -> None:
+    found = document(sync(greeter, script(greeter, "wait\ncrash 3\n"), "--format", "json", exit_code=1))
+    assert found["end"] == "agent ended" and [turn["state"] for turn in found["rounds"]] == ["FAILED"]
+
+
+def test_an_agent_that_never_ends_is_left_when_the_time_is_over(greeter: User) -> None:
+    found = document(sync(greeter, script(greeter, "wait\nhang\n"), "--timeout", "3s", "--format", "json", exit_code=4))
+    assert found["end"] == "out of time"
+    assert greeter.state("sync-tutorial") == "RUNNING"
+
+
+def test_an_agent_that_tells_no_states_ends_its_turn_by_its_outcome(greeter: User) -> None:
+    (greeter.root / "hello.py").write_text(HELLO)
+    (greeter.root / "bye.py").write_text(BYE)
+    program = greeter.root / "silent.sh"
+    program.write_text(
+        f"""#!/bin/sh
+stty -icanon
+until [ -s "$MNGR_ARTIFACTS_DIR/said" ]; do dd bs=65536 count=1 > "$MNGR_ARTIFACTS_DIR/said" 2> /dev/null; done
+cp {greeter.root}/hello.py tests/test_hello.py
+cp {greeter.root}/bye.py tests/test_bye.py
+git add tests && git commit -qm All
+echo '{{}}' > "$MNGR_OUTCOME_FILE"
+exec sleep 9999
+"""
+    )
+    words = ("--type", "command", "--format", "json", "--timeout", "60s")
+    done = greeter.mngr("tutorial", "sync", *words, "--", f"sh {program}", timeout=100)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert greeter.state("sync-tutorial") == "RUNNING"
+
+
+def test_nothing_is_made_when_nothing_is_missing(user: User) -> None:
+    add_greeter(user, test_hello=HELLO, test_bye=BYE)
+    assert user.mngr("tutorial", "sync").ok().stdout == "nothing is missing\n"
+    assert user.agents() == []
+
+
+def test_a_dry_run_prints_the_prompt_and_what_is_missing(greeter: User) -> None:
+    done = greeter.mngr("tutorial", "sync", "--dry-run").ok()
+    assert "Make the end-to-end tests of this project match its tutorial again." in done.stdout
+    assert "tests/test_hello.py:5: `test_hello` cites a text" in done.stdout
+    own = greeter.root / "own.j2"
+    own.write_text("Dear agent, {{ script }}!\n{% include 'problems.md.j2' %}")
+    words = ("tutorial", "sync", "--dry-run", "--prompt", str(own), "--format", "json")
+    found = document(greeter.mngr(*words).ok())
+    assert found["prompt"].startswith("Dear agent, tutorial.sh!\n1. ") and found["before"] == 3
+    own.write_text("{{ nothing }}")
+    assert "cannot be used: 'nothing' is undefined" in greeter.mngr(*words).failed(2).json["error"]
+    assert greeter.agents() == []
+
+
+def test_uncommitted_changes_can_be_carried_along(greeter: User) -> None:
+    script_path = greeter.repo / "tutorial.sh"
+    script_path.write_text(TUTORIAL.replace("Ada", "Bob").split("# Saying good bye")[0])
+    agent = script(greeter, "wait\n")
+    script_path.write_text(script_path.read_text() + "\ngreet hello\n")
+    assert "uncommitted" in sync(greeter, agent, exit_code=1).stderr
+    words = ("--include-unclean", "--rounds", "1", "--format", "json")
+    (problem,) = document(sync(greeter, agent, *words, exit_code=1))["problems"]
+    assert problem["text"] == "greet hello"
+
+
+def test_the_skill_is_installed_and_never_overwritten(user: User) -> None:
+    claude = user.repo / ".claude" / "skills" / "sync-tutorial-to-e2e-tests" / "SKILL.md"
+    codex = user.home / ".agents" / "skills" / "sync-tutorial-to-e2e-tests" / "SKILL.md"
+    assert "would write" in user.mngr("tutorial", "install-skill", "--dry-run").ok().stdout
+    assert not claude.exists()
+    user.mngr("tutorial", "install-skill", "--for", "claude").ok()
+    user.mngr("tutorial", "install-skill", "--for", "codex", "--scope", "user").ok()
+    assert claude.read_text() == codex.read_text()
+    head = claude.read_text().split("---\n")[1]
+    assert "name: sync-tutorial-to-e2e-tests\n" in head and "description: " in head
+    assert "up to date" in user.mngr("tutorial", "install-skill", "--for", "claude").ok().stdout
+    claude.write_text("mine\n")
+    assert "was changed" in user.mngr("tutorial", "install-skill", "--for", "claude").failed().stderr
+    assert claude.read_text() == "mine\n"
+    row = (
+        user.mngr("tutorial", "install-skill", "--for", "claude", "--force", "--format", "json").ok().json["skills"][0]
+    )
+    assert Path(row["kept"]).read_text() == "mine\n"
+    assert claude.read_text() == codex.read_text()

@@ -1,0 +1,219 @@
+"""Section "Looking at them" of the tutorial."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+from mngr.e2e import E2eSession, expect
+from tests.sessions.steps import agents, create, follow
+
+DONE = "--command 'echo building; echo built'"
+
+
+def test_watch_shows_every_change(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # stay and watch every change; C-c leaves
+        mngr list --watch
+    """)
+    create(e2e, "hello")
+    screen = e2e.spawn("mngr list --watch", columns=100)
+    expect(screen).to_show(re.compile(r"hello +WAITING"), timeout=20)
+    assert e2e.run("mngr message hello -m 'ask Which way?'").exit_code in (0, 7)
+    expect(screen).to_show(re.compile(r"hello +BLOCKED .*question: Which way\?"), timeout=20)
+    create(e2e, "second")
+    expect(screen).to_show("second", timeout=20)
+    screen.press("C-c")
+    assert screen.wait_exit(20) == 0
+
+
+def test_who_needs_me(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # who needs me?
+        mngr list --blocked --waiting
+    """)
+    create(e2e, "red", "green")
+    create(e2e, "build", options="--command 'sleep 600'")
+    expect(e2e.run("mngr message red -m 'ask Which colour?'; mngr wait red BLOCKED --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait green WAITING --timeout 20")).to_succeed()
+    result = e2e.run("mngr list --blocked --waiting")
+    expect(result).to_succeed()
+    expect(result.stdout).to_match(r"^red +BLOCKED").to_match(r"^green +WAITING").not_to_contain("build")
+
+
+def test_those_of_a_team_or_a_project(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # only those of one team, or of one project
+        mngr list --label team=web
+        mngr list --project checkout
+    """)
+    create(e2e, "cart", options="--label team=web --project checkout")
+    create(e2e, "other", options="--label team=data")
+    for result in follow(e2e, block.commands):
+        expect(result.stdout).to_match(r"^cart ").not_to_contain("other")
+
+
+def test_a_filter(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # any question about agents is a filter; `mngr help filters` names the fields
+        mngr list --include 'name.startsWith("try-") && state == "WAITING"'
+    """)
+    create(e2e, "try-1", "other")
+    create(e2e, "try-2", options="--command 'sleep 600'")
+    expect(e2e.run("mngr wait try-1 other WAITING --timeout 20")).to_succeed()
+    (result,) = follow(e2e, block.commands)
+    expect(result.stdout).to_match(r"^try-1 ").not_to_contain("try-2").not_to_contain("other")
+
+
+def test_a_filter_that_cannot_be_read_is_a_usage_error(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # any question about agents is a filter; `mngr help filters` names the fields
+        mngr list --include 'name.startsWith("try-") && state == "WAITING"'
+    """)
+    create(e2e, "try-1")
+    result = e2e.run("""mngr list --include 'name.startsWith("try-" &&'""")
+    expect(result).to_have_exit_code(2)
+    expect(result.stderr).to_contain("error:").not_to_contain("Traceback")
+    expect(result.stdout).to_be_empty()
+
+
+def test_explain_names_the_evidence(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # why does it say so? This names the evidence
+        mngr list --explain build
+    """)
+    create(e2e, "build", options="--command 'exit 4'")
+    expect(e2e.run("mngr wait build FAILED --timeout 20")).to_succeed()
+    result = e2e.run("mngr list --explain build")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("build is FAILED").to_contain("evidence:").to_contain("4")
+
+
+def test_wait_until_done(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # wait for a command to end well; when it fails instead, so does this
+        mngr wait build DONE --timeout 1m
+    """)
+    create(e2e, "build", options=DONE)
+    result = e2e.run("mngr wait build DONE --timeout 1m")
+    expect(result).to_succeed()
+    expect(result.stdout).to_equal("build is DONE\n")
+
+
+def test_wait_ends_at_once_when_it_can_no_longer_be_done(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # wait for a command to end well; when it fails instead, so does this
+        mngr wait build DONE --timeout 1m
+    """)
+    create(e2e, "build", options="--command 'exit 3'")
+    result = e2e.run("mngr wait build DONE --timeout 1m")
+    expect(result).to_have_exit_code(1)
+    expect(result.stderr).to_contain("FAILED").to_contain("will not become DONE")
+
+
+def test_wait_for_the_first_of_several(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # or go on as soon as the first of several is ready
+        mngr wait try-1 try-2 try-3 --any --timeout 1m
+    """)
+    create(e2e, "try-1", "try-3", options="--command 'sleep 600'")
+    create(e2e, "try-2", options=DONE)
+    result = e2e.run("mngr wait try-1 try-2 try-3 --any --timeout 1m")
+    expect(result).to_succeed()
+    expect(result.stdout).to_contain("try-2 is DONE")
+    assert agents(e2e)["try-1"]["state"] == "RUNNING"
+
+
+def test_the_screen_as_text_and_as_a_picture(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # what is on its screen?
+        mngr capture build
+    """)
+    e2e.write_tutorial_block("""
+        # the screen as a picture, to show somebody
+        mngr capture build --svg ~/build.svg
+    """)
+    create(e2e, "build", options=DONE)
+    expect(e2e.run("mngr wait build DONE --timeout 20")).to_succeed()
+    expect(e2e.run("mngr capture build").stdout).to_match(r"\Abuilding\nbuilt\s*\Z")
+    expect(e2e.run("mngr capture build --svg ~/build.svg")).to_succeed()
+    picture = ElementTree.parse(e2e.home / "build.svg").getroot()
+    assert "built" in "".join(picture.itertext())
+
+
+def test_a_picture_replaces_no_file(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # the screen as a picture, to show somebody
+        mngr capture build --svg ~/build.svg
+    """)
+    create(e2e, "build", options=DONE)
+    (e2e.home / "build.svg").write_text("mine")
+    result = e2e.run("mngr capture build --svg ~/build.svg")
+    expect(result).to_fail()
+    expect(e2e.home / "build.svg").to_have_content("mine")
+
+
+def test_a_recording(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # record a terminal from its first byte to its last, for `asciinema play` and web pages
+        mngr create movie --no-connect --record --command 'echo action; sleep 1; echo cut'
+        mngr wait movie DONE --timeout 1m
+        mngr capture movie --cast ~/movie.cast
+    """)
+    follow(e2e, block.commands)
+    header, *lines = (e2e.home / "movie.cast").read_text().splitlines()
+    assert json.loads(header)["version"] == 2
+    moments = [json.loads(line) for line in lines]
+    shown = "".join(data for _, kind, data in moments if kind == "o")
+    assert shown.index("action") < shown.index("cut")
+    assert moments[0][0] < moments[-1][0], "the second between the two is in it"
+
+
+def test_what_was_not_recorded_is_said(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # record a terminal from its first byte to its last, for `asciinema play` and web pages
+        mngr create movie --no-connect --record --command 'echo action; sleep 1; echo cut'
+        mngr wait movie DONE --timeout 1m
+        mngr capture movie --cast ~/movie.cast
+    """)
+    create(e2e, "movie", options=DONE)
+    result = e2e.run("mngr capture movie --cast ~/movie.cast", comment="made without --record")
+    expect(result).to_fail()
+    expect(result.stderr).to_contain("--record")
+    expect(e2e.home / "movie.cast").not_to_exist()
+
+
+def test_events_and_those_to_come(e2e: E2eSession) -> None:
+    e2e.write_tutorial_block("""
+        # what happened to it, in order
+        mngr event add-tests --tail 5
+    """)
+    e2e.write_tutorial_block("""
+        # and what happens from now on, one line of JSON each; C-c leaves
+        mngr event add-tests --follow --format jsonl
+    """)
+    create(e2e, "add-tests")
+    expect(e2e.run("mngr message add-tests -m 'say Looking.'; mngr wait add-tests")).to_succeed()
+    result = e2e.run("mngr event add-tests --tail 5")
+    assert len(result.stdout.splitlines()) == 5
+    expect(result.stdout).to_contain("message_delivered").to_contain("message_acknowledged")
+
+    screen = e2e.spawn("mngr event add-tests --follow --format jsonl", columns=300, rows=40)
+    expect(screen).to_show('"type":"message_acknowledged"', timeout=20)
+    expect(e2e.run("mngr message add-tests -m 'say And now this.'")).to_succeed()
+    expect(screen).to_show('"text":"say And now this."', timeout=20)
+    assert screen.exit_code is None
+    screen.press("C-c")
+    assert screen.wait_exit(20) == 0
+
+
+def test_the_conversation(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # the conversation, or only the last thing it said
+        mngr transcript add-tests
+        mngr transcript add-tests --role assistant --tail 1
+    """)
+    create(e2e, "add-tests", options="--message 'say First.'")
+    expect(e2e.run("mngr message add-tests -m 'say Second.'; mngr wait add-tests")).to_succeed()
+    whole, last = follow(e2e, block.commands)
+    expect(whole.stdout).to_match(r"(?s)user\s+say First\..*assistant\s+First\..*assistant\s+Second\.")
+    expect(last.stdout).to_contain("Second.").not_to_contain("First.")
