@@ -1,0 +1,1 @@
+"""Remembers when your houseplants want water."""

@@ -1,0 +1,3 @@
+from sprout.cli import main
+
+main()
