@@ -7,9 +7,11 @@ from pathlib import Path
 from tests.support.user import MNGR, Ran, User
 
 
-def on_a_terminal(user: User, *words: str, **env: str) -> Ran:
-    """`mngr` with a terminal for input, output and errors; all that it showed is in `stdout`."""
+def on_a_terminal(user: User, *words: str, typed: str = "", **env: str) -> Ran:
+    """`mngr` with a terminal for input, output and errors, where somebody has typed ahead; all that it showed is in
+    `stdout`."""
     ours, theirs = os.openpty()
+    os.write(ours, typed.encode())
     child = subprocess.Popen(
         [MNGR, *words],
         stdin=theirs,

@@ -1,0 +1,69 @@
+"""`mngr tmr --dry-run`: the tasks, the disk, and what may be spent. Starts no agent of a task and keeps nothing."""
+
+from __future__ import annotations
+
+import tempfile
+
+from mngr.cli.app import App
+from mngr.cli.table import Column
+from mngr.cli.text import amount
+from mngr.errors import MngrError
+from mngr.tmr import plan
+from mngr.tmr.estimate import estimate
+from mngr.tmr.jobs import Bench
+from mngr.tmr.wish import Wish
+from mngr.tools.git import Git
+
+_PREPARE = "`mngr config set tmr.prepare 'CMD' --scope project`"
+_COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
+
+
+def show(app: App, wish: Wish) -> int:
+    git = Git(app.fleet.host, wish.repo)
+    with tempfile.TemporaryDirectory(prefix="mngr-tmr-") as draft:
+        bench = Bench(
+            app.fleet,
+            run="dry-run",
+            repo=wish.repo,
+            directory=draft,
+            surroundings=wish.settings.surroundings,
+            at_once=1,
+        )
+        try:
+            found = plan.collect(bench, wish.base, paths=wish.paths, args=wish.args)
+        except MngrError as error:
+            if draft not in error.hint:
+                raise
+            raise MngrError(error.message, details=error.details, hint=_PREPARE) from None  # the draft is gone by then
+    tests = [*found.chosen, *(item.id for item in found.broken)]
+    slugs = plan.slugs(tests)
+    facts = estimate(
+        tests, [slugs[test] for test in tests], max_agents=wish.limits.max_agents, workspace_bytes=_size(git, wish.base)
+    )
+    if app.out.human:
+        app.out.emit_rows(facts["tasks"], _COLUMNS)
+        of_type = f" of type `{wish.workers.type}`" if wish.workers.type else ""
+        at_once = amount(facts["agents_at_once"], "agent")
+        app.out.line(f"{amount(len(tests), 'task')}, at most {at_once}{of_type} at once")
+        app.out.line(f"disk: about {facts['disk_mb']:g} MB for their copies of the code")
+        app.out.line(
+            f"tokens: {facts['tokens_low']:,} to {facts['tokens_high']:,}, a range of 20 to 50 thousand for each agent "
+            "to know the code; not measured"
+        )
+        for item in found.broken:
+            app.out.warn(f"`{item.id}` cannot be collected as it is: {item.signature}")
+        if found.broken:
+            app.out.note(f"hint: does the code need to be prepared first? {_PREPARE}")
+        if wish.failing:
+            app.out.note("`--failing` leaves out those that pass, which only a run of the tests can tell")
+    else:
+        broken = [{"task": item.id, "why": item.signature} for item in found.broken]
+        app.out.emit_object({**facts, "broken": broken, "base": wish.base, "type": wish.workers.type, "dry_run": True})
+    return 0
+
+
+def _size(git: Git, commit: str) -> int:
+    """The bytes of all files at a commit: what a copy takes, its repository shared or packed beside that."""
+    listed = git.must("ls-tree", "-r", "-l", "-z", commit).split("\0")
+    sizes = [line.partition("\t")[0].split()[3] for line in listed if line]
+    return sum(int(size) for size in sizes if size.isdigit())

@@ -1,0 +1,46 @@
+"""`mngr tmr init`: write down how this project's tests are run."""
+
+from __future__ import annotations
+
+import os
+
+from mngr import config, settings_edit
+from mngr.cli.app import App
+from mngr.cli.parser import Args
+from mngr.cli.table import Column
+from mngr.cli.tmr.starting import repository
+from mngr.tmr.detect import READ, detect
+
+
+def init(args: Args, app: App) -> int:
+    """Keys that are set already stay as they are."""
+    top = repository(app).top
+    texts = {name: _text(os.path.join(top, name)) for name in READ if os.path.isfile(os.path.join(top, name))}
+    path = config.scope_path("project", app.fleet.host.dir, top)
+    rows = []
+    for guess in detect(frozenset(os.listdir(top)), texts):
+        key = f"tmr.{guess.key}"
+        now = app.settings.find(key)
+        rows.append({"key": key, "value": guess.value, "because": guess.because, "written": now is None})
+        if now is None and not args.dry_run:
+            settings_edit.set_value(path, key, guess.value, scope="project")
+    if not rows and app.out.human:
+        app.out.line("nothing to write: the tests are run with `python3 -m pytest`, without any preparation")
+        return 0
+    for row in rows:
+        row["what"] = "kept as it is" if not row["written"] else "would be written" if args.dry_run else "written"
+    columns = [
+        Column("KEY", "key"),
+        Column("VALUE", "value", flexible=True),
+        Column("TOLD BY", "because"),
+        Column("NOW", "what"),
+    ]
+    app.out.emit_rows(rows, columns, envelope={"path": path, "settings": rows, "dry_run": args.dry_run})
+    if not args.dry_run:
+        app.out.note(f"in `{path}`; `mngr tmr --dry-run` tries it")
+    return 0
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()

@@ -1,0 +1,84 @@
+"""What every test does before anybody touched anything: the measure of all that comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mngr.records import NamedTuple
+from mngr.tmr.jobs import Bench, Done, Job, Pytest, checked
+from mngr.tmr.rows import GOOD, Broken, Ran
+
+PASS, FAIL, FLAKY, BROKEN, SKIPPED, UNKNOWN = "pass", "fail", "flaky", "broken", "skipped", "not measured"
+
+
+class Measured(NamedTuple):
+    """`verdict` is pass, fail, flaky, broken (its file does not collect), skipped or not measured; `runs` are the
+    outcomes seen, in order; `text` and `signature` are of the first failure."""
+
+    verdict: str
+    runs: tuple[str, ...] = ()
+    signature: str = ""
+    text: str = ""
+    seconds: float = 0.0
+
+
+def measure(bench: Bench, commit: str, tests: Sequence[str], *, repeats: int) -> dict[str, Measured]:
+    """Run the tests side by side, then those that did not pass again, each time in a new copy of the code."""
+    seen: dict[str, list[Ran]] = {test: [] for test in tests}
+    broken: dict[str, Broken] = {}
+    parts = shards(tests, bench.at_once)
+    _take(seen, broken, bench.run_all([_job(f"baseline-{at + 1}", commit, part) for at, part in enumerate(parts)]))
+    bad = [test for test in tests if seen[test] and seen[test][0].outcome not in GOOD | {"skipped"}]
+    if bad and repeats:
+        jobs = [
+            _job(f"repeat-{number + 1}-{at + 1}", commit, part)
+            for number in range(repeats)
+            for at, part in enumerate(shards(bad, bench.at_once))
+        ]
+        _take(seen, broken, bench.run_all(jobs))
+    return {test: judge(seen[test], broken.get(test.partition("::")[0])) for test in tests}
+
+
+def judge(runs: Sequence[Ran], broken: Broken | None) -> Measured:
+    """One test's verdict from all of its runs. Pure."""
+    if not runs:
+        if broken is not None:
+            return Measured(BROKEN, (), broken.signature, broken.text)
+        return Measured(UNKNOWN)
+    outcomes = tuple(run.outcome for run in runs)
+    good = [run for run in runs if run.good]
+    bad = [run for run in runs if not run.good and run.outcome != "skipped"]
+    first = bad[0] if bad else runs[0]
+    if bad:
+        verdict = FLAKY if good else FAIL
+    else:
+        verdict = PASS if good else SKIPPED
+    text, signature = (first.text, first.signature) if bad else ("", "")
+    return Measured(verdict, outcomes, signature, text, first.seconds)
+
+
+def shards(tests: Sequence[str], count: int) -> list[list[str]]:
+    """The tests in about equal parts, those of one file together as long as that is possible."""
+    parts: list[list[str]] = [[] for _ in range(max(1, min(count, len(tests))))]
+    by_file: dict[str, list[str]] = {}
+    for test in tests:
+        by_file.setdefault(test.partition("::")[0], []).append(test)
+    most = -(-len(tests) // len(parts))
+    pieces = [group[at : at + most] for group in by_file.values() for at in range(0, len(group), most)]
+    for piece in sorted(pieces, key=len, reverse=True):
+        min(parts, key=len).extend(piece)
+    return [part for part in parts if part]
+
+
+def _job(label: str, commit: str, tests: Sequence[str]) -> Job:
+    files = sorted({test.partition("::")[0] for test in tests})
+    return Job(label, commit, [Pytest("test", tests=tests, paths=files)])
+
+
+def _take(seen: Mapping[str, list[Ran]], broken: dict[str, Broken], done: Sequence[Done]) -> None:
+    for job in done:
+        rows = checked(job).steps["test"].rows
+        for test, ran in rows.ran.items():
+            if test in seen:
+                seen[test].append(ran)
+        broken.update({item.id.partition("::")[0]: item for item in rows.broken})

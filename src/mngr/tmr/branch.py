@@ -1,0 +1,201 @@
+"""The linear branch: one commit for each kind beside the implementation, what is flagged in commits of its own, then
+each fix, most important first.
+
+The same work gives the same commits, ids included: nothing here knows what time it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+
+from mngr.records import NamedTuple
+from mngr.tmr.apply import Applier, State
+from mngr.tmr.conflict import Line
+from mngr.tmr.objects import Entry, Facts, Ident, NewCommit
+from mngr.tmr.paths import Kind, Paths
+from mngr.tmr.rank import Ranked
+from mngr.tmr.unit import Piece, Unit, Verified
+
+NAME, EMAIL = "mngr", "mngr@localhost"
+_SUBJECT = 72
+Files = Mapping[str, Entry | None]
+_TITLES = {Kind.TEST: "tests", Kind.TUTORIAL: "tutorial", Kind.DOCS: "docs", Kind.OTHER: "project files"}
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
+
+
+class Planned(NamedTuple):
+    """A commit of the branch before it is made. `rank` is 0 for anything but a fix; `needs` are slugs of fixes."""
+
+    kind: Kind
+    makers: tuple[Verified, ...]
+    paths: tuple[str, ...]
+    new: NewCommit
+    unit: Unit | None = None
+    rank: int = 0
+    because: str = ""
+    needs: tuple[Unit, ...] = ()
+
+
+class Planner:
+    """Turns a line of applied units into commits."""
+
+    def __init__(self, run: str, applier: Applier, paths: Paths, facts: Mapping[str, Facts]) -> None:
+        self._run = run
+        self._applier = applier
+        self._paths = paths
+        self._facts = facts
+
+    def plan(self, line: Line, ranks: Mapping[str, Ranked], needs: Mapping[str, Sequence[Unit]]) -> list[Planned]:
+        """The commits on top of the base, each with the number of its parent in this list."""
+        planned: list[Planned] = []
+        state = self._applier.start
+        leading = list(takewhile(lambda unit: not unit.fix and not unit.flagged, line.units))
+        if leading:
+            state = line.states[len(leading) - 1][-1]
+            planned += self._squashed(leading, self._applier.known(state))
+        for unit, states in zip(line.units[len(leading) :], line.states[len(leading) :], strict=True):
+            if unit.fix is None:
+                planned.append(self._alone(unit, *_step(state, states[-1])))
+                state = states[-1]
+                continue
+            files, tree = _step(state, states[0])
+            planned.append(self._fix(unit, ranks[unit.id], tuple(needs.get(unit.id, ())), files, tree))
+            if unit.rest:
+                files, tree = _step(states[0], states[-1])
+                planned.append(self._tied(unit, files, tree))
+            state = states[-1]
+        return self._chained(planned)
+
+    def _squashed(self, units: Sequence[Unit], files: Files) -> list[Planned]:
+        planned = []
+        for kind, name in _TITLES.items():
+            own = {path: entry for path, entry in files.items() if self._paths.kind(path) == kind}
+            makers = _makers(piece for unit in units for piece in unit.pieces if own.keys() & set(piece.part.paths))
+            if own:
+                count = (
+                    f"{len(makers)} agents" if len(makers) > 1 else f"agent {makers[0].agent}" if makers else "agents"
+                )
+                title = f"{name}: the work of {count}"
+                body = "\n".join(f"- {plain(maker.task)}: {_first(maker.summary) or 'changed'}" for maker in makers)
+                planned.append(self._planned(kind, makers, own, None, title, body, ()))
+        return planned
+
+    def _alone(self, unit: Unit, files: Files, tree: str | None) -> Planned:
+        """Work beside the implementation that a person should look at: a commit of its own, to be reverted alone."""
+        kind = min((self._paths.kind(path) for path in unit.paths), key=list(Kind).index)
+        title = f"{_TITLES[kind]}: {_first(unit.makers[0].summary) or plain(unit.makers[0].task)}"
+        made = self._planned(kind, unit.makers, files, tree, title, _rest(unit.makers[0].summary), ())
+        return made._replace(paths=tuple(sorted(unit.paths)))
+
+    def _fix(self, unit: Unit, ranked: Ranked, needs: tuple[Unit, ...], files: Files, tree: str | None) -> Planned:
+        assert unit.fix is not None
+        makers = unit.fix.makers
+        told = next((maker.summary for maker in makers if maker.summary.strip()), "")
+        title = _first(told) or f"fix {plain(makers[0].task)}"
+        body = "\n\n".join(part for part in (_rest(told), f"Rank {ranked.rank}: {ranked.because}.") if part)
+        more = [
+            ("Mngr-Rank", str(ranked.rank)),
+            *(("Mngr-Needs", needed.pieces[0].makers[0].agent) for needed in needs),
+        ]
+        made = self._planned(Kind.IMPLEMENTATION, makers, files, tree, title, body, more)
+        return made._replace(
+            unit=unit, rank=ranked.rank, because=ranked.because, needs=needs, paths=unit.fix.part.paths
+        )
+
+    def _tied(self, unit: Unit, files: Files, tree: str | None) -> Planned:
+        """What needs the fix comes right after it and names it, so that both can leave together."""
+        assert unit.fix is not None
+        makers = _makers(unit.rest)
+        paths = sorted({path for piece in unit.rest for path in piece.part.paths})
+        kind = min((self._paths.kind(path) for path in paths), key=list(Kind).index)
+        title = f"{_TITLES[kind]} for: {_first(unit.fix.makers[0].summary) or plain(unit.fix.makers[0].task)}"
+        body = "Does not stand without the fix in the commit before it."
+        made = self._planned(kind, makers, files, tree, title, body, [("Mngr-Needs", unit.fix.makers[0].agent)])
+        return made._replace(unit=unit, needs=(unit,), paths=tuple(paths))
+
+    def _planned(
+        self,
+        kind: Kind,
+        makers: tuple[Verified, ...],
+        files: Files,
+        tree: str | None,
+        title: str,
+        body: str,
+        more: Iterable[tuple[str, str]],
+    ) -> Planned:
+        trailers = [
+            ("Mngr-Run", self._run),
+            *(("Mngr-Agent", maker.agent) for maker in makers),
+            *(("Mngr-Test", task) for task in dict.fromkeys(maker.task for maker in makers)),
+            *(("Mngr-Flag", flag) for flag in sorted({flag for maker in makers for flag in maker.flags})),
+            *more,
+        ]
+        text = message(title, body, trailers)
+        new = NewCommit(0, files, text, self._author(makers), self._author(()), tree)
+        return Planned(kind, makers, tuple(sorted(files)), new)
+
+    def _author(self, makers: Sequence[Verified]) -> Ident:
+        """The agent's own, when it is one alone; else ours, as late as the latest of theirs."""
+        authors = [self._facts[maker.tip].author for maker in makers]
+        if len({(author.name, author.email) for author in authors if author}) == 1 and None not in authors:
+            return max((author for author in authors if author), key=lambda author: (author.at, author.zone))
+        latest = max([self._applier.base.committed_at, *(author.at for author in authors if author)])
+        return Ident(NAME, EMAIL, latest)
+
+    def _chained(self, planned: Sequence[Planned]) -> list[Planned]:
+        """Parents, and committers whose dates never go back."""
+        at = self._applier.base.committed_at
+        chained = []
+        for number, one in enumerate(planned):
+            at = max(at, one.new.author.at)
+            parent: str | int = number - 1 if number else self._applier.base.id
+            new = one.new._replace(parent=parent, committer=Ident(NAME, EMAIL, at))
+            chained.append(one._replace(new=new))
+        return chained
+
+
+def message(title: str, body: str, trailers: Iterable[tuple[str, str]]) -> str:
+    """A commit message whose trailers are ours: an agent's words cannot be taken for one."""
+    words = plain(body, lines=True).strip("\n")
+    safe = "\n".join(
+        f" {line}" if re.match(r"[A-Za-z][A-Za-z0-9-]*\s*:|\(cherry", line) else line for line in words.split("\n")
+    )
+    lines = [f"{key}: {plain(value)}" for key, value in trailers]
+    return "\n\n".join(part for part in (_cut(plain(title)), safe, "\n".join(lines)) if part) + "\n"
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """Text from an agent without escapes, control and direction characters; on one line unless `lines`."""
+    seen = _UNSEEN.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+    return seen if lines else " ".join(seen.split())
+
+
+def _first(summary: str) -> str:
+    lines = [line.strip("#* \t") for line in plain(summary, lines=True).split("\n")]
+    return _cut(next((line for line in lines if line), ""))
+
+
+def _rest(summary: str) -> str:
+    lines = plain(summary, lines=True).strip().split("\n")
+    whole = len(lines[0].strip("#* \t")) <= _SUBJECT
+    return "\n".join(lines[1:] if whole else lines).strip("\n")
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _SUBJECT else line[: _SUBJECT - 1].rstrip() + "…"
+
+
+def _makers(pieces: Iterable[Piece]) -> tuple[Verified, ...]:
+    found = {maker.order: maker for piece in pieces for maker in piece.makers}
+    return tuple(found[order] for order in sorted(found))
+
+
+def _step(before: State, after: State) -> tuple[dict[str, Entry | None], str | None]:
+    """What to put on the tree of `before` to have `after`; with a tree, on that one."""
+    if after.tree != before.tree:
+        return dict(after.files), after.tree
+    old = before.files
+    return {path: entry for path, entry in after.files.items() if path not in old or old[path] != entry}, None

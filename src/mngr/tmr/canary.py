@@ -1,0 +1,133 @@
+"""Which code do these tests run? Spoil the product in a scratch copy and see whether a test notices.
+
+When none does, the tests run some other copy, such as an editable install or a program on PATH, and no fix of any agent
+would be seen: better known before the first agent is paid for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from mngr.errors import MngrError
+from mngr.records import NamedTuple
+from mngr.tmr.jobs import Bench, Job, Pytest, checked, log_tail
+from mngr.tmr.paths import Kind, Paths
+from mngr.tmr.rows import GOOD
+from mngr.tools.git import Git
+
+MARK = "mngr canary"
+_SPOILED = {
+    ".py": f'raise RuntimeError("{MARK}")\n',
+    ".sh": f'echo "{MARK}" >&2; exit 97\n',
+    ".js": f'throw new Error("{MARK}");\n',
+    ".mjs": f'throw new Error("{MARK}");\n',
+    ".cjs": f'throw new Error("{MARK}");\n',
+    ".rb": f'raise "{MARK}"\n',
+    ".pl": f'die "{MARK}";\n',
+    ".php": f'<?php throw new Exception("{MARK}");\n',
+}
+_SHEBANGS = {"python": ".py", "sh": ".sh", "bash": ".sh", "node": ".js", "ruby": ".rb", "perl": ".pl"}
+# Part of building or installing the product, which must still work.
+_BUILD = frozenset({"setup.py", "noxfile.py", "tasks.py", "build.py", "hatch_build.py"})
+_TRIES = 5
+
+
+class Answer(NamedTuple):
+    """`test` reacted. None when that cannot be told, and `why` says so."""
+
+    test: str | None
+    why: str = ""
+
+
+def ask(bench: Bench, git: Git, base: str, tests: Sequence[str], paths: Paths) -> Answer:
+    """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
+    spoiled = _spoil(git, base, paths)
+    if spoiled is None:
+        return Answer(None, "the product has no file of a kind that can be spoiled")
+    left = list(tests)
+    for number in range(1, _TRIES + 1):
+        step = Pytest("test", tests=left, args=("-x",), paths=sorted({test.partition("::")[0] for test in left}))
+        done = bench.run(Job(f"canary-{number}", spoiled, [step]))
+        if "test" not in done.steps:
+            checked(done)
+        rows = done.steps["test"].rows
+        if any(MARK in item.text for item in rows.broken):
+            return Answer(next(item.id for item in rows.broken if MARK in item.text))
+        bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
+        marked = [ran for ran in bad if MARK in ran.text]
+        if marked:
+            return Answer(marked[0].id)
+        if not bad:
+            if not rows.ran and MARK in log_tail(done.steps["test"]):
+                return Answer("pytest itself", "it loads the product as it starts")
+            if done.problem or not rows.ran:
+                return Answer(None, done.problem or "no test was run")
+            raise _other_copy(len(rows.ran))
+        # It failed, but does not say why: only one that passes without the canary has noticed it.
+        suspects = [ran.id for ran in bad]
+        beside = Pytest("test", tests=suspects, paths=sorted({test.partition("::")[0] for test in suspects}))
+        at_base = checked(bench.run(Job(f"canary-{number}-base", base, [beside]))).steps["test"].rows
+        for test in suspects:
+            if at_base.outcome(test) in GOOD:
+                return Answer(test)
+        left = [test for test in left if test not in suspects]
+        if not left:
+            break
+    return Answer(None, "the tests that were tried fail without the canary too")
+
+
+def _other_copy(count: int) -> MngrError:
+    return MngrError(
+        f"the tests do not run the code of their own checkout: with every file of the product spoiled, {count} tests "
+        "gave the same result",
+        hint="they use another copy, such as an editable install or a program on PATH; "
+        "say how to install this one into each workspace: `mngr config set tmr.prepare 'COMMAND'`, and how its "
+        "tests are then run: `mngr config set tmr.test_command 'COMMAND'`",
+    )
+
+
+def _spoil(git: Git, base: str, paths: Paths) -> str | None:
+    """A commit on top of base in which every file of the product that we know how to spoil is spoiled."""
+    listed = git.must("ls-tree", "-r", "-z", base).split("\0")
+    lines = []
+    blobs: dict[str, str] = {}
+    for line in filter(None, listed):
+        facts, _, path = line.partition("\t")
+        mode, kind, blob = facts.split(" ")
+        if kind != "blob" or mode == "120000" or paths.kind(path) != Kind.IMPLEMENTATION:
+            continue
+        if os.path.basename(path) in _BUILD:
+            continue
+        first = _first_line(git, blob) if mode == "100755" else ""
+        text = _SPOILED.get(os.path.splitext(path)[1] or _suffix_of(first))
+        if text is not None:
+            # An executable without its first line could not be started at all, and the next one on PATH would be.
+            content = f"{first}\n{text}" if first.startswith("#!") else text
+            if content not in blobs:
+                blobs[content] = git.must("hash-object", "-w", "--stdin", input=content.encode(errors="replace"))
+            lines.append(f"{mode} {blobs[content]}\t{path}\0")
+    if not lines:
+        return None
+    # An index of its own: the user's stays as it is.
+    index = os.path.join(git.must("rev-parse", "--path-format=absolute", "--git-dir"), f"mngr-canary-{os.getpid()}")
+    try:
+        env = {"GIT_INDEX_FILE": index}
+        git.must("read-tree", base, env=env)
+        git.must("update-index", "-z", "--index-info", input="".join(lines).encode("utf-8", "surrogateescape"), env=env)
+        tree = git.must("write-tree", env=env)
+    finally:
+        for path in (index, f"{index}.lock"):
+            if os.path.exists(path):
+                os.unlink(path)
+    return git.commit_tree(tree, [base], f"{MARK}\n")
+
+
+def _first_line(git: Git, blob: str) -> str:
+    return git.run("cat-file", "blob", blob).stdout[:200].split(b"\n")[0].decode(errors="replace")
+
+
+def _suffix_of(first: str) -> str:
+    """The language of a script, by its first line."""
+    words = first.removeprefix("#!").replace("/", " ").split() if first.startswith("#!") else []
+    return next((_SHEBANGS[name] for word in words if (name := word.rstrip("0123456789.")) in _SHEBANGS), "")

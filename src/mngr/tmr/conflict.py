@@ -1,0 +1,201 @@
+"""Parts that clash: another order is tried, then whoever resolves conflicts is asked; code checks the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mngr.records import NamedTuple, Protocol
+from mngr.tmr.apply import Applier, Clash, State
+from mngr.tmr.gate import Decision, Failure
+from mngr.tmr.parts import Part
+from mngr.tmr.unit import Piece, Unit
+
+_MARKERS = (b"<<<<<<< ", b">>>>>>> ")
+
+
+class Conflict(NamedTuple):
+    """Both sides of a clash, as commits that git can show and diff: `tip` holds what is accepted so far, `theirs` the
+    piece alone on `base`. `merged` is the tree of the merge, with git's markers in `paths`."""
+
+    unit: Unit
+    piece: Piece
+    base: str
+    tip: str
+    theirs: str
+    merged: str
+    paths: tuple[str, ...]
+    against: tuple[Unit, ...]
+
+
+class Resolver(Protocol):
+    def resolve(self, conflict: Conflict) -> str | None:
+        """The tree that `tip` should have with the piece in it, or None. Only a proposal: it is checked and judged."""
+
+
+class Stuck(NamedTuple):
+    """A piece that does not go onto the line, and what it met there."""
+
+    unit: Unit
+    piece: Piece
+    clash: Clash
+    against: tuple[Unit, ...]
+
+
+class Line(NamedTuple):
+    """Units one after the other: after each of its pieces, the state. Those that clash are left out."""
+
+    units: tuple[Unit, ...]
+    states: tuple[tuple[State, ...], ...]
+    stuck: tuple[Stuck, ...]
+
+    def end(self, start: State) -> State:
+        return self.states[-1][-1] if self.states else start
+
+
+def lay(applier: Applier, units: Sequence[Unit]) -> Line:
+    """Apply units in this order, each whole or not at all."""
+    state = applier.start
+    done: list[Unit] = []
+    states: list[tuple[State, ...]] = []
+    stuck: list[Stuck] = []
+    for unit in units:
+        own: list[State] = []
+        for piece in unit.pieces:
+            answer = applier.apply(own[-1] if own else state, piece.part)
+            if isinstance(answer, Clash):
+                met = _against(answer, piece, done)
+                stuck.append(Stuck(unit, piece, answer, met))
+                break
+            own.append(answer)
+        else:
+            done.append(unit)
+            states.append(tuple(own))
+            state = own[-1]
+    return Line(tuple(done), tuple(states), tuple(stuck))
+
+
+class Arranger:
+    """Finds an order in which as many units as possible go onto the branch: what stands alone before the fixes."""
+
+    def __init__(
+        self,
+        applier: Applier,
+        resolver: Resolver | None,
+        verify: Callable[[tuple[Unit, ...], tuple[Unit, ...]], tuple[Failure, ...] | None] | None,
+        record: Callable[[Decision], None],
+    ) -> None:
+        self._applier = applier
+        self._resolver = resolver
+        self._verify = verify
+        self._record = record
+        self._asked: set[tuple[str, str]] = set()
+        self.resolved: dict[str, tuple[Unit, ...]] = {}
+        self.refused: dict[str, str] = {}  # why an answer was not taken, by unit
+
+    def arrange(self, units: Sequence[Unit]) -> Line:
+        """The line in the given order, but for the units that only go elsewhere. What is stuck in the end is on it."""
+        line = lay(self._applier, units)
+        for stuck in line.stuck:
+            if stuck.unit not in line.units:
+                line = self._reorder(line, stuck) or self._ask(line, stuck) or line
+        return line
+
+    def _reorder(self, line: Line, stuck: Stuck) -> Line | None:
+        """Last of its section, then right before the first unit that it met."""
+        rests = [unit for unit in line.units if not unit.fix]
+        fixes = [unit for unit in line.units if unit.fix]
+        section = fixes if stuck.unit.fix else rests
+        met = [at for at, unit in enumerate(section) if unit in stuck.against]
+        for at in dict.fromkeys([len(section), *met[:1]]):
+            order = [*section[:at], stuck.unit, *section[at:]]
+            trial = lay(self._applier, [*rests, *order] if stuck.unit.fix else [*order, *fixes])
+            if len(trial.units) > len(line.units):
+                where = "last" if at == len(section) else f"before `{section[at].slug}`"
+                self._record(Decision(f"applied {where}", "in its own place it clashes", (stuck.unit.slug,)))
+                return trial._replace(stuck=_others(line, stuck))
+        return None
+
+    def _ask(self, line: Line, stuck: Stuck) -> Line | None:
+        """Let the resolver propose, and take its tree when it keeps to the conflict and the gate finds it green."""
+        if self._resolver is None:
+            return None
+        conflict = self._conflict(line, stuck)
+        if (conflict.tip, stuck.piece.part.id) in self._asked:
+            return None
+        self._asked.add((conflict.tip, stuck.piece.part.id))
+        tree = self._resolver.resolve(conflict)
+        refused = "it has no answer" if tree is None else self._take(line, stuck, conflict, tree)
+        if not isinstance(refused, str):
+            against = tuple(unit.slug for unit in stuck.against)
+            self._record(Decision("conflict resolved", f"with {', '.join(against)}; verified", (stuck.unit.slug,)))
+            self.resolved[stuck.piece.part.id] = stuck.against
+            return refused._replace(stuck=_others(line, stuck))
+        self._applier.forget(stuck.piece.part)
+        self.refused[stuck.unit.id] = refused
+        self._record(Decision("conflict not resolved", refused, (stuck.unit.slug,)))
+        return None
+
+    def _take(self, line: Line, stuck: Stuck, conflict: Conflict, tree: str) -> Line | str:
+        """The line with the answer in it, or why it is refused."""
+        objects = self._applier.objects
+        tip_tree = objects.facts([conflict.tip])[conflict.tip].tree
+        if not objects.git.ok("cat-file", "-e", f"{tree}^{{tree}}"):
+            return f"the answer `{tree[:60]}` is no tree"
+        changes = objects.changes([(tip_tree, tree)])[tip_tree, tree]
+        outside = sorted({change.path for change in changes} - {*stuck.piece.part.paths, *conflict.paths})
+        if outside:
+            return f"the answer changes `{outside[0]}`, which the conflict is not about"
+        if not changes:
+            return "the answer leaves the change out"
+        blobs = objects.blobs(change.new.oid for change in changes if change.new and change.path in conflict.paths)
+        if any(line.startswith(_MARKERS) for data in blobs.values() for line in data.splitlines()):
+            return "the answer has conflict markers in it"
+        if self._verify is None:
+            return "there is no gate to verify the answer"
+        self._applier.resolve(stuck.piece.part, Part(conflict.tip, changes))
+        rests = [unit for unit in line.units if not unit.fix]
+        fixes = [unit for unit in line.units if unit.fix]
+        order = [*rests, *fixes, stuck.unit] if stuck.unit.fix else [*rests, stuck.unit, *fixes]
+        trial = lay(self._applier, order)
+        if len(trial.units) <= len(line.units):
+            return "with the answer, other changes clash"
+        # As any work is verified: by the tests of those whom it is about. What it does to others, the gate will see.
+        failures = self._verify(trial.units[: trial.units.index(stuck.unit) + 1], (*conflict.against, stuck.unit))
+        if failures:
+            return f"its answer is refuted, since with it `{failures[0].test}` fails"
+        return trial
+
+    def _conflict(self, line: Line, stuck: Stuck) -> Conflict:
+        """As met at the end of its section, where the answer will be used."""
+        applier = self._applier
+        before = lay(applier, [unit for unit in line.units if stuck.unit.fix or not unit.fix])
+        state = before.end(applier.start)
+        clash = stuck.clash
+        for piece in stuck.unit.pieces:
+            answer = applier.apply(state, piece.part)
+            if isinstance(answer, Clash):
+                clash = answer
+                break
+            state = answer
+        return Conflict(
+            unit=stuck.unit,
+            piece=stuck.piece,
+            base=applier.base.id,
+            tip=applier.commit(state),
+            theirs=applier.part_commit(stuck.piece.part),
+            merged=clash.tree,
+            paths=clash.paths,
+            against=_against(clash, stuck.piece, before.units),
+        )
+
+
+def _others(line: Line, stuck: Stuck) -> tuple[Stuck, ...]:
+    return tuple(other for other in line.stuck if other.unit.id != stuck.unit.id)
+
+
+def _against(clash: Clash, piece: Piece, done: Sequence[Unit]) -> tuple[Unit, ...]:
+    """Units that touch the paths of the clash; those of the whole piece when a rename moved it elsewhere."""
+    for paths in (set(clash.paths), set(piece.part.paths)):
+        if met := tuple(unit for unit in done if paths & unit.paths):
+            return met
+    return ()

@@ -1,0 +1,59 @@
+"""Who made what: the same change made by several agents is one piece with all their names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from mngr.tmr.objects import Objects
+from mngr.tmr.parts import Part, Split
+from mngr.tmr.unit import Piece, Unit, Verified
+
+
+def units(splits: Iterable[tuple[Verified, Split]]) -> tuple[Unit, ...]:
+    """Cut work into units, ordered by task. Work beside the implementation that was measured to stand without its fix
+    is a unit of its own, and so is that of an agent without a fix; the rest is tied to the fix."""
+    ordered = sorted(splits, key=lambda given: given[0].order)
+    fixes: dict[str, list[Verified]] = defaultdict(list)
+    alone: dict[str, list[Verified]] = defaultdict(list)
+    tied: dict[str, dict[str, list[Verified]]] = defaultdict(lambda: defaultdict(list))
+    parts: dict[str, Part] = {part.id: part for _, split in ordered for part in split if part}
+    stands = {
+        split.rest.id for work, split in ordered if split.rest and (work.stands_alone or not split.implementation)
+    }
+    for work, split in ordered:
+        if split.implementation:
+            fixes[split.implementation.id].append(work)
+        if split.rest and split.rest.id in stands:
+            alone[split.rest.id].append(work)
+        elif split.rest and split.implementation:
+            tied[split.implementation.id][split.rest.id].append(work)
+    made = [Unit(None, (Piece(parts[id], tuple(makers)),)) for id, makers in alone.items()]
+    for id, makers in fixes.items():
+        rest = tuple(Piece(parts[other], tuple(theirs)) for other, theirs in tied[id].items())
+        made.append(Unit(Piece(parts[id], tuple(makers)), rest))
+    return tuple(made)
+
+
+def shared(objects: Objects, fixes: Sequence[Unit], base_tree: str, trees: Mapping[str, str]) -> dict[str, list[str]]:
+    """For each fix, the ids of the earlier ones that hold some of its very changes: to revert those takes these away
+    too. `trees` has the tree of each tip. One process, and none when no two fixes touch the same path."""
+    touching: dict[str, list[Unit]] = defaultdict(list)
+    for unit in fixes:
+        for path in unit.fix.part.paths if unit.fix else ():
+            touching[path].append(unit)
+    common = [path for path, those in touching.items() if len(those) > 1]
+    pairs = {unit.id: (base_tree, trees[unit.makers[0].tip]) for path in common for unit in touching[path]}
+    hunks = objects.hunks(pairs.values(), common)
+    owned: dict[object, str] = {}
+    found: dict[str, list[str]] = {}
+    for unit in fixes:
+        if unit.id not in pairs or unit.fix is None:
+            continue
+        own = set(unit.fix.part.paths)
+        mine = {change for change in unit.fix.part.changes if change.path in common}
+        mine_too = {hunk for hunk in hunks[pairs[unit.id]] if hunk.path in own}
+        found[unit.id] = sorted({owned[thing] for thing in mine | mine_too if thing in owned})
+        for thing in mine | mine_too:
+            owned.setdefault(thing, unit.id)
+    return {id: ids for id, ids in found.items() if ids}

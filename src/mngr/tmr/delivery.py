@@ -1,0 +1,152 @@
+"""From verdicts to a delivered branch: what is handed to integration, its gate, and where the result is put."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mngr.actions.fleet import Fleet
+from mngr.mapreduce.engine import Engine
+from mngr.mapreduce.recipe import Recipe
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import TaskState
+from mngr.tmr import baseline, verdict
+from mngr.tmr.gate import Decision, Known
+from mngr.tmr.integrate import Integrated, Rules, integrate
+from mngr.tmr.integrator import AgentResolver, IntegratorRecipe, narrate
+from mngr.tmr.suite import SuiteGate
+from mngr.tmr.summary import row, tasks_of
+from mngr.tmr.unit import Verified
+from mngr.tmr.verify import Ground
+from mngr.tmr.wish import Wish
+from mngr.tools.git import Git
+
+
+def deliver(
+    run: Run,
+    git: Git,
+    ground: Ground,
+    wish: Wish,
+    engine: Callable[[Recipe, str], Engine],
+    fleet: Fleet,
+    drop: Sequence[str],
+    accepted: Sequence[str],
+    before: Mapping[str, Any],
+) -> Mapping[str, Any]:
+    """Integrate what verification let through and point the run's branch at it."""
+    tasks = tasks_of(run.state)
+    inputs = [found for task in tasks if (found := verified(task, accepted)) is not None]
+    of = {task.slug: _tests_of(task) for task in tasks}
+    tests = [*ground.tests, *sorted({test for found in of.values() for test in found} - set(ground.tests))]
+    gate = SuiteGate(ground.bench, tests=tests, of=of, gate_command=ground.gate_command)
+    resolver, recipe = None, None
+    if wish.integrator is not None:
+        recipe = IntegratorRecipe(run, fleet, git, wish.integrator, ground.bench.surroundings)
+        command = ground.bench.surroundings.test_command
+        resolver = AgentResolver(engine, recipe, run, git, tests=of, test_command=command)
+    known = Known(
+        failing=frozenset(_of_verdict(ground, baseline.FAIL, baseline.BROKEN)),
+        flaky=frozenset(_of_verdict(ground, baseline.FLAKY)),
+    )
+
+    def record(decision: Decision) -> None:
+        run.note("decision", what=decision.what, because=decision.because, about=list(decision.about))
+
+    done = integrate(
+        git,
+        run.id,
+        wish.base,
+        inputs,
+        gate=gate,
+        resolver=resolver,
+        record=record,
+        keep={work.slug for work in inputs} - set(drop) if drop else None,
+        rules=Rules(paths=ground.paths, known=known),
+    )
+    data = {
+        **as_json(done),
+        "dropped": list(drop),
+        "accepted": list(accepted),
+        "branch": point(git, run, wish, done.tip, before),
+    }
+    words = narrate(engine, recipe, run, data, [row(task) for task in tasks]) if recipe and done.commits else ""
+    return {**data, "narrative": words}
+
+
+def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
+    """A task's work as integration takes it; None when verification did not let it through, nor a person."""
+    last = task.last
+    if last is None or last.verdict is None or last.collected is None:
+        return None
+    found = last.verdict["verdict"]
+    if found not in verdict.INTEGRATED and not (found == verdict.HELD and task.slug in accepted):
+        return None
+    claim = last.collected["outcome"] or {}
+    effect = last.verdict.get("effect")
+    claims = [change["importance"] for change in claim.get("changes", ()) if change["kind"] == "implementation"]
+    return Verified(
+        task=task.id,
+        slug=task.slug,
+        agent=last.agent,
+        tip=last.collected["tip"],
+        importance=max(claims, default=None),
+        effect=None if effect is None else tuple(effect),
+        summary=_words(claim),
+        stands_alone=last.verdict.get("stands_alone"),
+        flags=tuple(sorted({flag["kind"] for flag in last.verdict.get("flags", ())})),
+    )
+
+
+def _words(claim: Mapping[str, Any]) -> str:
+    """What a commit says: the line that the agent wrote for its most important change, then its summary."""
+    changes = sorted(
+        claim.get("changes", ()), key=lambda change: (change["kind"] != "implementation", -change["importance"])
+    )
+    line = next((change["summary"] for change in changes if change["summary"].strip()), "")
+    return f"{line}\n\n{claim.get('summary', '')}".strip()
+
+
+def point(git: Git, run: Run, wish: Wish, tip: str, before: Mapping[str, Any]) -> str:
+    """Point the branch of the run at its result. One that somebody moved, or has checked out, is left alone, and the
+    result gets a name beside it. Returns the name; empty when nothing got through, and a branch of an earlier
+    integration then is at the base."""
+    name = wish.branch or f"tmr/{run.id}"
+    here = git.commit_of(f"refs/heads/{name}")
+    checked_out = f"branch refs/heads/{name}\n" in git.must("worktree", "list", "--porcelain") + "\n"
+    if tip == wish.base:
+        if here is not None and here == before.get("tip") and not checked_out:
+            git.must("update-ref", f"refs/heads/{name}", tip)
+        return ""
+    if here != tip and (checked_out or here not in (None, before.get("tip"))):
+        number = 2
+        while git.has_branch(f"{name}-{number}"):
+            number += 1
+        name = f"{name}-{number}"
+    git.must("update-ref", f"refs/heads/{name}", tip)
+    return name
+
+
+def as_json(done: Integrated) -> dict[str, Any]:
+    return {
+        **done._asdict(),
+        "commits": [
+            {**commit._asdict(), "revert": commit.revert._asdict() if commit.revert else None}
+            for commit in done.commits
+        ],
+        "set_aside": [one._asdict() for one in done.set_aside],
+        "decisions": [],  # they are entries of their own
+        "gate": None
+        if done.gate is None
+        else {**done.gate._asdict(), "failures": [failure._asdict() for failure in done.gate.failures]},
+    }
+
+
+def _tests_of(task: TaskState) -> list[str]:
+    """Its own test, and those that its work added or changed."""
+    last = task.last
+    found = (last.verdict or {}) if last is not None else {}
+    return sorted({task.id, *found.get("new", ()), *found.get("changed", ())})
+
+
+def _of_verdict(ground: Ground, *verdicts: str) -> list[str]:
+    return [test for test, one in ground.measured.items() if one.verdict in verdicts]

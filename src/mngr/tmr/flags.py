@@ -1,0 +1,171 @@
+"""What a person should look at in a change, since a good fix may do it too: weaker tests, special cases. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from mngr.records import NamedTuple
+
+_SKIPS = frozenset({"skip", "skipif", "xfail", "importorskip"})
+_WAITS = frozenset({"timeout", "seconds", "sleep", "retries", "reruns", "delay"})
+_UNDER_TEST = ("PYTEST_CURRENT_TEST", "pytest")
+# Flags of files that decide how tests are judged, also those of others: with these, a green suite means little.
+STEERING = frozenset({"conftest", "pytest-settings"})
+_PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml")
+
+
+class Flag(NamedTuple):
+    """`kind` is one word for counting, `text` says it to a person, with the place."""
+
+    kind: str
+    path: str
+    text: str
+
+
+class File(NamedTuple):
+    """One changed file; None for a side on which it does not exist. `implementation` is how its path is classified."""
+
+    path: str
+    before: str | None
+    after: str | None
+    implementation: bool
+
+
+def find(changed: Sequence[File], *, test: str, read_only: Sequence[str] = ()) -> list[Flag]:
+    """All flags of a change that was made for one test, in the order of its files."""
+    flags = []
+    for file in changed:
+        if file.path in read_only:
+            flags.append(Flag("read-only", file.path, f"`{file.path}` is read-only for agents"))
+        if file.implementation:
+            flags += _special_cases(file, test)
+        elif file.path.endswith(".py"):
+            flags += _weaker_tests(file)
+        flags += _wider_settings(file, test)
+    return flags
+
+
+def _weaker_tests(file: File) -> Iterator[Flag]:
+    before, after = _functions(file.before), _functions(file.after)
+    for name, old in before.items():
+        new = after.get(name)
+        if new is None:
+            if old.is_test and not any(other.body == old.body for other in after.values()):
+                yield Flag("test-deleted", file.path, f"`{name}` is gone")
+            continue
+        if new.assertions < old.assertions:
+            yield Flag(
+                "fewer-assertions", file.path, f"`{name}` had {old.assertions} assertions and has {new.assertions}"
+            )
+        if skips := new.skips - old.skips:
+            yield Flag("skip", file.path, f"`{name}` has a new {', '.join(f'`{skip}`' for skip in sorted(skips))}")
+        for word in sorted(new.waits):
+            if word in old.waits and new.waits[word] > old.waits[word]:
+                longer = f"{old.waits[word]:g} to {new.waits[word]:g}"
+                yield Flag("longer-timeout", file.path, f"`{name}` has `{word}` raised from {longer}")
+    for name, new in after.items():
+        if name not in before and new.is_test and not new.assertions:
+            yield Flag("no-assertion", file.path, f"`{name}` is new and asserts nothing")
+        if name not in before and new.skips:
+            yield Flag(
+                "skip", file.path, f"`{name}` is new and has {', '.join(f'`{skip}`' for skip in sorted(new.skips))}"
+            )
+
+
+def _special_cases(file: File, test: str) -> Iterator[Flag]:
+    """Product code that knows about its test."""
+    name = test.rpartition("::")[2].partition("[")[0]
+    stem = test.partition("::")[0].rpartition("/")[2].removesuffix(".py")
+    for number, line in _added(file):
+        for word in (name, stem, *_UNDER_TEST):
+            if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line):
+                yield Flag("names-the-test", file.path, f"line {number} of the product mentions `{word}`")
+                break
+
+
+def _wider_settings(file: File, test: str) -> Iterator[Flag]:
+    """Files that change how tests are run, also those of others."""
+    name = file.path.rpartition("/")[2]
+    if name == "conftest.py":
+        yield Flag("conftest", file.path, f"`{file.path}` is changed, which other tests use too")
+    elif name in _PYTEST_SETTINGS and any("pytest" in line for _, line in _added(file)):
+        yield Flag("pytest-settings", file.path, f"`{file.path}` changes how pytest is run")
+
+
+def _added(file: File) -> list[tuple[int, str]]:
+    import difflib
+
+    old, new = (file.before or "").splitlines(), (file.after or "").splitlines()
+    blocks = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if len(old) < 20_000 else []
+    return [
+        (at + 1, new[at])
+        for tag, _, _, start, end in blocks
+        if tag in ("insert", "replace")
+        for at in range(start, end)
+    ]
+
+
+class _Function(NamedTuple):
+    is_test: bool
+    assertions: int
+    skips: frozenset[str]
+    waits: Mapping[str, float]
+    body: str
+
+
+def _functions(source: str | None) -> dict[str, _Function]:
+    """Every function by its dotted name, and the file itself by `module`. Nothing of a file that does not parse."""
+    try:
+        tree = ast.parse(source or "")
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    found = {"module": _look("module", [node for node in tree.body if not isinstance(node, _NAMED)])}
+
+    def walk(nodes: Sequence[ast.stmt], prefix: str) -> None:
+        for node in nodes:
+            if isinstance(node, ast.ClassDef):
+                found[f"{prefix}{node.name}"] = _look(node.name, node.decorator_list)
+                walk(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found[f"{prefix}{node.name}"] = _look(node.name, [node])
+
+    walk(tree.body, "")
+    return found
+
+
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _look(name: str, nodes: Sequence[ast.AST]) -> _Function:
+    assertions, skips = 0, set()
+    waits: dict[str, float] = {}
+    for node in (found for root in nodes for found in ast.walk(root)):
+        if isinstance(node, ast.Assert):
+            assertions += 1
+        elif isinstance(node, ast.Call):
+            called = _last_name(node.func)
+            if called.startswith(("assert", "to_", "not_to_")) or called == "raises":
+                assertions += 1
+            for keyword in node.keywords:
+                if keyword.arg in _WAITS and (number := _number(keyword.value)) is not None:
+                    waits[keyword.arg] = max(number, waits.get(keyword.arg, 0.0))
+            if called in _WAITS and node.args and (number := _number(node.args[0])) is not None:
+                waits[called] = max(number, waits.get(called, 0.0))
+        if isinstance(node, ast.Attribute | ast.Name) and _last_name(node) in _SKIPS:
+            skips.add(_last_name(node))
+    bodies = [node.body for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    body = "\n".join(ast.dump(statement) for statements in bodies for statement in statements)
+    return _Function(name.startswith("test"), assertions, frozenset(skips), waits, body)
+
+
+def _last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _number(node: ast.AST) -> float | None:
+    good = isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
+    return float(node.value) if good and isinstance(node, ast.Constant) else None  # type: ignore[arg-type]

@@ -1,0 +1,278 @@
+"""Red or green, measured; and which unit is to blame. The gate itself, which runs the tests, is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mngr.errors import MngrError
+from mngr.records import NamedTuple, Protocol
+from mngr.tmr.unit import Unit
+
+MOST_PARTNERS = 3
+_ALONE = 3
+UNNAMED = "gate"
+
+
+class Failure(NamedTuple):
+    """A test's node id, or the name of another check (`lint`, `collect`), and what it printed."""
+
+    test: str
+    text: str = ""
+
+
+class GateResult(NamedTuple):
+    """Red with no failure named means that nothing could be measured: never excused, at the base an error."""
+
+    green: bool
+    failures: tuple[Failure, ...] = ()
+    log: str = ""
+
+
+class Gate(Protocol):
+    def check(
+        self, commit: str, units: tuple[Unit, ...], *, final: bool = False, focus: tuple[str, ...] = ()
+    ) -> GateResult:
+        """Judge a commit. `units` are those whose tests it should run; `final` asks for the whole suite; with `focus`
+        only what it names (from earlier failures) is run."""
+
+
+class Known(NamedTuple):
+    """What the baseline found out about tests before any agent worked."""
+
+    failing: frozenset[str] = frozenset()
+    flaky: frozenset[str] = frozenset()
+
+
+class Decision(NamedTuple):
+    """What was decided and why, for the ledger. `about` are slugs."""
+
+    what: str
+    because: str
+    about: tuple[str, ...] = ()
+
+
+class Blame(NamedTuple):
+    """A unit that turns the gate red: alone, or (fine alone) together with its partners."""
+
+    unit: Unit
+    partners: tuple[Unit, ...]
+    failures: tuple[Failure, ...]
+
+
+class Judged(NamedTuple):
+    accepted: tuple[Unit, ...]
+    blamed: tuple[Blame, ...]
+    unfit: tuple[Unit, ...]
+    final: GateResult | None
+
+
+class Judge:
+    """Asks the gate. `commit_of` gives the commit of some units in their order (None when they do not go together);
+    asked for the final one, it gives the very commit that will be delivered."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        known: Known,
+        commit_of: Callable[[tuple[Unit, ...], bool], str | None],
+        record: Callable[[Decision], None],
+    ) -> None:
+        self._gate = gate
+        self._known = known
+        self._commit_of = commit_of
+        self._record = record
+        self._failing = set(known.failing)
+        self._unsteady: set[str] = set()
+        self._seen: dict[tuple[str, bool, tuple[str, ...]], GateResult] = {}
+
+    def run(self, units: Sequence[Unit], size: int) -> Judged:
+        """Accept units batch by batch, then all of them by the whole suite. Whoever is to blame is left out, and what
+        is left is judged again; each round loses a unit, so it ends."""
+        accepted: tuple[Unit, ...] = ()
+        blamed: list[Blame] = []
+        unfit: list[Unit] = []
+        for start in range(0, len(units), size):
+            accepted, _ = self._settle(accepted, tuple(units[start : start + size]), False, blamed, unfit)
+        accepted, final = self._settle((), accepted, True, blamed, unfit)
+        return Judged(accepted, tuple(blamed), tuple(unfit), final)
+
+    def failures(
+        self,
+        units: tuple[Unit, ...],
+        *,
+        final: bool = False,
+        focus: tuple[str, ...] = (),
+        about: tuple[Unit, ...] | None = None,
+    ) -> tuple[Failure, ...] | None:
+        """What fails twice and is no news: None when the units do not go together. With `about` only the tests of those
+        among them are run."""
+        commit = self._commit_of(units, final)
+        if commit is None:
+            return None
+        part = "" if about is None else " ".join(unit.id for unit in about)
+        run = units if about is None else about
+        first = self._counted(self._ask(commit, run, final, focus, part=part), units)
+        if not first:
+            return ()
+        again = self._counted(self._ask(commit, run, final, focus, again=True, part=part), units)
+        stable = {failure.test for failure in again}
+        passed = sorted(failure.test for failure in first if failure.test not in stable)
+        if passed:
+            slugs = tuple(unit.slug for unit in units)
+            self._record(Decision("not counted as red", f"failed once and passed once: {_list(passed)}", slugs))
+        return tuple(failure for failure in first if failure.test in stable)
+
+    def _settle(
+        self, before: tuple[Unit, ...], batch: tuple[Unit, ...], final: bool, blamed: list[Blame], unfit: list[Unit]
+    ) -> tuple[tuple[Unit, ...], GateResult | None]:
+        while True:
+            units = before + batch
+            found = self.failures(units, final=final)
+            if found is None:
+                gone = self._misfit(units)
+                unfit.append(gone)
+            elif not found:
+                return units, self._last(units, final)
+            else:
+                blame = self._blame(units, len(before), found, final)
+                if blame is None:
+                    continue
+                blamed.append(blame)
+                gone = blame.unit
+                self._record(_words(blame))
+            before = tuple(unit for unit in before if unit.id != gone.id)
+            batch = tuple(unit for unit in batch if unit.id != gone.id)
+
+    def _blame(self, units: tuple[Unit, ...], green: int, found: tuple[Failure, ...], final: bool) -> Blame | None:
+        """The last unit of the shortest red beginning. None when it is nobody's fault: the base alone is red, or what
+        was red twice is so no more. That counts no longer, but for what a unit promised."""
+        focus = _names(found)
+        if not self.failures(units, focus=focus):
+            if self._wavers(units, focus):
+                return None
+            focus = ()  # fails only among all the others
+
+        def red(some: tuple[Unit, ...]) -> tuple[Failure, ...]:
+            seen = self.failures(some, focus=focus, final=final and not focus) or ()
+            return tuple(failure for failure in seen if failure.test in _names(found))
+
+        if green and red(units[:green]):
+            green = 0
+        if not green and self._old(focus, found, final):
+            return None
+        high = len(units)
+        while high - green > 1:
+            middle = (high + green) // 2
+            if red(units[:middle]):
+                high = middle
+            else:
+                green = middle
+        tests = red(units[:high])
+        if not tests or not units:
+            self._unsteady |= set(_names(found))
+            self._record(Decision("not counted as red", f"failed twice, then passed: {_list(_names(found))}"))
+            return None
+        return Blame(units[high - 1], _partners(units[high - 1], units[: high - 1], red), tests)
+
+    def _wavers(self, units: tuple[Unit, ...], names: tuple[str, ...]) -> bool:
+        """Whether one of these, red twice among all the others, passes now and then when it is run alone. That is its
+        own way, at this commit or without any unit, and the search for a culprit would run the whole suite for it."""
+        promised = {test for unit in units for test in unit.promises}
+        for some in (units, ()):
+            commit = self._commit_of(some, False)
+            asked = [self._gate.check(commit, some, focus=names) for _ in range(_ALONE)] if commit else []
+            failed = [set(_names(result.failures)) & set(names) for result in asked]
+            wavering = {name for name in set().union(*failed) if not all(name in one for one in failed)} - promised
+            if wavering:
+                self._unsteady |= wavering
+                self._record(Decision("not counted as red", f"passes and fails alone: {_list(sorted(wavering))}"))
+                return True
+        return False
+
+    def _old(self, focus: tuple[str, ...], found: tuple[Failure, ...], final: bool) -> bool:
+        """Whether some of it fails without any unit too, be it only now and then: that is nobody's fault, and counts no
+        longer but for what a unit promised."""
+        commit = self._commit_of((), final and not focus)
+        if commit is None:
+            return False
+        asked = [self._ask(commit, (), final and not focus, focus, again=again) for again in (False, True)]
+        each = [[one for one in self._counted(result, ()) if one.test in _names(found)] for result in asked]
+        names = [set(_names(failures)) for failures in each]
+        if UNNAMED in names[0] & names[1]:
+            raise MngrError("the gate cannot judge even the base of this run", details=each[0][0].text)
+        always, ever = names[0] & names[1], (names[0] | names[1]) - {UNNAMED}
+        self._failing |= ever
+        if always:
+            self._record(Decision("not counted as red", f"fails at the base too: {_list(sorted(always))}"))
+        if ever - always:
+            self._record(Decision("not counted as red", f"flaky at the base too: {_list(sorted(ever - always))}"))
+        return bool(ever)
+
+    def _misfit(self, units: tuple[Unit, ...]) -> Unit:
+        """The first unit that no longer applies, since another one that it was resolved with is gone."""
+        for count in range(1, len(units)):
+            if self._commit_of(units[:count], False) is None:
+                return units[count - 1]
+        return units[-1]
+
+    def _counted(self, result: GateResult, units: tuple[Unit, ...]) -> tuple[Failure, ...]:
+        """Failures that mean something: neither flaky, nor failing before any of these units promised to mend it."""
+        promised = {test for unit in units for test in unit.promises}
+        excused = self._known.flaky | (self._failing - promised) | self._unsteady
+        if not result.green and not result.failures:
+            named: tuple[Failure, ...] = (Failure(UNNAMED, result.log),)
+        else:
+            named = result.failures
+        return tuple(failure for failure in named if failure.test not in excused)
+
+    def _ask(
+        self,
+        commit: str,
+        units: tuple[Unit, ...],
+        final: bool,
+        focus: tuple[str, ...],
+        again: bool = False,
+        part: str = "",
+    ) -> GateResult:
+        """Each question once; `part` tells those about some of the units from those about all."""
+        asked = (("again " if again else "") + part + commit, final, focus)
+        if asked not in self._seen:
+            self._seen[asked] = self._gate.check(commit, units, final=final, focus=focus)
+        return self._seen[asked]
+
+    def _last(self, units: tuple[Unit, ...], final: bool) -> GateResult | None:
+        commit = self._commit_of(units, final)
+        return self._seen.get((commit, final, ())) if commit else None
+
+
+def _partners(
+    guilty: Unit, others: tuple[Unit, ...], red: Callable[[tuple[Unit, ...]], tuple[Failure, ...]]
+) -> tuple[Unit, ...]:
+    """The fewest of the others that it takes to make the guilty unit red; none when it is red alone."""
+    found: tuple[Unit, ...] = ()
+    while others and len(found) < MOST_PARTNERS and not red((*found, guilty)):
+        low, high = 0, len(others)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if red((*others[:middle], *found, guilty)):
+                high = middle
+            else:
+                low = middle
+        found = (others[high - 1], *found)
+        others = others[: high - 1]
+    return found
+
+
+def _names(failures: Sequence[Failure]) -> tuple[str, ...]:
+    return tuple(sorted({failure.test for failure in failures}))
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:5])
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _words(blame: Blame) -> Decision:
+    tests = _list(_names(blame.failures))
+    others = f" together with {_list([unit.slug for unit in blame.partners])}" if blame.partners else ""
+    return Decision("set aside", f"red{others}, twice: {tests}", (blame.unit.slug,))

@@ -1,0 +1,102 @@
+"""Bring home what an agent made: outcome file, commits, uncommitted work, artifacts, conversation, terminal.
+
+Nothing that an agent left can do harm here: links are not followed, sizes are limited, and what cannot be had is a
+problem in words beside what could.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mngr import files
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.errors import MngrError
+from mngr.tmr import outcome
+from mngr.tools.git import Git
+
+
+def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> Mapping[str, Any]:
+    """Files go to `directory`, the agent's commit to `ref` of the repository `git`, what it did not commit to
+    `ref`-uncommitted. Twice is safe. Returns the facts, as JSON; `problems` are what could not be brought."""
+    files.make_private_dir(directory)
+    problems: list[str] = []
+
+    def attempt(what: str, do: Callable[[], Any]) -> Any:
+        try:
+            return do()
+        except (MngrError, OSError) as error:
+            problems.append(f"{what}: {error}")
+            return None
+
+    tip = attempt("commits", lambda: _commits(fleet, git, agent, ref))
+    uncommitted = attempt("uncommitted work", lambda: _uncommitted(fleet, git, agent, ref))
+    claim, claim_problem = _claim(fleet, agent, task, directory)
+    attempt("artifacts", lambda: _artifacts(fleet, agent, os.path.join(directory, "artifacts")))
+    said = attempt("transcript", lambda: fleet.transcript(agent)) or ()
+    lines = b"".join(files.json_bytes(entry) for entry in said)
+    files.write_atomic(os.path.join(directory, "transcript.jsonl"), lines)
+    if agent.record.recorded:
+        cast = attempt("recording", lambda: fleet.recording(agent))
+        if cast:
+            files.write_atomic(os.path.join(directory, "agent.cast"), cast)
+    screen = attempt("screen", lambda: fleet.capture(agent))
+    if screen:
+        files.write_atomic(os.path.join(directory, "screen.txt"), screen.encode(errors="replace"))
+    return {
+        "tip": tip,
+        "uncommitted": uncommitted,
+        "outcome": claim,
+        "outcome_problem": claim_problem,
+        "recorded": os.path.exists(os.path.join(directory, "agent.cast")),
+        "problems": problems,
+    }
+
+
+def _commits(fleet: Fleet, git: Git, agent: Agent, ref: str) -> str:
+    tip = fleet.pull(agent, into="none").commit
+    git.must("update-ref", ref, tip)
+    git.run("update-ref", "-d", f"refs/mngr/pulled/{agent.name}")
+    return tip
+
+
+def _uncommitted(fleet: Fleet, git: Git, agent: Agent, ref: str) -> str | None:
+    commit = fleet.pull_uncommitted(agent)
+    if commit is not None:
+        git.must("update-ref", f"{ref}-uncommitted", commit)
+        git.run("update-ref", "-d", f"refs/mngr/pulled/{agent.name}-uncommitted")
+    return commit
+
+
+def _claim(fleet: Fleet, agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] | None, str]:
+    """What the outcome file says, and what is wrong with it. The file itself is kept as it is, cut when it is huge."""
+    try:
+        data = fleet.outcome(agent, at_most=outcome.MAX_BYTES)
+        if data is not None:
+            files.write_atomic(os.path.join(directory, "outcome.json"), data)
+        return _as_json(outcome.parse(data, task)), ""
+    except outcome.Wrong as wrong:
+        return None, str(wrong)
+    except MngrError as error:
+        return None, f"the outcome file could not be read: {error}"
+
+
+def _as_json(found: outcome.Outcome) -> Mapping[str, Any]:
+    return {
+        **found._asdict(),
+        "changes": [change._asdict() for change in found.changes],
+        "escalations": [item._asdict() for item in found.escalations],
+    }
+
+
+def _artifacts(fleet: Fleet, agent: Agent, target: str) -> None:
+    """Links among them are removed: whoever reads the report must not be led elsewhere."""
+    files.remove_tree(target)
+    fleet.pull_artifacts(agent, target)
+    for place, directories, names in os.walk(target):
+        for name in [*directories, *names]:
+            path = os.path.join(place, name)
+            if os.path.islink(path) or not (os.path.isfile(path) or os.path.isdir(path)):
+                os.unlink(path)

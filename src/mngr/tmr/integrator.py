@@ -1,0 +1,145 @@
+"""The integrator: an agent that proposes how two changes go together. Whether that holds is measured elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mngr import files, prompts
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.mapreduce import naming
+from mngr.mapreduce.engine import Engine
+from mngr.mapreduce.recipe import Launch, Recipe, Task
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import SETTLED, Attempt, TaskState
+from mngr.process import join, quote
+from mngr.tmr.conflict import Conflict, Resolver
+from mngr.tmr.harvest import harvest
+from mngr.tmr.jobs import Surroundings
+from mngr.tmr.objects import Ident, NewCommit, Objects
+from mngr.tmr.recipe import Workers, filled
+from mngr.tmr.unit import Verified
+from mngr.tools.git import Git
+
+_NARRATIVE_MAX = 20_000
+
+
+class IntegratorRecipe(Recipe):
+    """Its tasks carry their prompt and the commit to begin at."""
+
+    def __init__(self, run: Run, fleet: Fleet, git: Git, workers: Workers, surroundings: Surroundings) -> None:
+        self._run, self._fleet, self._git, self._workers = run, fleet, git, workers
+        self._surroundings = surroundings
+
+    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+        prepare = self._surroundings.prepare
+        return Launch(
+            type=self._workers.type,
+            args=filled(self._workers.args, task=task.id, slug=task.data["about"], attempt=attempt.number),
+            message=task.data["prompt"],
+            env={**self._surroundings.env, **self._workers.env},
+            source=self._git.directory,
+            transfer=self._workers.transfer,
+            branch=f"{task.data['start']}:mngr/*",
+            record=self._workers.record,
+            provision=(prepare,) if prepare else (),
+        )
+
+    def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
+        directory = os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
+        ref = f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
+        return harvest(self._fleet, self._git, agent, task=task.id, directory=directory, ref=ref)
+
+    def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"verdict": "proposed" if collected["tip"] not in (None, task.data["start"]) else "no answer"}
+
+
+def narrate(
+    engine: Callable[[Recipe, str], Engine],
+    recipe: IntegratorRecipe,
+    run: Run,
+    integration: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+) -> str:
+    """What the integrator tells reviewers about the branch; empty when it has nothing to say. The same branch is told
+    about once."""
+    tip = str(integration["tip"])
+    name = f"narrative of {tip[:10]}"
+    text = prompts.render(
+        "narrator.md.j2",
+        task=name,
+        commits=integration["commits"],
+        asides=integration["set_aside"],
+        open=[row for row in rows if row["verdict"] not in ("fixed", "improved", "unchanged")],
+    )
+    data = {"role": naming.INTEGRATE, "about": "narrative", "start": tip, "prompt": text}
+    task = Task(name, f"narrative-{tip[:8]}", data)
+    if name not in run.state.tasks or run.state.tasks[name].status != SETTLED:
+        engine(recipe, naming.INTEGRATE).go([task])
+    last = run.state.tasks[name].last
+    if last is None:
+        return ""
+    path = os.path.join(run.directory, "tasks", task.slug, str(last.number), "artifacts", "narrative.md")
+    data_read, _ = files.read_tail(path, _NARRATIVE_MAX)
+    return data_read.decode(errors="replace")
+
+
+class AgentResolver(Resolver):
+    """Asks once for each conflict, also over several integrations of a run: the same conflict has the same answer."""
+
+    def __init__(
+        self,
+        engine: Callable[[Recipe, str], Engine],
+        recipe: IntegratorRecipe,
+        run: Run,
+        git: Git,
+        *,
+        tests: Mapping[str, Sequence[str]],
+        test_command: str,
+        own_prompt: str = "",
+    ) -> None:
+        self._engine, self._recipe, self._run, self._objects = engine, recipe, run, Objects(git)
+        self._tests, self._test_command, self._own_prompt = tests, test_command, own_prompt
+
+    def resolve(self, conflict: Conflict) -> str | None:
+        task = self._task(conflict)
+        if task.id not in self._run.state.tasks or self._run.state.tasks[task.id].status != SETTLED:
+            self._engine(self._recipe, naming.INTEGRATE).go([task])
+        last = self._run.state.tasks[task.id].last
+        collected = last.collected if last is not None else None
+        tip = collected.get("tip") if collected else None
+        if tip is None or tip == task.data["start"]:
+            return None
+        return self._objects.facts([tip])[tip].tree
+
+    def _task(self, conflict: Conflict) -> Task:
+        ident = Ident("mngr", "mngr@localhost", self._objects.facts([conflict.tip])[conflict.tip].committed_at)
+        message = f"Bring in the work of {conflict.piece.slug}, with conflicts\n"
+        start = self._objects.write([NewCommit(conflict.tip, {}, message, ident, ident, tree=conflict.merged)])[0]
+        digest = hashlib.sha256(f"{start} {conflict.piece.part.id}".encode()).hexdigest()[:8]
+        name = f"conflict of {conflict.piece.slug} ({digest})"
+        accepted = [maker for unit in conflict.against for maker in unit.makers]
+        wanted = conflict.piece.makers
+        text = prompts.render(
+            "integrator.md.j2",
+            own=self._own_prompt,
+            task=name,
+            paths=conflict.paths,
+            quoted_paths=join(conflict.paths),
+            accepted=[_side(maker) for maker in accepted],
+            wanted=[_side(maker) for maker in wanted],
+            base=conflict.base,
+            tip=conflict.tip,
+            theirs=conflict.theirs,
+            tests=[quote(test) for test in sorted({t for m in (*accepted, *wanted) for t in self._tests[m.slug]})],
+            test_command=self._test_command,
+        )
+        data = {"role": naming.INTEGRATE, "about": conflict.piece.slug, "start": start, "prompt": text}
+        return Task(name, f"conflict-{digest}", data)
+
+
+def _side(maker: Verified) -> Mapping[str, str]:
+    return {"agent": maker.agent, "task": maker.task, "summary": " ".join(maker.summary.split())[:500]}

@@ -1,0 +1,297 @@
+"""Commits, trees and differences of a repository, read and written in few git processes.
+
+Only objects are made. No index, work tree, HEAD or setting is read or changed, and no ref is left behind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from mngr.errors import MngrError
+from mngr.process import checked
+from mngr.records import NamedTuple
+from mngr.tools.git import Git
+
+_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_IDENT = re.compile(r"([^<>\0\n]*)<([^<>\0\n]*)> ([0-9]{1,11}) ([+-][0-9]{4})")
+_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_DIFF = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+# The same for everyone, whatever their settings say.
+_MERGE = ("merge.directoryRenames=false", "merge.renames=true", "merge.renameLimit=7000", "merge.renormalize=false")
+_PATHS_MAX = 500
+# Named in the stream because the format asks for it, and taken back in the same stream: git never makes it.
+_NO_REF = "refs/mngr/never-made"
+
+
+class Entry(NamedTuple):
+    """A file in a tree."""
+
+    mode: str
+    oid: str
+
+
+class Change(NamedTuple):
+    """One path before and after; None is absence. A rename is one path gone and another one come."""
+
+    path: str
+    old: Entry | None
+    new: Entry | None
+
+
+class Ident(NamedTuple):
+    name: str
+    email: str
+    at: int
+    zone: str = "+0000"
+
+    def line(self) -> str:
+        return f"{self.name} <{self.email}> {self.at} {self.zone}"
+
+
+class Facts(NamedTuple):
+    """What a commit says of itself. A damaged author is None."""
+
+    id: str
+    tree: str
+    author: Ident | None
+    committed_at: int
+
+
+class NewCommit(NamedTuple):
+    """`parent` is a commit, or the number of an earlier one in the same list. The tree is `tree`, or the parent's, with
+    `files` put in or (None) taken out."""
+
+    parent: str | int
+    files: Mapping[str, Entry | None]
+    message: str
+    author: Ident
+    committer: Ident
+    tree: str | None = None
+
+
+class Merge(NamedTuple):
+    """What a three-way merge gave. With conflicts the tree holds git's markers."""
+
+    tree: str
+    conflicts: tuple[str, ...]
+
+
+class Hunk(NamedTuple):
+    path: str
+    line: int
+    text: bytes
+
+
+class Objects:
+    """The objects of one repository."""
+
+    def __init__(self, git: Git) -> None:
+        self.git = git
+
+    def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
+        """Those of the given commits that are there."""
+        asked = sorted({id for id in ids if _ID.fullmatch(id)})
+        found = self._contents([f"{id}^{{commit}}" for id in asked])
+        return {id: _facts(id, found[f"{id}^{{commit}}"]) for id in asked if f"{id}^{{commit}}" in found}
+
+    def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
+        return self._contents(sorted(set(ids)))
+
+    def _contents(self, names: Sequence[str]) -> dict[str, bytes]:
+        if not names:
+            return {}
+        data = checked(
+            self.git.run("cat-file", "--batch", input="".join(f"{name}\n" for name in names).encode())
+        ).stdout
+        found: dict[str, bytes] = {}
+        at = 0
+        for name in names:
+            end = data.index(b"\n", at)
+            words = data[at:end].split(b" ")
+            at = end + 1
+            if len(words) == 3 and words[2].isdigit():
+                size = int(words[2])
+                found[name] = data[at : at + size]
+                at += size + 1
+        return found
+
+    def beside(self, base: str, tips: Iterable[str]) -> set[str]:
+        """Those tips that do not descend from the base: their history was rewritten."""
+        left = set(tips) - {base}
+        if not left:
+            return set()
+        asked = "".join(f"{tip}\n" for tip in sorted(left)) + f"^{base}\n"
+        lines = self.git.must("rev-list", "--parents", "--stdin", input=asked.encode()).splitlines()
+        parents = {line.split(" ")[0]: line.split(" ")[1:] for line in lines}
+        above = {base}
+        for commit in reversed(list(parents)):  # rev-list shows children before parents, but for clocks that lie
+            if above.intersection(parents[commit]):
+                above.add(commit)
+        return {tip for tip in left - above if not self.git.ok("merge-base", "--is-ancestor", base, tip)}
+
+    def changes(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[Change, ...]]:
+        """The differences between pairs of trees, in one process."""
+        asked = sorted(set(pairs))
+        found: dict[tuple[str, str], list[Change]] = {pair: [] for pair in asked}
+        if not asked:
+            return {}
+        lines = "".join(f"{old} {new}\n" for old, new in asked)
+        data = checked(self.git.run(*_DIFF, input=lines.encode())).stdout
+        now: list[Change] = []
+        at = 0
+        while at < len(data):
+            if data[at : at + 1] != b":":
+                end = data.index(b"\n", at)
+                old, new = data[at:end].decode().split(" ")
+                now = found[old, new]
+                at = end + 1
+            else:
+                change, at = _raw(data, at)
+                now.append(change)
+        return {pair: tuple(changes) for pair, changes in found.items()}
+
+    def hunks(self, pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> dict[tuple[str, str], set[Hunk]]:
+        """The changed lines of some paths between pairs of trees, each with its place in the old file."""
+        asked, limit = sorted(set(pairs)), sorted(set(paths))
+        found: dict[tuple[str, str], set[Hunk]] = {pair: set() for pair in asked}
+        if not asked or not limit:
+            return found
+        words = [*_DIFF, "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv"]
+        words += ["--", *limit] if len(limit) <= _PATHS_MAX else []
+        lines = "".join(f"{old} {new}\n" for old, new in asked)
+        data = checked(self.git.run(*words, input=lines.encode(), env={"GIT_LITERAL_PATHSPECS": "1"})).stdout
+        at = 0
+        while at < len(data):
+            end = data.index(b"\n", at)
+            old, new = data[at:end].decode().split(" ")
+            at = _patch(data, end + 1, found[old, new])
+        return found
+
+    def merges(self, pairs: Sequence[tuple[str, str]]) -> list[Merge]:
+        """Merge commits two by two, each as if alone."""
+        if not pairs:
+            return []
+        lines = "".join(f"{ours} {theirs}\n" for ours, theirs in pairs)
+        words = [word for setting in _MERGE for word in ("-c", setting)]
+        tokens = checked(
+            self.git.run(*words, "merge-tree", "--write-tree", "--stdin", input=lines.encode())
+        ).text.split("\0")
+        done: list[Merge] = []
+        at = 0
+        for _ in pairs:
+            clean, tree = tokens[at] == "1", tokens[at + 1]
+            at += 2
+            paths: set[str] = set()
+            while not clean and tokens[at]:
+                paths.add(tokens[at].partition("\t")[2])
+                at += 1
+            at += not clean
+            while tokens[at]:  # messages: how many paths, the paths, the kind, the words
+                at += int(tokens[at]) + 3
+            at += 1
+            done.append(Merge(tree, tuple(sorted(paths))))
+        return done
+
+    def wrap(self, tree: str, parent: str, message: str, who: Ident) -> str:
+        """A commit of a tree that is there: what `write` would make, by a smaller process."""
+        date = f"@{who.at} {who.zone}"
+        facts = (("NAME", who.name), ("EMAIL", who.email), ("DATE", date))
+        env = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in facts}
+        words = ("-c", "i18n.commitEncoding=utf-8", "commit-tree", tree, "-p", parent, "-F", "-")
+        return self.git.must(*words, input=message.encode(), env=env)
+
+    def write(self, commits: Sequence[NewCommit]) -> list[str]:
+        """Make commits and return their ids. The same commits give the same ids."""
+        if not commits:
+            return []
+        stream = [b"feature done\n"]
+        for number, commit in enumerate(commits, 1):
+            stream.append(_commit(number, commit))
+        width = len(next((commit.parent for commit in commits if isinstance(commit.parent, str)), "0" * 40))
+        stream.append(f"reset {_NO_REF}\nfrom {'0' * width}\n\ndone\n".encode())
+        words = ("-c", "core.ignoreCase=false", "fast-import", "--quiet", "--date-format=raw")
+        made = self.git.must(*words, input=b"".join(stream), doing="git cannot write the commits").split("\n")
+        if len(made) != len(commits):
+            raise MngrError(f"git made {len(made)} of {len(commits)} commits")
+        return made
+
+
+def ident(line: str) -> Ident | None:
+    """`Name <email> seconds zone`, as it can be written again; None for anything else."""
+    found = _IDENT.fullmatch(line)
+    if not found:
+        return None
+    name, email, at, zone = found.groups()
+    sane = int(zone[1:3]) < 14 and int(zone[3:]) < 60
+    return Ident(name.strip(), email.strip(), int(at), zone if sane else "+0000")
+
+
+def _facts(id: str, data: bytes) -> Facts:
+    head = data.decode(errors="replace").split("\n\n", 1)[0]
+    fields = dict(line.split(" ", 1) for line in reversed(head.split("\n")) if " " in line and line[0] != " ")
+    committer = ident(fields.get("committer", ""))
+    return Facts(id, fields["tree"], ident(fields.get("author", "")), committer.at if committer else 0)
+
+
+def _raw(data: bytes, at: int) -> tuple[Change, int]:
+    """One record of `--raw -z`: `:mode mode oid oid status NUL path NUL`."""
+    middle = data.index(b"\0", at)
+    end = data.index(b"\0", middle + 1)
+    old_mode, new_mode, old, new, _ = data[at + 1 : middle].decode().split(" ")
+    path = data[middle + 1 : end].decode(errors="surrogateescape")
+    before = Entry(old_mode, old) if old.strip("0") else None
+    return Change(path, before, Entry(new_mode, new) if new.strip("0") else None), end + 1
+
+
+def _patch(data: bytes, at: int, into: set[Hunk]) -> int:
+    """The records and then the patch of one pair; returns where the next pair begins."""
+    paths: list[str] = []
+    while data[at : at + 1] == b":":
+        change, at = _raw(data, at)
+        swapped = change.old and change.new and change.old.mode[:2] != change.new.mode[:2]
+        paths += [change.path] * (2 if swapped else 1)  # a file become a link is shown as gone and come
+    at += data[at : at + 1] == b"\0"
+    number = -1
+    while at < len(data):
+        end = data.find(b"\n", at) + 1 or len(data)
+        line = data[at:end]
+        if line.startswith(b"diff --git "):
+            number += 1
+        elif found := _HUNK.match(line):
+            count = sum(int(words or 1) for words in found.groups()[1:])
+            start = end
+            for _ in range(count):
+                end = data.find(b"\n", end) + 1 or len(data)
+                if data[end : end + 1] == b"\\":  # no newline at the end of the file
+                    end = data.find(b"\n", end) + 1 or len(data)
+            into.add(Hunk(paths[number], int(found[1]), data[start:end]))
+        elif number < len(paths) and _ID.fullmatch(line.partition(b" ")[0].decode(errors="replace")):
+            break
+        at = end
+    return at
+
+
+def _commit(number: int, commit: NewCommit) -> bytes:
+    message = commit.message.encode(errors="surrogateescape")
+    parent = f":{commit.parent + 1}" if isinstance(commit.parent, int) else commit.parent
+    lines = [
+        f"commit {_NO_REF}\nmark :{number}\n".encode(),
+        f"author {commit.author.line()}\ncommitter {commit.committer.line()}\n".encode(errors="replace"),
+        b"data %d\n%b\n" % (len(message), message),
+        f"from {parent}\n".encode(),
+    ]
+    if commit.tree:
+        lines.append(f'M 040000 {commit.tree} ""\n'.encode())
+    gone = [path for path, entry in sorted(commit.files.items()) if entry is None]
+    lines += [b"D %b\n" % _quoted(path) for path in gone]  # first: a file may come where a directory was
+    for path, entry in sorted(commit.files.items()):
+        if entry is not None:
+            lines.append(b"M %b %b %b\n" % (entry.mode.encode(), entry.oid.encode(), _quoted(path)))
+    lines.append(f"\nget-mark :{number}\n".encode())
+    return b"".join(lines)
+
+
+def _quoted(path: str) -> bytes:
+    data = path.encode(errors="surrogateescape")
+    return b'"' + data.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'

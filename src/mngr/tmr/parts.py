@@ -1,0 +1,86 @@
+"""An agent's net change, split into its implementation part and the rest. What must not get on the branch is named."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from mngr.records import NamedTuple
+from mngr.tmr.objects import Change
+from mngr.tmr.paths import Kind, Paths
+
+LINK, SUBMODULE = "120000", "160000"
+
+
+class Part(NamedTuple):
+    """Changes that stay together, as differences from the commit `base`."""
+
+    base: str
+    changes: tuple[Change, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(change.path for change in self.changes)
+
+    @property
+    def id(self) -> str:
+        """The same for the same change of the same base: paths, modes and contents, whoever made it and when."""
+        lines = sorted(f"{change.path}\0{change.old}\0{change.new}" for change in self.changes)
+        return sha256("\0\0".join([self.base, *lines]).encode(errors="surrogateescape")).hexdigest()
+
+
+class Split(NamedTuple):
+    """The two parts; one with no changes is None."""
+
+    implementation: Part | None
+    rest: Part | None
+
+
+def split(base: str, changes: Iterable[Change], paths: Paths) -> Split:
+    implementation: list[Change] = []
+    rest: list[Change] = []
+    for change in sorted(changes, key=lambda change: change.path):
+        (implementation if paths.kind(change.path) == Kind.IMPLEMENTATION else rest).append(change)
+    return Split(
+        Part(base, tuple(implementation)) if implementation else None, Part(base, tuple(rest)) if rest else None
+    )
+
+
+def links(changes: Iterable[Change]) -> tuple[str, ...]:
+    """The blobs that hold the targets of new symbolic links: what `refusals` wants to know."""
+    return tuple(change.new.oid for change in changes if change.new and change.new.mode == LINK)
+
+
+def refusals(changes: Iterable[Change], targets: Mapping[str, bytes], paths: Paths) -> tuple[str, ...]:
+    """Why this change must not get on a branch that people check out; empty when it may."""
+    found = []
+    changes = tuple(changes)
+    for change in changes:
+        if not _plain(change.path):
+            found.append(f"`{change.path}` is a path that git must not check out")
+        if change.new and change.new.mode == LINK:
+            target = targets.get(change.new.oid, b"/").decode(errors="surrogateescape")
+            if _leaves(change.path, target):
+                found.append(f"`{change.path}` is a symbolic link out of the repository, to `{target[:200]}`")
+        elif change.new and change.new.mode == SUBMODULE:
+            found.append(f"`{change.path}` is another repository (a submodule), whose content is not part of this one")
+    found += [f"`{path}` is read-only" for path in paths.touched_read_only(change.path for change in changes)]
+    return tuple(found)
+
+
+def _plain(path: str) -> bool:
+    names = path.split("/")
+    return not any(name in ("", ".", "..") or name.casefold() in (".git", "git~1") for name in names)
+
+
+def _leaves(path: str, target: str) -> bool:
+    """Whether a link points out of the repository, or into git's own directory."""
+    names = target.split("/")
+    climbs_late = (
+        ".." in names[next((at for at, name in enumerate(names) if name not in ("..", ".", "")), len(names)) :]
+    )
+    if target.startswith("/") or "\0" in target or climbs_late:  # `link/..` is wherever that link leads
+        return True
+    reached = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return reached.split("/")[0] in ("..", "") or ".git" in reached.casefold().split("/")

@@ -1,0 +1,104 @@
+"""What a path of the project is: implementation, or something beside it. Decided by globs alone, never by content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import cache, lru_cache
+
+from mngr.records import NamedTuple
+
+
+class Kind(StrEnum):
+    """In the order in which the branch brings them."""
+
+    TEST = "test"
+    TUTORIAL = "tutorial"
+    DOCS = "docs"
+    OTHER = "other"
+    IMPLEMENTATION = "implementation"
+
+
+TEST = ("test/", "tests/", "testing/", "__tests__/", "e2e/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini")
+TUTORIAL = ("tutorial.sh", "tutorials/", "/tutorial/")
+DOCS = ("/doc/", "docs/", "/man/", "*.md", "*.rst", "*.adoc", "mkdocs.yml", "LICENSE*", "COPYING*", "AUTHORS*")
+OTHER = (
+    "/.github/",
+    ".gitlab-ci.yml",
+    "/.ci/",
+    "/.vscode/",
+    "/.idea/",
+    ".gitignore",
+    ".gitattributes",
+    ".editorconfig",
+)
+
+
+class Paths(NamedTuple):
+    """Globs as in `.gitignore`: without a slash inside, at any depth; with one, from the top; `dir/` is all below it.
+
+    `implementation` wins over all others. Empty, it means whatever nothing else matches; given, the rest is `other`.
+    """
+
+    implementation: tuple[str, ...] = ()
+    non_implementation: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    test: tuple[str, ...] = TEST
+    tutorial: tuple[str, ...] = TUTORIAL
+    docs: tuple[str, ...] = DOCS
+    other: tuple[str, ...] = OTHER
+
+    def kind(self, path: str) -> Kind:
+        if matches(path, self.implementation):
+            return Kind.IMPLEMENTATION
+        globs = (
+            (Kind.TUTORIAL, self.tutorial),
+            (Kind.TEST, self.test),
+            (Kind.DOCS, self.docs),
+            (Kind.OTHER, self.other),
+        )
+        for kind, those in globs:
+            if matches(path, those):
+                return kind
+        beside = bool(self.implementation) or matches(path, self.non_implementation)
+        return Kind.OTHER if beside else Kind.IMPLEMENTATION
+
+    def touched_read_only(self, paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(sorted(path for path in paths if matches(path, self.read_only)))
+
+
+def matches(path: str, globs: tuple[str, ...]) -> bool:
+    return any(_pattern(glob).fullmatch(path) for glob in globs)
+
+
+@lru_cache(maxsize=1 << 16)
+def folders(path: str) -> tuple[str, ...]:
+    """The directories that a path is in, outermost first."""
+    names = path.split("/")
+    return tuple("/".join(names[:count]) for count in range(1, len(names)))
+
+
+@cache
+def _pattern(glob: str) -> re.Pattern[str]:
+    """`*` and `?` stop at a slash, `**` does not; a name of a directory matches what is below it too."""
+    body = glob.strip("/")
+    anchored = glob.startswith("/") or "/" in body
+    parts = []
+    at = 0
+    while at < len(body):
+        if body.startswith("**/", at):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif body.startswith("**", at):
+            parts.append(".*")
+            at += 2
+        elif body[at] == "[" and (end := body.find("]", at + 2)) > 0:
+            inside = body[at + 1 : end].replace("\\", "\\\\")
+            parts.append(f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]")
+            at = end + 1
+        else:
+            parts.append({"*": "[^/]*", "?": "[^/]"}.get(body[at]) or re.escape(body[at]))
+            at += 1
+    below = "/.+" if glob.endswith("/") else "(?:/.+)?"
+    return re.compile(("" if anchored else "(?:.*/)?") + "".join(parts) + below, re.DOTALL)

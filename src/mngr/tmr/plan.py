@@ -1,0 +1,66 @@
+"""Which tests there are, and the task that each becomes."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+from mngr.errors import MngrError
+from mngr.records import NamedTuple
+from mngr.tmr.jobs import Bench, Job, Pytest, checked, log_tail
+from mngr.tmr.rows import Broken, Found
+
+_SLUG_MAX = 30
+_DETAILS_MAX = 2000
+
+
+class Collected(NamedTuple):
+    """`chosen` are the tests asked for, in pytest's order; `tests` are all of the suite, for comparing with."""
+
+    tests: Mapping[str, Found]
+    chosen: tuple[str, ...]
+    broken: tuple[Broken, ...]
+
+
+def collect(bench: Bench, commit: str, *, paths: Sequence[str] = (), args: Sequence[str] = ()) -> Collected:
+    """Ask pytest itself, in a copy of the code at the commit. `paths` are files, directories or node ids, `args` other
+    options of pytest such as `-k`. A suite without any test, or one that pytest cannot begin with, is an error."""
+    steps = [Pytest("collect", args=("--collect-only", "-q", "-p", "no:randomly"))]
+    if paths or args:
+        steps.append(Pytest("chosen", args=("--collect-only", "-q", "-p", "no:randomly", *args, *paths)))
+    done = checked(bench.run(Job("collect", commit, steps)))
+    whole, chosen = done.steps["collect"], done.steps[steps[-1].name]
+    for step in (whole, chosen):
+        if step.exit_code not in (0, 1, 2, 5) or (not step.rows.finished and not step.rows.tests):
+            raise MngrError(
+                f"pytest could not collect the tests (exit code {step.exit_code})",
+                details=log_tail(step),
+                hint="`mngr config get tmr.test_command` shows how it is started, "
+                "`mngr config set tmr.prepare 'COMMAND'` what comes before",
+            )
+    if not chosen.rows.tests and not chosen.rows.broken:
+        asked = f" that fit {' '.join([*paths, *args])!r}" if paths or args else ""
+        raise MngrError(
+            f"there are no tests{asked}", details=log_tail(chosen), hint="`pytest --collect-only` lists them"
+        )
+    missing = [item for item in chosen.rows.broken if item.signature.startswith(("ModuleNotFoundError", "ImportError"))]
+    if missing and len(missing) == len(chosen.rows.broken) and not chosen.rows.tests:
+        raise MngrError(
+            f"none of the tests can be collected: {missing[0].signature}",
+            details=missing[0].text[-_DETAILS_MAX:],
+            hint="say how a copy of this project is made ready: `mngr config set tmr.prepare 'COMMAND'`",
+        )
+    return Collected(whole.rows.tests, tuple(chosen.rows.tests), chosen.rows.broken)
+
+
+def slugs(tests: Sequence[str]) -> dict[str, str]:
+    """A short name for each test, for agents, branches and directories; no two are the same, also where letters that
+    a name cannot have made them so. The same tests have the same slugs, in whatever company."""
+    return {test: _slug(test) for test in tests}
+
+
+def _slug(test: str) -> str:
+    name = test.rpartition("::")[2].removeprefix("test_")
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_SLUG_MAX].strip("-")
+    return f"{readable or 'test'}-{hashlib.sha256(test.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"

@@ -1,0 +1,223 @@
+"""A pytest plugin that tells what was collected and what came of each test, as JSON lines in `$MNGR_TMR_ROWS`.
+
+Stands alone: it is loaded by path into the Python of the project under test, and imports only what is there. A pytest
+that was killed, or ended itself over a test that hung, is started again with the same file and goes on after that test.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import hashlib
+import inspect
+import json
+import os
+import re
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+GAVE_UP = 97
+_TEXT_MAX = 20_000
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    path = os.environ.get("MNGR_TMR_ROWS")
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Probe(path, config), "mngr-tmr-probe-active")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
+    """Workers of pytest-xdist would collect on their own; a job is one of many already."""
+    if os.environ.get("MNGR_TMR_ROWS") and hasattr(config.option, "numprocesses"):
+        config.option.numprocesses = 0
+        config.option.dist = "no"
+        config.option.tx = []
+    yield
+
+
+def _lines(variable: str) -> list[str] | None:
+    """The lines of the file that a variable names; None without one."""
+    path = os.environ.get(variable)
+    if not path:
+        return None
+    with open(path, encoding="utf-8") as file:
+        return [line for line in file.read().split("\n") if line]
+
+
+class Probe:
+    """Writes a row as soon as a fact is known."""
+
+    def __init__(self, path: str, config: pytest.Config) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self.seconds = float(os.environ.get("MNGR_TMR_TEST_SECONDS") or 0)
+        listed = _lines("MNGR_TMR_TESTS")
+        self.wanted = None if listed is None else set(listed)
+        before = _lines("MNGR_TMR_BASE")  # lines of body and id
+        self.base = None if before is None else {line[17:]: line[:16] for line in before}
+        self.done = self._go_on()
+        self.phases: dict[str, pytest.TestReport] = {}
+        self.began = 0.0
+        self.timer: threading.Timer | None = None
+
+    def chosen(self, nodeid: str, body: str) -> bool:
+        """One of the tests asked for; with a base to compare with, also one that is new or does something else."""
+        if self.base is not None and self.base.get(nodeid) != body:
+            return True
+        return self.wanted is None or nodeid in self.wanted
+
+    def _go_on(self) -> set[str]:
+        """Tests that an earlier start is through with. One that it began and never ended took it down."""
+        done, began = set(), None
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                for line in file:
+                    try:
+                        row = json.loads(line)
+                    except ValueError:
+                        continue
+                    if row["type"] == "began":
+                        began = row["id"]
+                    elif row["type"] == "ran":
+                        done.add(row["id"])
+        except FileNotFoundError:
+            pass
+        if began is not None and began not in done:
+            text = "the test ended the whole test run"
+            self.row("ran", id=began, outcome="crashed", phase="call", seconds=0.0, text=text, signature=text)
+            done.add(began)
+        return done
+
+    def row(self, kind: str, **facts: object) -> None:
+        line = json.dumps({"type": kind, "at": time.time(), **facts}) + "\n"
+        with self._lock, open(self.path, "a", encoding="utf-8") as file:
+            file.write(line)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            text = str(report.longrepr)[-_TEXT_MAX:]
+            self.row("broken", id=report.nodeid, text=text, signature=signature(text))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        left: list[pytest.Item] = []
+        gone: list[pytest.Item] = []
+        new: list[str] = []
+        for item in items:
+            facts = described(item)
+            self.row("collected", **facts)
+            if self.base is not None and item.nodeid not in self.base:
+                new.append(item.nodeid)
+            chosen = item.nodeid not in self.done and self.chosen(item.nodeid, str(facts["body"]))
+            (left if chosen else gone).append(item)
+        if new and (path := os.environ.get("MNGR_TMR_NEW")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("".join(f"{nodeid}\n" for nodeid in new))
+        if gone:
+            config.hook.pytest_deselected(items=gone)
+        items[:] = left
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.phases, self.began = {}, time.monotonic()
+        self.row("began", id=nodeid)
+        if self.seconds:
+            self.timer = threading.Timer(self.seconds, self._give_up, [nodeid])
+            self.timer.daemon = True
+            self.timer.start()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.phases[report.when] = report
+        if report.when == "teardown":
+            self._ran(report.nodeid)
+
+    def pytest_runtest_logfinish(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+    def _ran(self, nodeid: str) -> None:
+        outcome, phase, report = judged(self.phases)
+        text = (report.longreprtext or "")[-_TEXT_MAX:] if report is not None else ""
+        self.row(
+            "ran",
+            id=nodeid,
+            outcome=outcome,
+            phase=phase,
+            seconds=round(time.monotonic() - self.began, 3),
+            text=text,
+            signature=signature(text) if outcome == "failed" else "",
+        )
+
+    def _give_up(self, nodeid: str) -> None:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
+            faulthandler.dump_traceback(file, all_threads=True)
+            file.seek(0)
+            stacks = file.read()
+        text = f"the test did not end within {self.seconds:g} s\n{stacks}"[:_TEXT_MAX]
+        seconds = round(time.monotonic() - self.began, 3)
+        self.row("ran", id=nodeid, outcome="timeout", phase="call", seconds=seconds, text=text, signature="timeout")
+        sys.stdout.flush()
+        os._exit(GAVE_UP)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.row("finished", exit_code=int(exitstatus))
+
+
+def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, str, pytest.TestReport | None]:
+    """Outcome, phase and the report that tells why: the first phase that did not pass decides."""
+    for when in ("setup", "call", "teardown"):
+        report = phases.get(when)
+        if report is None:
+            continue
+        if report.failed:
+            return "failed", when, report
+        if report.skipped:
+            return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), when, report
+        if hasattr(report, "wasxfail") and when == "call":
+            return "xpassed", when, report
+    return "passed", "call", None
+
+
+def described(item: pytest.Item) -> dict[str, object]:
+    path, line, _ = item.location
+    function = getattr(item, "function", None)
+    facts = {"id": item.nodeid, "file": path, "line": (line or 0) + 1, "name": item.name, "doc": "", "body": "-" * 16}
+    if function is not None:
+        function = inspect.unwrap(function)
+        facts["doc"] = inspect.getdoc(function) or ""
+        try:
+            source = textwrap.dedent(inspect.getsource(function))
+        except (OSError, TypeError):
+            return facts
+        # What it does, whatever it is called: a renamed test is known by this.
+        body = re.sub(rf"\bdef\s+{re.escape(function.__name__)}\b", "def", source, count=1)
+        facts["body"] = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return facts
+
+
+_VARIES = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x"),
+    (re.compile(r"(?:/[\w.@+-]+){2,}"), "/path"),
+    (re.compile(r"\b[0-9a-f]{8,}\b"), "hex"),
+    (re.compile(r"\d+(?:\.\d+)?"), "0"),
+)
+
+
+_NAMED = re.compile(r"[\w.]+(?:Error|Exception|Exit|Failed|Interrupt|Warning)\b")
+
+
+def signature(text: str) -> str:
+    """The line of a failure that says what went wrong, without what differs from run to run."""
+    marked = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+    lines = marked or [line.strip() for line in reversed(text.splitlines()) if line.strip()] or [""]
+    chosen = next(filter(_NAMED.match, lines), lines[0])
+    for pattern, by in _VARIES:
+        chosen = pattern.sub(by, chosen)
+    return chosen[:300]

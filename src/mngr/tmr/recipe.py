@@ -1,0 +1,97 @@
+"""Test map-reduce as a recipe of the engine: one agent per test, its work brought home and measured."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from mngr import prompts
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.mapreduce.recipe import Launch, Recipe
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import Attempt, TaskState
+from mngr.process import quote
+from mngr.records import NamedTuple
+from mngr.tmr.harvest import harvest
+from mngr.tmr.verify import Ground, verify
+from mngr.tools.git import Git
+
+_FAILURE_MAX = 6000
+
+
+class Workers(NamedTuple):
+    """What the agents are. In `args`, `{task}`, `{name}`, `{slug}` and `{attempt}` stand for its own."""
+
+    type: str
+    args: tuple[str, ...] = ()
+    transfer: str = "git-mirror"
+    env: Mapping[str, str] = {}
+    record: bool = True
+    prompt: str = ""
+    more: str = ""
+
+
+class TestRecipe(Recipe):
+    __test__ = False  # not one for pytest
+
+    def __init__(self, run: Run, fleet: Fleet, git: Git, ground: Ground, workers: Workers) -> None:
+        self._run, self._fleet, self._git, self._ground, self._workers = run, fleet, git, ground, workers
+
+    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+        surroundings = self._ground.bench.surroundings
+        return Launch(
+            type=self._workers.type,
+            args=filled(self._workers.args, task=task.id, slug=task.slug, attempt=attempt.number),
+            message=self.prompt(task),
+            env={**surroundings.env, **self._workers.env},
+            source=self._git.directory,
+            transfer=self._workers.transfer,
+            branch=f"{self._ground.base}:mngr/*",
+            record=self._workers.record,
+            provision=(surroundings.prepare,) if surroundings.prepare else (),
+        )
+
+    def prompt(self, task: TaskState) -> str:
+        surroundings = self._ground.bench.surroundings
+        found, measured = self._ground.tests.get(task.id), self._ground.measured.get(task.id)
+        return prompts.render(
+            "mapper.md.j2",
+            own=self._workers.prompt,
+            task=task.id,
+            file=found.file if found else task.id,
+            line=found.line if found else 0,
+            verdict=measured.verdict if measured else "not measured",
+            failure=measured.text[-_FAILURE_MAX:] if measured else "",
+            command=f"{surroundings.test_command} {quote(task.id)}",
+            gate_command=self._ground.gate_command,
+            implementation=self._ground.paths.implementation,
+            read_only=self._ground.paths.read_only,
+            more=self._workers.more,
+        )
+
+    def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
+        return harvest(
+            self._fleet,
+            self._git,
+            agent,
+            task=task.id,
+            directory=self.place(task, attempt),
+            ref=f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}",
+        )
+
+    def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+        return verify(self._ground, task=task.id, slug=task.slug, harvested=collected)
+
+    def place(self, task: TaskState, attempt: Attempt) -> str:
+        """Where the files of an attempt are."""
+        return os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
+
+
+def filled(words: tuple[str, ...], *, task: str, slug: str, attempt: int) -> tuple[str, ...]:
+    """The words with what stands in braces replaced; other braces stay. `{name}` is the test without its place."""
+    test = os.path.basename(task.rpartition("::")[2].partition("[")[0])
+    for name, value in {"task": task, "name": test, "slug": slug, "attempt": str(attempt)}.items():
+        words = tuple(word.replace(f"{{{name}}}", value) for word in words)
+    return words

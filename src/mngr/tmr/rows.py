@@ -1,0 +1,86 @@
+"""What the probe wrote, read: which tests there are and what came of each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mngr import files
+from mngr.records import NamedTuple
+
+PASSED = "passed"
+# Outcomes in which a test did what it should. A skipped test measured nothing.
+GOOD = frozenset({PASSED, "xfailed"})
+
+
+class Found(NamedTuple):
+    """One collected test; `body` is a hash of what it does, whatever it is called."""
+
+    id: str
+    file: str
+    line: int
+    name: str
+    doc: str
+    body: str
+
+
+class Ran(NamedTuple):
+    """One test that was run. `outcome` is passed, failed, skipped, xfailed, xpassed, timeout or crashed."""
+
+    id: str
+    outcome: str
+    seconds: float
+    text: str
+    signature: str
+
+    @property
+    def good(self) -> bool:
+        return self.outcome in GOOD
+
+
+class Broken(NamedTuple):
+    """A file, or another collector, that could not be collected."""
+
+    id: str
+    text: str
+    signature: str
+
+
+class Rows(NamedTuple):
+    """`finished` is whether pytest came to its end, by itself and at the last."""
+
+    tests: Mapping[str, Found]
+    ran: Mapping[str, Ran]
+    broken: tuple[Broken, ...]
+    finished: bool
+
+    def outcome(self, test: str) -> str:
+        """What came of a test; `missing` when it was not collected, `not run` when it was and nothing came of it."""
+        if test in self.ran:
+            return self.ran[test].outcome
+        if test in self.tests:
+            return "not run"
+        file = test.partition("::")[0]
+        return "broken" if any(item.id.partition("::")[0] == file for item in self.broken) else "missing"
+
+
+def read(data: bytes) -> Rows:
+    """The rows of one step, whose pytest may have been started several times. Torn lines are passed over."""
+    return gathered(files.read_lines(data))
+
+
+def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
+    tests: dict[str, Found] = {}
+    ran: dict[str, Ran] = {}
+    broken: dict[str, Broken] = {}
+    finished = False
+    for row in lines:
+        kind = row.get("type")
+        finished = kind == "finished" or (finished and kind != "collected")
+        if kind == "collected":
+            tests[row["id"]] = Found(**{name: row[name] for name in Found._fields})
+        elif kind == "ran":
+            ran[row["id"]] = Ran(**{name: row[name] for name in Ran._fields})
+        elif kind == "broken":
+            broken[row["id"]] = Broken(row["id"], row["text"], row["signature"])
+    return Rows(tests, ran, tuple(broken.values()), finished)

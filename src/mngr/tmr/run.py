@@ -1,0 +1,216 @@
+"""A whole run of test map-reduce, phase by phase: each is done once, whoever is killed and resumes.
+
+Only what a user's script could do: agents are made, watched, pulled from and stopped through the fleet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mngr import files
+from mngr.actions.fleet import Fleet
+from mngr.errors import FAILED, PARTIAL, TIMED_OUT, UNDECIDED, MngrError
+from mngr.mapreduce import decide
+from mngr.mapreduce.engine import Engine, Gone
+from mngr.mapreduce.recipe import Recipe, Task
+from mngr.mapreduce.run import Run
+from mngr.tmr import baseline, canary, plan, verdict, wish
+from mngr.tmr.baseline import Measured
+from mngr.tmr.delivery import deliver
+from mngr.tmr.jobs import Bench, Job, Shell, StopAsked, checked, log_tail
+from mngr.tmr.recipe import TestRecipe
+from mngr.tmr.rows import Found
+from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.verify import Ground
+from mngr.tools.git import Git
+
+COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
+SELECT, MAP, INTEGRATE = "select", "map", "integrate"
+
+
+class TestRun:
+    """The caller holds the run's lock."""
+
+    __test__ = False  # not one for pytest
+
+    def __init__(self, fleet: Fleet, run: Run) -> None:
+        self.fleet, self.run = fleet, run
+        self.wish = wish.from_json(run.state.facts)
+        self.git = Git(fleet.host, self.wish.repo)
+        settings = self.wish.settings
+        self.bench = Bench(
+            fleet,
+            run=run.id,
+            repo=self.wish.repo,
+            directory=os.path.join(run.directory, "jobs"),
+            surroundings=settings.surroundings,
+            at_once=max(1, settings.max_jobs),
+            record=run.note,
+            # The engine sees to it by itself, and lets a measurement that has begun come to its end.
+            stop_asked=lambda: run.stop_asked and not self._in_engine,
+        )
+        self._in_engine = False
+
+    def go(self) -> int:
+        """All phases that are not over yet. Returns the exit code, which is also the last entry of the ledger."""
+        self.bench.reap()
+        try:
+            self._phase(COLLECT, self._collect)
+            if self.wish.settings.gate_command and self.wish.baseline:
+                self._phase(GATE, self._gate)
+            self._phase(CANARY, self._canary)
+            self._phase(BASELINE, self._baseline)
+            self._phase(SELECT, self._select)
+            gone = self._map()
+            if gone.why in (decide.BREAKER, decide.STOPPED):
+                return self._finish(gone, UNDECIDED if gone.why == decide.BREAKER else FAILED)
+            self.integrate()
+        except StopAsked as stop:
+            return self._finish(Gone(decide.STOPPED, str(stop), self.run.state), FAILED)
+        return self._finish(gone, None)
+
+    def integrate(self, drop: Sequence[str] = (), accept: Sequence[str] = ()) -> Mapping[str, Any]:
+        """Integrate what was verified, also once more. `drop` are the slugs of fixes that a person does not want,
+        `accept` those of held or dropped work that a person takes, each with those before, which an integration that
+        was broken off does not forget."""
+        phase = self.run.state.phases.get(INTEGRATE)
+        before = {} if phase is None else phase.asked if phase.ended_at is None else phase.data
+        dropped = sorted({*before.get("dropped", ()), *drop} - set(accept))
+        accepted = sorted({*before.get("accepted", ()), *accept} - set(drop))
+        self.run.begin_phase(INTEGRATE, {"dropped": dropped, "accepted": accepted, "tip": before.get("tip")})
+        ground = self.ground()
+        data = deliver(self.run, self.git, ground, self.wish, self._engine, self.fleet, dropped, accepted, before)
+        self.run.end_phase(INTEGRATE, data)
+        return data
+
+    def stop(self) -> None:
+        """Take over the work of every agent that is not through, and stop it."""
+        self.bench.reap()
+        if self.run.phase(BASELINE) is not None:
+            self._engine(self._recipe(), MAP).stop()
+
+    def collect_again(self, tasks: Sequence[str]) -> None:
+        """Take the work of these tasks' agents anew, after somebody went on in them, and measure it."""
+        self._engine(self._recipe(), MAP).collect_again(tasks)
+
+    def exit_code(self) -> int:
+        """0 green, 1 the branch is red, 3 green but some tasks did not come to a good end."""
+        integrated = self.run.phase(INTEGRATE)
+        if integrated is None or integrated["green"] is False:
+            return FAILED
+        good = verdict.INTEGRATED | {verdict.UNCHANGED}
+        aside = {slug for one in integrated["set_aside"] for slug in one["slugs"]}
+        tasks = tasks_of(self.run.state)
+        return 0 if all(verdict_of(task) in good and task.slug not in aside for task in tasks) else PARTIAL
+
+    def ground(self) -> Ground:
+        """What tasks are measured against; known once the baseline is over."""
+        settings = self.wish.settings
+        return Ground(
+            bench=self.bench,
+            git=self.git,
+            base=self.wish.base,
+            tests={test["id"]: Found(**test) for test in self._kept(COLLECT)["tests"]},
+            measured={test: _measured(one) for test, one in self._kept(BASELINE)["tests"].items()},
+            paths=settings.paths,
+            gate_command=settings.gate_command,
+            effect_runs=settings.effect_runs,
+        )
+
+    def _phase(self, name: str, do: Callable[[], Mapping[str, Any]]) -> None:
+        if self.run.phase(name) is None:
+            self.run.begin_phase(name)
+            self.run.end_phase(name, do())
+
+    def _collect(self) -> Mapping[str, Any]:
+        found = plan.collect(self.bench, self.wish.base, paths=self.wish.paths, args=self.wish.args)
+        self._keep(
+            COLLECT,
+            {
+                "tests": [test._asdict() for test in found.tests.values()],
+                "chosen": found.chosen,
+                "broken": [item._asdict() for item in found.broken],
+            },
+        )
+        return {"tests": len(found.tests), "chosen": len(found.chosen), "broken": [item.id for item in found.broken]}
+
+    def _gate(self) -> Mapping[str, Any]:
+        """A gate that is red before anybody worked would refute them all."""
+        command = self.wish.settings.gate_command
+        step = checked(self.bench.run(Job("gate", self.wish.base, [Shell("gate", command)]))).steps["gate"]
+        if step.exit_code != 0:
+            raise MngrError(
+                f"the gate command `{command}` fails at the base already (exit code {step.exit_code})",
+                details=log_tail(step),
+                hint="mend that first, or go without: `-S tmr.gate_command=`",
+            )
+        return {"exit_code": 0}
+
+    def _canary(self) -> Mapping[str, Any]:
+        if not self.wish.canary:
+            return {"test": None, "why": "not asked for"}
+        chosen = self._kept(COLLECT)["chosen"]
+        return canary.ask(self.bench, self.git, self.wish.base, chosen, self.wish.settings.paths)._asdict()
+
+    def _baseline(self) -> Mapping[str, Any]:
+        kept = self._kept(COLLECT)
+        measured: dict[str, Measured] = {}
+        if self.wish.baseline:
+            # All of the suite: a branch is judged by all of it, whatever was chosen.
+            tests = [test["id"] for test in kept["tests"]]
+            repeats = self.wish.settings.baseline_repeats
+            measured = baseline.measure(self.bench, self.wish.base, tests, repeats=repeats)
+        for item in kept["broken"]:
+            measured[item["id"]] = Measured(baseline.BROKEN, (), item["signature"], item["text"])
+        self._keep(BASELINE, {"tests": {test: one._asdict() for test, one in measured.items()}})
+        verdicts = [one.verdict for one in measured.values()]
+        return {word: verdicts.count(word) for word in sorted(set(verdicts))}
+
+    def _select(self) -> Mapping[str, Any]:
+        kept, measured = self._kept(COLLECT), self._kept(BASELINE)["tests"]
+        tests = [*kept["chosen"], *(item["id"] for item in kept["broken"])]
+        good = (baseline.PASS, baseline.SKIPPED)
+        left_out = [test for test in tests if self.wish.failing and measured.get(test, {}).get("verdict") in good]
+        slugs = plan.slugs(tests)
+        chosen = [test for test in tests if test not in set(left_out)]
+        for test in chosen:
+            self.run.note("task", task=test, slug=slugs[test], data={})
+        return {"tasks": len(chosen), "left_out": len(left_out)}
+
+    def _map(self) -> Gone:
+        tasks = [Task(task.id, task.slug, task.data) for task in tasks_of(self.run.state)]
+        self._in_engine = True
+        try:
+            return self._engine(self._recipe(), MAP).go(tasks)
+        finally:
+            self._in_engine = False
+
+    def _recipe(self) -> TestRecipe:
+        return TestRecipe(self.run, self.fleet, self.git, self.ground(), self.wish.workers)
+
+    def _engine(self, recipe: Recipe, role: str) -> Engine:
+        return Engine(self.run, recipe, self.fleet, self.wish.limits, role=role)
+
+    def _finish(self, gone: Gone, code: int | None) -> int:
+        if code is None:
+            code = TIMED_OUT if gone.why == decide.DEADLINE else self.exit_code()
+        self.run.note("finished", exit_code=code, summary={"why": gone.why, "because": gone.because})
+        return code
+
+    def _keep(self, phase: str, value: Mapping[str, Any]) -> None:
+        """What is too long for the ledger is on disk before the ledger says that the phase is over."""
+        files.write_atomic(self._path(phase), files.json_bytes(value))
+
+    def _kept(self, phase: str) -> Any:
+        with open(self._path(phase), encoding="utf-8", errors="surrogateescape") as file:
+            return json.load(file)
+
+    def _path(self, phase: str) -> str:
+        return os.path.join(self.run.directory, f"{phase}.json")
+
+
+def _measured(value: Mapping[str, Any]) -> Measured:
+    return Measured(**{**value, "runs": tuple(value["runs"])})

@@ -1,0 +1,59 @@
+"""The `[tmr]` settings of a project: how its tests are run, and which of its files are the product."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from mngr.config import Settings
+from mngr.records import NamedTuple
+from mngr.tmr.jobs import Surroundings, default_command
+from mngr.tmr.paths import Paths
+
+
+class TmrSettings(NamedTuple):
+    surroundings: Surroundings
+    gate_command: str
+    implementation: tuple[str, ...]
+    non_implementation: tuple[str, ...]
+    read_only: tuple[str, ...]
+    prompt: str
+    max_jobs: int
+    baseline_repeats: int
+    effect_runs: int
+
+    @property
+    def paths(self) -> Paths:
+        return Paths(self.implementation, self.non_implementation, self.read_only)
+
+    def as_json(self) -> Mapping[str, object]:
+        """For the ledger: a run goes on as it began, whatever became of the settings meanwhile."""
+        return {**self._asdict(), "surroundings": self.surroundings._asdict()}
+
+
+def read(settings: Settings) -> TmrSettings:
+    return TmrSettings(
+        surroundings=Surroundings(
+            test_command=settings.text("tmr.test_command") or default_command(),
+            prepare=settings.text("tmr.prepare"),
+            env={name: str(value.value) for name, value in settings.table("tmr.env").items()},
+            test_seconds=settings.number("tmr.test_seconds", 120),
+            job_seconds=settings.number("tmr.job_seconds", 1800),
+        ),
+        gate_command=settings.text("tmr.gate_command"),
+        implementation=tuple(settings.strings("tmr.paths.implementation")),
+        non_implementation=tuple(settings.strings("tmr.paths.non_implementation")),
+        read_only=tuple(settings.strings("tmr.paths.read_only")),
+        prompt=settings.text("tmr.prompt"),
+        max_jobs=int(settings.number("tmr.max_jobs", os.cpu_count() or 2)),
+        baseline_repeats=int(settings.number("tmr.baseline_repeats", 2)),
+        effect_runs=int(settings.number("tmr.effect_runs", 20)),
+    )
+
+
+def from_json(value: Mapping[str, object]) -> TmrSettings:
+    """The inverse of `as_json`."""
+    facts = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
+    surroundings = facts.pop("surroundings")
+    assert isinstance(surroundings, dict)
+    return TmrSettings(surroundings=Surroundings(**surroundings), **facts)  # type: ignore[arg-type]  # as written by us

@@ -1,0 +1,83 @@
+"""The gate of an integration: the project's own tests and gate command, run at a commit in clean checkouts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mngr.tmr.baseline import shards
+from mngr.tmr.gate import Failure, Gate, GateResult
+from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, log_tail
+from mngr.tmr.rows import GOOD
+from mngr.tmr.unit import Unit
+
+LINT = "gate command"
+_TEXT_MAX = 4000
+_TESTS_MIN = 5  # worth a copy of the code of their own
+
+
+class SuiteGate(Gate):
+    """`tests` are all that the delivered branch may have; `of` those that belong to a task's work, by slug."""
+
+    def __init__(
+        self, bench: Bench, *, tests: Sequence[str], of: Mapping[str, Sequence[str]], gate_command: str = ""
+    ) -> None:
+        self._bench, self._tests, self._of, self._gate_command = bench, tests, of, gate_command
+        self._number = 0
+
+    def check(
+        self, commit: str, units: tuple[Unit, ...], *, final: bool = False, focus: tuple[str, ...] = ()
+    ) -> GateResult:
+        self._number += 1
+        label = f"gate-{self._number}{'-final' if final else ''}-{commit[:8]}"
+        lint = [Shell("gate", self._gate_command)] if self._gate_command and (not focus or LINT in focus) else []
+        if focus:
+            tests = [name for name in focus if name != LINT]
+            jobs = [Job(label, commit, [*([_pytest(tests)] if tests else []), *lint])]
+        elif final:
+            parts = shards(self._tests, self._bench.at_once)
+            jobs = [Job(f"{label}-{at + 1}", commit, [_files(part)]) for at, part in enumerate(parts)]
+            jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
+        else:
+            slugs = [maker.slug for unit in units for maker in unit.makers]
+            tests = sorted({test for slug in slugs for test in self._of[slug]})
+            parts = shards(tests, min(self._bench.at_once, -(-len(tests) // _TESTS_MIN))) or [[]]
+            jobs = [Job(f"{label}-{at + 1}", commit, [_pytest(part)]) for at, part in enumerate(parts)]
+            jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
+        failures: list[Failure] = []
+        for done in self._bench.run_all(jobs):
+            problem = _problem(done)
+            if problem:
+                return GateResult(False, (), problem)
+            failures += _failures(done)
+        return GateResult(not failures, tuple(failures), ", ".join(job.label for job in jobs))
+
+
+def _pytest(tests: Sequence[str]) -> Pytest:
+    """These tests; the whole suite is collected, since that must work too."""
+    return Pytest("test", tests=tests)
+
+
+def _files(tests: Sequence[str]) -> Pytest:
+    """Every test in the files of these: the delivered branch is measured as it is, not as it was expected to be."""
+    return Pytest("test", paths=sorted({test.partition("::")[0] for test in tests}))
+
+
+def _problem(done: Done) -> str:
+    """Why nothing was measured; empty when something was."""
+    step = done.steps.get("test")
+    if not done.problem and step is not None and not step.rows.finished:
+        return f"pytest did not come to its end\n{log_tail(step)}"
+    return done.problem
+
+
+def _failures(done: Done) -> list[Failure]:
+    """A file that cannot be collected fails by its own name."""
+    found = []
+    if "test" in done.steps:
+        rows = done.steps["test"].rows
+        found += [Failure(item.id.partition("::")[0], item.text[-_TEXT_MAX:]) for item in rows.broken]
+        bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
+        found += [Failure(ran.id, ran.text[-_TEXT_MAX:]) for ran in bad]
+    if "gate" in done.steps and done.steps["gate"].exit_code != 0:
+        found.append(Failure(LINT, log_tail(done.steps["gate"])))
+    return found

@@ -1,0 +1,111 @@
+"""A run in rows and words: what the terminal, the pages and a pull request say. Pure over the ledger's state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from mngr.mapreduce import decide
+from mngr.mapreduce.state import RunState, TaskState
+from mngr.tmr import verdict
+
+
+def tasks_of(state: RunState) -> list[TaskState]:
+    """Those of the tests, without the integrator's."""
+    return [task for task in state.tasks.values() if "role" not in task.data]
+
+
+def verdict_of(task: TaskState) -> str:
+    """In one word, also for a task that never came to a verdict."""
+    last = task.last
+    if last is None:
+        return verdict.NOT_STARTED
+    if last.verdict is None:
+        return verdict.FAILED if task.status == "settled" else task.status
+    return str(last.verdict["verdict"])
+
+
+def why(task: TaskState) -> str:
+    """The reason of its verdict, in one line."""
+    last = task.last
+    if last is None:
+        return ""
+    if last.verdict is None:
+        return last.collect_error or last.check_error or last.because
+    reasons = last.verdict.get("reasons") or [last.because]
+    if last.verdict["verdict"] == verdict.UNCLAIMED and last.ended not in ("", "outcome"):
+        reasons = [last.because, *reasons]
+    return "; ".join(str(reason) for reason in reasons)
+
+
+def row(task: TaskState) -> dict[str, Any]:
+    """One task, as JSON: `measured` is what its test did before and after, `claim` what its agent says of that."""
+    last = task.last
+    found = (last.verdict if last is not None else None) or {}
+    collected = (last.collected if last is not None else None) or {}
+    claim = collected.get("outcome") or {}
+    return {
+        "task": task.id,
+        "slug": task.slug,
+        "status": task.status,
+        "verdict": verdict_of(task),
+        "why": why(task),
+        "agent": last.agent if last is not None else None,
+        "attempts": len(task.attempts),
+        "claim": {"status": claim.get("status"), "before": claim.get("before"), "after": claim.get("after")},
+        "after": found.get("after") or None,
+        "flags": found.get("flags", []),
+        "files": found.get("files", []),
+        "new_tests": found.get("new", []),
+        "effect": found.get("effect"),
+        "escalations": claim.get("escalations", []),
+        "summary": claim.get("summary", ""),
+        "tokens": task.usage.tokens,
+        "cost_usd": round(task.usage.cost_usd, 6),
+        "seconds": round(sum((one.ended_at or one.intended_at) - one.intended_at for one in task.attempts), 3),
+    }
+
+
+def summary(state: RunState) -> dict[str, Any]:
+    """A whole run, as JSON."""
+    tasks = tasks_of(state)
+    counts = Counter(verdict_of(task) for task in tasks)
+    integrated = state.phases.get("integrate")
+    baseline = state.phases.get("baseline")
+    usage = state.usage
+    return {
+        "run": state.facts.get("run"),
+        "base": state.facts.get("base"),
+        "exit_code": (state.finished or {}).get("exit_code"),
+        "tasks": len(tasks),
+        "verdicts": {word: counts[word] for word in sorted(counts)},
+        "baseline": dict(baseline.data) if baseline is not None else {},
+        "canary": dict(state.phases["canary"].data) if "canary" in state.phases else {},
+        "integration": dict(integrated.data) if integrated is not None and integrated.ended_at is not None else None,
+        "tokens": usage.tokens,
+        "cost_usd": round(usage.cost_usd, 6),
+        "began_at": state.began_at,
+        "seconds": round(state.last_at - state.began_at, 3),
+    }
+
+
+def flagged(task: TaskState) -> list[str]:
+    last = task.last
+    found: Mapping[str, Any] = (last.verdict if last is not None else None) or {}
+    return [str(flag["text"]) for flag in found.get("flags", ())]
+
+
+OVER, BROKEN_OFF, STOPPED, PAUSED = "over", "broken off", "stopped", "paused"
+CAN_GO_ON = frozenset({BROKEN_OFF, STOPPED, PAUSED})
+
+
+def doing(state: RunState, going_on: bool) -> str:
+    """What a run does, in a word; `going_on` is whether a process works on it, which no ledger can tell."""
+    if going_on:
+        return "running"
+    if state.trip is not None:
+        return PAUSED
+    if state.finished is not None:
+        return STOPPED if (state.finished.get("summary") or {}).get("why") == decide.STOPPED else OVER
+    return STOPPED if state.stopped_at is not None else BROKEN_OFF

@@ -1,0 +1,189 @@
+"""Measure an agent's work in clean checkouts: its test, every test it added or changed, the suite's collection, the
+gate command; whether its tests stand without its fix; and what a person should look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mngr.records import NamedTuple
+from mngr.tmr import flags, parts
+from mngr.tmr.baseline import FAIL, FLAKY, UNKNOWN, Measured
+from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines
+from mngr.tmr.objects import Change, Ident, NewCommit, Objects
+from mngr.tmr.paths import Kind, Paths
+from mngr.tmr.rows import GOOD, Found
+from mngr.tmr.verdict import INTEGRATED, Evidence, judge
+from mngr.tools.git import Git
+
+NEW_AGAIN = 2  # a new test is run once, and so many times more
+CHANCES = 4
+_TEXT_MAX = 500_000
+
+
+class Ground(NamedTuple):
+    """What all tasks of a run are measured against."""
+
+    bench: Bench
+    git: Git
+    base: str
+    tests: Mapping[str, Found]
+    measured: Mapping[str, Measured]
+    paths: Paths
+    gate_command: str = ""
+    effect_runs: int = 20
+
+
+def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict with everything that led to it, as JSON."""
+    tip, claim = harvested["tip"], harvested["outcome"]
+    before = ground.measured.get(task, Measured(UNKNOWN))
+    if tip is None:
+        reasons = "; ".join(harvested["problems"]) or "its commits could not be had"
+        return _row(*judge(task, before, claim, harvested["outcome_problem"], Evidence(0, problem=reasons)))
+    objects = Objects(ground.git)
+    trees = objects.facts([ground.base, tip])
+    pair = (trees[ground.base].tree, trees[tip].tree)
+    changes = objects.changes([pair])[pair]
+    targets = objects.blobs(parts.links(changes))
+    evidence = Evidence(len(changes), refusals=parts.refusals(changes, targets, ground.paths))
+    facts: dict[str, Any] = {"files": [change.path for change in changes]}
+    if changes and not evidence.refusals:
+        evidence, more = _measure(ground, objects, task, slug, tip, changes)
+        facts.update(more)
+        marks = _flags(objects, changes, task, ground.paths)
+        facts["flags"] = [flag._asdict() for flag in marks]
+        evidence = evidence._replace(steering=tuple(flag.path for flag in marks if flag.kind in flags.STEERING))
+    elif not changes and claim is not None and claim["status"] == "done" and before.verdict == FAIL:
+        before = _measured_again(ground, task, slug, before)
+    facts["after"] = evidence.after
+    found = _row(*judge(task, before, claim, harvested["outcome_problem"], evidence))
+    if harvested["uncommitted"] and found["verdict"] not in INTEGRATED:
+        found["reasons"].append(f"what it did not commit is kept as `{harvested['uncommitted'][:12]}`")
+    return {**found, **facts}
+
+
+def _measure(
+    ground: Ground, objects: Objects, task: str, slug: str, tip: str, changes: Sequence[Change]
+) -> tuple[Evidence, dict[str, Any]]:
+    steps: list[Shell | Pytest] = [
+        Pytest("test", tests=[task], base=base_lines(ground.tests), again=NEW_AGAIN, args=("-p", "no:randomly"))
+    ]
+    shared = _shared(ground, task)
+    if shared:
+        steps.append(Pytest("effect", tests=shared, paths=_files(shared)))
+    if ground.gate_command:
+        steps.append(Shell("gate", ground.gate_command))
+    done = ground.bench.run(Job(f"verify-{slug}", tip, steps))
+    evidence = _evidence(ground, done, task, len(changes))
+    split = parts.split(ground.base, changes, ground.paths)
+    effect = [task] if evidence.after in GOOD and _failed(ground, task) else []
+    if shared and "effect" in done.steps:
+        effect += [test for test in shared if done.steps["effect"].rows.outcome(test) in GOOD]
+    facts: dict[str, Any] = {
+        "log": done.directory,
+        "new": sorted(evidence.new),
+        "changed": sorted(evidence.changed),
+        "lost": list(evidence.lost),
+        "gate_exit": evidence.gate_exit,
+        "seconds": round(done.seconds, 3),
+        "implementation": split.implementation is not None,
+        "effect": effect if split.implementation is not None else None,
+        "stands_alone": None,
+    }
+    if split.implementation and split.rest:
+        touched = sorted({task, *evidence.new, *evidence.changed})
+        facts["stands_alone"] = _stands_alone(ground, objects, slug, split.rest, touched)
+    return evidence, facts
+
+
+def _measured_again(ground: Ground, task: str, slug: str, before: Measured) -> Measured:
+    """An agent that changes nothing says that nothing is wrong with a test that failed. That may be so, if it fails now
+    and then: it gets a few more chances before the agent is called wrong."""
+    steps = [Pytest(f"test-{number + 1}", tests=[task], paths=_files([task])) for number in range(CHANCES)]
+    done = ground.bench.run(Job(f"again-{slug}", ground.base, steps))
+    seen = [step.rows.outcome(task) for step in done.steps.values()]
+    return before._replace(verdict=FLAKY if GOOD & set(seen) else before.verdict, runs=(*before.runs, *seen))
+
+
+def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evidence:
+    step = done.steps.get("test")
+    if step is None or (done.problem and not step.rows.ran):
+        return Evidence(changed_files, problem=done.problem or "no test was run")
+    rows = step.rows
+    again = [found.rows for name, found in done.steps.items() if name.startswith("test-again-")]
+    outcomes = {
+        test: tuple(each.outcome(test) for each in (rows, *again) if test in each.tests or each is rows)
+        for test, found in rows.tests.items()
+        if test not in ground.tests or ground.tests[test].body != found.body
+    }
+    bodies = {found.body for test, found in rows.tests.items() if test not in ground.tests}
+    broken_files = {item.id.partition("::")[0] for item in rows.broken}
+    gone = [test for test in ground.tests if test not in rows.tests and test.partition("::")[0] not in broken_files]
+    renamed = {test for test in gone if ground.tests[test].body in bodies}
+    after = rows.outcome(task)
+    if task in renamed:
+        heir = next(test for test, found in rows.tests.items() if found.body == ground.tests[task].body)
+        after = rows.outcome(heir)
+    known_broken = {test.partition("::")[0] for test, each in ground.measured.items() if each.verdict == "broken"}
+    gate = done.steps.get("gate")
+    return Evidence(
+        changed_files,
+        after=after,
+        new={test: seen for test, seen in outcomes.items() if test not in ground.tests},
+        changed={test: seen for test, seen in outcomes.items() if test in ground.tests},
+        lost=tuple(test for test in gone if test not in renamed),
+        broken=tuple(sorted(broken_files - (known_broken - {task}))),
+        gate_exit=gate.exit_code if gate is not None else None,
+        problem=done.problem,
+    )
+
+
+def _shared(ground: Ground, task: str) -> list[str]:
+    """Other tests that failed in the same way: this work may be the fix of them all."""
+    own = ground.measured.get(task)
+    if own is None or own.verdict != FAIL or not own.signature:
+        return []
+    same = [test for test, each in ground.measured.items() if each.verdict == FAIL and each.signature == own.signature]
+    return [test for test in same if test != task][: ground.effect_runs]
+
+
+def _failed(ground: Ground, test: str) -> bool:
+    measured = ground.measured.get(test)
+    return measured is not None and measured.verdict in (FAIL, "broken")
+
+
+def _stands_alone(ground: Ground, objects: Objects, slug: str, rest: parts.Part, tests: Sequence[str]) -> bool | None:
+    """Whether the tests pass with the work beside the implementation alone; None when that could not be measured."""
+    ident = Ident("mngr", "mngr@localhost", 0)
+    files = {change.path: change.new for change in rest.changes}
+    commit = objects.write([NewCommit(ground.base, files, f"{slug} without its fix\n", ident, ident)])[0]
+    done = ground.bench.run(Job(f"alone-{slug}", commit, [Pytest("test", tests=tests, paths=_files(tests))]))
+    if done.problem or "test" not in done.steps:
+        return None
+    rows = done.steps["test"].rows
+    return all(rows.outcome(test) in GOOD | {"skipped"} for test in tests)
+
+
+def _files(tests: Sequence[str]) -> list[str]:
+    return sorted({test.partition("::")[0] for test in tests})
+
+
+def _flags(objects: Objects, changes: Sequence[Change], task: str, paths: Paths) -> list[flags.Flag]:
+    sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
+    blobs = objects.blobs(sides)
+
+    def text(entry: Any) -> str | None:
+        if entry is None or len(blobs.get(entry.oid, b"")) > _TEXT_MAX:
+            return None
+        return blobs.get(entry.oid, b"").decode(errors="replace")
+
+    changed = [
+        flags.File(change.path, text(change.old), text(change.new), paths.kind(change.path) == Kind.IMPLEMENTATION)
+        for change in changes
+    ]
+    return flags.find(changed, test=task)
+
+
+def _row(verdict: str, reasons: tuple[str, ...]) -> dict[str, Any]:
+    return {"verdict": verdict, "reasons": list(reasons), "flags": []}

@@ -1,0 +1,163 @@
+"""Changes that clash: another order, an answer that is checked, or a branch of their own."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from mngr.errors import MngrError
+from mngr.tmr.integrate import integrate
+from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
+
+
+@pytest.fixture
+def project() -> Iterator[Project]:
+    made = Project(FILES)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_of_two_that_clash_the_more_important_stays_and_the_other_is_kept_aside(project: Project, first: str) -> None:
+    done = integrate(
+        project.git,
+        "r1",
+        project.base,
+        [
+            project.work("a", {"src/app.py": edited(5, "five of a")}, importance=4 if first == "a" else 1),
+            project.work("b", {"src/app.py": edited(5, "five of b")}, importance=2),
+            project.work("c", {"src/other.py": "other = 3\n"}, importance=3),
+        ],
+    )
+    loser = "b" if first == "a" else "a"
+    assert f"five of {first}" in project.show(done.tip, "src/app.py")
+    (aside,) = done.set_aside
+    assert (aside.slugs, aside.paths, aside.against) == ((loser,), ("src/app.py",), (f"r1-{first}-1",))
+    assert aside.branch == f"mngr/set-aside/r1/{loser}"
+    assert project.show(aside.branch, "src/app.py") == edited(5, f"five of {loser}").strip()
+    assert project.run("rev-parse", f"{aside.branch}^") == project.base
+    assert summary(done)[-1][1] in (("c",), (first,)) and len(done.commits) == 2
+
+
+def test_a_clash_is_first_tried_in_another_order(project: Project) -> None:
+    """After `a` moved the file and `b` changed most of it, git no longer sees where the line of `c` went. Before them
+    it does."""
+    rewritten = "".join(f"new {number}\n" if number < 31 else f"line {number}\n" for number in range(1, 41))
+    done = integrate(
+        project.git,
+        "r1",
+        project.base,
+        [
+            project.work("a", {"src/app.py": None, "src/main.py": LINES}, importance=5),
+            project.work("b", {"src/app.py": rewritten}, importance=4),
+            project.work("c", {"src/app.py": edited(38, "mended")}, importance=3),
+        ],
+    )
+    assert not done.set_aside, done.decisions
+    assert project.show(done.tip, "src/main.py") == rewritten.replace("line 38\n", "mended\n").strip()
+    assert [decision.what for decision in done.decisions] == ["applied before `a`"]
+    assert [(commit.slugs[0], commit.rank) for commit in done.commits] == [("c", 3), ("a", 1), ("b", 2)]
+
+
+def test_a_conflict_is_resolved_by_the_resolver_and_verified_by_the_gate(project: Project) -> None:
+    merged = edited(5, "five of a and b")
+    gate = TextGate(project, {"t_both": lambda read: read("src/app.py").count("line 5\n") == 0})
+    resolver = Answers(project, {"src/app.py": merged})
+    work = [
+        project.work("a", {"src/app.py": edited(5, "five of a")}, importance=4),
+        project.work("b", {"src/app.py": edited(5, "five of b"), "tests/test_b.py": "b\n"}, importance=2),
+    ]
+    done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=resolver)
+    # Only the base itself is red by this rule, so it is no unit's fault.
+    assert done.green and not done.set_aside, done.decisions
+    assert summary(done) == [("implementation", ("a",)), ("implementation", ("b",)), ("test", ("b",))]
+    assert project.show(done.tip, "src/app.py") == merged.strip()
+    assert ("Mngr-Needs", "r1-a-1") in trailers(project, done.commits[1].id)
+    (conflict,) = resolver.conflicts
+    assert conflict.paths == ("src/app.py",) and [unit.slug for unit in conflict.against] == ["a"]
+    assert "<<<<<<<" in project.show(conflict.merged, "src/app.py")
+    assert project.show(conflict.theirs, "src/app.py") == edited(5, "five of b").strip()
+    assert project.show(conflict.tip, "src/app.py") == edited(5, "five of a").strip()
+
+
+@pytest.mark.parametrize(
+    ("answer", "because"),
+    [
+        ({"src/app.py": "broken\n"}, "refuted"),
+        ({"src/app.py": edited(5, "both"), "src/other.py": "stolen = 1\n"}, "not about"),
+        ({"src/app.py": edited(5, "<<<<<<< ours")}, "markers"),
+        ({}, "leaves the change out"),
+        (None, "no answer"),
+    ],
+)
+def test_a_wrong_answer_is_refused_and_the_change_set_aside(
+    project: Project, answer: dict[str, Content] | None, because: str
+) -> None:
+    gate = TextGate(project, {"t_lines": lambda read: "line 40" in read("src/app.py")})
+    work = [
+        project.work("a", {"src/app.py": edited(5, "five of a")}, importance=4),
+        project.work("b", {"src/app.py": edited(5, "five of b")}, importance=2),
+    ]
+    done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=Answers(project, answer))
+    assert [aside.slugs for aside in done.set_aside] == [("b",)] and done.green
+    assert done.set_aside[0].against == ("r1-a-1",)
+    (decision,) = [one for one in done.decisions if one.what == "conflict not resolved"]
+    assert because in decision.because
+
+
+def test_without_a_gate_no_answer_is_believed(project: Project) -> None:
+    work = [project.work(name, {"src/app.py": edited(5, f"five of {name}")}) for name in ("a", "b")]
+    done = integrate(
+        project.git, "r1", project.base, work, resolver=Answers(project, {"src/app.py": edited(5, "both")})
+    )
+    assert [aside.slugs for aside in done.set_aside] == [("b",)]
+
+
+def test_a_test_that_clashes_is_set_aside_and_its_fix_stays(project: Project) -> None:
+    done = integrate(
+        project.git,
+        "r1",
+        project.base,
+        [
+            project.work("a", {"tests/test_app.py": edited(5, "five of a")}),
+            project.work("b", {"src/other.py": "other = 2\n", "tests/test_app.py": edited(5, "five of b")}),
+        ],
+    )
+    assert summary(done) == [("test", ("a",)), ("implementation", ("b",))]
+    assert [(aside.slugs, aside.paths) for aside in done.set_aside] == [(("b",), ("tests/test_app.py",))]
+
+
+def test_a_set_aside_branch_that_somebody_works_on_is_left_alone(project: Project) -> None:
+    work = [project.work(name, {"src/app.py": edited(5, f"five of {name}")}) for name in ("a", "b")]
+    first = integrate(project.git, "r1", project.base, work)
+    own = project.run(
+        "commit-tree", f"{first.set_aside[0].commit}^{{tree}}", "-p", first.set_aside[0].commit, "-m", "mine"
+    )
+    project.run("update-ref", "refs/heads/mngr/set-aside/r1/b", own)
+    again = integrate(project.git, "r1", project.base, work)
+    assert project.run("rev-parse", "mngr/set-aside/r1/b") == own
+    assert again.set_aside[0].branch == "mngr/set-aside/r1/b-2"
+
+
+def test_a_branch_called_mngr_in_the_way_is_said(project: Project) -> None:
+    project.run("update-ref", "refs/heads/mngr", project.base)
+    work = [project.work(name, {"src/app.py": edited(5, f"five of {name}")}) for name in ("a", "b")]
+    with pytest.raises(MngrError) as caught:
+        integrate(project.git, "r1", project.base, work)
+    assert "git branch -m mngr" in caught.value.hint
+
+
+def test_a_resolved_conflict_is_measured_by_both_sides_then_in_its_place_by_rank(project: Project) -> None:
+    gate = TextGate(project, {"t_both": lambda read: read("src/app.py").count("line 5\n") == 0})
+    work = [
+        project.work("a", {"src/app.py": edited(5, "five of a")}, importance=4),
+        project.work("b", {"src/app.py": edited(5, "five of b")}, importance=3),
+        project.work("c", {"src/other.py": "other = 3\n"}, importance=2),
+    ]
+    answers = Answers(project, {"src/app.py": edited(5, "five of a and b")})
+    done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=answers)
+    assert [slugs for _, slugs, *_ in summary(done)] == [("a",), ("b",), ("c",)] and done.green
+    asked = [(units, final) for _, units, final, _ in gate.asked]
+    assert asked == [(("a", "b"), False), (("a", "b", "c"), False), (("a", "b", "c"), True)]
+    assert gate.asked[-1][0] == done.tip

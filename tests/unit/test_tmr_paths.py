@@ -1,0 +1,133 @@
+"""What a path is, which parts a change has, and what is refused: by globs and values alone."""
+
+import pytest
+
+from mngr.tmr.objects import Change, Entry, ident
+from mngr.tmr.parts import refusals, split
+from mngr.tmr.paths import Kind, Paths, folders, matches
+
+FILE = Entry("100644", "1" * 40)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("src/app/main.py", Kind.IMPLEMENTATION),
+        ("pyproject.toml", Kind.IMPLEMENTATION),
+        ("src/app/latest.py", Kind.IMPLEMENTATION),
+        ("src/app/contest_rules.py", Kind.IMPLEMENTATION),
+        ("src/app/testimony/x.py", Kind.IMPLEMENTATION),
+        ("tests/test_a.py", Kind.TEST),
+        ("tests/data/a.json", Kind.TEST),
+        ("tests/README.md", Kind.TEST),
+        ("conftest.py", Kind.TEST),
+        ("src/app/conftest.py", Kind.TEST),
+        ("src/app/test_main.py", Kind.TEST),
+        ("src/app/main_test.py", Kind.TEST),
+        ("src/app/tests/x.py", Kind.TEST),
+        ("tutorial.sh", Kind.TUTORIAL),
+        ("tests/tutorial.sh", Kind.TUTORIAL),
+        ("tutorial/steps.sh", Kind.TUTORIAL),
+        ("src/app/tutorial/engine.py", Kind.IMPLEMENTATION),
+        ("README.md", Kind.DOCS),
+        ("docs/conf.py", Kind.DOCS),
+        ("LICENSE", Kind.DOCS),
+        ("src/app/man/x.py", Kind.IMPLEMENTATION),
+        (".github/workflows/ci.yml", Kind.OTHER),
+        (".gitignore", Kind.OTHER),
+        ("tests/n\udcff\n.py", Kind.TEST),
+    ],
+)
+def test_a_path_has_a_kind_without_any_settings(path: str, kind: Kind) -> None:
+    assert Paths().kind(path) == kind
+
+
+def test_implementation_globs_win_and_leave_the_rest_as_other() -> None:
+    paths = Paths(implementation=("src/**", "tests/fake_server.py"))
+    assert paths.kind("src/app/test_main.py") == Kind.IMPLEMENTATION
+    assert paths.kind("tests/fake_server.py") == Kind.IMPLEMENTATION
+    assert paths.kind("tests/test_a.py") == Kind.TEST
+    assert paths.kind("tools/build.py") == Kind.OTHER
+
+
+def test_non_implementation_globs_add_to_the_defaults() -> None:
+    paths = Paths(non_implementation=("examples/",))
+    assert paths.kind("examples/a.py") == Kind.OTHER
+    assert paths.kind("src/a.py") == Kind.IMPLEMENTATION
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("*.py", ["a.py", "x/y/a.py"], ["a.pyc", "a/py"]),
+        ("/a/*.py", ["a/b.py"], ["a/b/c.py", "x/a/b.py"]),
+        ("a/**/b", ["a/b", "a/x/b", "a/x/y/b"], ["a/xb", "b"]),
+        ("a/**", ["a/b", "a/b/c"], ["a", "ab"]),
+        ("dir/", ["dir/a", "x/dir/a/b"], ["dir", "mydir/a"]),
+        ("dir", ["dir", "dir/a", "x/dir"], ["dirs"]),
+        ("?.[ch]", ["a.c", "x/b.h"], ["a.d", "ab.c"]),
+        ("[!a].c", ["b.c"], ["a.c"]),
+        ("a+(b).c", ["a+(b).c"], ["aab.c"]),
+        ("[a", ["[a"], ["a"]),
+    ],
+)
+def test_globs_match_as_in_gitignore(glob: str, yes: list[str], no: list[str]) -> None:
+    assert [path for path in yes if not matches(path, (glob,))] == []
+    assert [path for path in no if matches(path, (glob,))] == []
+
+
+def test_a_change_is_split_by_path_and_its_id_does_not_depend_on_order() -> None:
+    changes = [Change("tests/t.py", None, FILE), Change("src/b.py", FILE, None), Change("src/a.py", None, FILE)]
+    parts = split("base", changes, Paths())
+    assert parts.implementation and parts.implementation.paths == ("src/a.py", "src/b.py")
+    assert parts.rest and parts.rest.paths == ("tests/t.py",)
+    again = split("base", reversed(changes), Paths())
+    assert again == parts and again.implementation and again.implementation.id == parts.implementation.id
+    assert parts.implementation.id != parts.rest.id
+    executable = split("base", [Change("tests/t.py", None, Entry("100755", FILE.oid))], Paths())
+    assert executable.rest and executable.rest.id != parts.rest.id and executable.implementation is None
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "refused"),
+    [
+        ("a/link", "b.py", False),
+        ("a/link", "../b.py", False),
+        ("a/b/link", "../../c/d", False),
+        ("a/link", "./x/.gitignore", False),
+        ("link", "..", True),
+        ("a/link", "../../b.py", True),
+        ("a/link", "/etc/passwd", True),
+        ("a/link", "b/../c", True),
+        ("link", ".git/hooks/pre-commit", True),
+        ("link", ".GIT/config", True),
+    ],
+)
+def test_a_link_out_of_the_repository_is_refused(path: str, target: str, refused: bool) -> None:
+    change = Change(path, None, Entry("120000", "2" * 40))
+    assert bool(refusals([change], {"2" * 40: target.encode()}, Paths())) == refused
+
+
+@pytest.mark.parametrize("path", [".git/config", "a/.GIT/x", "../x", "a/../x", "a//x", "./x", "GIT~1/x"])
+def test_a_path_that_git_must_not_check_out_is_refused(path: str) -> None:
+    assert refusals([Change(path, None, FILE)], {}, Paths())
+
+
+def test_taking_away_a_bad_link_is_fine_and_read_only_paths_are_not() -> None:
+    paths = Paths(read_only=("vendor/",))
+    assert refusals([Change("l", Entry("120000", "2" * 40), None)], {}, paths) == ()
+    assert refusals([Change("vendor/x.py", FILE, None)], {}, paths) == ("`vendor/x.py` is read-only",)
+
+
+def test_folders_are_outermost_first() -> None:
+    assert folders("a/b/c") == ("a", "a/b") and folders("a") == ()
+
+
+@pytest.mark.parametrize("line", ["A <a@b> -5 +0000", "A <a@b", "A <<a>> 5 +0000", "", "A <a@b> 5", "A\n<a@b> 5 +0000"])
+def test_a_damaged_author_is_none(line: str) -> None:
+    assert ident(line) is None
+
+
+def test_an_odd_zone_becomes_utc() -> None:
+    found = ident("A B <a@b> 5 +9999")
+    assert found and (found.name, found.zone) == ("A B", "+0000")
