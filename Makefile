@@ -18,9 +18,10 @@ setup: ## make .venv and install what is missing (does nothing the second time)
 demo: setup ## see the product work on a sample project
 	@$(BIN)/mngr demo
 
-test: static ## everything CI runs: the static checks and all tests
+test: static ## everything CI runs: the static checks, all tests, and whether they run the whole tutorial
 	@scripts/setup --test
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 2 --durations 15 --e2e-run-name suite
+	@$(BIN)/mngr tutorial check --tests tests/sessions --artifacts .mngr/e2e/suite
 
 check: static ## format, lint, types, layers, reference and unit tests: under a minute
 	@$(BIN)/python -m pytest tests/unit
@@ -53,5 +54,5 @@ lock: setup ## write requirements.lock anew from pyproject.toml
 	@scripts/setup
 
 clean: ## remove .venv and what the tools left
-	@rm -rf .venv dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv dist .hypothesis .import_linter_cache .mngr/e2e .mypy_cache .pytest_cache .ruff_cache
 	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

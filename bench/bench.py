@@ -21,9 +21,11 @@ from typing import Any, NamedTuple, NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)  # as a script it would be this folder, where `bench` is this very file
 
-from bench.works import WORKS, Work  # noqa: E402
+from bench import mapreduce, works  # noqa: E402
+from bench.works import Work  # noqa: E402
 from bench.world import CommandFailed, World  # noqa: E402
 
+WORKS = (*works.WORKS, *mapreduce.WORKS)
 PEER_SAMPLES = 5
 
 
@@ -91,7 +93,7 @@ def measure(work: Work, samples: int, peer: str) -> Figures:
         # The first round warms the caches and is not counted.
         for number in range(samples + 1):
             floor.append(work.time_floor(world, number))
-            ours.append(world.run(*work.ours(world, number)))
+            ours.append(work.time_ours(world, number))
             if number <= PEER_SAMPLES:
                 other.sample(number)
             work.after_floor(world, number)
@@ -116,7 +118,7 @@ class Peer:
             self._world.close()
 
     def _sample(self, world: World, number: int) -> None:
-        seconds = world.run(*self._work.ours(world, number))
+        seconds = self._work.time_ours(world, number)
         self._work.after(world, number)
         if self.times is not None:
             self.times.append(seconds)

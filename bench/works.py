@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.world import World
+from tests.support import tmr_runs
 
 PYTHON = [sys.executable, "-c", "pass"]
 Commands = Sequence[Sequence[str]]
@@ -35,6 +36,9 @@ class Work:
 
     def ours(self, world: World, number: int) -> Sequence[str]:
         raise NotImplementedError
+
+    def time_ours(self, world: World, number: int) -> float:
+        return world.run(*self.ours(world, number))
 
     def after_floor(self, world: World, number: int) -> None:
         """Take back what the floor's sample made, so that all samples are alike."""
@@ -212,6 +216,60 @@ class Capture(OnOneAgent):
         return [world.mngr, "capture", "agent"]
 
 
+class Integrate(Work):
+    """A hundred clean branches become one, without a gate, beside as many merges. `apart`, each has files of its own;
+    otherwise all change different lines of one file, and each merge depends on the one before."""
+
+    samples = 5
+    branches = 100
+
+    def __init__(self, *, apart: bool) -> None:
+        self.name = f"integrate {self.branches}, {'apart' if apart else 'one file'}"
+        self._apart = apart
+
+    def set_up_floor(self, world: World) -> None:
+        lines = [f"line {number}\n" for number in range(self.branches * 5)]
+        (world.repo / "app.py").write_text("".join(lines))
+        world.run("git", "add", ".")
+        world.run("git", "commit", "-q", "-m", "base")
+        stream = ""
+        for number in range(self.branches):
+            changed = [*lines[: number * 5], f"mended {number}\n", *lines[number * 5 + 1 :]]
+            path, text = (f"src/new{number}.py", f"{number}\n") if self._apart else ("app.py", "".join(changed))
+            stream += f"commit refs/heads/w{number}\ncommitter Agent <a@b> 1700000000 +0000\ndata 5\nwork\n\n"
+            stream += f"from refs/heads/main^0\nM 100644 inline {path}\ndata {len(text)}\n{text}\n"
+        (world.root / "stream").write_text(stream)
+        world.run("sh", "-c", 'git fast-import --quiet <"$0"', str(world.root / "stream"))
+
+    def floor(self, world: World, number: int) -> Commands:
+        ones = [f"w{branch}" for branch in range(self.branches)]
+        return [["git", "merge-tree", "--write-tree", one, ones[at - 1]] for at, one in enumerate(ones)]
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        script = os.path.join(os.path.dirname(__file__), "integration.py")
+        return [sys.executable, script, f"r{number}", "main", *(f"w{branch}" for branch in range(self.branches))]
+
+
+class Report(Work):
+    """The pages of a run, beside a copy of its files: both read all of them and write as many."""
+
+    samples = 3
+    tasks = 1000
+    budget = 30.0
+
+    def __init__(self) -> None:
+        self.name = f"report, {self.tasks} tasks"
+
+    def set_up_floor(self, world: World) -> None:
+        tmr_runs.make_run(world.repo, "many", tmr_runs.many(self.tasks))
+
+    def floor(self, world: World, number: int) -> Commands:
+        return [["cp", "-R", str(world.repo / ".mngr" / "runs" / "many"), str(world.root / f"copy-{number}")]]
+
+    def ours(self, world: World, number: int) -> Sequence[str]:
+        return [world.mngr, "tmr", "report", "many", "--output", str(world.root / f"pages-{number}")]
+
+
 WORKS: tuple[Work, ...] = (
     FirstScreen("--version"),
     FirstScreen("--help"),
@@ -225,4 +283,7 @@ WORKS: tuple[Work, ...] = (
     Message(),
     Exec(),
     Capture(),
+    Integrate(apart=True),
+    Integrate(apart=False),
+    Report(),
 )

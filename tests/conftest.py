@@ -4,8 +4,13 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support.user import User
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("busy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 # A job in the background of a script starts with these ignored, and children would inherit that: tests that end a
 # command with them would wait for ever.
@@ -22,3 +27,9 @@ def user() -> Iterator[User]:
         yield made
     finally:
         made.close()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that may take long begin first: begun last, one of them would keep all other workers waiting."""
+    items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=0))

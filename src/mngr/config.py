@@ -68,6 +68,20 @@ SCHEMA: Schema = {
     "saved": {"ignored_max_mb": NUMBER},
     "record": {"max_mb": NUMBER},
     "plugins": {"*": {"enabled": BOOLEAN}},
+    "tmr": {
+        "prepare": TEXT,
+        "test_command": TEXT,
+        "gate_command": TEXT,
+        "env": {"*": TEXT},
+        "paths": {"implementation": ARGUMENTS, "non_implementation": ARGUMENTS, "read_only": ARGUMENTS},
+        "prompt": TEXT,
+        "max_jobs": WHOLE,
+        "test_seconds": NUMBER,
+        "job_seconds": NUMBER,
+        "baseline_repeats": WHOLE,
+        "effect_runs": WHOLE,
+    },
+    "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
     "list": {},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}

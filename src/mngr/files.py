@@ -52,9 +52,9 @@ def json_bytes(value: Any, indent: int | None = None) -> bytes:
         return json.dumps(value, indent=indent).encode() + b"\n"
 
 
-def append_line(path: str, value: Any) -> None:
+def append_line(path: str, value: Any, *, durable: bool = False) -> None:
     """Append one JSON object as one line, in one write, so that lines of several writers never mix. After a line that
-    was torn, by a full disk or a crash, it begins a new one."""
+    was torn, by a full disk or a crash, it begins a new one. With `durable` the disk has it on return."""
     line = json_bytes(value)
     fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -63,6 +63,8 @@ def append_line(path: str, value: Any) -> None:
             line = b"\n" + line
         if os.write(fd, line) != len(line):
             raise OSError(errno.ENOSPC, "only part of an event could be written")
+        if durable:
+            os.fsync(fd)
     except OSError as error:
         error.filename = path
         raise
@@ -117,6 +119,54 @@ class locked:  # noqa: N801 (used like the function it would be with contextlib,
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
+
+
+class Claimed(MngrError):
+    """Somebody else holds it; `pid` is who, None when that is not known."""
+
+    def __init__(self, path: str, pid: int | None) -> None:
+        super().__init__(f"`{path}` is held by process {pid or 'unknown'}")
+        self.pid = pid
+
+
+class claimed:  # noqa: N801 (used like `locked`)
+    """Hold an exclusive lock for a long time, with the holder's process id in the file. Raises Claimed at once when
+    another process has it."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if not _try_lock(self._fd):
+                raise Claimed(self._path, _pid_in(self._fd))
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._fd)
+
+
+def claimant(path: str) -> int | None:
+    """The process that holds this claim now; None when nobody does. One that is just taking it may not be named yet:
+    that is process 0."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if _try_lock(fd) else _pid_in(fd) or 0
+    finally:
+        os.close(fd)
+
+
+def _pid_in(fd: int) -> int | None:
+    text = os.pread(fd, 32, 0).decode("ascii", "replace").strip()
+    return int(text) if text.isdecimal() else None
 
 
 def _wait_for_lock(fd: int, path: str, timeout: float, what: str) -> bool:

@@ -54,6 +54,14 @@ class RegisterCommand(Protocol):
         the help, `EXAMPLES` and `DESCRIPTION`: the same as the verbs of mngr itself."""
 
 
+class RegisterRecipe(Protocol):
+    """What `register_recipes` is given."""
+
+    def __call__(self, name: str, target: str, summary: str) -> None:
+        """Add a map-reduce. `target`, `module:name`, is imported when the recipe is used, and is called with the fleet
+        and the run to make a `mngr.mapreduce.recipe.Recipe`."""
+
+
 class Hooks:
     """The hooks that a plugin may have; each is optional."""
 
@@ -64,6 +72,10 @@ class Hooks:
     @hookspec
     def register_commands(self, register: RegisterCommand) -> None:
         """Add verbs."""
+
+    @hookspec
+    def register_recipes(self, register: RegisterRecipe) -> None:
+        """Add map-reduces."""
 
 
 class Command(NamedTuple):
@@ -85,12 +97,21 @@ class KindFacts(NamedTuple):
     reports: bool
 
 
+class RecipeFacts(NamedTuple):
+    """A map-reduce that a plugin adds."""
+
+    name: str
+    target: str
+    summary: str
+
+
 class Loaded(NamedTuple):
     """An active plugin and what it adds; with a problem that stopped it, nothing."""
 
     plugin: Plugin
     commands: tuple[Command, ...] = ()
     kinds: tuple[KindFacts, ...] = ()
+    recipes: tuple[RecipeFacts, ...] = ()
     problems: tuple[str, ...] = ()
 
     def warnings(self) -> list[str]:
@@ -117,6 +138,7 @@ def load(active: Sequence[Plugin]) -> list[Loaded]:
 def _load(manager: pluggy.PluginManager, plugin: Plugin) -> Loaded:
     commands: list[Command] = []
     kinds: list[KindFacts] = []
+    recipes: list[RecipeFacts] = []
 
     def add_command(name: str, module: str, summary: str, *, aliases: Sequence[str] = ()) -> None:
         for word in (name, *aliases):
@@ -130,25 +152,37 @@ def _load(manager: pluggy.PluginManager, plugin: Plugin) -> Loaded:
         words = tuple(_text(word, "argument") for word in args)
         kinds.append(KindFacts(name, _text(command, "command"), words, dict(env), bool(reports)))
 
+    def add_recipe(name: str, target: str, summary: str) -> None:
+        _check(name, "recipe")
+        recipes.append(RecipeFacts(name, _text(target, "target"), _text(summary, "summary")))
+
     try:
         found = _imported(plugin.target)
         manager.register(found, plugin.name)
         unknown = _unknown_hooks(manager, found)
         _call(manager, "register_commands", found, add_command)
         _call(manager, "register_kinds", found, add_kind)
+        _call(manager, "register_recipes", found, add_recipe)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (it is a stranger's code)
         said = error.message if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
         return Loaded(plugin, problems=(f"cannot be used: {said}",))
-    return Loaded(plugin, tuple(commands), tuple(kinds), tuple(unknown))
+    return Loaded(plugin, tuple(commands), tuple(kinds), tuple(recipes), tuple(unknown))
 
 
 def _imported(target: str) -> object:
+    found = imported(target)
+    return found() if isinstance(found, type) else found
+
+
+def imported(target: str) -> object:
+    """What `module:name` means."""
     module, _, path = target.partition(":")
     __import__(module)
     found: Any = sys.modules[module]
     for part in filter(None, path.split(".")):
         found = getattr(found, part)
-    return found() if isinstance(found, type) else found
+    answer: object = found
+    return answer
 
 
 def _call(manager: pluggy.PluginManager, hook: str, plugin: object, register: Callable[..., None]) -> None:
@@ -172,7 +206,7 @@ def _without_doubles(loaded: list[Loaded]) -> list[Loaded]:
     for one in loaded:
         name = one.plugin.name
         problems = list(one.problems)
-        commands, kinds = [], []
+        commands, kinds, recipes = [], [], []
         for command in one.commands:
             words = [("verb", word) for word in (command.name, *command.aliases)]
             if clash := next((word for word in words if word in owners), None):
@@ -186,7 +220,14 @@ def _without_doubles(loaded: list[Loaded]) -> list[Loaded]:
             else:
                 owners["kind", kind.name] = name
                 kinds.append(kind)
-        kept.append(Loaded(one.plugin, tuple(commands), tuple(kinds), tuple(problems)))
+        for recipe in one.recipes:
+            if ("recipe", recipe.name) in owners:
+                owner = owners["recipe", recipe.name]
+                problems.append(f"cannot add the recipe `{recipe.name}`: plugin `{owner}` has it")
+            else:
+                owners["recipe", recipe.name] = name
+                recipes.append(recipe)
+        kept.append(Loaded(one.plugin, tuple(commands), tuple(kinds), tuple(recipes), tuple(problems)))
     return kept
 
 

@@ -118,20 +118,27 @@ def run(
             child.close()
 
 
+def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors: tuple[int, int, int]) -> int:
+    """Start a program, found on the PATH of `env`, as the first process of a new session, with these descriptors as its
+    input, output and errors; its id. The caller waits for it and ends it. One that is not there ends with code 127."""
+    return _spawned(["/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd, *argv], env, descriptors, _OFTEN_IGNORED)
+
+
 class Abandoned(BaseException):
     """The command is ending, so what one of its threads runs is ended too. No error: nobody is told."""
 
 
 class others_ended:  # noqa: N801 (used like the function it would be with contextlib)
-    """While this is held, whatever other threads run is ended, and `Abandoned` raised in them."""
+    """While this is held, whatever other threads run is ended, and `Abandoned` raised in them. One of those may hold it
+    too, to clean up in peace."""
 
     def __enter__(self) -> None:
         global _ended_by
-        _ended_by = _thread.get_ident()
+        self._before, _ended_by = _ended_by, _thread.get_ident()
 
     def __exit__(self, *_: object) -> None:
         global _ended_by
-        _ended_by = None
+        _ended_by = self._before
 
 
 _ended_by: int | None = None
@@ -237,20 +244,10 @@ class _Child:
         theirs = (stdin[0], stdout[1], stderr[1])
         self.fds |= {stdin[0]}
         try:
-            self.pid = os.posix_spawnp(
-                words[0],
-                words,
-                environment() if env is None else dict(env),
-                file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(theirs)],
-                setsid=True,
-                setsigdef=_PYTHON_IGNORES,
-            )
-        except FileNotFoundError as error:
+            self.pid = _spawned(words, env, theirs)
+        except BaseException:
             self.close()
-            raise ProgramMissing(argv[0]) from error
-        except OSError as error:
-            self.close()
-            raise MngrError(f"`{argv[0]}` cannot be run: {error.strerror}") from error
+            raise
         for fd in theirs:
             self._close(fd)
         self.output = {self.stdout: bytearray(), self.stderr: bytearray()}
@@ -351,7 +348,30 @@ class _Child:
             os.close(fd)
 
 
+def _spawned(
+    words: list[str],
+    env: Mapping[str, str] | None,
+    descriptors: tuple[int, int, int],
+    default_signals: Sequence[int] = (),
+) -> int:
+    try:
+        return os.posix_spawnp(
+            words[0],
+            words,
+            environment() if env is None else dict(env),
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(descriptors)],
+            setsid=True,
+            setsigdef=[*_PYTHON_IGNORES, *default_signals],
+        )
+    except FileNotFoundError as error:
+        raise ProgramMissing(words[0]) from error
+    except OSError as error:
+        raise MngrError(f"`{words[0]}` cannot be run: {error.strerror}") from error
+
+
 _TERMINATE, _KILL = 15, 9
 _SECONDS_TO_END = 2.0
 # Python ignores these (SIGPIPE, SIGXFSZ) for itself; a child must not inherit that.
 _PYTHON_IGNORES = (13, 25)
+# A shell ignores these (SIGHUP, SIGINT, SIGQUIT, SIGTERM) in its background jobs, or for `nohup`.
+_OFTEN_IGNORED = (1, 2, 3, 15)

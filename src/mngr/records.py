@@ -43,7 +43,10 @@ else:
             return tuple.__new__(cls, values)
 
         def _replace(self, **changed):
-            return type(self)(**{**self._asdict(), **changed})
+            new = tuple.__new__(type(self), map(changed.pop, self._fields, self))
+            if changed:
+                raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}")
+            return new
 
         def _asdict(self):
             return dict(zip(self._fields, self, strict=True))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from mngr.interrupts import latest
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from threading import Event
     from typing import TypeVar
 
     T = TypeVar("T")
@@ -44,25 +45,34 @@ def wait_until(check: Callable[[], T | None], *, timeout: float, every: float = 
         deadline.pause(every)
 
 
-def changes(paths: list[str], *, deadline: Deadline, at_least_every: float) -> Iterator[None]:
-    """Yield at first, then on every change below the paths and at least every so many seconds, until the deadline."""
+def changes(
+    paths: list[str], *, deadline: Deadline, at_least_every: float, wake: Event | None = None, step: float = 0.005
+) -> Iterator[Collection[str]]:
+    """Yield at first, then on every change below the paths, whenever `wake` is set (it is cleared) and at least every
+    so many seconds, until the deadline: the paths that changed, if it can tell. A longer `step` gathers more changes
+    before it yields, and costs less while nothing happens."""
     from watchfiles import Change  # noqa: F401  (the package checks its own binary here)
     from watchfiles._rust_notify import RustNotify
 
     if not all(map(_is_utf8, paths)):  # the watcher cannot name such a path
         while True:
-            yield
+            yield ()
             if deadline.passed:
                 return
             deadline.pause(min(0.1, at_least_every))
+            if wake is not None:
+                wake.clear()
     # Watch before the first look, or a change between the two is missed.
     with RustNotify(paths, False, False, 0, True, True) as watcher:
-        yield
+        yield ()
         while not deadline.passed:
             milliseconds = max(1, int(deadline.left(at_least_every) * 1000))
-            if watcher.watch(20, 5, milliseconds, None) == "signal":
+            found = watcher.watch(max(20, int(step * 2000)), int(step * 1000), milliseconds, wake)
+            if found == "signal":
                 raise latest()  # the watcher keeps the exception of a signal's handler to itself
-            yield
+            if wake is not None:
+                wake.clear()
+            yield () if isinstance(found, str) else {path for _, path in found}
 
 
 def _is_utf8(path: str) -> bool:

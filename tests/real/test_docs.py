@@ -16,7 +16,8 @@ import pytest
 from tests.support.user import User
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ("README.md", "docs/guides/ten-agents.md", "docs/guides/scripting.md", "docs/guides/snapshots.md")
+GUIDES = ("e2e", "scripting", "snapshots", "ten-agents", "tutorial")
+EXAMPLES = ("README.md", *(f"docs/guides/{name}.md" for name in GUIDES))
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 
 

@@ -176,9 +176,10 @@ WORDS = {
     "clone": ("foo", "bar"),
     "saved restore": ("foo-1",),
     "label": ("foo", "a=b"),
+    "tmr": ("--type", "scripted", "--dry-run"),
 }
 # They act on the tool itself, or in a place of their own.
-NOT_ON_AGENTS = {"config", "doctor", "demo", "help", "plugin", "completion"}
+NOT_ON_AGENTS = {"config", "doctor", "demo", "help", "plugin", "completion", "e2e", "tutorial"}
 
 
 VERBS = [entry.name for entry in ENTRIES if entry.name not in NOT_ON_AGENTS]

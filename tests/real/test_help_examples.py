@@ -7,10 +7,12 @@ import pytest
 
 from mngr.cli import catalog
 from mngr.cli.dispatch import command_parser
+from tests.support import e2e_runs
+from tests.support.tmr import NO_CHANGE
 from tests.support.user import User
 
 # Examples that stay until they are ended, and those that need a person's terminal.
-STAYS = re.compile(r"--watch|--follow|mngr event .* -f\b")
+STAYS = re.compile(r"--watch|--follow|mngr event .* -f\b|mngr e2e serve|mngr tmr .*--type claude")
 NEEDS_TERMINAL = re.compile(
     r"^mngr connect [\w-]+$|^mngr create (?!.*--no-connect)(?!.*--dry-run)|config edit|--edit-message"
 )
@@ -69,8 +71,16 @@ def prepare(user: User, verb: str, command: str) -> None:
         (user.repo / "README.md").write_text("changed\n")
     if verb == "plugin":
         _install_a_plugin(user, "hello")
+    if verb == "e2e":
+        e2e_runs.make_run(user.repo / ".mngr" / "e2e", "nightly")
     if verb == "saved":
         _make_history(user)
+    if verb == "tutorial":
+        (user.repo / "tutorial.sh").write_text("# Looking\n\nmngr list\n")
+        test = "def test_one(e2e):\n    e2e.write_tutorial_block('mngr list')\n"
+        (user.repo / "tests" / "test_one.py").write_text(test)
+    if verb == "tmr":
+        _make_a_run(user)
     if verb == "snapshot":
         if not agents_in(command):
             user.create("fix-login")
@@ -88,6 +98,16 @@ def _install_a_plugin(user: User, name: str) -> None:
     (notes / "entry_points.txt").write_text(f"[mngr]\n{name} = {name}_plugin\n")
     (notes.parent / f"{name}_plugin.py").write_text("")
     user.env["PYTHONPATH"] = str(notes.parent)
+
+
+def _make_a_run(user: User) -> None:
+    (user.repo / "tests" / "test_login.py").write_text("def test_login():\n    pass\n")
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "login")
+    (user.root / "leave.script").write_text(NO_CHANGE)
+    words = ("--name", "first", "--type", "scripted", "--no-canary", "--no-record", "--", f"{user.root}/leave.script")
+    user.env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    user.mngr("tmr", "tests/test_one.py", *words).ok()
 
 
 def _make_history(user: User) -> None:

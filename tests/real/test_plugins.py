@@ -95,6 +95,7 @@ def test_the_example_installed_with_pip_adds_its_verb_and_its_type_until_it_goes
             "active": True,
             "verbs": ["hello"],
             "types": ["greeter"],
+            "recipes": [],
             "problems": [],
         }
     ]
@@ -327,3 +328,52 @@ def test_the_code_in_the_guide_is_that_of_the_example() -> None:
     assert len(shown) == 3
     for block in shown:
         assert any("\n".join(block.lines) in text for text in files), f"line {block.line}: not in the example"
+
+
+RECIPE = """
+from mngr.mapreduce.recipe import Launch, Recipe
+
+@hookimpl
+def register_recipes(register):
+    register("touch", "mngr_touch:Touch", "One agent per file to be touched")
+
+class Touch(Recipe):
+    def __init__(self, fleet, run):
+        self.fleet, self.run = fleet, run
+
+    def launch(self, task, attempt):
+        return Launch("command", args=("touch made; echo {} > $MNGR_OUTCOME_FILE",))
+
+    def collect(self, task, attempt, agent):
+        return {"files": self.fleet.exec(agent, "ls").text.split()}
+
+    def check(self, task, attempt, collected):
+        return {"made": "made" in collected["files"]}
+"""
+
+MAP_REDUCE = """
+import mngr
+from mngr.mapreduce import recipe, run
+from mngr.mapreduce.engine import Engine
+from mngr.mapreduce.recipe import Task
+
+fleet = mngr.Fleet()
+new = run.new(".", id="r")
+with new.locked():
+    gone = Engine(new, recipe.make("touch", fleet, new), fleet).go([Task("a", "a"), Task("b", "b")])
+print(gone.why, [task.last.verdict for task in gone.state.tasks.values()])
+try:
+    recipe.make("tuch", fleet, new)
+except mngr.MngrError as error:
+    print(error.message, error.hint)
+"""
+
+
+def test_a_plugin_adds_a_map_reduce_that_the_engine_runs(user: User) -> None:
+    plugin(user, "touch", RECIPE)
+    assert "recipe touch" in user.mngr("plugin", "list").ok().stdout
+    ran = user.run([sys.executable, "-c", MAP_REDUCE]).ok()
+    assert ran.stdout.splitlines() == [
+        "settled [{'made': True}, {'made': True}]",
+        "no plugin adds a recipe called `tuch` the closest recipe is `touch`",
+    ]

@@ -126,7 +126,7 @@ def test_destroying_and_restoring(user: User) -> None:
     fits(user, "saved", "restore", "a-1", "--to", "elsewhere", "--branch", "other")
 
 
-def test_settings_and_the_demo(user: User) -> None:
+def test_settings(user: User) -> None:
     fits(user, "config", "set", "tmux.history_lines", "500")
     fits(user, "config", "get", "tmux.history_lines")
     fits(user, "config", "list")
@@ -134,7 +134,6 @@ def test_settings_and_the_demo(user: User) -> None:
     fits(user, "config", "path", "--scope", "user")
     fits(user, "config", "explain", "tmux.history_lines")
     fits(user, "config", "unset", "tmux.history_lines")
-    fits(user, "demo", "--dir", str(user.root / "d"))
 
 
 def test_lines_of_json_are_the_items_of_the_document(user: User) -> None:

@@ -190,8 +190,8 @@ def test_it_waits_ready_with_a_prompt_and_says_what_it_hears(session: Session):
     assert [(e["type"], e.get("state")) for e in session.events()] == [
         ("ready", None),
         ("state", "WAITING"),
-        ("prompt", None),
         ("state", "RUNNING"),
+        ("prompt", None),
         ("state", "WAITING"),
     ]
     for event in session.events():
@@ -495,6 +495,15 @@ def test_a_commit_that_a_hook_refuses_fails_with_its_words(repository: Session):
     repository.start("write a <<END\nEND\ncommit Add\n")
     assert repository.exit_code() == 1
     assert "script failed: line 3: `commit`: git refused to commit (exit code 1)\nnot today\n" in repository.text
+
+
+def test_an_outcome_can_name_earlier_commits(repository: Session):
+    repository.start(
+        "write a <<END\nEND\ncommit First\nwrite b <<END\nEND\ncommit Second\n"
+        'outcome <<END\n["{head~1}", "{head}", "{head~9}", "{head~10}"]\nEND\n'
+    ).is_in("WAITING", "turn ended")
+    first, second = repository.git("rev-parse", "HEAD~1"), repository.git("rev-parse", "HEAD")
+    assert json.loads(repository.outcome.read_text()) == [first, second, "", "{head~10}"]
 
 
 def test_an_outcome_has_its_placeholders_filled_in(repository: Session):

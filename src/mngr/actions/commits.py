@@ -88,6 +88,24 @@ def fetch(fleet: Fleet, agent: Agent) -> str:
     return head
 
 
+def fetch_uncommitted(fleet: Fleet, agent: Agent) -> str | None:
+    """What the agent has not committed, as a commit on top of its HEAD, known here as
+    `refs/mngr/pulled/NAME-uncommitted`; None when there is nothing. The agent's files and index stay as they are."""
+    there, here = _ends(fleet, agent)
+    ref = f"refs/mngr/pulled/{agent.name}-uncommitted"
+    changed = there.changed_paths()
+    if not changed:
+        return None
+    commit = there.commit_tree(
+        tree.dirty_tree(there, changed), [there.must("rev-parse", "HEAD")], f"Not committed by {agent.name}\n"
+    )
+    there.must("update-ref", ref, commit)
+    if agent.record.transfer != WORKTREE:
+        here.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", there.directory, f"+{ref}:{ref}")
+        there.run("update-ref", "-d", ref)
+    return commit
+
+
 def push(fleet: Fleet, agent: Agent, revision: str, *, dry_run: bool = False) -> tuple[str, int]:
     """Move the agent's branch forward to a commit of this repository. Returns the commit and how many came."""
     there, here = _ends(fleet, agent)

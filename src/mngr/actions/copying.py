@@ -72,6 +72,11 @@ def _copy(fleet: Fleet, name: str, source: str, destination: str, dry_run: bool)
     ours = "/.mngr" if os.path.isdir(f"{source}/.mngr") and os.listdir(f"{source}/.mngr") == ["task"] else "/.mngr/task"
     words = ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", ours, "--out-format=%n"]
     slash = "/" if tree else ""
+    copy = [*words, source + slash, destination + slash]
+    if tree and not dry_run and not os.path.lexists(destination):  # nothing can be written over
+        os.makedirs(destination)
+        copied = _changes(fleet, copy, "the files could not be copied") if os.listdir(source) else ()
+        return Copied(name, source, destination, tuple(path for path in copied if not path.endswith("/")), None)
     changed = _changes(fleet, [*words, "--dry-run", source + slash, _probe(destination) + slash])
     root = destination if tree else os.path.dirname(destination)
     names = changed if tree else tuple(os.path.basename(destination) for _ in changed)
@@ -81,17 +86,16 @@ def _copy(fleet: Fleet, name: str, source: str, destination: str, dry_run: bool)
         return Copied(name, source, destination, written, None)
     entry = saved.save_files(fleet.host, name, root, over, "a copy over existing files") if over else None
     os.makedirs(root, exist_ok=True)
-    copy = [*words, source + slash, destination + slash]
     checked(fleet.host.run(copy, timeout=SECONDS), "the files could not be copied")
     return Copied(name, source, destination, written, entry)
 
 
-def _changes(fleet: Fleet, words: list[str]) -> tuple[str, ...]:
-    """What a copy would write, directories with a slash at their end, by asking rsync itself, which writes odd bytes
-    of names as `\\#012`."""
+def _changes(fleet: Fleet, words: list[str], failed: str = "the files could not be compared") -> tuple[str, ...]:
+    """What a copy writes, or would write, directories with a slash at their end, as rsync itself tells, which writes
+    odd bytes of names as `\\#012`."""
     import re
 
-    result = checked(fleet.host.run(words, timeout=SECONDS), "the files could not be compared")
+    result = checked(fleet.host.run(words, timeout=SECONDS), failed)
     lines = [line for line in result.stdout.split(b"\n") if line and line != b"./"]
     return tuple(
         os.fsdecode(re.sub(rb"\\#([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line)) for line in lines

@@ -6,15 +6,17 @@ What fails for one agent is taken back for that one; the others stay. An interru
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from mngr import process
-from mngr.actions import create
+from mngr.actions import create, find
+from mngr.actions.agent import Agent
 from mngr.actions.create import Request, Wanted
 from mngr.actions.fleet import Fleet
+from mngr.agents.kinds import kind
 from mngr.agents.record import Record
-from mngr.errors import MngrError
+from mngr.errors import MngrError, NotFoundError
 from mngr.files import disk_error
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
@@ -26,6 +28,7 @@ from mngr.workspaces.plan import Plan, Wish
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+    from typing import Any
 
 # Sessions started by one call of tmux: enough to save calls, few enough that early ones need not wait for late ones.
 _GROUP = 20
@@ -34,7 +37,8 @@ _PATIENCE = 0.3
 
 
 def plans(fleet: Fleet, requests: Sequence[Request]) -> list[Plan]:
-    """One look at the repository for all. Requests differ in their names only. Raises what stands in the way of all."""
+    """One look at the repository for all: requests have the same source, transfer and branch. Raises what stands in the
+    way of all."""
     first = requests[0]
     names = [check_name(request.name) for request in requests]
     if len(set(names)) < len(names):
@@ -51,12 +55,15 @@ def create_many(
 ) -> list[Record | MngrError]:
     """Make and start all of them: for each, in order, its record or why it was not made. `progress` hears how many are
     through."""
-    command = requests[0].kind.command_line(requests[0].rest)
+    commands = [request.kind.command_line(request.rest) for request in requests]
     planned = plans(fleet, requests)
     options = create.tmux_options(fleet)
     fleet.host.prepare()
     planned = many.with_unclean(fleet.host, planned)
-    wanted = [Wanted(request, plan, command, new_id("agent")) for request, plan in zip(requests, planned, strict=True)]
+    wanted = [
+        Wanted(request, plan, command, new_id("agent"))
+        for request, plan, command in zip(requests, planned, commands, strict=True)
+    ]
     try:
         results = create.reserve(fleet, wanted)
     except BaseException:
@@ -71,6 +78,44 @@ def create_many(
         _Making(fleet, agents, options, progress).run()
     by_id = {agent.wanted.agent_id: agent.result for agent in agents}
     return [by_id.get(one.agent_id, result) for one, result in zip(wanted, results, strict=True)]
+
+
+def create_each(fleet: Fleet, wishes: Mapping[str, Mapping[str, Any]]) -> list[Agent | MngrError]:
+    """Make agents with arguments of their own, those of the same source, transfer and branch together."""
+    groups: dict[object, list[Request]] = {}
+    made: dict[str, Record | MngrError] = {}
+    for name, wish in wishes.items():
+        try:
+            request = _request(fleet, name, **wish)
+        except MngrError as error:
+            made[name] = error
+            continue
+        same = (request.source, request.transfer, request.branch, request.unclean, tuple(request.extra_paths.items()))
+        groups.setdefault(same, []).append(request)
+    for group in groups.values():
+        names = [request.name for request in group]
+        try:
+            made.update(zip(names, create_many(fleet, group), strict=True))
+        except MngrError as error:
+            made.update(dict.fromkeys(names, error))
+    ids = [result.id for result in made.values() if not isinstance(result, MngrError)]
+    seen = {agent.name: agent for agent in find.listing(fleet, ids).agents}
+    gone = NotFoundError("it was destroyed as soon as it was made")
+    return [result if isinstance(result := made[name], MngrError) else seen.get(name, gone) for name in wishes]
+
+
+def _request(
+    fleet: Fleet,
+    name: str,
+    *,
+    type: str | None = None,
+    command: str | None = None,
+    args: Sequence[str] = (),
+    **more: Any,
+) -> Request:
+    chosen = "command" if command is not None else type or kind.default_name(fleet.settings)
+    rest = (command,) if command is not None else tuple(args)
+    return Request(name=name, kind=kind.resolve(chosen, fleet.settings), rest=rest, **more)
 
 
 class _Agent:

@@ -33,7 +33,7 @@ class HasWork(MngrError):
 
 
 def measure(fleet: Fleet, record: Record) -> Work:
-    if record.started_at is None:
+    if record.started_at is None and not any(e.get("type") == "started" for e in fleet.store.events(record.id)):
         return Work()  # its creation was interrupted, so nobody worked there
     return work.only_here(fleet.host, record, ignored_max_mb=fleet.settings.number("saved.ignored_max_mb", 10))
 
@@ -54,17 +54,23 @@ def check(fleet: Fleet, agent: Agent, *, force: bool) -> Work:
     return found
 
 
-def destroy(fleet: Fleet, agent_id: str, *, force: bool = False, remove_branch: bool = False) -> Destroyed:
+def destroy(
+    fleet: Fleet, agent_id: str, *, force: bool = False, remove_branch: bool = False, discard: bool = False
+) -> Destroyed:
     """Refuse while there is unsaved work (unless forced), end its processes, save, remove. If saving fails, the
-    workspace stays."""
+    workspace stays. With `discard` nothing is looked for, and nothing saved."""
     with fleet.store.agent_locked(agent_id):
         agent = find.agent(fleet, agent_id)
-        check(fleet, agent, force=force)
+        if not discard:
+            check(fleet, agent, force=force)
         outlived = end_processes(fleet, agent)
         # Measured again: it may have written until its last moment.
-        entry = saved.save_agent(fleet.host, agent.record, measure(fleet, agent.record), "destroy")
+        left = Work() if discard else measure(fleet, agent.record)
+        entry = saved.save_agent(fleet.host, agent.record, left, "destroy")
         with held():  # a workspace that is half gone would look like work
             kept_branch = _remove_workspace(fleet, agent.record, entry, remove_branch)
+            if not discard:
+                _forget_pulled(fleet, agent.record)
             _retire_state(fleet, agent, entry)
         return Destroyed(agent.name, entry, kept_branch, outlived)
 
@@ -98,6 +104,20 @@ def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_
         if (safe or (remove_branch and kept)) and git.run("branch", "-q", "-D", "--", record.branch).ok:
             return None
     return record.branch
+
+
+def _forget_pulled(fleet: Fleet, record: Record) -> None:
+    """What `pull` and `merge` noted in the repository. If nothing else holds those commits, it stays; `gc` tells."""
+    if record.repo is None or not record.git or not work.has_repository(record.repo):
+        return
+    git = Git(fleet.host, record.repo)
+    ref = f"refs/mngr/pulled/{record.name}"
+    commit = git.commit_of(ref)
+    if commit is None:
+        return
+    alone = git.run("rev-list", "--max-count=1", commit, "--not", "--exclude=refs/mngr/pulled/*", "--all")
+    if alone.ok and not alone.text:
+        git.run("update-ref", "-d", ref, commit)
 
 
 def _retire_state(fleet: Fleet, agent: Agent, entry: Entry | None) -> None:

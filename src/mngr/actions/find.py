@@ -1,6 +1,6 @@
 """See all agents of the fleet at one moment, and pick some by name. Changes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from mngr.actions.agent import Agent, Listing
 from mngr.actions.fleet import Fleet
@@ -11,12 +11,13 @@ from mngr.names import is_id, parse_address, suggest
 from mngr.tools.tmux import Pane
 
 
-def listing(fleet: Fleet) -> Listing:
-    """Every agent with its state: one scan of a directory and one tmux call, however many there are. An agent whose
-    record cannot be read is an error in the listing; a tmux that does not answer makes states UNKNOWN."""
+def listing(fleet: Fleet, only: Collection[str] | None = None) -> Listing:
+    """Every agent with its state, or those with these ids: one scan of a directory and one tmux call, however many
+    there are. An agent whose record cannot be read is an error in the listing; a tmux that does not answer makes
+    states UNKNOWN."""
     if not fleet.host.is_ours():
         return Listing([], [])
-    records, corrupt = fleet.store.records()
+    records, corrupt = fleet.store.records(only)
     panes, trouble = _panes(fleet) if records else ({}, [])
     agents = [_seen(fleet, record, panes) for record in records]
     return Listing(agents, [*corrupt, *trouble])
@@ -34,7 +35,10 @@ def one(fleet: Fleet, word: str) -> Agent:
 
 def many(fleet: Fleet, words: Sequence[str]) -> list[Agent]:
     """Agents by name, id or address, each once, in the order given. All must exist."""
-    found = listing(fleet)
+    ids = [word for word in words if is_id(word)]
+    found = listing(fleet, ids if len(ids) == len(words) else None)
+    if len(found.agents) < len(set(ids)) == len(words):
+        found = listing(fleet)  # for an error that knows who is there
     by_key = {key: agent for agent in found.agents for key in (agent.name, agent.id)}
     chosen: dict[str, Agent] = {}
     for word in words:

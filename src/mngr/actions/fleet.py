@@ -53,11 +53,12 @@ class Fleet:
         """All settings that hold in this directory."""
         return config.load(host_dir=self.host.dir, cwd=self.cwd, environ=self.environ)
 
-    def list(self) -> Listing:
-        """Every agent with its state; what could not be read is in `errors`, never left out in silence."""
+    def list(self, only: Collection[str] | None = None) -> Listing:
+        """Every agent with its state, or those with these ids; what could not be read is in `errors`, never left out
+        in silence."""
         from mngr.actions import find
 
-        return find.listing(self)
+        return find.listing(self, only)
 
     def find(self, name: str | Agent) -> Agent:
         """One agent as it is now."""
@@ -113,6 +114,20 @@ class Fleet:
         seen = {agent.id: agent for agent in find.listing(self).agents}
         return [result if isinstance(result, MngrError) else seen[result.id] for result in made]
 
+    def create_each(self, wishes: Mapping[str, Mapping[str, Any]]) -> Sequence[Agent | MngrError]:
+        """Make several that differ in what they run and know: for each name the arguments of `create`, without a
+        message. Those of the same source, transfer and branch are made together, in parallel. The answer is that of
+        `create_many`."""
+        from mngr.actions import create_many
+
+        return create_many.create_each(self, wishes)
+
+    def adopt(self, name: str | Agent) -> Agent:
+        """Complete the record of an agent whose creator was killed just after it had started it. Twice is safe."""
+        from mngr.actions import lifecycle
+
+        return self.find(lifecycle.adopt(self, self._seen(name).id).id)
+
     def start(self, name: str | Agent) -> Agent:
         """Run a stopped or ended agent again. One that runs is left alone."""
         from mngr.actions import lifecycle
@@ -125,11 +140,15 @@ class Fleet:
 
         return lifecycle.stop(self, self._seen(name), graceful_seconds=graceful_seconds)
 
-    def destroy(self, name: str | Agent, *, force: bool = False, remove_branch: bool = False) -> Destroyed:
-        """Remove it. Refused while it has work found nowhere else, unless forced; that work is saved first."""
+    def destroy(
+        self, name: str | Agent, *, force: bool = False, remove_branch: bool = False, discard: bool = False
+    ) -> Destroyed:
+        """Remove it. Refused while it has work found nowhere else, unless forced; that work is saved first. With
+        `discard` it is not: for agents whose results the caller has, and which had no other work."""
         from mngr.actions import destroy
 
-        return destroy.destroy(self, self._seen(name).id, force=force, remove_branch=remove_branch)
+        agent_id = self._seen(name).id
+        return destroy.destroy(self, agent_id, force=force, remove_branch=remove_branch, discard=discard)
 
     def archive(self, name: str | Agent, *, undo: bool = False) -> Agent:
         """Stop it and put it away, or bring it back (stopped). Everything of it stays."""
@@ -172,11 +191,24 @@ class Fleet:
         """What happened to it, in order."""
         return self.store.events(self._seen(name).id)
 
+    def outcome(self, name: str | Agent, *, at_most: int = 1_000_000) -> bytes | None:
+        """What it wrote to `$MNGR_OUTCOME_FILE`, None when it wrote nothing; one that is longer is cut one byte later,
+        and what is no plain file reads as empty."""
+        from mngr.actions import outcome
+
+        return outcome.read(self, self._seen(name), at_most)
+
     def transcript(self, name: str | Agent) -> Sequence[Mapping[str, Any]]:
         """What was said to it and what it said and did; of a kind that keeps none, only what was said to it."""
         from mngr.actions import transcript
 
         return transcript.read(self, self._seen(name)).entries
+
+    def recording(self, name: str | Agent) -> bytes:
+        """Its terminal so far, as an asciicast; an error for one that is not recorded."""
+        from mngr.actions import screen
+
+        return screen.cast(self, self._seen(name))
 
     def limit(self, name: str | Agent, limits: Limits) -> Agent:
         """Stop it, with its work saved, when it ran or was idle for so long; `Limits()` takes all limits away."""
@@ -221,6 +253,13 @@ class Fleet:
         from mngr.actions import commits
 
         return commits.pull(self, self._seen(name), into=into, dry_run=dry_run)
+
+    def pull_uncommitted(self, name: str | Agent) -> str | None:
+        """Bring what it has not committed here, as a commit on top of its HEAD, and return that; None when there is
+        nothing. It is kept as `refs/mngr/pulled/NAME-uncommitted`."""
+        from mngr.actions import commits
+
+        return commits.fetch_uncommitted(self, self._seen(name))
 
     def pull_files(
         self, name: str | Agent, path: str = ".", target: str | None = None, *, dry_run: bool = False

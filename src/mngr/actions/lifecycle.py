@@ -120,6 +120,24 @@ def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:
         return start_process(fleet, agent.record), True
 
 
+def adopt(fleet: Fleet, agent_id: str) -> Record:
+    """Note that an agent was started, when whoever started it was killed before it could. Any other is left alone."""
+    with fleet.store.agent_locked(agent_id):
+        record = fleet.store.read(agent_id)
+        agent = find.agent(fleet, agent_id)
+        ran = agent.pane is not None or agent.status.exit_code is not None
+        if record.started_at is not None or not ran:
+            return record
+        started = next((e for e in fleet.store.events_since_start(agent_id) if e.get("type") == "started"), {})
+        return fleet.store.change(
+            agent_id,
+            started_at=started.get("timestamp") or timestamp(),
+            boot_id=fleet.host.boot_id(),
+            creator=None,
+            session=agent.pane.session if agent.pane is not None else record.session,
+        )
+
+
 def archive(fleet: Fleet, agent: Agent) -> tuple[Record, bool]:
     """Stop an agent and put it away: everything of it stays, `list` does not show it, `start` brings it back. Twice is
     safe (False)."""

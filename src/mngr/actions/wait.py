@@ -1,7 +1,7 @@
 """Wait until agents are in a state. Driven by their events; tmux is asked now and then for what no event tells."""
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mngr import waiting
 from mngr.actions import find
@@ -13,6 +13,8 @@ from mngr.errors import MngrError, TimedOut
 # Without a wish: until it stops working, for whatever reason.
 RESTING = frozenset({WAITING, BLOCKED, DONE, FAILED, STOPPED})
 _SECONDS_BETWEEN_LOOKS = 2.0
+# Of all files of an agent, those that say what state it is in.
+_TELLING = ("/events.jsonl", "/agent.json")
 
 
 def until(
@@ -21,11 +23,15 @@ def until(
     """Return the agents once all (or any) of them are in one of the states. Raises TimedOut, or MngrError as soon as
     one has ended in another state and so will never get there."""
     deadline = waiting.Deadline(timeout)
+    recent = waiting.Deadline(0)
     agents: list[Agent] = []
-    for _ in waiting.changes(
+    for changed in waiting.changes(
         [fleet.store.state_dir(agent_id) for agent_id in ids], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
     ):
-        agents = _look(fleet, ids)
+        if changed and not recent.passed and not any(path.endswith(_TELLING) for path in changed):
+            continue
+        recent = waiting.Deadline(_SECONDS_BETWEEN_LOOKS)
+        agents = _look(fleet, ids, {agent.id: agent.name for agent in agents})
         there = [agent for agent in agents if agent.state in states]
         if len(there) == len(agents) or (any_of and there):
             return there if any_of else agents
@@ -48,13 +54,10 @@ def watch(fleet: Fleet) -> Iterator[Listing]:
         yield find.listing(fleet)
 
 
-def _look(fleet: Fleet, ids: Sequence[str]) -> list[Agent]:
-    found = {agent.id: agent for agent in find.listing(fleet).agents}
+def _look(fleet: Fleet, ids: Sequence[str], names: Mapping[str, str]) -> list[Agent]:
+    found = {agent.id: agent for agent in find.listing(fleet, ids).agents}
     gone = [agent_id for agent_id in ids if agent_id not in found]
     if gone:
-        raise MngrError(
-            f"{len(gone)} of the agents waited for was destroyed meanwhile"
-            if len(gone) == 1
-            else f"{len(gone)} of the agents waited for were destroyed meanwhile"
-        )
+        named = ", ".join(f"`{names.get(agent_id, agent_id)}`" for agent_id in gone)
+        raise MngrError(f"{named} {'was' if len(gone) == 1 else 'were'} destroyed meanwhile")
     return [found[agent_id] for agent_id in ids]

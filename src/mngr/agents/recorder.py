@@ -76,9 +76,10 @@ class Cast:
     """An asciicast v2 file that is added to line by line. One that exists goes on where it ended: the time in which
     nothing was recorded is left out, since a player would sit through it."""
 
-    def __init__(self, fd: int, title: str, size: tuple[int, int], max_bytes: int) -> None:
+    def __init__(self, fd: int, title: str, size: tuple[int, int], max_bytes: int, note: str = "") -> None:
         self._fd = fd
         self._max_bytes = max_bytes
+        self._note = note or f"[the recording ends here: it reached record.max_mb = {max_bytes / 1e6:g}]"
         self._size = size
         self.full = False
         self._last = 0.0
@@ -106,8 +107,7 @@ class Cast:
         line = _line([round(self._last, 6), code, data])
         self.full = 0 < self._max_bytes <= self._bytes + len(line)
         if self.full:
-            note = f"\x1b[0m\r\n[the recording ends here: it reached record.max_mb = {self._max_bytes / 1e6:g}]\r\n"
-            line = _line([round(self._last, 6), "o", note])
+            line = _line([round(self._last, 6), "o", f"\x1b[0m\r\n{self._note}\r\n"])
         self._write(line)
 
     def resize(self, size: tuple[int, int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
@@ -39,11 +39,11 @@ class Store:
         """Held while one agent is started, stopped, destroyed or talked to."""
         return self.host.locked(agent_id, timeout=300, what="this agent")
 
-    def records(self) -> tuple[list[Record], list[CorruptRecord]]:
-        """All records in order of creation, and those that could not be read."""
+    def records(self, only: Collection[str] | None = None) -> tuple[list[Record], list[CorruptRecord]]:
+        """All records, or those with these ids, in order of creation, and those that could not be read."""
         good: list[Record] = []
         bad: list[CorruptRecord] = []
-        for name in self.host.entries(self.dir):
+        for name in self.host.entries(self.dir) if only is None else only:
             if not is_id(name):
                 continue
             try:

@@ -120,17 +120,21 @@ class App:
 
     def confirm(self, question: str, *, hint: str = "") -> bool:
         """Ask yes or no; no is the default. Raises `Undecided` when nobody can be asked."""
+        return self.ask(question, "[y/N]", hint=hint).lower() in ("y", "yes")
+
+    def ask(self, question: str, answers: str, *, hint: str = "") -> str:
+        """Ask for one line; empty at the end of input. Raises `Undecided` when nobody can be asked."""
         if self.headless:
             raise Undecided(
                 f"nobody can be asked: {question}", hint=hint or "run it in a terminal, without `--headless`"
             )
         self.stdout.flush()
-        self.stderr.write(f"{question} [y/N] ")
+        self.stderr.write(f"{question} {answers} ")
         self.stderr.flush()
         answer = self.stdin.readline()
         if not answer:
             self.stderr.write("\n")
-        return answer.strip().lower() in ("y", "yes")
+        return answer.strip()
 
     def print_help(self, parser: Parser) -> None:
         wide = columns(self.stdout, self.environ)

@@ -4,9 +4,10 @@ START = "Start and talk"
 LOOK = "Look"
 TAKE = "Take the work"
 LIFE = "Life cycle"
+TEST = "Test with many agents"
 TOOL = "The tool itself"
 PLUGINS = "From plugins"
-GROUPS = (START, LOOK, TAKE, LIFE, TOOL)
+GROUPS = (START, LOOK, TAKE, LIFE, TEST, TOOL)
 
 
 class Entry:
@@ -59,6 +60,9 @@ ENTRIES = (
     Entry("limit", LIFE, "Show or set how long agents may run or be idle"),
     Entry("cleanup", LIFE, "Stop or destroy many agents by age, idleness or state"),
     Entry("gc", LIFE, "Remove what broken-off work left behind"),
+    Entry("tmr", TEST, "Give every test an agent, and put what holds on one branch"),
+    Entry("tutorial", TEST, "Keep a tutorial and the tests that cite it together"),
+    Entry("e2e", TEST, "Browse transcripts and recordings of end-to-end tests"),
     Entry("config", TOOL, "Read and change settings", ("cfg",)),
     Entry("plugin", TOOL, "List plugins, enable and disable them", ("plug",)),
     Entry("completion", TOOL, "Print a script that completes names in your shell"),

@@ -131,12 +131,25 @@ class Scanner:
 
     def _enter(self, word: str) -> None:
         child = self.found.parser.subcommands.get(word)
+        if child is None and self._is_for_default(word):
+            self._enter_default()
+            self.found.positionals.append(word)
+            return
         if child is None:
             raise UsageError(
                 f"`{visible(word)}` is not a part of `{self.found.parser.prog}`",
                 hint=suggest(word, tuple(self.found.parser.subcommands), "one"),
             )
         self.found.parser = child
+
+    def _is_for_default(self, word: str) -> bool:
+        """Whether the subcommand that is meant when none is named takes any words, and this is no slip of the pen."""
+        default = self.found.parser.subcommands.get(self.found.parser.default_subcommand or "")
+        if default is None or not any(not option.names and option.nargs == "*" for option in default.options):
+            return False
+        import os
+
+        return os.path.lexists(word.partition("::")[0]) or not nearest(word, tuple(self.found.parser.subcommands))
 
     def _enter_default(self) -> None:
         if self.found.parser.default_subcommand is None:

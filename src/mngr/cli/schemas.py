@@ -7,6 +7,7 @@ that the key may be absent; a list holds the form of its items, `{"*": form}` is
 
 from __future__ import annotations
 
+from mngr.cli import schemas_testing
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ _CLONED = {
     "branch": "text?",
     "session": "text",
 }
-_TESTS = {"ran": "int", "failed": "int"}
 _SETTING = {"key": "text", "value": "any", "source": "text"}
 
 _CREATED = {
@@ -274,29 +274,6 @@ FORMS: dict[str, list[Any]] = {
         {"paths": [{"scope": "text", "path": "text?", "exists": "bool"}]},
         {"key": "text", "values": [{**_SETTING, "wins": "bool"}]},
     ],
-    "demo": [
-        {
-            "directory": "text",
-            "repository": "text",
-            "host_dir": "text",
-            "report": "text",
-            "base": "text",
-            "head": "text",
-            "seconds": "number",
-            "agents_kept": "bool",
-            "tests": {"before": _TESTS, "after": _TESTS},
-            "agents": [
-                {
-                    "name": "text",
-                    "task": "text",
-                    "transfer": "text",
-                    "commits": [{"commit": "text", "subject": "text"}],
-                    "files": ["text"],
-                    "states": [{"state": "text", "reason": "text", "at_seconds": "number"}],
-                }
-            ],
-        }
-    ],
     "plugin": [
         {
             "plugins": [
@@ -307,6 +284,7 @@ FORMS: dict[str, list[Any]] = {
                     "active": "bool",
                     "verbs": ["text"],
                     "types": ["text"],
+                    "recipes": ["text"],
                     "problems": ["text"],
                 }
             ]
@@ -314,6 +292,7 @@ FORMS: dict[str, list[Any]] = {
         [{"name": "text", "enabled": "bool", "changed": "bool", "path": "text", "dry_run": "bool"}],
     ],
     "help": [[{"name": "text", "summary": "text"}]],
+    **schemas_testing.FORMS,
 }
 
 

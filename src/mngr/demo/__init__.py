@@ -1,1 +1,1 @@
-"""What the demo is made of: a sample project, the scripts of its agents, and the report. Prints nothing."""
+"""What the demo is made of: a sample project, and the scripts of the agents that work on it. Prints nothing."""

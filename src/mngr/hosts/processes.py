@@ -1,4 +1,4 @@
-"""Which processes of this machine belong to an agent. Reads the process table, signals nothing."""
+"""Which processes of this machine belong to an agent or to a session. Reads the process table, signals nothing."""
 
 from __future__ import annotations
 
@@ -25,15 +25,34 @@ def of_agent(agent_id: str, roots: Collection[int], server: int | None) -> dict[
         found |= _tree(_carrying(agent_id, adrift))
     else:
         table = _table()
-        found = {*roots, *_carrying(agent_id, table)} & table.keys()
-        grown = True
-        while grown:
-            children = {pid for pid, entry in table.items() if entry.parent in found} - found
-            grown = bool(children)
-            found |= children
-    found -= {os.getpid(), 1, 0}
+        found = _with_descendants({*roots, *_carrying(agent_id, table)}, table)
+    return _identified(found)
+
+
+def with_entries(entries: Collection[str]) -> dict[int, str]:
+    """Processes that have one of these `NAME=value` entries in their environment, and their descendants, with their
+    start times."""
+    table = _table()
+    marks = [os.fsencode(entry) for entry in entries]
+    return _identified(_with_descendants(_having(marks, table), table))
+
+
+def _identified(found: set[int]) -> dict[int, str]:
+    found = found - {os.getpid(), 1, 0}
     entries = {pid: _entry(pid) for pid in found}
     return {pid: entry.started for pid, entry in entries.items() if entry is not None and not entry.zombie}
+
+
+def of_session(leader: int) -> set[int]:
+    """Processes of the session that this process leads or led. Its id must still be taken, by itself or a zombie."""
+    found = set()
+    for pid, entry in _table().items():
+        try:
+            if not entry.zombie and os.getsid(pid) == leader:
+                found.add(pid)
+        except (ProcessLookupError, PermissionError):
+            continue
+    return found
 
 
 def identify(pid: int) -> tuple[int, str] | None:
@@ -49,6 +68,16 @@ def still_alive(found: Mapping[int, str]) -> dict[int, str]:
         for pid, started in found.items()
         if (entry := entries[pid]) is not None and entry.started == started and not entry.zombie
     }
+
+
+def _with_descendants(roots: set[int], table: Mapping[int, Entry]) -> set[int]:
+    found = roots & table.keys()
+    grown = True
+    while grown:
+        children = {pid for pid, entry in table.items() if entry.parent in found} - found
+        grown = bool(children)
+        found |= children
+    return found
 
 
 def _tree(roots: Iterable[int]) -> set[int]:
@@ -105,6 +134,23 @@ def _carrying(agent_id: str, pids: Iterable[int]) -> set[int]:
         except OSError:
             continue
         if mark in text:
+            found.add(pid)
+    return found
+
+
+def _having(marks: Collection[bytes], pids: Iterable[int]) -> set[int]:
+    if not os.path.isdir("/proc/self"):
+        result = process.checked(process.run(["ps", "-A", "-E", "-ww", "-o", "pid=,command="], timeout=10))
+        lines = [line.strip() + b" " for line in result.stdout.split(b"\n")]
+        return {int(line.split()[0]) for line in lines if any(b" " + mark + b" " in line for mark in marks)}
+    found = set()
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                text = b"\0" + file.read()
+        except OSError:
+            continue
+        if any(b"\0" + mark + b"\0" in text for mark in marks):
             found.add(pid)
     return found
 

@@ -47,7 +47,12 @@ def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[Unsaved]]:
     text = git.must("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     kept: list[str] = []
     left: list[Unsaved] = []
-    for entry in filter(None, text.split("\0")):
+    entries = list(filter(None, text.split("\0")))
+    # Inside a directory that ignores itself, git lists what it has already listed with the directory.
+    whole = {entry for entry in entries if entry.endswith("/")}
+    for entry in entries:
+        if any(entry[: at + 1] in whole for at, letter in enumerate(entry[:-1]) if letter == "/"):
+            continue
         found, size = _measure(git.directory, entry.rstrip("/"), megabytes * 1e6)
         if found == [OWN_MARK]:
             continue

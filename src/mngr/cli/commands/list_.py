@@ -172,7 +172,9 @@ def _check_field(row: dict[str, Any], path: str) -> None:
     first, _, rest = path.partition(".")
     if first not in row or (rest and first == "host" and rest not in row["host"]):
         names = (*row, *(f"host.{name}" for name in row["host"]))
-        raise UsageError(f"agents have no field `{path}`", hint=suggest(path, names, "field"))
+        titled = {"branch": "initial_branch", "why": "state_reason", "for": "state_since"}.get(path.lower())
+        hint = f"that column is the field `{titled}`" if titled else suggest(path, names, "field")
+        raise UsageError(f"agents have no field `{path}`", hint=hint)
 
 
 def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -> None:

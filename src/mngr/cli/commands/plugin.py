@@ -30,7 +30,7 @@ EXAMPLES = (
     ("mngr plugin disable hello", "keep it installed, and off"),
     ("mngr plugin enable hello --scope project", "on, for everyone in this project"),
 )
-FIELDS = ("name", "version", "package", "active", "verbs", "types", "problems")
+FIELDS = ("name", "version", "package", "active", "verbs", "types", "recipes", "problems")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -63,6 +63,7 @@ def _list(args: Args, app: App, found: list[Plugin]) -> int:
                 "active": one is not None,
                 "verbs": [command.name for command in one.commands] if one else [],
                 "types": [kind.name for kind in one.kinds] if one else [],
+                "recipes": [recipe.name for recipe in one.recipes] if one else [],
                 "problems": list(one.problems) if one else [],
             }
         )
@@ -97,7 +98,8 @@ def _columns(fields: str | None) -> list[Column]:
 
 def _adds(row: Any) -> str:
     """`verb hello, type greeter`"""
-    return ", ".join([*(f"verb {name}" for name in row["verbs"]), *(f"type {name}" for name in row["types"])])
+    kinds = (("verb", "verbs"), ("type", "types"), ("recipe", "recipes"))
+    return ", ".join(f"{kind} {name}" for kind, field in kinds for name in row[field])
 
 
 def _switch(args: Args, app: App, found: list[Plugin]) -> int:

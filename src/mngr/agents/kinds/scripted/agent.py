@@ -9,7 +9,7 @@ from typing import NoReturn
 from mngr.agents.kinds.scripted import commands, editing, repository
 from mngr.agents.kinds.scripted.interrupts import Interrupted, Interrupts
 from mngr.agents.kinds.scripted.keys import END, INTERRUPT, shorten
-from mngr.agents.kinds.scripted.record import Log, readable
+from mngr.agents.kinds.scripted.record import RUNNING, Log, readable
 from mngr.agents.kinds.scripted.script import ScriptError, Step, expand, inside_json, parse
 from mngr.agents.kinds.scripted.terminal import Terminal
 from mngr.errors import FAILED, MngrError
@@ -17,7 +17,7 @@ from mngr.files import write_atomic
 from mngr.process import CommandFailed, quote
 from mngr.waiting import Deadline
 
-RUNNING, WAITING, BLOCKED = "RUNNING", "WAITING", "BLOCKED"
+WAITING, BLOCKED = "WAITING", "BLOCKED"
 _FRAMES = "|/-\\"
 
 
@@ -130,9 +130,9 @@ class Agent:
 
     def _receive(self, state: str, reason: str) -> str:
         """The next message. One that is there already goes on with the turn: WAITING would not be true."""
-        if state == BLOCKED or not self._terminal.has_message:
+        if state == BLOCKED and self._terminal.has_message:
             self._log.state(state, reason)
-        got = self._terminal.take()
+        got = self._terminal.take(lambda: self._log.state(state, reason))
         if got == END or (got == INTERRUPT and state == WAITING):
             raise Ended(0)
         if isinstance(got, str):
@@ -141,8 +141,8 @@ class Agent:
         return got.text
 
     def _value(self, name: str) -> str:
-        if name == "head":
-            return repository.head()
+        if name.startswith("head"):
+            return repository.commit_at(name.replace("head", "HEAD"))
         return self._message if name == "message" else self._env.get("MNGR_TASK", "")
 
     def _expanded(self, text: str) -> str:

@@ -9,6 +9,7 @@ from mngr.agents.record import timestamp
 from mngr.files import append_line
 from mngr.secrets import env_values, mask_fields
 
+RUNNING = "RUNNING"
 LONGEST_TEXT = 20_000
 
 
@@ -30,9 +31,12 @@ class Log:
             self._state = (state, reason)
             self._event("state", state=state, reason=readable(reason))
 
-    def prompt(self, data: bytes) -> None:
+    def prompt(self, data: bytes, begins_a_turn: bool) -> None:
+        """A message came. Who is told so finds the turn that it began, not the wait before it."""
         import hashlib
 
+        if begins_a_turn:
+            self.state(RUNNING)
         self._event("prompt", text_sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
         self.turn("user", data.decode(errors="replace"))
 

@@ -15,9 +15,9 @@ class Commit(NamedTuple):
     output: str
 
 
-def head() -> str:
-    """The current commit; empty when there is none."""
-    return Git(process, ".").commit_of("HEAD") or ""
+def commit_at(revision: str) -> str:
+    """The commit; empty when there is none."""
+    return Git(process, ".").commit_of(revision) or ""
 
 
 def commit(message: str, author: str, paths: tuple[str, ...] = ()) -> Commit:

@@ -17,7 +17,7 @@ USAGE_KEYS = ("input", "output", "cache_read", "cost")
 SIGNALS = ("ABRT", "ALRM", "BUS", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2")
 _HERE = re.compile(r"(?:(.*)\s)?<<([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
 _LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_PLACEHOLDER = re.compile(r"\{(task|head|message)\}")
+_PLACEHOLDER = re.compile(r"\{(task|head(?:~[1-9])?|message)\}")
 
 
 class ScriptError(UsageError):
@@ -77,7 +77,7 @@ def parse(text: str, first_line: int = 1, depth: int = 0) -> tuple[Step, ...]:
 
 
 def expand(text: str, value_of: Callable[[str], str]) -> str:
-    """Put values in place of `{task}`, `{head}` and `{message}`; other braces stay as they are."""
+    """Put values in place of `{task}`, `{head}`, `{head~1}` and so on, and `{message}`; other braces stay."""
     return _PLACEHOLDER.sub(lambda found: value_of(found[1]), text)
 
 

@@ -17,9 +17,10 @@ _NEW_ROW = "\r\x1b[K"
 
 
 class Terminal:
-    """Standard input and output. `on_message` is called by the reading thread as soon as a message is submitted."""
+    """Standard input and output. `on_message` is called by the reading thread as soon as a message is submitted, with
+    whether the agent was waiting for it."""
 
-    def __init__(self, on_message: Callable[[bytes], None], interrupts: Interrupts) -> None:
+    def __init__(self, on_message: Callable[[bytes, bool], None], interrupts: Interrupts) -> None:
         self._on_message = on_message
         self._interrupts = interrupts
         self._source = 0
@@ -65,11 +66,13 @@ class Terminal:
     def has_message(self) -> bool:
         return bool(self._inbox)
 
-    def take(self) -> Message | str:
-        """The next message, `INTERRUPT` or `END`, however long it takes to come. Begins a new turn for Ctrl-C."""
+    def take(self, on_wait: Callable[[], None]) -> Message | str:
+        """The next message, `INTERRUPT` or `END`, however long it takes to come. Begins a new turn for Ctrl-C.
+        `on_wait` is called if none is there, before one can come."""
         with self._changed:
             self._interrupts.next_turn()
             if not self._inbox:
+                on_wait()
                 self._waiting = True
                 self._draw_prompt()
                 self._changed.wait_for(lambda: self._inbox)
@@ -115,7 +118,7 @@ class Terminal:
 
     def _handle(self, key: Message | str, *, ended: bool) -> None:
         if isinstance(key, Message):
-            self._on_message(key.data)
+            self._on_message(key.data, self._waiting)
             self._deliver(key)
         elif key == REPORT:
             self._reported.set()

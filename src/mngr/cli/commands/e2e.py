@@ -1,0 +1,95 @@
+"""`mngr e2e`: look at what end-to-end tests did, command by command, with their recordings."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.cli.app import App
+from mngr.cli.parser import Args, Parser
+from mngr.cli.text import amount
+from mngr.errors import UsageError
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mngr.report.e2e_runs import E2eRuns
+
+DESCRIPTION = (
+    "Show the runs of tests that use the pytest fixture `e2e`: results, tutorial blocks, transcripts and terminal "
+    "recordings, where a click on a command jumps to its moment. Recordings need the player of `pip install "
+    "'mngr[pages]'`."
+)
+EXAMPLES = (
+    ("mngr e2e serve", "in the browser, live while pytest runs; Ctrl-C ends it"),
+    ("mngr e2e report", "as files that open from disk, in .mngr/e2e/report"),
+    ("mngr e2e report .mngr/e2e/nightly --output site", "one run, somewhere else"),
+)
+_DEFAULT = os.path.join(".mngr", "e2e")
+_REPORT = "report"
+
+
+def add_arguments(parser: Parser) -> None:
+    report = parser.add_subcommand("report", "Write pages that open from disk, without a network")
+    report.add_argument("dir", nargs="?", metavar="DIR", help="an e2e directory or one run (default: .mngr/e2e)")
+    report.add_argument("--output", "-o", metavar="OUT", help="where to (default: `report` in that directory)")
+    serve = parser.add_subcommand("serve", "Show the pages live on this machine, until Ctrl-C")
+    serve.add_argument("dir", nargs="?", metavar="DIR", help="an e2e directory or one run (default: .mngr/e2e)")
+    serve.add_argument("--port", metavar="N", help="listen on this port (default: one that is free)")
+
+
+def run(args: Args, app: App) -> int:
+    from mngr.report.e2e_runs import E2eRuns
+
+    source = E2eRuns(args.dir or _DEFAULT)
+    return _report(args, app, source) if args.subcommand == "report" else _serve(args, app, source)
+
+
+def _report(args: Args, app: App, source: E2eRuns) -> int:
+    """`path` of the index.html, how many `runs` and `tests` it shows, and the `player` in it, if any."""
+    from mngr.report import player, site
+
+    source.check()
+    path = site.write(source, args.output or os.path.join(args.dir or _DEFAULT, _REPORT))
+    runs, tests = source.counts()
+    found = player.find()
+    value = {"path": path, "runs": runs, "tests": tests, "player": found.origin if found else None}
+    app.out.emit_object(value, human=path)
+    app.out.note(f"{amount(tests, 'test')} in {amount(runs, 'run')}")
+    _tell_player(app, found is not None)
+    return 0
+
+
+def _serve(args: Args, app: App, source: E2eRuns) -> int:
+    from mngr.report import player
+    from mngr.report.server import Server
+
+    directory = os.path.abspath(args.dir or _DEFAULT)
+    server = Server(source, _port(args.port))
+    try:
+        value = {"url": server.url, "port": server.server_port, "directory": directory}
+        app.out.emit_object(value, human=server.url)
+        app.out.flush()
+        if not os.path.isdir(directory):
+            app.out.note(f"`{directory}` is not there yet; runs show up as soon as pytest writes them")
+        _tell_player(app, player.find() is not None)
+        app.out.note("Ctrl-C ends it")
+        server.serve_forever()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        server.server_close()
+    return 0
+
+
+def _tell_player(app: App, found: bool) -> None:
+    from mngr.report.player import HINT
+
+    if not found:
+        app.out.note(f"recordings are not shown, since the player is not installed: `{HINT}`")
+
+
+def _port(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdigit() and int(text) < 65536):
+        raise UsageError(f"`{text}` is no port", hint="a number from 1 to 65535, or leave `--port` out")
+    return int(text)

@@ -1,0 +1,286 @@
+"""`mngr tutorial`: keep a tutorial script and the tests that cite it together."""
+
+from __future__ import annotations
+
+import os
+
+from mngr.cli.ages import parse_duration
+from mngr.cli.app import App
+from mngr.cli.parser import Args, Parser
+from mngr.cli.table import Column
+from mngr.cli.text import amount
+from mngr.config import project_root
+from mngr.e2e.shell_blocks import ScriptBlock
+from mngr.errors import UsageError
+from mngr.records import TYPE_CHECKING
+from mngr.tutorial import check as checking
+from mngr.tutorial import sources
+from mngr.tutorial.check import Problem, Report
+from mngr.tutorial.sources import Sources
+
+if TYPE_CHECKING:
+    from typing import Any
+
+DESCRIPTION = (
+    "A tutorial is a shell script of examples: blocks with empty lines between them, in sections with headings. "
+    "Every example is cited by a test, word for word, in `e2e.write_tutorial_block(...)` or below `Tutorial block:` in "
+    "its docstring. This works for any command-line program. The settings `tutorial.script` and `tutorial.tests` say "
+    "where they are, if not at `tutorial.sh` and `tests`."
+)
+EXAMPLES = (
+    ("mngr tutorial check", "is every example cited by a test, and really run?"),
+    ("mngr tutorial blocks --format json", "the examples, with their ids, lines, sections and commands"),
+    ("mngr tutorial check --script tutorial.sh --tests tests --no-artifacts", "citations only"),
+    ("mngr tutorial sync --dry-run", "what an agent would be told to repair; without it, one is"),
+    ("mngr tutorial fill --dry-run", "the same for examples below headings that have none"),
+    ("mngr tutorial install-skill --for claude --dry-run", "`sync` as a slash command of a coding agent"),
+)
+_MOST_PROBLEMS = 40
+_MOST_LINES = 12
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.add_argument("--script", metavar="FILE", help="the tutorial (default: `tutorial.sh`)")
+    parser.add_subcommand("blocks", "List the blocks of the tutorial")
+    check = parser.add_subcommand("check", "Check that every example is cited by a test, and was run", default=True)
+    _add_tests(check)
+    _add_artifacts(check)
+    sync = parser.add_subcommand(
+        "sync",
+        "Let an agent make the tests match the tutorial",
+        description="An agent is told what the check finds missing, and told again, until the check passes in its copy "
+        "of the code, all is committed, and the tutorial is as it was. Its work stays on its branch.",
+    )
+    _add_tests(sync)
+    _add_artifacts(sync)
+    sync.add_argument(
+        "--test-command",
+        metavar="CMD",
+        help="run this in its copy before each check; it must pass too (setting `tutorial.test_command`)",
+    )
+    _add_agent_options(sync, "sync-tutorial")
+    fill = parser.add_subcommand(
+        "fill",
+        "Let an agent propose examples for headings that have none",
+        description="Every proposal is held against the real program. Those with an unknown verb or option are "
+        "rejected and listed: they show where the interface is not what one expects. The others are shown one by one.",
+    )
+    fill.add_argument("--program", metavar="NAME", help="what the tutorial is about (default: what it runs most)")
+    fill.add_argument(
+        "--reference", metavar="FILE|CMD", help="its reference, or a command that prints it (default: its `--help`)"
+    )
+    fill.add_argument(
+        "--validate", metavar="CMD", help="a command that fails for a bad example, with `{}` in it for the example"
+    )
+    fill.add_argument("--yes", "-y", action="store_true", help="keep all that are valid, without asking")
+    _add_agent_options(fill, "fill-tutorial")
+    skill = parser.add_subcommand("install-skill", "Install `sync-tutorial-to-e2e-tests` for coding agents")
+    skill.add_argument(
+        "--for",
+        dest="agent",
+        action="append",
+        choices=("claude", "codex"),
+        help="only for this one (default: both; can be repeated)",
+    )
+    skill.add_argument(
+        "--scope", choices=("project", "user"), default="project", help="in this project (the default) or in your home"
+    )
+    skill.add_argument("--force", "-f", action="store_true", help="replace one that was changed, and keep it beside")
+    skill.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+
+
+def _add_agent_options(parser: Parser, name: str) -> None:
+    """What `sync` and `fill` have in common."""
+    parser.add_rest("ARGS", "arguments for the agent's program")
+    parser.add_argument("--type", metavar="TYPE", help="an agent type (default: an installed coding agent)")
+    parser.add_argument("--name", "-n", metavar="NAME", help=f"the agent's name (default: `{name}`, or one like it)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="tell it at most so often (default: 5)")
+    parser.add_argument(
+        "--timeout", type=parse_duration, default=3600.0, metavar="TIME", help="give up after so long (default: 1h)"
+    )
+    parser.add_argument(
+        "--prompt", metavar="FILE", help="your own prompt, a Jinja template, instead of the packaged one"
+    )
+    parser.add_argument("--transfer", metavar="MODE", help="how the code is copied, as in `mngr create`")
+    parser.add_argument("--include-unclean", action="store_true", help="carry uncommitted changes along as a commit")
+    parser.add_argument("--dry-run", action="store_true", help="print the prompt and what is missing, and do nothing")
+
+
+def _add_tests(parser: Parser) -> None:
+    parser.add_argument(
+        "--tests",
+        action="append",
+        metavar="DIR|FILE",
+        help="where the tests are (default: `tests`; can be repeated)",
+    )
+
+
+def _add_artifacts(parser: Parser) -> None:
+    parser.add_argument(
+        "--artifacts",
+        action="append",
+        metavar="DIR",
+        help="a recorded run of the tests, or a directory of runs: the newest counts (default: `.mngr/e2e`; can be "
+        "repeated)",
+    )
+    parser.add_argument("--no-artifacts", action="store_true", help="do not look at what was run")
+
+
+def run(args: Args, app: App) -> int:
+    if args.subcommand in ("blocks", "check"):
+        return {"blocks": _blocks, "check": _check}[args.subcommand](app, places(args, app))
+    from mngr.cli import tutoring
+
+    if args.subcommand == "install-skill":
+        return tutoring.run_install(args, app, project_root(os.getcwd(), app.host_dir) or os.getcwd())
+    place = places(args, app)
+    if args.subcommand == "sync":
+        return tutoring.run_sync(args, app, place, problem_json)
+    return tutoring.run_fill(args, app, place)
+
+
+def places(args: Args, app: App) -> Sources:
+    """Options count from here; settings and defaults from the project's directory. All are named from here."""
+    here = os.getcwd()
+    root = project_root(here, app.host_dir) or here
+
+    def from_root(path: str) -> str:
+        return os.path.relpath(os.path.join(root, path), here)
+
+    script = args.script or from_root(app.settings.text("tutorial.script", sources.SCRIPT))
+    tests = tuple(getattr(args, "tests", None) or map(from_root, app.settings.strings("tutorial.tests", sources.TESTS)))
+    artifacts = tuple(getattr(args, "artifacts", None) or ()) or None
+    if getattr(args, "no_artifacts", False):
+        if artifacts:
+            raise UsageError("`--artifacts` and `--no-artifacts` cannot be used together")
+        artifacts = ()
+    return Sources(here, script, tests, artifacts, tests_needed=bool(getattr(args, "tests", None)))
+
+
+def _blocks(app: App, place: Sources) -> int:
+    """Each with the lines it has in the script, the `section` it stands in and its `commands`; `comment_only` ones and
+    the `preamble` need no test."""
+    rows = [_block_row(block) for block in place.blocks()]
+    columns = [
+        Column("ID", "id"),
+        Column("LINES", "first_line", show=lambda row: f"{row['first_line']}-{row['last_line']}", right=True),
+        Column("KIND", "kind"),
+        Column("SECTION", "section", flexible=True),
+        Column("TEXT", "text", show=_first_words, flexible=True),
+    ]
+    app.out.emit_rows(
+        rows, columns, envelope={"script": place.script, "blocks": rows}, known=_BLOCK_FIELDS, empty="No blocks"
+    )
+    return 0
+
+
+_BLOCK_FIELDS = (
+    *("id", "kind", "section", "first_line", "last_line", "text", "commands"),
+    *("comment_only", "preamble", "heading", "unfinished"),
+)
+
+
+def _block_row(block: ScriptBlock) -> dict[str, Any]:
+    kind = "heading" if block.heading else "preamble" if block.preamble else "text" if block.comment_only else "example"
+    return {
+        "id": block.id,
+        "kind": kind,
+        "section": block.section,
+        "first_line": block.first_line,
+        "last_line": block.last_line,
+        "text": block.text,
+        "commands": list(block.commands),
+        "comment_only": block.comment_only,
+        "preamble": block.preamble,
+        "heading": block.heading or None,
+        "unfinished": block.unfinished.what if block.unfinished else None,
+    }
+
+
+def _first_words(row: Any) -> str:
+    """The first command, the heading, or what a comment begins with."""
+    text: str = row["commands"][0] if row["commands"] else row["heading"] or row["text"]
+    return text.partition("\n")[0]
+
+
+def _check(app: App, place: Sources) -> int:
+    report = place.report()
+    app.out.emit_object(as_json(report), human="")
+    if app.out.human:
+        tell(app, report)
+        if report.ran is None and place.artifacts is None:
+            app.out.note(
+                "what was run is not checked: there is no recorded run (`pytest` with mngr's plugin makes one)"
+            )
+    return 0 if report.ok else 1
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """`commands_run` is null if no artifacts were looked at."""
+    run = report.total("run") if report.ran is not None else None
+    return {
+        "script": report.script,
+        "ok": report.ok,
+        "blocks": report.total("blocks"),
+        "cited": report.total("cited"),
+        "commands": report.total("commands"),
+        "commands_run": run,
+        "runs": list(report.ran) if report.ran is not None else None,
+        "sections": [
+            {**section._asdict(), "run": section.run if report.ran is not None else None} for section in report.sections
+        ],
+        "problems": [problem_json(problem) for problem in report.problems],
+    }
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    return {name: value if value != "" else None for name, value in problem._asdict().items()}
+
+
+def tell(app: App, report: Report) -> None:
+    """What is missing, then how much of each section is covered, then one line."""
+    for problem in report.problems[:_MOST_PROBLEMS]:
+        app.out.line(problem.message, style="bold")
+        shown = problem.diff or (problem.text if problem.kind != checking.NOT_RUN else "")
+        lines = shown.split("\n") if shown else []
+        for line in lines[:_MOST_LINES]:
+            app.out.line(f"    {line}")
+        if len(lines) > _MOST_LINES:
+            app.out.line(f"    ... {len(lines) - _MOST_LINES} more lines")
+        if problem.hint:
+            app.out.line(f"    hint: {problem.hint}")
+    if len(report.problems) > _MOST_PROBLEMS:
+        app.out.line(f"... and {len(report.problems) - _MOST_PROBLEMS} more; `--format json` has all")
+    if report.problems:
+        app.out.line("")
+    ran = report.ran is not None
+    columns = [
+        Column("SECTION", "section", show=lambda row: row["section"] or "(before any heading)", flexible=True),
+        Column("BLOCKS", "blocks", right=True),
+        Column("CITED", "cited", right=True, style=lambda row: "" if row["cited"] == row["blocks"] else "red"),
+        Column("COMMANDS", "commands", right=True),
+        Column(
+            "RUN",
+            "run",
+            show=lambda row: str(row["run"]) if ran else "-",
+            right=True,
+            style=lambda row: "" if not ran or row["run"] == row["commands"] else "red",
+        ),
+    ]
+    app.out.emit_rows([section._asdict() for section in report.sections], columns)
+    app.out.line("")
+    app.out.line(summary(report), style="green" if report.ok else "red")
+
+
+def summary(report: Report) -> str:
+    """One line: what is covered, and how much is missing."""
+    blocks = report.total("blocks")
+    said = f"{report.total('cited')} of {amount(blocks, 'example')} cited"
+    if report.ran is not None:
+        said += (
+            f", {report.total('run')} of {amount(report.total('commands'), 'command')} run in {', '.join(report.ran)}"
+        )
+    else:
+        said += ", not checked what was run"
+    missing = f"{amount(len(report.problems), 'problem')}: " if report.problems else "ok: "
+    return missing + said
