@@ -20,7 +20,8 @@ VERSION = 1
 
 class Record(NamedTuple):
     """`windows` are commands beside the agent's own, by name. `command_shown` is its command with secrets hidden, if it
-    holds any."""
+    holds any. `driver` names what knows its program (`mngr.agents.kinds.driver`); `rules` are what settings say about a
+    program that no driver of its own knows."""
 
     id: str
     name: str
@@ -51,6 +52,10 @@ class Record(NamedTuple):
     limits: Mapping[str, Any] = {}
     windows: Mapping[str, str] = {}
     command_shown: str = ""
+    driver: str = ""
+    permissions: str = ""
+    one_shot: bool = False
+    rules: Mapping[str, str] = {}
     extra: Mapping[str, Any] = {}
 
     @property
@@ -158,15 +163,16 @@ _CHECKS = {
     "name": lambda value: isinstance(value, str) and is_name(value),
     "work_dir": lambda value: isinstance(value, str) and value.startswith("/"),
     **dict.fromkeys(("kind", "command", "transfer", "session", "project"), _text),
-    **dict.fromkeys(("source", "host", "boot_id", "stop_reason", "command_shown"), _text),
+    **dict.fromkeys(("source", "host", "boot_id", "stop_reason", "command_shown", "driver", "permissions"), _text),
     **dict.fromkeys(("repo", "branch", "base_branch", "base_commit"), _text_or_none),
     "created_at": _moment,
     **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
-    **dict.fromkeys(("labels", "windows"), _texts),
+    **dict.fromkeys(("labels", "windows", "rules"), _texts),
     "limits": _limits,
     "created_branch": lambda value: isinstance(value, bool),
     "reports": lambda value: isinstance(value, bool),
     "recorded": lambda value: isinstance(value, bool),
+    "one_shot": lambda value: isinstance(value, bool),
     "number": lambda value: isinstance(value, int),
     "creator": _creator,
 }

@@ -1,0 +1,153 @@
+"""What mngr must know about an agent program to run it unattended. One driver for each program, loaded when one of its
+agents is looked at, started or talked to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from mngr.agents.record import Record
+from mngr.agents.state import Status
+from mngr.errors import MngrError
+from mngr.hosts.host import Host
+from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from typing import Any
+
+ASK, EDITS, BYPASS = "ask", "edits", "bypass"
+PERMISSIONS = (ASK, EDITS, BYPASS)
+HOME = "home"
+PROMPT = "prompt"
+
+
+class Place(NamedTuple):
+    """One agent as its driver sees it. Everything that the driver or the program keeps for this agent alone is in
+    `home`, in the agent's state directory. `environ` is that of whoever starts or looks: it tells where the user's own
+    login and settings are, which are read or linked to, never changed."""
+
+    host: Host
+    record: Record
+    state_dir: str
+    environ: Mapping[str, str]
+
+    @property
+    def home(self) -> str:
+        return f"{self.state_dir}/{HOME}"
+
+    @property
+    def prompt_file(self) -> str:
+        """Holds the first prompt, for the launch command to read: a command line would be seen by everybody."""
+        return f"{self.state_dir}/{PROMPT}"
+
+
+class Launch(NamedTuple):
+    """A shell command line, and variables for it. `$(cat FILE)` in it may read the first prompt."""
+
+    command: str
+    env: Mapping[str, str] = {}
+
+
+class Wording(NamedTuple):
+    """A message on its way: what is given to the program, what the program will have in its own record, and, in
+    words, what is altered on the way; empty when nothing is."""
+
+    sent: str
+    recorded: str
+    altered: str = ""
+
+
+class Spent(NamedTuple):
+    """What one answer of a model cost. `input_tokens` are those that were neither read from nor written to a cache.
+    `cost_usd` is None when the program does not say."""
+
+    timestamp: str
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+
+
+class Program(NamedTuple):
+    """`oldest` is the first version known to work, `tried` the one that was tried last. `broken` are versions that
+    must not be used, each with what goes wrong."""
+
+    name: str
+    install: str
+    oldest: str
+    tried: str
+    broken: Mapping[str, str] = {}
+
+
+class Driver(Protocol):
+    """`ready_seconds` is how long a start may take before what it shows counts as a dialog that nobody knows.
+    `dialogs` are what it may show instead of its prompt: a regular expression over the screen, and the reason in
+    words. `conversation` names the parts of `home` to keep in snapshots and to take along when it is cloned."""
+
+    program: Program
+    ready_seconds: float
+    dialogs: Sequence[tuple[str, str]]
+    conversation: Sequence[str]
+
+    def prepare(self, place: Place, *, prompted: bool) -> Launch:
+        """Before every start: put its configuration in place, and say what to run. With `prompted`, it begins with
+        what the prompt file holds; later starts go on with the conversation that is there. One that is made for one
+        task (`record.one_shot`) runs without a dialog and ends."""
+
+    def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
+        """The state of an agent whose process lives: `status` is what its events tell since its start; what the
+        program's own files tell wins where it is newer. Quick: `list` asks for every agent."""
+
+    def wording(self, text: str) -> Wording:
+        """How a message reaches the program as plain text. Raises MngrError for one that it would not take as that."""
+
+    def mark(self, place: Place) -> object:
+        """A point in its record, from which `received` goes on."""
+
+    def received(self, place: Place, mark: object) -> list[str]:
+        """The prompts that the program itself recorded since, in order."""
+
+    def occupied(self, screen: str) -> str:
+        """What stands in its input box already, by a screen with escape sequences; empty when nothing does."""
+
+    def deliver(self, place: Place, text: str) -> bool:
+        """Hand the text to the program without its terminal. False: there is no other way than the terminal."""
+
+    def transcript(self, place: Place) -> list[dict[str, Any]]:
+        """The whole conversation in the common form: `timestamp`, `role`, `text`, and for tools `tool`, `input`,
+        `exit_code`. A line that is half-written is left out."""
+
+    def usage(self, place: Place) -> list[Spent]:
+        """Every answer of a model in its record, each once."""
+
+    def login(self, environ: Mapping[str, str]) -> str:
+        """How this user is logged in, in words; empty when they are not. Looks at files and variables only."""
+
+
+# Where each driver is: the module's `DRIVER`.
+_MODULES = {
+    "claude": "mngr.agents.kinds.claude",
+    "codex": "mngr.agents.kinds.codex",
+    "opencode": "mngr.agents.kinds.opencode",
+    "screen": "mngr.agents.kinds.screen",
+}
+NAMES = tuple(_MODULES)
+
+
+def find(name: str) -> Driver:
+    import importlib
+
+    if name not in _MODULES:
+        raise MngrError(f"this mngr does not know how to drive `{name}`", hint="upgrade mngr")
+    driver: Driver = importlib.import_module(_MODULES[name]).DRIVER
+    return driver
+
+
+def place(host: Host, record: Record, state_dir: str, environ: Mapping[str, str]) -> Place:
+    return Place(host, record, state_dir, environ)
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    return environ.get("HOME") or os.path.expanduser("~")
