@@ -4,7 +4,7 @@ agents is looked at, started or talked to."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mngr.agents.record import Record
 from mngr.agents.state import Status
@@ -21,15 +21,21 @@ HOME = "home"
 PROMPT = "prompt"
 
 
+def _blank() -> str:
+    return ""
+
+
 class Place(NamedTuple):
     """One agent as its driver sees it. Everything that the driver or the program keeps for this agent alone is in
     `home`, in the agent's state directory. `environ` is that of whoever starts or looks: it tells where the user's own
-    login and settings are, which are read or linked to, never changed."""
+    login and settings are, which are read or linked to, never changed. `screen` asks tmux for what its terminal shows
+    now, with escape sequences: for what no file tells."""
 
     host: Host
     record: Record
     state_dir: str
     environ: Mapping[str, str]
+    screen: Callable[[], str] = _blank
 
     @property
     def home(self) -> str:
@@ -143,10 +149,6 @@ def find(name: str) -> Driver:
         raise MngrError(f"this mngr does not know how to drive `{name}`", hint="upgrade mngr")
     driver: Driver = importlib.import_module(_MODULES[name]).DRIVER
     return driver
-
-
-def place(host: Host, record: Record, state_dir: str, environ: Mapping[str, str]) -> Place:
-    return Place(host, record, state_dir, environ)
 
 
 def user_home(environ: Mapping[str, str]) -> str:
