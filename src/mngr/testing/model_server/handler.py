@@ -1,0 +1,304 @@
+"""One connection: reads requests, lets the model decide, writes answers at the pace of the script."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import select
+import socket
+import time
+import zlib
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import urlsplit
+
+from mngr.records import TYPE_CHECKING
+from mngr.testing.model_server import openai_chat
+from mngr.testing.model_server.answer import Piece, Usage
+from mngr.testing.model_server.log import Entry
+from mngr.testing.model_server.model import APIS, MESSAGES, Api, Decision, Refused, models, program_of, read_body
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mngr.testing.model_server.server import Listener
+
+BIGGEST_BODY = 256 * 1024 * 1024
+GARBAGE = b"\x00\xfe\xff}{ these bytes are no answer of any model ]\n" * 3
+MESSAGES_OF = {
+    400: "the script says that this request is wrong",
+    401: "the script says that this key is not valid",
+    429: "the script says that the rate limit is reached",
+    529: "Overloaded",
+}
+
+
+class Gone(Exception):
+    """The client hung up, or the server stops."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "mngr-model-server"
+    sys_version = ""
+    disable_nagle_algorithm = True
+    server: Listener
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.opened(self.connection)
+
+    def finish(self) -> None:
+        try:
+            super().finish()
+        except OSError:
+            pass
+        finally:
+            self.server.closed(self.connection)
+
+    def handle(self) -> None:
+        try:
+            super().handle()
+        except (OSError, Gone):
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Silent: the log has it."""
+
+    def do_HEAD(self) -> None:
+        self._begin()
+        self._send(200, b"", {})
+        self._end(answer="status")
+
+    def do_GET(self) -> None:
+        self._begin()
+        if _plain(self.path) == "/models":
+            self._json(200, models())
+        else:
+            self._json(404, _api(self.path).error(404, f"nothing is at {self.path}", self.entry.id))
+        self._end(answer="status")
+
+    def do_POST(self) -> None:
+        self._begin()
+        path = _plain(self.path)
+        try:
+            raw = self._body()
+            if path == "/messages/count_tokens":
+                self._count_tokens(raw)
+            elif path in APIS:
+                self._turn(APIS[path], raw)
+            else:
+                raise Refused(404, f"nothing is at {self.path}")
+        except Refused as refused:
+            self._json(refused.status, _api(self.path).error(refused.status, refused.message, self.entry.id))
+            self._end(answer="status", text=refused.message)
+        except (OSError, Gone):
+            self._end(answer="gone")
+            raise
+
+    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815
+
+    def _begin(self) -> None:
+        self.entry = self.server.log.put(
+            Entry(
+                self.server.next_id(),
+                time.monotonic(),
+                time.time(),
+                method=self.command,
+                path=self.path,
+                program=program_of(self.headers.get("User-Agent", "")),
+                auth=_auth(self.headers),
+            )
+        )
+
+    def _end(self, **known: Any) -> None:
+        self.entry = self.server.log.put(self.entry._replace(ended=time.monotonic(), ended_at=time.time(), **known))
+
+    def _body(self) -> bytes:
+        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
+            raw = self._chunks()
+        else:
+            length = self.headers.get("Content-Length", "0")
+            if not length.isdecimal():
+                self.close_connection = True
+                raise Refused(400, "the Content-Length is no number")
+            if int(length) > BIGGEST_BODY:
+                self.close_connection = True
+                raise Refused(413, "the body is too big")
+            raw = self.rfile.read(int(length))
+            if len(raw) < int(length):
+                raise Gone
+        return self._decoded(raw)
+
+    def _chunks(self) -> bytes:
+        found = bytearray()
+        while True:
+            line = self.rfile.readline(1024).split(b";")[0].strip()
+            try:
+                size = int(line, 16)
+            except ValueError:
+                self.close_connection = True
+                raise Refused(400, "the body is not chunked as it says") from None
+            if not 0 <= size <= BIGGEST_BODY - len(found):
+                self.close_connection = True
+                raise Refused(413, "the body is too big")
+            found += self.rfile.read(size)
+            while self.rfile.readline(1024).strip():
+                pass
+            if size == 0:
+                return bytes(found)
+
+    def _decoded(self, raw: bytes) -> bytes:
+        encoding = self.headers.get("Content-Encoding", "identity").lower()
+        if encoding == "identity":
+            return raw
+        if encoding != "gzip":
+            raise Refused(415, f"the encoding `{encoding}` is not known here")
+        try:
+            return gzip.decompress(raw)
+        except (OSError, EOFError, zlib.error):
+            raise Refused(400, "the body is not gzip as it says") from None
+
+    def _count_tokens(self, raw: bytes) -> None:
+        asked = MESSAGES.parse(read_body(raw))
+        self.entry = self.server.log.put(
+            self.entry._replace(api="count_tokens", model=asked.model, user_text=asked.text, side=True)
+        )
+        self._json(200, {"input_tokens": max(1, len(raw) // 4)})
+        self._end(answer="text")
+
+    def _turn(self, api: Api, raw: bytes) -> None:
+        self.entry = self.entry._replace(api=api.name)
+        entry = self.entry
+        body = read_body(raw)
+        made = self.server.model.decide(api, body, id=entry.id, size=len(raw), program=entry.program)
+        self.entry = self.server.log.put(
+            entry._replace(
+                model=made.asked.model,
+                session=made.asked.session,
+                user_text=made.asked.text,
+                side=made.side,
+                stream=made.asked.stream,
+                step=made.asked.step,
+                attempt=made.attempt,
+            )
+        )
+        self._pause(made.think_seconds)
+        if made.failure is None:
+            self._answer(api, made)
+        elif made.failure.kind == "status":
+            self._fail(api, made.failure.status, made.failure.retry_after)
+        elif made.failure.kind == "garbage":
+            kind = "text/event-stream" if made.asked.stream else "application/json"
+            self._send(200, GARBAGE, {"Content-Type": kind})
+            self._end(answer="garbage")
+        else:
+            self._drop(api, made)
+
+    def _fail(self, api: Api, status: int, retry_after: str) -> None:
+        message = MESSAGES_OF.get(status, "the script says that the server failed")
+        headers = {"retry-after": retry_after} if retry_after else {}
+        self._json(status, api.error(status, message, self.entry.id), headers)
+        self._end(answer="status", text=message)
+
+    def _answer(self, api: Api, made: Decision) -> None:
+        answer = made.answer
+        call = answer.call
+        if made.asked.stream:
+            self._start_stream()
+            for piece in _pieces(api, made):
+                self._pause(piece.pause_seconds)
+                self._chunk(piece.data)
+            self._chunk(b"")
+        else:
+            self._pause(sum(part.seconds for part in answer.parts))
+            self._json(200, api.whole(answer))
+        self._end(
+            answer="tool" if call else "text",
+            text=answer.text,
+            tool=call.name if call else "",
+            tool_input=call.input if call else "",
+            usage=answer.usage if made.asked.include_usage or not made.asked.stream else Usage(),
+        )
+
+    def _drop(self, api: Api, made: Decision) -> None:
+        """Half of the answer, and then the end of the connection."""
+        self.close_connection = True
+        if made.asked.stream:
+            pieces = _pieces(api, made)
+            self._start_stream()
+            for piece in pieces[: len(pieces) // 2]:
+                self._chunk(piece.data)
+        else:
+            data = json.dumps(api.whole(made.answer)).encode()
+            self._head(200, {"Content-Type": "application/json", "Content-Length": str(len(data))})
+            self.wfile.write(data[: len(data) // 2])
+        self._end(answer="drop")
+
+    def _json(self, status: int, value: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        self._send(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+    def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+        self._head(status, {**headers, "Content-Length": str(len(data))})
+        self.wfile.write(data)
+
+    def _start_stream(self) -> None:
+        self._chunked = self.request_version != "HTTP/1.0"
+        headers = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+        if self._chunked:
+            headers["Transfer-Encoding"] = "chunked"
+        else:
+            self.close_connection = True
+        self._head(200, headers)
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+
+    def _head(self, status: int, headers: Mapping[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("request-id", f"req_{self.entry.id}")
+        self.send_header("x-request-id", f"req_{self.entry.id}")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        now, wall = time.monotonic(), time.time()
+        self.entry = self.server.log.put(self.entry._replace(status=status, first_byte=now, first_byte_at=wall))
+
+    def _pause(self, seconds: float) -> None:
+        """Wait so long, but no longer than the client does: its socket becomes readable when it hangs up."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            poll = select.poll()
+            poll.register(self.connection, select.POLLIN | select.POLLHUP)
+            if not poll.poll(left * 1000):
+                return
+            if not self.connection.recv(1, socket.MSG_PEEK):
+                raise Gone
+            poll.modify(self.connection, select.POLLHUP)
+            if poll.poll(max(0.0, end - time.monotonic()) * 1000):
+                raise Gone
+
+
+def _pieces(api: Api, made: Decision) -> list[Piece]:
+    if api.name == "chat":
+        return openai_chat.stream(made.answer, made.asked.include_usage)
+    return api.stream(made.answer)
+
+
+def _plain(path: str) -> str:
+    return urlsplit(path).path.rstrip("/").removeprefix("/v1")
+
+
+def _api(path: str) -> Api:
+    """Whose form an error has."""
+    plain = _plain(path)
+    return APIS.get(plain, MESSAGES if plain.startswith("/messages") else APIS["/responses"])
+
+
+def _auth(headers: Any) -> str:
+    if headers.get("x-api-key"):
+        return "x-api-key"
+    kind = headers.get("Authorization", "").split(" ")[0].lower()
+    return kind[:20] or "none"

@@ -1,0 +1,114 @@
+"""The Chat Completions API of OpenAI, which most other programs speak. Pure: parsed JSON in, events or JSON out."""
+
+from __future__ import annotations
+
+import json
+
+from mngr.records import TYPE_CHECKING
+from mngr.testing.model_server.answer import Answer, Piece, Usage, deltas
+from mngr.testing.model_server.openai_responses import error, reported
+from mngr.testing.model_server.request import Asked, Tool, blocks, mapping, objects, real_text, string
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["error", "parse", "reported", "stream", "whole"]
+
+
+def parse(body: Mapping[str, Any]) -> Asked:
+    texts, step, system = [], 0, []
+    for message in objects(body.get("messages")):
+        found = blocks(message.get("content"), ("text",))
+        role = message.get("role")
+        if role == "assistant":
+            step += bool(message.get("tool_calls"))
+        elif role == "user":
+            text = real_text(found)
+            if text:
+                texts.append(text)
+                step = 0
+        elif role in ("system", "developer"):
+            system += found
+    functions = [mapping(tool.get("function")) for tool in objects(body.get("tools"))]
+    form = mapping(mapping(body.get("response_format")).get("json_schema"))
+    return Asked(
+        model=string(body.get("model")) or "scripted",
+        stream=body.get("stream") is True,
+        tools=tuple(Tool(string(one.get("name")), mapping(one.get("parameters"))) for one in functions),
+        texts=tuple(texts),
+        step=step,
+        session=string(body.get("prompt_cache_key")) or string(body.get("user")),
+        system="\n".join(system),
+        schema=mapping(form.get("schema")) or None,
+        include_usage=mapping(body.get("stream_options")).get("include_usage") is True,
+    )
+
+
+def whole(answer: Answer) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text if answer.parts else None, "refusal": None}
+    if answer.call:
+        message["tool_calls"] = [_tool_call(answer)]
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _finish_reason(answer)}
+    return {**_top(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer.usage)}
+
+
+def stream(answer: Answer, include_usage: bool = True) -> list[Piece]:
+    pieces = [_chunk(answer, {"role": "assistant", "content": ""}, include_usage=include_usage)]
+    if answer.parts:
+        pieces += [
+            _chunk(answer, {"content": text}, pause=pause, include_usage=include_usage)
+            for text, pause in deltas(answer.parts)
+        ]
+    if answer.call:
+        call = _tool_call(answer)
+        function = {**call["function"], "arguments": ""}
+        begun = {"index": 0, **call, "function": function}
+        pieces.append(_chunk(answer, {"tool_calls": [begun]}, include_usage=include_usage))
+        middle = len(answer.call.input) // 2
+        for half in (answer.call.input[:middle], answer.call.input[middle:]):
+            more = {"index": 0, "function": {"arguments": half}}
+            pieces.append(_chunk(answer, {"tool_calls": [more]}, include_usage=include_usage))
+    pieces.append(_chunk(answer, {}, finish_reason=_finish_reason(answer), include_usage=include_usage))
+    if include_usage:
+        last = {**_top(answer, "chat.completion.chunk"), "choices": [], "usage": _usage(answer.usage)}
+        pieces.append(_data(json.dumps(last)))
+    return [*pieces, _data("[DONE]")]
+
+
+def _chunk(
+    answer: Answer, delta: dict[str, Any], *, include_usage: bool, finish_reason: str | None = None, pause: float = 0.0
+) -> Piece:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    value: dict[str, Any] = {**_top(answer, "chat.completion.chunk"), "choices": [choice]}
+    if include_usage:
+        value["usage"] = None
+    return _data(json.dumps(value), pause)
+
+
+def _data(text: str, pause: float = 0.0) -> Piece:
+    return Piece(f"data: {text}\n\n".encode(), pause)
+
+
+def _top(answer: Answer, kind: str) -> dict[str, Any]:
+    return {"id": f"chatcmpl-{answer.id}", "object": kind, "created": 0, "model": answer.model}
+
+
+def _tool_call(answer: Answer) -> dict[str, Any]:
+    call = answer.call
+    function = {"name": call.name, "arguments": call.input} if call else {}
+    return {"id": f"call_{answer.id}", "type": "function", "function": function}
+
+
+def _finish_reason(answer: Answer) -> str:
+    return "tool_calls" if answer.call else "stop"
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    return {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }

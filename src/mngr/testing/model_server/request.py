@@ -1,0 +1,93 @@
+"""A request as the script sees it, whatever API it came by: the last real user text and the tools on offer. Pure.
+
+Values come from strangers: each reader takes any JSON and passes over what has the wrong shape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class Tool(NamedTuple):
+    """A tool that the request offers. A `custom` one takes free text in place of JSON arguments."""
+
+    name: str
+    schema: Mapping[str, Any]
+    custom: bool = False
+    namespace: str = ""
+
+
+class Asked(NamedTuple):
+    """`step` counts the tool calls since the last real user text; `texts` are all real user texts so far."""
+
+    model: str
+    stream: bool
+    tools: tuple[Tool, ...]
+    texts: tuple[str, ...]
+    step: int
+    session: str
+    system: str
+    schema: Mapping[str, Any] | None = None
+    include_usage: bool = True
+
+    @property
+    def text(self) -> str:
+        return self.texts[-1] if self.texts else ""
+
+
+# Blocks that the programs themselves put into the user's place.
+_INSERTED = re.compile(
+    r"<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|skills_instructions|permissions instructions"
+    r"|local-command-[a-z]+|command-[a-z]+|turn_aborted|task-notification|recommended_plugins|user_shell_command"
+    r"|subagent_notification|hook_prompt)(?: [^>]*)?>.*?</\1>\n?",
+    re.DOTALL,
+)
+_HEADINGS = ("# AGENTS.md instructions",)
+_INTERRUPTED = "[Request interrupted by user"
+
+
+def real_text(blocks: list[str]) -> str:
+    """What the person wrote in one message; text before an interruption counts no more."""
+    found: list[str] = []
+    for block in blocks:
+        if block.startswith(_INTERRUPTED):
+            found.clear()
+        elif not block.startswith(_HEADINGS):
+            text = _INSERTED.sub("", block) if "<" in block else block
+            if text.strip():
+                found.append(text.strip("\n"))
+    return "\n".join(found)
+
+
+def objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list."""
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict):
+            yield one
+
+
+def string(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def blocks(content: Any, types: tuple[str, ...]) -> list[str]:
+    """The texts of a message: its content is a string or a list of typed blocks."""
+    if isinstance(content, str):
+        return [content]
+    return [string(block.get("text")) for block in objects(content) if block.get("type") in types]
+
+
+def working_directory(system: str) -> str:
+    """The directory that the program names to its model; empty when it names none."""
+    found = re.search(r"(?:[Ww]orking directory: *|<cwd>)(/[^\n<]*)", system)
+    return found[1].strip() if found else ""

@@ -1,0 +1,140 @@
+"""The loopback HTTP server in front of the scripted model."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import socketserver
+import threading
+from collections.abc import Callable, Iterable
+from http.server import ThreadingHTTPServer
+
+from mngr.errors import MngrError
+from mngr.records import TYPE_CHECKING
+from mngr.testing.model_server.handler import Handler
+from mngr.testing.model_server.log import Entry, Log, Totals
+from mngr.testing.model_server.model import Model
+from mngr.testing.model_server.programs import arguments, environment
+from mngr.testing.model_server.script import Rule, check_rules
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+STOP_SECONDS = 5.0
+
+
+class ModelServer:
+    """Serves from entering to leaving the context. Leaving it cuts every connection."""
+
+    def __init__(
+        self, rules: Iterable[Rule | tuple[str, str]] = (), log_path: str | None = None, port: int = 0
+    ) -> None:
+        self._model = Model(check_rules(rules))
+        self._log = Log(log_path)
+        self._port = port
+        self._server: Listener | None = None
+
+    def __enter__(self) -> ModelServer:
+        try:
+            self._server = Listener(self._port, self._model, self._log)
+        except OSError as error:
+            raise MngrError(
+                f"cannot listen on port {self._port}: {error.strerror}", hint="port 0 takes a free one"
+            ) from None
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), name="model server", daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+            self._thread.join(STOP_SECONDS)
+
+    @property
+    def url(self) -> str:
+        """Without a path: `http://127.0.0.1:PORT`."""
+        if self._server is None:
+            raise MngrError("the model server is not running", hint="use it as `with ModelServer() as server:`")
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def log(self) -> list[Entry]:
+        return self._log.snapshot()
+
+    def wait_for(self, predicate: Callable[[Entry], object], timeout: float) -> Entry:
+        """The first request that fits, now or later. Raises TimedOut."""
+        return self._log.wait_for(predicate, timeout)
+
+    def usage(self) -> Totals:
+        """All tokens reported so far."""
+        return self._log.usage()
+
+    def env(self, program: str) -> dict[str, str]:
+        """Variables that point `claude`, `codex` or `opencode` here."""
+        return environment(program, self.url)
+
+    def args(self, program: str) -> list[str]:
+        """Arguments that the program needs besides the variables."""
+        return arguments(program, self.url)
+
+
+class Listener(ThreadingHTTPServer):
+    """One thread for each connection; remembers them all, to end them at once."""
+
+    daemon_threads = True
+    request_queue_size = 512
+
+    def __init__(self, port: int, model: Model, log: Log) -> None:
+        self.model = model
+        self.log = log
+        self._mark = os.urandom(4).hex()
+        self._numbers = itertools.count(1)
+        self._open: set[socket.socket] = set()
+        self._changed = threading.Condition()
+        self._stopping = False
+        super().__init__(("127.0.0.1", port), Handler)
+
+    def server_bind(self) -> None:
+        """As inherited, but without asking for the name of the address, which may take seconds."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = "127.0.0.1", self.server_address[1]
+
+    def next_id(self) -> str:
+        """Unique, also among several servers: conversations outlive them."""
+        return f"{self._mark}{next(self._numbers):06}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hung up is nothing to report."""
+
+    def opened(self, connection: socket.socket) -> None:
+        with self._changed:
+            self._open.add(connection)
+            if self._stopping:
+                _cut(connection)
+
+    def closed(self, connection: socket.socket) -> None:
+        with self._changed:
+            self._open.discard(connection)
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        self.shutdown()
+        self.server_close()
+        with self._changed:
+            self._stopping = True
+            for connection in self._open:
+                _cut(connection)
+            self._changed.wait_for(lambda: not self._open, STOP_SECONDS)
+
+
+def _cut(connection: socket.socket) -> None:
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass

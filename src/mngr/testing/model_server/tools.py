@@ -1,0 +1,113 @@
+"""From what a step wants to a call of a tool that the request itself offers. Pure."""
+
+from __future__ import annotations
+
+import json
+import os.path
+import shlex
+from collections.abc import Mapping, Sequence
+
+from mngr.records import TYPE_CHECKING, NamedTuple
+from mngr.testing.model_server.request import Tool, mapping, string
+from mngr.testing.model_server.script import BadDirective, Call
+
+if TYPE_CHECKING:
+    from typing import Any
+
+SHELLS = (
+    "Bash",
+    "bash",
+    "exec_command",
+    "shell_command",
+    "shell",
+    "run_shell_command",
+    "local_shell",
+    "container.exec",
+)
+WRITERS = ("Write", "write", "write_file", "create_file")
+
+
+class ToolCall(NamedTuple):
+    """`input` is the arguments as JSON, or the free text of a custom tool."""
+
+    name: str
+    input: str
+    custom: bool = False
+    namespace: str = ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        found = json.loads(self.input) if not self.custom else {"input": self.input}
+        return found if isinstance(found, dict) else {}
+
+
+def tool_call(call: Call, tools: Sequence[Tool], cwd: str) -> ToolCall:
+    """The call that does it. Raises BadDirective when no tool of the request can."""
+    if call.kind == "tool":
+        return _named(call, tools)
+    if call.kind == "write":
+        writer = _first(WRITERS, tools)
+        if writer:
+            return _write(writer, call, cwd)
+        return _run(_here_document(call.subject, call.content), tools)
+    return _run(call.subject, tools)
+
+
+def _named(call: Call, tools: Sequence[Tool]) -> ToolCall:
+    found = _first((call.subject,), tools) or Tool(call.subject, {})
+    arguments = call.arguments or {}
+    text = string(arguments.get("input")) if found.custom else json.dumps(arguments)
+    return ToolCall(found.name, text, found.custom, found.namespace)
+
+
+def _run(command: str, tools: Sequence[Tool]) -> ToolCall:
+    shell = _first(SHELLS, tools)
+    if shell is None:
+        offered = ", ".join(tool.name for tool in tools) or "none"
+        raise BadDirective(f"the request offers no shell tool, only: {offered}")
+    properties = mapping(shell.schema.get("properties"))
+    name = "cmd" if "cmd" in properties else "command"
+    wants_words = mapping(properties.get(name)).get("type") == "array"
+    value: Any = ["bash", "-lc", command] if wants_words else command
+    return ToolCall(shell.name, json.dumps(_filled({name: value}, shell.schema)), namespace=shell.namespace)
+
+
+def _write(writer: Tool, call: Call, cwd: str) -> ToolCall:
+    properties = mapping(writer.schema.get("properties"))
+    path = os.path.join(cwd, call.subject) if cwd else call.subject
+    name = next((one for one in ("file_path", "filePath", "path") if one in properties), "path")
+    return ToolCall(writer.name, json.dumps(_filled({name: path, "content": call.content}, writer.schema)))
+
+
+def _filled(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with the plainest values for what the schema requires besides."""
+    required = schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and name not in arguments:
+            arguments[name] = plainest(mapping(mapping(schema.get("properties")).get(name)))
+    return arguments
+
+
+def plainest(schema: Mapping[str, Any], depth: int = 0) -> Any:
+    """The simplest value that fits a JSON schema of the kinds that agents use."""
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    kind = schema.get("type")
+    if kind == "object":
+        named = mapping(schema.get("properties"))
+        return {name: plainest(mapping(one), depth + 1) for name, one in named.items()} if depth < 20 else {}
+    return {"array": [], "boolean": False, "integer": 0, "number": 0}.get(string(kind), "scripted")
+
+
+def _first(names: Sequence[str], tools: Sequence[Tool]) -> Tool | None:
+    return next((tool for name in names for tool in tools if tool.name == name), None)
+
+
+def _here_document(path: str, content: str) -> str:
+    end = "END"
+    while end in content:
+        end += "_"
+    directory = os.path.dirname(path)
+    make = f"mkdir -p {shlex.quote(directory)} && " if directory else ""
+    return f"{make}cat > {shlex.quote(path)} <<'{end}'\n{content}{end}"
