@@ -89,11 +89,6 @@ def error(status: int, message: str, id: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": f"req_{id}"}
 
 
-def reported(usage: Usage) -> Usage:
-    """What of it this API can say."""
-    return usage
-
-
 def _message(answer: Answer, usage: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": f"msg_{answer.id}",

@@ -15,7 +15,17 @@ from mngr.records import TYPE_CHECKING
 from mngr.testing.model_server import openai_chat
 from mngr.testing.model_server.answer import Piece, Usage
 from mngr.testing.model_server.log import Entry
-from mngr.testing.model_server.model import APIS, MESSAGES, Api, Decision, Refused, models, program_of, read_body
+from mngr.testing.model_server.model import (
+    APIS,
+    MESSAGES,
+    Api,
+    Decision,
+    Refused,
+    is_side,
+    models,
+    program_of,
+    read_body,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,16 +77,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_HEAD(self) -> None:
         self._begin()
-        self._send(200, b"", {})
-        self._end(answer="status")
+        self._send(200, b"", {}, answer="status")
 
     def do_GET(self) -> None:
         self._begin()
         if _plain(self.path) == "/models":
-            self._json(200, models())
+            self._json(200, models(), answer="status")
         else:
-            self._json(404, _api(self.path).error(404, f"nothing is at {self.path}", self.entry.id))
-        self._end(answer="status")
+            self._refuse(Refused(404, f"nothing is at {self.path}"))
 
     def do_POST(self) -> None:
         self._begin()
@@ -90,13 +98,16 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 raise Refused(404, f"nothing is at {self.path}")
         except Refused as refused:
-            self._json(refused.status, _api(self.path).error(refused.status, refused.message, self.entry.id))
-            self._end(answer="status", text=refused.message)
+            self._refuse(refused)
         except (OSError, Gone):
             self._end(answer="gone")
             raise
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815
+
+    def _refuse(self, refused: Refused, retry_after: str = "") -> None:
+        error = _api(self.path).error(refused.status, refused.message, self.entry.id)
+        self._json(refused.status, error, retry_after, answer="status", text=refused.message)
 
     def _begin(self) -> None:
         self.entry = self.server.log.put(
@@ -112,7 +123,11 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def _end(self, **known: Any) -> None:
-        self.entry = self.server.log.put(self.entry._replace(ended=time.monotonic(), ended_at=time.time(), **known))
+        if self.entry.ended is None:
+            self._note(ended=time.monotonic(), ended_at=time.time(), **known)
+
+    def _note(self, **known: Any) -> None:
+        self.entry = self.server.log.put(self.entry._replace(**known))
 
     def _body(self) -> bytes:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
@@ -161,65 +176,58 @@ class Handler(BaseHTTPRequestHandler):
 
     def _count_tokens(self, raw: bytes) -> None:
         asked = MESSAGES.parse(read_body(raw))
-        self.entry = self.server.log.put(
-            self.entry._replace(api="count_tokens", model=asked.model, user_text=asked.text, side=True)
-        )
-        self._json(200, {"input_tokens": max(1, len(raw) // 4)})
-        self._end(answer="text")
+        self._note(api="count_tokens", model=asked.model, user_text=asked.text, side=True)
+        self._json(200, {"input_tokens": max(1, len(raw) // 4)}, answer="text")
 
     def _turn(self, api: Api, raw: bytes) -> None:
-        self.entry = self.entry._replace(api=api.name)
-        entry = self.entry
-        body = read_body(raw)
-        made = self.server.model.decide(api, body, id=entry.id, size=len(raw), program=entry.program)
-        self.entry = self.server.log.put(
-            entry._replace(
-                model=made.asked.model,
-                session=made.asked.session,
-                user_text=made.asked.text,
-                side=made.side,
-                stream=made.asked.stream,
-                step=made.asked.step,
-                attempt=made.attempt,
-            )
+        self._note(api=api.name)
+        asked = api.parse(read_body(raw))
+        side = is_side(asked, self.entry.program)
+        self._note(
+            model=asked.model,
+            session=asked.session,
+            user_text=asked.text,
+            side=side,
+            stream=asked.stream,
+            step=asked.step,
         )
+        made = self.server.model.decide(asked, side=side, id=self.entry.id, size=len(raw))
+        self._note(attempt=made.attempt)
         self._pause(made.think_seconds)
         if made.failure is None:
             self._answer(api, made)
         elif made.failure.kind == "status":
-            self._fail(api, made.failure.status, made.failure.retry_after)
+            status = made.failure.status
+            message = MESSAGES_OF.get(status, "the script says that the server failed")
+            self._refuse(Refused(status, message), made.failure.retry_after)
         elif made.failure.kind == "garbage":
             kind = "text/event-stream" if made.asked.stream else "application/json"
-            self._send(200, GARBAGE, {"Content-Type": kind})
-            self._end(answer="garbage")
+            self._send(200, GARBAGE, {"Content-Type": kind}, answer="garbage")
         else:
             self._drop(api, made)
-
-    def _fail(self, api: Api, status: int, retry_after: str) -> None:
-        message = MESSAGES_OF.get(status, "the script says that the server failed")
-        headers = {"retry-after": retry_after} if retry_after else {}
-        self._json(status, api.error(status, message, self.entry.id), headers)
-        self._end(answer="status", text=message)
 
     def _answer(self, api: Api, made: Decision) -> None:
         answer = made.answer
         call = answer.call
-        if made.asked.stream:
-            self._start_stream()
-            for piece in _pieces(api, made):
-                self._pause(piece.pause_seconds)
-                self._chunk(piece.data)
-            self._chunk(b"")
-        else:
+        known = {
+            "answer": "tool" if call else "text",
+            "text": answer.text,
+            "tool": call.name if call else "",
+            "tool_input": call.input if call else "",
+            "usage": answer.usage if made.asked.include_usage or not made.asked.stream else Usage(),
+        }
+        if not made.asked.stream:
             self._pause(sum(part.seconds for part in answer.parts))
-            self._json(200, api.whole(answer))
-        self._end(
-            answer="tool" if call else "text",
-            text=answer.text,
-            tool=call.name if call else "",
-            tool_input=call.input if call else "",
-            usage=answer.usage if made.asked.include_usage or not made.asked.stream else Usage(),
-        )
+            self._json(200, api.whole(answer), "", **known)
+            return
+        self._start_stream()
+        *most, last = _pieces(api, made)
+        for piece in most:
+            self._pause(piece.pause_seconds)
+            self._chunk(piece.data)
+        self._end(**known)
+        self._chunk(last.data)
+        self._chunk(b"")
 
     def _drop(self, api: Api, made: Decision) -> None:
         """Half of the answer, and then the end of the connection."""
@@ -227,18 +235,26 @@ class Handler(BaseHTTPRequestHandler):
         if made.asked.stream:
             pieces = _pieces(api, made)
             self._start_stream()
+            self._end(answer="drop")
             for piece in pieces[: len(pieces) // 2]:
                 self._chunk(piece.data)
         else:
             data = json.dumps(api.whole(made.answer)).encode()
+            self._first_byte(200)
             self._head(200, {"Content-Type": "application/json", "Content-Length": str(len(data))})
+            self._end(answer="drop")
             self.wfile.write(data[: len(data) // 2])
-        self._end(answer="drop")
 
-    def _json(self, status: int, value: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
-        self._send(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+    def _json(self, status: int, value: Mapping[str, Any], retry_after: str = "", **known: Any) -> None:
+        headers = {"Content-Type": "application/json"}
+        if retry_after:
+            headers["retry-after"] = retry_after
+        self._send(status, json.dumps(value).encode(), headers, **known)
 
-    def _send(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
+    def _send(self, status: int, data: bytes, headers: Mapping[str, str], **known: Any) -> None:
+        """A whole answer. The log has its end before the client has, so that who got it finds it there."""
+        self._first_byte(status)
+        self._end(**known)
         self._head(status, {**headers, "Content-Length": str(len(data))})
         self.wfile.write(data)
 
@@ -249,6 +265,7 @@ class Handler(BaseHTTPRequestHandler):
             headers["Transfer-Encoding"] = "chunked"
         else:
             self.close_connection = True
+        self._first_byte(200)
         self._head(200, headers)
 
     def _chunk(self, data: bytes) -> None:
@@ -263,8 +280,9 @@ class Handler(BaseHTTPRequestHandler):
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
-        now, wall = time.monotonic(), time.time()
-        self.entry = self.server.log.put(self.entry._replace(status=status, first_byte=now, first_byte_at=wall))
+
+    def _first_byte(self, status: int) -> None:
+        self._note(status=status, first_byte=time.monotonic(), first_byte_at=time.time())
 
     def _pause(self, seconds: float) -> None:
         """Wait so long, but no longer than the client does: its socket becomes readable when it hangs up."""

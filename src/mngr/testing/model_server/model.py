@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.testing.model_server import anthropic, openai_chat, openai_responses
-from mngr.testing.model_server.answer import Answer, Piece, Usage, answer, side_answer
+from mngr.testing.model_server.answer import Answer, Piece, answer, side_answer
 from mngr.testing.model_server.request import Asked
 from mngr.testing.model_server.script import BadDirective, Failure, Rule, failure, response
 
@@ -23,19 +23,13 @@ class Api(NamedTuple):
     whole: Callable[[Answer], dict[str, Any]]
     stream: Callable[[Answer], list[Piece]]
     error: Callable[[int, str, str], dict[str, Any]]
-    reported: Callable[[Usage], Usage]
 
 
-MESSAGES = Api("messages", anthropic.parse, anthropic.whole, anthropic.stream, anthropic.error, anthropic.reported)
+MESSAGES = Api("messages", anthropic.parse, anthropic.whole, anthropic.stream, anthropic.error)
 RESPONSES = Api(
-    "responses",
-    openai_responses.parse,
-    openai_responses.whole,
-    openai_responses.stream,
-    openai_responses.error,
-    openai_responses.reported,
+    "responses", openai_responses.parse, openai_responses.whole, openai_responses.stream, openai_responses.error
 )
-CHAT = Api("chat", openai_chat.parse, openai_chat.whole, openai_chat.stream, openai_chat.error, openai_chat.reported)
+CHAT = Api("chat", openai_chat.parse, openai_chat.whole, openai_chat.stream, openai_chat.error)
 APIS = {"/messages": MESSAGES, "/responses": RESPONSES, "/chat/completions": CHAT}
 
 # Programs whose requests without tools are not turns of the user but titles, summaries and probes.
@@ -46,7 +40,6 @@ class Decision(NamedTuple):
     """What happens: a failure, or an answer after some thinking."""
 
     asked: Asked
-    side: bool
     attempt: int
     think_seconds: float
     failure: Failure | None
@@ -70,10 +63,10 @@ class Model:
         self._attempts: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def decide(self, api: Api, body: Mapping[str, Any], *, id: str, size: int, program: str) -> Decision:
-        asked = api.parse(body)
-        if not asked.tools and program in PROGRAMS.values():
-            return Decision(asked, True, 0, 0.0, None, side_answer(id, asked, size))
+    def decide(self, asked: Asked, *, side: bool, id: str, size: int) -> Decision:
+        """What the request gets; `size` is that of its body. Raises Refused when the script cannot be followed."""
+        if side:
+            return Decision(asked, 0, 0.0, None, side_answer(id, asked, size))
         try:
             step = response(asked.text, asked.step, self._rules)
             answered = answer(id, asked, step, size)
@@ -81,8 +74,7 @@ class Model:
             raise Refused(400, f"{error.message}{'; ' if error.hint else ''}{error.hint}") from None
         attempt = self._attempt(asked) if step.failures else 0
         fails = failure(step.failures, attempt)
-        answered = answered._replace(usage=api.reported(answered.usage))
-        return Decision(asked, False, attempt, step.think_seconds, fails, answered)
+        return Decision(asked, attempt, step.think_seconds, fails, answered)
 
     def _attempt(self, asked: Asked) -> int:
         """How often this step of this conversation was asked before."""
@@ -92,6 +84,11 @@ class Model:
             count = self._attempts.get(name, 0)
             self._attempts[name] = count + 1
         return count
+
+
+def is_side(asked: Asked, program: str) -> bool:
+    """Whether the program asks for itself: its turns offer tools. Who is not known here has no such habit."""
+    return not asked.tools and program in PROGRAMS.values()
 
 
 def program_of(user_agent: str) -> str:

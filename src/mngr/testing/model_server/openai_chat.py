@@ -6,14 +6,14 @@ import json
 
 from mngr.records import TYPE_CHECKING
 from mngr.testing.model_server.answer import Answer, Piece, Usage, deltas
-from mngr.testing.model_server.openai_responses import error, reported
+from mngr.testing.model_server.openai_responses import error
 from mngr.testing.model_server.request import Asked, Tool, blocks, mapping, objects, real_text, string
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-__all__ = ["error", "parse", "reported", "stream", "whole"]
+__all__ = ["error", "parse", "stream", "whole"]
 
 
 def parse(body: Mapping[str, Any]) -> Asked:
@@ -109,6 +109,6 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
         "completion_tokens_details": {"reasoning_tokens": 0},
     }

@@ -22,9 +22,12 @@ def parse(body: Mapping[str, Any]) -> Asked:
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else list(objects(given))
     texts, step, system = [], 0, [string(body.get("instructions"))]
+    tools = list(_tools(body.get("tools")))
     for item in items:
         if item.get("type") in CALLS:
             step += 1
+        elif item.get("type") == "additional_tools":
+            tools += _tools(item.get("tools"))
         elif item.get("type", "message") == "message":
             found = blocks(item.get("content"), ("input_text", "text"))
             text = real_text(found) if item.get("role") == "user" else ""
@@ -37,7 +40,7 @@ def parse(body: Mapping[str, Any]) -> Asked:
     return Asked(
         model=string(body.get("model")) or "scripted",
         stream=body.get("stream") is True,
-        tools=tuple(_tools(body.get("tools"))),
+        tools=tuple(tools),
         texts=tuple(texts),
         step=step,
         session=string(body.get("prompt_cache_key")),
@@ -50,7 +53,7 @@ def _tools(value: Any, namespace: str = "") -> Iterator[Tool]:
     for tool in objects(value):
         name, kind = string(tool.get("name")), tool.get("type")
         if kind == "namespace":
-            yield from _tools(tool.get("tools"), name)
+            yield from _tools(tool.get("tools"), "" if name == "functions" else name)
         elif kind in ("function", "custom"):
             yield Tool(name, mapping(tool.get("parameters")), kind == "custom", namespace)
 
@@ -85,11 +88,6 @@ def error(status: int, message: str, id: str) -> dict[str, Any]:
         status, ("server_error", "server_error") if status >= 500 else ("invalid_request_error", None)
     )
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-
-
-def reported(usage: Usage) -> Usage:
-    """What of it this API can say: it has no word for writing the cache."""
-    return usage._replace(cache_write=0)
 
 
 def _text_events(answer: Answer, at: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], float]]:
@@ -169,7 +167,7 @@ def _response(answer: Answer, status: str, output: list[dict[str, Any]]) -> dict
 def _usage(usage: Usage) -> dict[str, Any]:
     return {
         "input_tokens": usage.input,
-        "input_tokens_details": {"cached_tokens": usage.cache_read},
+        "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": usage.input + usage.output,

@@ -25,11 +25,11 @@ def environment(program: str, url: str) -> dict[str, str]:
     raise MngrError(f"no way is known to point `{program}` at the model server", hint="known: claude, codex, opencode")
 
 
-def arguments(program: str, url: str) -> list[str]:
-    """Arguments for the program, to stand right behind its name."""
+def arguments(program: str, url: str, model: str) -> list[str]:
+    """Arguments for the program, to stand right behind its name. What tools Codex offers depends on the model."""
     if program == "codex":
         settings = {
-            "model": "scripted",
+            "model": model,
             "model_provider": "scripted",
             "model_providers.scripted.name": "scripted",
             "model_providers.scripted.base_url": f"{url}/v1",

@@ -73,6 +73,8 @@ class Response(NamedTuple):
 
 def turn(text: str, rules: Iterable[Rule] = ()) -> list[Response]:
     """All responses to one user text. The last one is a text."""
+    if text.startswith('"') and text.endswith('"') and len(text) > 1:
+        text = _unquoted(text)
     if not _has_directives(text):
         text = _ruled(text, rules) or f"{MARK}say you said: {_cut(text)}"
     return _responses(text.split("\n"))
@@ -122,6 +124,12 @@ def check_rules(rules: Iterable[Rule | tuple[str, str]]) -> tuple[Rule, ...]:
         except re.error as error:
             raise MngrError(f"`{rule.when}` is no regular expression: {error}", hint=RULE_HINT) from None
     return checked
+
+
+def _unquoted(text: str) -> str:
+    """Without the quotes that `opencode run` puts around an argument with blanks, if directives are in them."""
+    inner = text[1:-1].replace('\\"', '"')
+    return inner if _has_directives(inner) else text
 
 
 def _has_directives(text: str) -> bool:

@@ -79,9 +79,9 @@ class ModelServer:
         """Variables that point `claude`, `codex` or `opencode` here."""
         return environment(program, self.url)
 
-    def args(self, program: str) -> list[str]:
+    def args(self, program: str, model: str = "scripted") -> list[str]:
         """Arguments that the program needs besides the variables."""
-        return arguments(program, self.url)
+        return arguments(program, self.url, model)
 
 
 class Listener(ThreadingHTTPServer):

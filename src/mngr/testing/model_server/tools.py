@@ -24,6 +24,9 @@ SHELLS = (
     "local_shell",
     "container.exec",
 )
+# A tool of Codex that runs JavaScript, and from there its other tools.
+ORCHESTRATOR = "exec"
+LONGEST_MILLISECONDS = 30000
 WRITERS = ("Write", "write", "write_file", "create_file")
 
 
@@ -54,8 +57,14 @@ def tool_call(call: Call, tools: Sequence[Tool], cwd: str) -> ToolCall:
 
 
 def _named(call: Call, tools: Sequence[Tool]) -> ToolCall:
-    found = _first((call.subject,), tools) or Tool(call.subject, {})
     arguments = call.arguments or {}
+    found = _first((call.subject,), tools)
+    if found is None:
+        freely = list(arguments) == ["input"]
+        orchestrated = _orchestrated(call.subject, arguments["input"] if freely else arguments, tools)
+        if orchestrated:
+            return orchestrated
+        found = Tool(call.subject, {})
     text = string(arguments.get("input")) if found.custom else json.dumps(arguments)
     return ToolCall(found.name, text, found.custom, found.namespace)
 
@@ -63,13 +72,26 @@ def _named(call: Call, tools: Sequence[Tool]) -> ToolCall:
 def _run(command: str, tools: Sequence[Tool]) -> ToolCall:
     shell = _first(SHELLS, tools)
     if shell is None:
+        wanted = {"cmd": command, "yield_time_ms": LONGEST_MILLISECONDS}
+        orchestrated = _orchestrated("exec_command", wanted, tools)
+        if orchestrated:
+            return orchestrated
         offered = ", ".join(tool.name for tool in tools) or "none"
         raise BadDirective(f"the request offers no shell tool, only: {offered}")
     properties = mapping(shell.schema.get("properties"))
     name = "cmd" if "cmd" in properties else "command"
     wants_words = mapping(properties.get(name)).get("type") == "array"
-    value: Any = ["bash", "-lc", command] if wants_words else command
-    return ToolCall(shell.name, json.dumps(_filled({name: value}, shell.schema)), namespace=shell.namespace)
+    arguments: dict[str, Any] = {name: ["bash", "-lc", command] if wants_words else command}
+    if "yield_time_ms" in properties:
+        arguments["yield_time_ms"] = LONGEST_MILLISECONDS
+    return ToolCall(shell.name, json.dumps(_filled(arguments, shell.schema)), namespace=shell.namespace)
+
+
+def _orchestrated(name: str, argument: Any, tools: Sequence[Tool]) -> ToolCall | None:
+    found = _first((ORCHESTRATOR,), tools)
+    if found is None or not found.custom:
+        return None
+    return ToolCall(found.name, f"text(await tools.{name}({json.dumps(argument)}));", True, found.namespace)
 
 
 def _write(writer: Tool, call: Call, cwd: str) -> ToolCall:
