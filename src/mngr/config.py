@@ -18,6 +18,7 @@ from mngr.settings_values import (
     BOOLEAN,
     NUMBER,
     PATHS,
+    PERMISSIONS,
     PREFIX,
     TEXT,
     WHOLE,
@@ -62,10 +63,22 @@ class Layer(NamedTuple):
 SCHEMA: Schema = {
     "commands": {"*": {"*": ANY}},
     "create_templates": {"*": {"*": ANY}},
-    "agent_types": {"*": {"parent_type": TEXT, "command": TEXT, "cli_args": ARGUMENTS, "env": {"*": TEXT}}},
+    "agent_types": {
+        "*": {
+            "parent_type": TEXT,
+            "command": TEXT,
+            "cli_args": ARGUMENTS,
+            "env": {"*": TEXT},
+            "permissions": PERMISSIONS,
+            **dict.fromkeys(("ready", "busy", "blocked", "refused"), TEXT),
+            **dict.fromkeys(("first_prompt", "resume", "one_shot", "record"), TEXT),
+            **dict.fromkeys(("home_env", "home_links"), ARGUMENTS),
+        }
+    },
     "workspace": {"extra_paths": PATHS},
     "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
     "saved": {"ignored_max_mb": NUMBER},
+    "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
     "record": {"max_mb": NUMBER},
     "plugins": {"*": {"enabled": BOOLEAN}},
     "tmr": {

@@ -31,6 +31,12 @@ def _text(value: object) -> str:
     return value
 
 
+def _permissions(value: object) -> str:
+    if value not in ("ask", "edits", "bypass"):
+        raise ValueError
+    return _text(value)
+
+
 def texts(value: object) -> list[str]:
     if not isinstance(value, list):
         raise ValueError
@@ -91,6 +97,7 @@ def _any(value: object, depth: int = 0) -> object:
 
 
 TEXT = Kind("a string", _text)
+PERMISSIONS = Kind('"ask", "edits" or "bypass"', _permissions)
 PREFIX = Kind("a string of letters, digits, `-` and `_`", _prefix)
 ARGUMENTS = Kind("a list of strings, or one string in shell quoting", _arguments)
 BOOLEAN = Kind("true or false", _boolean)

@@ -10,7 +10,7 @@ from mngr.actions.fleet import Fleet
 from mngr.agents import launch
 from mngr.agents.kinds.kind import Kind
 from mngr.agents.record import Record, timestamp
-from mngr.errors import MngrError
+from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.records import TYPE_CHECKING, NamedTuple
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 
 class Request(NamedTuple):
-    """Everything that `create` may be told. `target` is where the workspace goes, by default our own directory."""
+    """Everything that `create` may be told. `target` is where the workspace goes, by default our own directory. The
+    `prompt` is its first message: a program that can begin with one does, to any other it is for the caller to send."""
 
     name: str
     kind: Kind
@@ -46,6 +47,9 @@ class Request(NamedTuple):
     windows: Mapping[str, str] = {}
     uploads: tuple[tuple[str, str], ...] = ()
     provision: tuple[str, ...] = ()
+    prompt: str | None = None
+    permissions: str = ""
+    one_shot: bool = False
 
     @property
     def variables(self) -> dict[str, str]:
@@ -67,6 +71,7 @@ def preview(fleet: Fleet, request: Request) -> tuple[Plan, str]:
     check_name(request.name)
     source = os.path.abspath(os.path.join(fleet.cwd, request.source))
     process.require_program("tmux")
+    check_program(fleet, request)
     planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
     if planned.transfer == "rsync":
         process.require_program("rsync")
@@ -81,6 +86,7 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
     command = request.kind.command_line(request.rest)
     source = os.path.abspath(os.path.join(fleet.cwd, request.source))
     process.require_program("tmux")
+    check_program(fleet, request)
     planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
     fleet.host.prepare()
     agent_id = new_id("agent")
@@ -105,6 +111,40 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
         raise
 
 
+def check_program(fleet: Fleet, request: Request) -> None:
+    """Raise when what was asked for cannot work with this kind of agent: before anything is made."""
+    kind = request.kind
+    if request.one_shot and (request.prompt is None or not (kind.driver or kind.rules.get("one_shot"))):
+        if request.prompt is None:
+            raise UsageError("`--one-shot` needs a task", hint="say it with `--message` or `--message-file`")
+        raise UsageError(
+            f"an agent of type `{kind.name}` has no form that does one task and ends", hint="leave out `--one-shot`"
+        )
+    if request.permissions and not kind.driver:
+        raise UsageError(
+            f"mngr does not know how to set the permissions of `{kind.name}`", hint="give its own options after `--`"
+        )
+    if not kind.driver:
+        return
+    from mngr.agents.kinds import driver, versions
+
+    known = driver.find(kind.driver)
+    if request.prompt is not None:
+        known.wording(request.prompt)
+    word = kind.command.split(None, 1)[0] if kind.command.strip() else ""
+    if "=" in word or not word.replace("/", "").isprintable():
+        return  # a shell line that only the shell can read
+    path = process.find_program(os.path.expanduser(word))
+    if path is None:
+        install = known.program.install
+        raise MngrError(
+            f"`{word or kind.name}` is not installed, or not on PATH",
+            hint=f"`{install}`" if install else f"install it, or set `agent_types.{kind.name}.command`",
+        )
+    if os.path.basename(word) == known.program.name:
+        versions.check(known.program, path, fleet.host.dir)
+
+
 def furnish(fleet: Fleet, request: Request, record: Record) -> None:
     """What an agent gets beside its copy of the code, before it runs: variables, files, the user's own preparations."""
     fleet.host.write(
@@ -117,6 +157,21 @@ def furnish(fleet: Fleet, request: Request, record: Record) -> None:
         provision.upload(fleet, record, request.uploads)
         provision.run(fleet, record, request.provision, request.variables.values())
     fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
+    if request.prompt is not None:
+        _put_prompt(fleet, record, request.prompt)
+
+
+def _put_prompt(fleet: Fleet, record: Record, text: str) -> None:
+    from mngr.actions import message
+    from mngr.agents.kinds import driver
+
+    known = driver.of(record)
+    if known is not None and known.takes_prompt(record):
+        text = message.clean(text)
+        wording = known.wording(text)
+        place = fleet.place(record)
+        fleet.host.write(place.prompt_file, wording.sent.encode("utf-8", "surrogateescape"))
+        fleet.store.log(record.id, "message_queued", message_id=new_id("msg"), text=text, **message.changes(wording))
 
 
 def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None) -> None:
@@ -152,9 +207,9 @@ def start_process(fleet: Fleet, record: Record) -> Record:
 def prepare_start(fleet: Fleet, record: Record) -> tuple[Record, Session]:
     """Write what its session will run. Returns the record of an agent that runs, not yet written, and the session."""
     state_dir = fleet.store.state_dir(record.id)
-    own = launch.identity(record, state_dir, fleet.host.dir)
+    command, own = _command(fleet, record, launch.identity(record, state_dir, fleet.host.dir))
     script = os.path.join(state_dir, "launch.sh")
-    fleet.host.write(script, launch.script(record.command, own, state_dir).encode("utf-8", "surrogateescape"), 0o700)
+    fleet.host.write(script, launch.script(command, own, state_dir).encode("utf-8", "surrogateescape"), 0o700)
     task = launch.task_dir(record, state_dir)
     fleet.host.make_dir(os.path.join(task, "artifacts"))
     started = record._replace(
@@ -176,6 +231,23 @@ def prepare_start(fleet: Fleet, record: Record) -> tuple[Record, Session]:
         recorder=_recorder(fleet, record),
     )
     return started, session
+
+
+def _command(fleet: Fleet, record: Record, own: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """What runs, with its variables: the record's command, or what its driver makes of it."""
+    if not record.driver and not record.one_shot:
+        return record.command, own
+    from mngr.agents.kinds import driver
+    from mngr.agents.kinds.driver import PROMPT
+
+    known = driver.of(record)
+    if known is None:
+        return record.command, own
+    place = fleet.place(record)
+    fleet.host.make_dir(place.home)
+    first = record.started_at is None or record.one_shot
+    found = known.prepare(place, prompted=first and PROMPT in fleet.host.entries(place.state_dir))
+    return found.command, {**own, **found.env}
 
 
 def _windows(fleet: Fleet, record: Record, own: Mapping[str, str]) -> list[tuple[str, list[str]]]:
@@ -255,6 +327,10 @@ def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
         base_branch=planned.base_branch,
         base_commit=planned.start,
         reports=request.kind.reports,
+        driver=request.kind.driver,
+        permissions=request.permissions or request.kind.permissions,
+        one_shot=request.one_shot,
+        rules=dict(request.kind.rules),
         recorded=request.record,
         limits=dict(request.limits),
         windows=dict(request.windows),

@@ -56,6 +56,8 @@ def create_many(
     """Make and start all of them: for each, in order, its record or why it was not made. `progress` hears how many are
     through."""
     commands = [request.kind.command_line(request.rest) for request in requests]
+    for request in {(request.kind.name, request.prompt): request for request in requests}.values():
+        create.check_program(fleet, request)
     planned = plans(fleet, requests)
     options = create.tmux_options(fleet)
     fleet.host.prepare()

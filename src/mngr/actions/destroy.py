@@ -67,6 +67,7 @@ def destroy(
         # Measured again: it may have written until its last moment.
         left = Work() if discard else measure(fleet, agent.record)
         entry = saved.save_agent(fleet.host, agent.record, left, "destroy")
+        usage.settle(fleet, agent.record)
         with held():  # a workspace that is half gone would look like work
             kept_branch = _remove_workspace(fleet, agent.record, entry, remove_branch)
             if not discard:

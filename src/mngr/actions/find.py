@@ -82,7 +82,13 @@ def _seen(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agen
         and record.creator is not None
         and bool(fleet.host.alive(dict([record.creator]))),
     )
-    return Agent(record, state.decide(record, facts, from_events=record.reports), pane)
+    # One that is made for one task does nothing but work until it ends.
+    status = state.decide(record, facts, from_events=record.reports and not record.one_shot)
+    if record.driver and status.alive and pane is not None and not record.one_shot:
+        from mngr.actions import driven
+
+        status = driven.look(fleet, record, pane, status, facts.events)
+    return Agent(record, status, pane)
 
 
 def _panes(fleet: Fleet) -> "tuple[dict[str, Pane] | None, list[MngrError]]":

@@ -27,10 +27,14 @@ if TYPE_CHECKING:
     from mngr.actions.lifecycle import Stopped
     from mngr.actions.message import Delivery
     from mngr.actions.snapshots import Restored
+    from mngr.actions.usage import Report
+    from mngr.agents.kinds.driver import Place
     from mngr.agents.limits import Limits
+    from mngr.agents.record import Record
     from mngr.config import Settings
     from mngr.errors import MngrError
     from mngr.process import Result
+    from mngr.tools.tmux import Pane
     from mngr.workspaces.saved import Entry
 
 
@@ -84,11 +88,15 @@ class Fleet:
 
         chosen = "command" if command is not None else type or kind.default_name(self.settings)
         rest = (command,) if command is not None else tuple(args)
-        request = create.Request(name=name, kind=kind.resolve(chosen, self.settings), rest=rest, **more)
+        found = kind.resolve(chosen, self.settings)
+        request = create.Request(name=name, kind=found, rest=rest, prompt=message, **more)
         agent = self.find(create.create(self, request).id)
-        if message is not None:
-            self.message(agent, message)
-        return agent
+        if message is None:
+            return agent
+        from mngr.actions import message as messages
+
+        messages.first(self, agent, message)
+        return self.find(agent)
 
     def create_many(
         self,
@@ -203,6 +211,15 @@ class Fleet:
         from mngr.actions import transcript
 
         return transcript.read(self, self._seen(name)).entries
+
+    def usage(
+        self, names: Sequence[str | Agent] | None = None, *, by: str = "agent", since: float | None = None
+    ) -> Report:
+        """Tokens and money of these agents, or of all, those that were destroyed included: by agent, project, day, model
+        or type. `since` is a point in time."""
+        from mngr.actions import usage
+
+        return usage.report(self, None if names is None else [self._seen(name) for name in names], by=by, since=since)
 
     def recording(self, name: str | Agent) -> bytes:
         """Its terminal so far, as an asciicast; an error for one that is not recorded."""
@@ -336,6 +353,15 @@ class Fleet:
         from mngr.actions import snapshots
 
         return snapshots.restore_to(self, snapshots.one(self, snapshot), name=name)
+
+    def place(self, record: Record, pane: Pane | None = None) -> Place:
+        """An agent as the driver of its program sees it."""
+        from mngr.agents.kinds.driver import Place
+
+        def screen() -> str:
+            return self.tmux.capture(pane, escapes=True) if pane is not None else ""
+
+        return Place(self.host, record, self.store.state_dir(record.id), self.environ, screen)
 
     def _seen(self, name: str | Agent) -> Agent:
         return self.find(name) if isinstance(name, str) else name

@@ -128,10 +128,10 @@ def adopt(fleet: Fleet, agent_id: str) -> Record:
         ran = agent.pane is not None or agent.status.exit_code is not None
         if record.started_at is not None or not ran:
             return record
-        started = next((e for e in fleet.store.events_since_start(agent_id) if e.get("type") == "started"), {})
+        starts = [event for event in fleet.store.events(agent_id) if event.get("type") == "started"]
         return fleet.store.change(
             agent_id,
-            started_at=started.get("timestamp") or timestamp(),
+            started_at=starts[-1]["timestamp"] if starts else timestamp(),
             boot_id=fleet.host.boot_id(),
             creator=None,
             session=agent.pane.session if agent.pane is not None else record.session,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 
 from mngr import waiting
 from mngr.actions import find
@@ -11,8 +11,11 @@ from mngr.actions.fleet import Fleet
 from mngr.agents.state import BLOCKED, STARTING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
-from mngr.records import NamedTuple
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Pane
+
+if TYPE_CHECKING:
+    from mngr.agents.kinds.driver import Driver, Wording
 
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095
@@ -30,9 +33,11 @@ class Delivery(NamedTuple):
 
 
 def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> Delivery:
-    """Paste the text into the agent's terminal, press Enter apart from it, and wait until the agent says that it has
-    it, where the kind can say so. Never pasted twice. Messages of several senders come one after another."""
+    """Give the text to the agent, and wait until its program has it in its own record, where the kind keeps one. Never
+    given twice. Messages of several senders come one after another."""
     text = clean(text)
+    known = _driver(agent)
+    wording = known.wording(text) if known is not None else None
     if start and not agent.status.alive:
         from mngr.actions import lifecycle
 
@@ -43,19 +48,78 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
         if agent.state == STARTING or waited:
             agent = _past_start(fleet, agent)
         pane = _open_terminal(agent)
+        _refuse_blocked(agent)
         _check_line_length(fleet, agent, pane, text)
         message_id = new_id("msg")
-        fleet.store.log(agent.id, "message_queued", message_id=message_id, text=text)
-        before = len(fleet.store.events(agent.id)) if agent.record.reports else 0
-        fleet.tmux.paste(pane.pane_id, text, enter=not agent.record.reports)
-        if agent.record.reports:
-            fleet.tmux.press(pane.pane_id, "Enter")
-        fleet.store.log(agent.id, "message_delivered", message_id=message_id)
-        if not agent.record.reports:
+        fleet.store.log(agent.id, "message_queued", message_id=message_id, text=text, **changes(wording))
+        if known is None or wording is None:
+            fleet.tmux.paste(pane.pane_id, text, enter=True)
+            fleet.store.log(agent.id, "message_delivered", message_id=message_id)
             return Delivery(message_id, agent.name, None, blocked=False)
-        _await_acknowledgement(fleet, agent, pane, text, before)
+        place = fleet.place(agent.record, pane)
+        mark = known.mark(place)
+        typed = not known.deliver(place, wording.sent)
+        if typed:
+            _type(fleet, agent, pane, known.occupied(place.screen()) if agent.record.driver else "", wording.sent)
+        fleet.store.log(agent.id, "message_delivered", message_id=message_id)
+        _await_acknowledgement(fleet, agent, lambda: wording.recorded in known.received(place, mark), typed=typed)
         fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
         return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
+
+
+def first(fleet: Fleet, agent: Agent, text: str) -> Delivery:
+    """See to the message that an agent was made with: one whose program began with it has to acknowledge it, to any
+    other it is sent."""
+    text = clean(text)
+    known = _driver(agent)
+    if known is None or not known.takes_prompt(agent.record):
+        return deliver(fleet, agent, text)
+    queued = next(event for event in fleet.store.events(agent.id) if event.get("type") == "message_queued")
+    message_id = str(queued.get("message_id"))
+    place = fleet.place(agent.record)
+    recorded = known.wording(text).recorded
+    fleet.store.log(agent.id, "message_delivered", message_id=message_id)
+    _await_acknowledgement(
+        fleet, agent, lambda: recorded in known.received(place, None), typed=False, seconds=known.ready_seconds + 30.0
+    )
+    fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
+    return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
+
+
+def changes(wording: Wording | None) -> dict[str, str]:
+    """What a message's event says about what the program makes of its text."""
+    return {"altered": wording.altered} if wording is not None and wording.altered else {}
+
+
+def _driver(agent: Agent) -> Driver | None:
+    if not agent.record.driver and not agent.record.reports:
+        return None
+    from mngr.agents.kinds import driver
+
+    return driver.of(agent.record)
+
+
+def _refuse_blocked(agent: Agent) -> None:
+    """A program that asks something would take the text, and the Enter, for the answer. One of our own form is meant to
+    be answered so; and who waits for a rate limit takes messages."""
+    reason = agent.status.reason
+    if agent.state != BLOCKED or not agent.record.driver or reason.startswith("rate limit"):
+        return
+    raise MngrError(
+        f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
+        hint=f"`mngr connect {agent.name}` to answer, then send it again",
+    )
+
+
+def _type(fleet: Fleet, agent: Agent, pane: Pane, occupied: str, text: str) -> None:
+    """Bracketed paste, and Enter apart from it. What stands in the input box is cleared first, and noted."""
+    if occupied:
+        fleet.store.log(agent.id, "input_cleared", text=occupied)
+        fleet.tmux.press(pane.pane_id, "C-c")
+    fleet.tmux.paste(pane.pane_id, text)
+    if agent.record.driver:
+        _refuse_blocked(find.agent(fleet, agent.id))  # it may have asked something at this very moment
+    fleet.tmux.press(pane.pane_id, "Enter")
 
 
 def clean(text: str) -> str:
@@ -123,27 +187,29 @@ def _check_line_length(fleet: Fleet, agent: Agent, pane: Pane, text: str) -> Non
         )
 
 
-def _await_acknowledgement(fleet: Fleet, agent: Agent, pane: Pane, text: str, before: int) -> None:
-    """Wait for the agent's own note of this very text. A lost Enter is pressed again; the text never pasted again."""
-    import hashlib
-
-    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-    deadline = waiting.Deadline(_ACKNOWLEDGE_SECONDS)
+def _await_acknowledgement(
+    fleet: Fleet, agent: Agent, taken: Callable[[], bool], *, typed: bool, seconds: float = _ACKNOWLEDGE_SECONDS
+) -> None:
+    """Wait for the program's own note of this very text. A lost Enter is pressed again; the text never given again."""
+    deadline = waiting.Deadline(seconds)
     presses = 0
-    path = os.path.join(fleet.store.state_dir(agent.id), "events.jsonl")
-    for _ in waiting.changes([path], deadline=deadline, at_least_every=2.0):
-        for event in fleet.store.events(agent.id)[before:]:
-            if event.get("type") == "prompt" and event.get("text_sha256") == digest:
+    for _ in waiting.changes([fleet.store.state_dir(agent.id)], deadline=deadline, at_least_every=1.0):
+        if taken():
+            return
+        now = find.agent(fleet, agent.id)
+        if not now.status.alive:
+            if taken():  # its last act
                 return
-        if not find.agent(fleet, agent.id).status.alive:
             raise MngrError(
                 f"`{agent.name}` ended before it took the message",
                 hint=f"`mngr capture {agent.name}` shows its last screen",
             )
-        if presses < 3 and deadline.left(_ACKNOWLEDGE_SECONDS) < _ACKNOWLEDGE_SECONDS - 2.0 * (presses + 1):
-            fleet.tmux.press(pane.pane_id, "Enter")
+        if agent.record.driver:
+            _refuse_blocked(now)
+        if typed and presses < 3 and deadline.left(seconds) < seconds - 2.0 * (presses + 1) and now.pane is not None:
+            fleet.tmux.press(now.pane.pane_id, "Enter")
             presses += 1
     raise TimedOut(
-        f"`{agent.name}` did not acknowledge the message within {_ACKNOWLEDGE_SECONDS:g} s: it may be in its input box",
+        f"`{agent.name}` did not acknowledge the message within {seconds:g} s: it may be in its input box",
         hint=f"`mngr capture {agent.name}` shows its screen",
     )

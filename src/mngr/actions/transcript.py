@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
-from mngr.files import read_lines
 from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any
 
-FILE = "transcript.jsonl"
 ROLES = ("user", "assistant", "tool_call", "tool_result")
 
 
@@ -25,11 +21,12 @@ class Transcript(NamedTuple):
 
 def read(fleet: Fleet, agent: Agent) -> Transcript:
     """All entries, oldest first: `timestamp`, `role` and `text`, with `tool`, `input` and `exit_code` for tools."""
-    path = os.path.join(fleet.store.state_dir(agent.id), FILE)
-    try:
-        return Transcript([_entry(line) for line in read_lines(fleet.host.read(path))], kept=True)
-    except FileNotFoundError:
-        return Transcript(_messages(fleet.store.events(agent.id)), kept=agent.record.reports)
+    from mngr.agents.kinds import driver
+
+    known = driver.of(agent.record)
+    if known is None:
+        return Transcript(_messages(fleet.store.events(agent.id)), kept=False)
+    return Transcript([_entry(line) for line in known.transcript(fleet.place(agent.record))], kept=True)
 
 
 def _entry(line: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from mngr import waiting
 from mngr.actions import find
 from mngr.actions.agent import Agent, Listing
 from mngr.actions.fleet import Fleet
+from mngr.agents.kinds.driver import HOME
 from mngr.agents.state import BLOCKED, DONE, ENDED, FAILED, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut
 
@@ -15,6 +16,7 @@ RESTING = frozenset({WAITING, BLOCKED, DONE, FAILED, STOPPED})
 _SECONDS_BETWEEN_LOOKS = 2.0
 # Of all files of an agent, those that say what state it is in.
 _TELLING = ("/events.jsonl", "/agent.json")
+_SESSIONS = f"/{HOME}/sessions/"  # where programs keep their own word on it
 
 
 def until(
@@ -28,7 +30,7 @@ def until(
     for changed in waiting.changes(
         [fleet.store.state_dir(agent_id) for agent_id in ids], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
     ):
-        if changed and not recent.passed and not any(path.endswith(_TELLING) for path in changed):
+        if changed and not recent.passed and not any(map(_tells, changed)):
             continue
         recent = waiting.Deadline(_SECONDS_BETWEEN_LOOKS)
         agents = _look(fleet, ids, {agent.id: agent.name for agent in agents})
@@ -52,6 +54,10 @@ def watch(fleet: Fleet) -> Iterator[Listing]:
     paths = [os.path.join(fleet.host.dir, "agents")]
     for _ in waiting.changes(paths, deadline=waiting.Deadline(None), at_least_every=_SECONDS_BETWEEN_LOOKS):
         yield find.listing(fleet)
+
+
+def _tells(path: str) -> bool:
+    return path.endswith(_TELLING) or _SESSIONS in path
 
 
 def _look(fleet: Fleet, ids: Sequence[str], names: Mapping[str, str]) -> list[Agent]:

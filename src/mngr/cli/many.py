@@ -59,10 +59,10 @@ def run(args: Args, app: App, names: list[str], request: Callable[[str], Request
     """Make those that do not exist, report on each, connect to none."""
     agents = reuse.existing(app.fleet, names) if expected is not None else {}
     first = request(names[0]) if len(agents) < len(names) else None
-    requests = [first._replace(name=name) for name in names if first is not None and name not in agents]
+    message = None if args.dry_run else single.first_message(args, app)
+    requests = [first._replace(name=name, prompt=message) for name in names if first is not None and name not in agents]
     if args.dry_run:
         return _dry_run(app, names, requests, agents, expected)
-    message = single.first_message(args, app)
     outcomes: dict[str, Outcome] = {}
     if requests:
         with _Live(app, len(requests)) as live:
@@ -128,7 +128,7 @@ def _deliver(app: App, outcomes: dict[str, Outcome], message: str) -> dict[str, 
         if isinstance(outcome, MngrError):
             return outcome
         try:
-            single.deliver(app, outcome[0], message)
+            single.deliver(app, outcome[0], message, new=not outcome[1])
         except MngrError as error:
             return error
         return outcome

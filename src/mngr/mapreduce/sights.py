@@ -6,19 +6,18 @@ import os
 from collections.abc import Iterable, Mapping
 
 from mngr.actions import outcome
+from mngr.actions import usage as spending
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
+from mngr.agents.kinds.driver import HOME
 from mngr.agents.record import CorruptRecord
+from mngr.errors import NotFoundError
 from mngr.agents.state import FAILED, STOPPED, UNKNOWN
 from mngr.mapreduce import naming
 from mngr.mapreduce.ending import Sight
 from mngr.mapreduce.state import Attempt, RunState, Usage
-from mngr.records import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from typing import Any
-
-_COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens")
+_SESSIONS = f"/{HOME}/sessions/"
 
 
 def of_run(fleet: Fleet, run: str) -> list[Agent]:
@@ -76,13 +75,14 @@ def open_attempts(state: RunState) -> Iterable[tuple[str, Attempt]]:
 
 
 def usage(fleet: Fleet, agent_id: str) -> Usage:
-    """What the agent reported in its events, from its creation on."""
-    total = Usage()
-    for event in fleet.store.events(agent_id):
-        if event.get("type") == "usage":
-            read, written, cached = (_whole(event.get(name)) for name in _COUNTED)
-            total = total.plus(Usage(read, written, cached, _amount(event.get("cost_usd"))))
-    return total
+    """What the agent used since it was made. What it wrote to a cache, it read and paid for; what has no known price
+    cannot be counted. Of one that is gone nothing is known."""
+    try:
+        found = spending.total(fleet, fleet.store.read(agent_id))
+    except (NotFoundError, CorruptRecord):
+        return Usage()
+    read = found.input_tokens + found.cache_write_tokens
+    return Usage(read, found.output_tokens, found.cache_read_tokens, found.cost_usd or 0.0)
 
 
 def changed_ids(paths: Iterable[str]) -> set[str]:
@@ -92,12 +92,6 @@ def changed_ids(paths: Iterable[str]) -> set[str]:
         directory, name = os.path.split(path)
         if name in ("events.jsonl", "agent.json"):
             found.add(os.path.basename(directory))
+        elif _SESSIONS in path:
+            found.add(os.path.basename(path.partition(_SESSIONS)[0]))
     return found
-
-
-def _whole(value: Any) -> int:
-    return max(0, int(value)) if isinstance(value, int | float) and value == value and abs(value) < 1e15 else 0
-
-
-def _amount(value: Any) -> float:
-    return max(0.0, float(value)) if isinstance(value, int | float) and value == value and abs(value) < 1e9 else 0.0

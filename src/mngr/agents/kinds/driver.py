@@ -6,17 +6,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
+from mngr.agents.kinds.kind import KNOWN_AGENTS, PERMISSIONS
 from mngr.agents.record import Record
-from mngr.agents.state import Status
 from mngr.errors import MngrError
-from mngr.hosts.host import Host
+from mngr.process import quote
 from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from typing import Any
 
-ASK, EDITS, BYPASS = "ask", "edits", "bypass"
-PERMISSIONS = (ASK, EDITS, BYPASS)
+    from mngr.agents.state import Status
+    from mngr.hosts.host import Host
+
+ASK, EDITS, BYPASS = PERMISSIONS
 HOME = "home"
 PROMPT = "prompt"
 
@@ -97,6 +99,9 @@ class Driver(Protocol):
     dialogs: Sequence[tuple[str, str]]
     conversation: Sequence[str]
 
+    def takes_prompt(self, record: Record) -> bool:
+        """Whether a start can begin with the first prompt. Without, it is sent like any other message."""
+
     def prepare(self, place: Place, *, prompted: bool) -> Launch:
         """Before every start: put its configuration in place, and say what to run. With `prompted`, it begins with
         what the prompt file holds; later starts go on with the conversation that is there. One that is made for one
@@ -134,12 +139,13 @@ class Driver(Protocol):
 
 # Where each driver is: the module's `DRIVER`.
 _MODULES = {
+    "reporting": "mngr.agents.kinds.reporting",
     "claude": "mngr.agents.kinds.claude",
     "codex": "mngr.agents.kinds.codex",
     "opencode": "mngr.agents.kinds.opencode",
     "screen": "mngr.agents.kinds.screen",
 }
-NAMES = tuple(_MODULES)
+PROGRAMS = KNOWN_AGENTS
 
 
 def find(name: str) -> Driver:
@@ -149,6 +155,19 @@ def find(name: str) -> Driver:
         raise MngrError(f"this mngr does not know how to drive `{name}`", hint="upgrade mngr")
     driver: Driver = importlib.import_module(_MODULES[name]).DRIVER
     return driver
+
+
+def of(record: Record) -> Driver | None:
+    """None for a command of which nothing is known but that it runs."""
+    if record.driver:
+        return find(record.driver)
+    return find("reporting") if record.reports else None
+
+
+def one_shot(place: Place, template: str) -> str:
+    """The shell line for one task: `{prompt}` stands for the prompt as one word, `{prompt_file}` for a file with it."""
+    file = quote(place.prompt_file)
+    return template.replace("{prompt_file}", file).replace("{prompt}", f'"$(cat {file})"')
 
 
 def user_home(environ: Mapping[str, str]) -> str:

@@ -14,18 +14,24 @@ from mngr.records import NamedTuple
 
 # Coding agents that `create` takes by default when no kind is named, in this order.
 KNOWN_AGENTS = ("claude", "codex", "opencode")
+# What a coding agent may do without asking: nothing, edit files, everything.
+PERMISSIONS = ("ask", "edits", "bypass")
 
 
 class Kind(NamedTuple):
     """`command` is a shell command line; empty means that the user gives it. `reports` says that the program writes
     its states and received prompts to the agent's events; without, a live process is RUNNING and a message counts
-    as delivered when the terminal took it."""
+    as delivered when the terminal took it. `driver` names what knows this program (`mngr.agents.kinds.driver`), and
+    `permissions` what it may do without asking: empty is as the program itself is set up."""
 
     name: str
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
     reports: bool = False
+    driver: str = ""
+    permissions: str = ""
+    rules: Mapping[str, str] = {}
 
     def command_line(self, rest: Sequence[str]) -> str:
         """The shell command that starts an agent of this kind with the user's own arguments."""
@@ -44,11 +50,15 @@ def builtin(name: str) -> Kind | None:
     if name == "command":
         return Kind(name="command")
     if name == "scripted":
-        return Kind(name="scripted", command=join([sys.executable, "-m", "mngr.agents.kinds.scripted"]), reports=True)
+        command = join([sys.executable, "-m", "mngr.agents.kinds.scripted"])
+        rules = {"one_shot": f"{command} --one-shot {{prompt_file}}"}
+        return Kind(name="scripted", command=command, reports=True, rules=rules)
+    if name in KNOWN_AGENTS:
+        return Kind(name=name, command=name, reports=True, driver=name)
     return None
 
 
-BUILTIN = ("command", "scripted")
+BUILTIN = ("command", "scripted", *KNOWN_AGENTS)
 
 
 def _ignore(text: str) -> None:
@@ -116,10 +126,17 @@ def _resolve(name: str, settings: Settings, seen: tuple[str, ...], warn: Callabl
         cli_args = shlex.split(cli_args)
     env = values.get("env") or {}
     assert isinstance(env, dict) and isinstance(cli_args, list | tuple)
+    from mngr.agents.kinds import rules
+
+    own_rules = rules.read(name, values, parent.rules)
+    driver = parent.driver or ("screen" if own_rules and not parent.reports else "")
     return Kind(
         name=name,
         command=str(values.get("command") or parent.command),
         args=(*parent.args, *map(str, cli_args)),
         env={**parent.env, **{str(key): str(value) for key, value in env.items()}},
-        reports=parent.reports,
+        reports=parent.reports or (driver == "screen" and rules.READY in own_rules),
+        driver=driver,
+        permissions=str(values.get("permissions") or parent.permissions),
+        rules=own_rules,
     )

@@ -63,7 +63,7 @@ def make(args: Args, app: App, source: Agent, wish: Wish) -> int:
     message = first_message(args, app)
     record = cloning.clone(app.fleet, source, wish)
     if message is not None:
-        deliver(app, record, message)
+        deliver(app, record, message, new=False)
     value = {
         "agent_id": record.id,
         "name": record.name,

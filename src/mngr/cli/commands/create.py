@@ -7,6 +7,7 @@ import os
 from mngr.actions import create as creating
 from mngr.actions.create import NameTaken, Request
 from mngr.agents.kinds import kind as kinds
+from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.agents.record import Record
 from mngr.cli.app import App
 from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, parse_windows, read_text, variables
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 EXAMPLES = (
     ("mngr create fix-login", "your coding agent, in a worktree on branch mngr/fix-login"),
     ("mngr create fix-login claude --message 'Fix the login test'", "with a first message"),
+    ("mngr create fix-login claude --permissions edits", "may edit files without asking"),
     ("mngr create server --no-connect --command 'npm start'", "any command, in the background"),
     ("mngr create bar --transfer git-mirror --branch main:", "in a repository of its own, from main"),
     ("mngr create night --no-connect --idle-timeout 30m --timeout 8h", "stopped when either is over"),
@@ -59,6 +61,14 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument("--message", "-m", metavar="TEXT", help="the first message")
     what.add_argument("--message-file", metavar="FILE", help="the first message, from a file (`-` is stdin)")
     what.add_argument("--edit-message", action="store_true", help="write the first message in $VISUAL, $EDITOR or vi")
+    what.add_argument(
+        "--permissions",
+        choices=PERMISSIONS,
+        help="what a coding agent may do without asking: nothing, edits, or everything (default: as it is set up)",
+    )
+    what.add_argument(
+        "--one-shot", action="store_true", help="do the task of the first message without a dialog, and end"
+    )
     what.add_argument("--env", action="append", metavar="KEY=VALUE", help="a variable for the agent (can be repeated)")
     what.add_argument(
         "--env-file", action="append", metavar="FILE", help="variables from a file of KEY=VALUE lines (can be repeated)"
@@ -169,9 +179,11 @@ def run(args: Args, app: App) -> int:
         return _dry_run(args, app, address, name)
     request = None if _exists(args, app, name) else _request(args, app, address, name)
     message = first_message(args, app)
+    if request is not None:
+        request = request._replace(prompt=message)
     record, reused = _made_or_reused(args, app, name, request)
     if message is not None:
-        deliver(app, record, message)
+        deliver(app, record, message, new=not reused)
     value = report_row(record, reused)
     app.out.emit_object(value, human=report_line(record, reused))
     if not args.connect:
@@ -215,12 +227,14 @@ def _expected(args: Args, app: App) -> Expected:
     return Expected(chosen.name, chosen.command_line(rest), args.source, args.transfer)
 
 
-def deliver(app: App, record: Record, message: str) -> None:
+def deliver(app: App, record: Record, message: str, *, new: bool = True) -> None:
+    """See to the first message: a `new` agent may have begun with it."""
     from mngr.actions import find
     from mngr.actions import message as messages
 
     try:
-        messages.deliver(app.fleet, find.agent(app.fleet, record.id), message)
+        send = messages.first if new else messages.deliver
+        send(app.fleet, find.agent(app.fleet, record.id), message)
     except MngrError as error:
         raise MngrError(
             f"`{record.name}` runs, but its first message was not delivered: {error.message}",
@@ -286,6 +300,8 @@ def _request(args: Args, app: App, address: Address | None, name: str) -> Reques
         windows=parse_windows(args.extra_window) if args.extra_window else {},
         uploads=_uploads(args),
         provision=tuple(args.extra_provision_command),
+        permissions=args.permissions or "",
+        one_shot=args.one_shot,
         extra_paths={path: str(value.value) for path, value in app.settings.table("workspace.extra_paths").items()},
     )
 
@@ -363,6 +379,8 @@ def _dry_run(args: Args, app: App, address: Address | None, name: str) -> int:
 
         return several.dry_run_reuse(app, name, _expected(args, app))
     request = _request(args, app, address, name)
+    if not args.edit_message:
+        request = request._replace(prompt=first_message(args, app))
     plan, command = creating.preview(app.fleet, request)
     app.out.emit_object(dry_run_row(request, plan, command), human=dry_run_text(request, plan, command))
     return 0

@@ -1,0 +1,107 @@
+"""The books: what agents used whose programs' records are gone, one line for each agent, day and model. Only added to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from mngr.agents.record import seconds_of, timestamp
+from mngr.files import read_lines
+from mngr.hosts.host import Host
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
+FILE = "usage.jsonl"
+_TEXTS = ("agent_id", "agent", "project", "type", "day", "model")
+_COUNTS = ("answers", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+class Line(NamedTuple):
+    """`cost_usd` is what was known when it was written, None when no price was. Answers up to `until` are in the books,
+    also those that the record of the agent's program still holds."""
+
+    agent_id: str
+    agent: str
+    project: str
+    type: str
+    day: str
+    model: str
+    answers: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+    until: str = ""
+
+    @property
+    def tokens(self) -> tuple[int, int, int, int]:
+        return self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens
+
+
+def lines(host: Host) -> list[Line]:
+    """All of them; one that is torn or makes no sense is passed over."""
+    return [line for line in _read(host) if line.answers]
+
+
+def counted_until(host: Host) -> Mapping[str, float]:
+    """Up to when each agent is in the books, by its id."""
+    found: dict[str, float] = {}
+    for line in _read(host):
+        found[line.agent_id] = max(found.get(line.agent_id, 0.0), _seconds(line.until))
+    return found
+
+
+def add(host: Host, new: Iterable[Line]) -> None:
+    until = timestamp()
+    for line in new:
+        host.append(_path(host), line._replace(until=until)._asdict())
+
+
+def open_page(host: Host, agent_id: str) -> None:
+    """From now on this agent's answers are its own: what its program's record holds already is counted elsewhere."""
+    host.append(_path(host), {"agent_id": agent_id, "until": timestamp()})
+
+
+# What was read last, by path, size and time: agents that run are asked for again and again.
+_last: dict[tuple[str, int, int], list[Line]] = {}
+
+
+def _read(host: Host) -> list[Line]:
+    path = _path(host)
+    try:
+        info = os.stat(path)
+    except FileNotFoundError:
+        return []
+    key = (path, info.st_size, info.st_mtime_ns)
+    if key not in _last:
+        found = [line for value in read_lines(host.read(path)) if (line := _line(value)) is not None]
+        _last.clear()
+        _last[key] = found
+    return _last[key]
+
+
+def _line(value: dict[str, Any]) -> Line | None:
+    if not isinstance(value.get("agent_id"), str):
+        return None
+    texts = {name: str(value.get(name) or "") for name in (*_TEXTS, "until")}
+    counts = {name: value.get(name, 0) for name in _COUNTS}
+    cost = value.get("cost_usd")
+    if not all(isinstance(count, int) and count >= 0 for count in counts.values()):
+        return None
+    if cost is not None and not (isinstance(cost, int | float) and 0 <= cost < 1e12):
+        return None
+    return Line(**texts, **counts, cost_usd=cost)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError:
+        return 0.0
+
+
+def _path(host: Host) -> str:
+    return os.path.join(host.dir, FILE)
