@@ -49,5 +49,5 @@ def _check(name: str, found: Mapping[str, str]) -> None:
         if key in found and "{prompt}" not in found[key] and "{prompt_file}" not in found[key]:
             raise UsageError(
                 f"`agent_types.{name}.{key}` does not say where the prompt goes",
-                hint='such as "{command} {prompt}": `{prompt}` is one quoted word, `{prompt_file}` a file with the text',
+                hint='such as "{command} {prompt}": `{prompt}` is one quoted word, `{prompt_file}` a file with it',
             )

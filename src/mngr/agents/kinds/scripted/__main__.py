@@ -1,4 +1,5 @@
-"""`python -m mngr.agents.kinds.scripted [SCRIPT_FILE]`: a program of its own, so it reads its arguments and exits."""
+"""`python -m mngr.agents.kinds.scripted [SCRIPT_FILE | --one-shot MESSAGE_FILE]`: a program of its own, so it reads its
+arguments and exits."""
 
 import os
 import signal
@@ -9,16 +10,22 @@ from typing import NoReturn
 from mngr.agents.kinds.scripted.agent import Agent, die_by
 from mngr.agents.kinds.scripted.interrupts import Interrupts
 from mngr.agents.kinds.scripted.record import Log
-from mngr.agents.kinds.scripted.script import Step, parse
+from mngr.agents.kinds.scripted.script import parse
 from mngr.agents.kinds.scripted.terminal import Terminal
 from mngr.errors import MngrError, UsageError
 
+ONE_SHOT = "--one-shot"
+USAGE = f"python -m mngr.agents.kinds.scripted [SCRIPT_FILE | {ONE_SHOT} MESSAGE_FILE]"
 _SETTLE_SECONDS = 0.5
 
 
 def main(words: list[str]) -> int:
+    once = words[:1] == [ONE_SHOT]
     try:
-        script = _read_script(words)
+        text = _read_text(words[1:] if once else words)
+        script = None if once or text is None else parse(text)
+        if once and text is None:
+            raise UsageError(f"`{ONE_SHOT}` needs a file with the message", hint=USAGE)
     except MngrError as error:
         sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
         return error.exit_code
@@ -37,7 +44,10 @@ def main(words: list[str]) -> int:
         terminal.open()
         if "TMUX" in os.environ:
             terminal.settle(_SETTLE_SECONDS)
-        return Agent(terminal, log, interrupts, os.environ).live(script)
+        agent = Agent(terminal, log, interrupts, os.environ)
+        if once and text is not None:
+            return agent.once(text.encode(errors="surrogateescape"))
+        return agent.live(script)
     except _Signalled as signalled:
         terminal.close()
         die_by(signalled.number)
@@ -57,18 +67,17 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     raise _Signalled(number)
 
 
-def _read_script(words: list[str]) -> tuple[Step, ...] | None:
-    """The steps; None when no file is named. Bytes that are not UTF-8 stay what they are."""
+def _read_text(words: list[str]) -> str | None:
+    """What the named file holds; None when none is named. Bytes that are not UTF-8 stay what they are."""
     if not words:
         return None
     if len(words) > 1 or words[0].startswith("-"):
-        raise UsageError("give at most one script file", hint="python -m mngr.agents.kinds.scripted [SCRIPT_FILE]")
+        raise UsageError("give at most one file", hint=USAGE)
     try:
         with open(words[0], encoding="utf-8", errors="surrogateescape", newline="") as file:
-            text = file.read()
+            return file.read()
     except OSError as error:
-        raise UsageError(f"cannot read the script `{words[0]}`: {error.strerror}") from error
-    return parse(text)
+        raise UsageError(f"cannot read `{words[0]}`: {error.strerror}") from error
 
 
 if __name__ == "__main__":

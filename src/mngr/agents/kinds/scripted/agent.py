@@ -18,6 +18,7 @@ from mngr.process import CommandFailed, quote
 from mngr.waiting import Deadline
 
 WAITING, BLOCKED = "WAITING", "BLOCKED"
+TURN_ENDED = "turn ended"
 _FRAMES = "|/-\\"
 
 
@@ -44,6 +45,7 @@ class Agent:
         self._interrupts = interrupts
         self._env = env
         self._message = ""
+        self._alone = False
         self._deeds: dict[str, Callable[[Step], None]] = {
             "say": lambda step: self._say(self._expanded(step.text)),
             "think": self._think,
@@ -90,7 +92,19 @@ class Agent:
         except Ended as ended:
             return ended.code
 
-    def _answer(self, text: str) -> str:
+    def once(self, data: bytes) -> int:
+        """Do what one message says, as far as nobody has to answer, and end; returns the exit code."""
+        self._alone = True
+        self._log.ready()
+        self._log.prompt(data, True)
+        self._message = data.decode(errors="surrogateescape")
+        try:
+            reason = self._answer(self._message, fatal=True)
+        except Ended as ended:
+            return ended.code
+        return 0 if reason == TURN_ENDED else FAILED
+
+    def _answer(self, text: str, *, fatal: bool = False) -> str:
         # A terminal sends a person's paste with carriage returns for newlines.
         lines = text if "\n" in text else text.replace("\r", "\n")
         try:
@@ -98,9 +112,9 @@ class Agent:
         except ScriptError:
             script = ()
         if script:
-            return self._turn(script, fatal=False)
+            return self._turn(script, fatal=fatal)
         self._say(f"you said: {shorten(text, 200)}")
-        return "turn ended"
+        return TURN_ENDED
 
     def _turn(self, script: tuple[Step, ...], *, fatal: bool) -> str:
         """Follow the script to its end and return why the agent waits now. A `fatal` failure ends the agent."""
@@ -117,7 +131,7 @@ class Agent:
             if fatal:
                 raise Ended(FAILED) from None
             return f"script failed: {shorten(str(failure), 200)}"
-        return "turn ended"
+        return TURN_ENDED
 
     def _follow(self, script: tuple[Step, ...]) -> None:
         for step in script:
@@ -130,6 +144,8 @@ class Agent:
 
     def _receive(self, state: str, reason: str) -> str:
         """The next message. One that is there already goes on with the turn: WAITING would not be true."""
+        if self._alone:
+            raise MngrError("nobody is there to answer: it was started for one message")
         if state == BLOCKED and self._terminal.has_message:
             self._log.state(state, reason)
         got = self._terminal.take(lambda: self._log.state(state, reason))
