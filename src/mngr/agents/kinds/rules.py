@@ -24,7 +24,7 @@ def read(name: str, values: Mapping[str, object], inherited: Mapping[str, str]) 
     for key in KEYS:
         if key in values:
             value = values[key]
-            found[key] = join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            found[key] = join([*map(str, value)]) if isinstance(value, list | tuple) else str(value)
     found = {key: value for key, value in found.items() if value}
     _check(name, found)
     return found

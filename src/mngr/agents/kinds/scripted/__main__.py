@@ -77,7 +77,7 @@ def _read_text(words: list[str]) -> str | None:
         with open(words[0], encoding="utf-8", errors="surrogateescape", newline="") as file:
             return file.read()
     except OSError as error:
-        raise UsageError(f"cannot read `{words[0]}`: {error.strerror}") from error
+        raise UsageError(f"cannot read the script `{words[0]}`: {error.strerror}") from error
 
 
 if __name__ == "__main__":
