@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mngr.actions import books
 from mngr.actions.fleet import Fleet
 from mngr.agents import events
 from mngr.agents.record import Record, timestamp
@@ -11,7 +12,7 @@ from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.records import TYPE_CHECKING
-from mngr.workspaces import kept, make, saved
+from mngr.workspaces import kept, make, saved, snapshots
 from mngr.workspaces.kept import Entry
 from mngr.workspaces.plan import WORKTREE, Plan
 
@@ -62,7 +63,7 @@ def make_again(
         try:
             plan = kept.restore_into(fleet.host, entry, record.work_dir, branch)
             fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), "env"), b"")
-            _bring_history(fleet, history, agent_id, with_events)
+            _bring_history(fleet, history, record, with_events)
             record = record._replace(
                 transfer=plan.transfer,
                 repo=plan.repo.top if plan.repo else None,
@@ -74,6 +75,8 @@ def make_again(
                 creator=None,
             )._replace(**fields)
             fleet.store.write(record)
+            if record.driver or record.reports:
+                books.open_page(fleet.host, agent_id)
         except BaseException:
             with held():
                 if plan is not None:
@@ -131,8 +134,8 @@ def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: st
     return record
 
 
-def _bring_history(fleet: Fleet, history: str, agent_id: str, with_events: bool) -> None:
-    for name in fleet.host.entries(history):
-        if name == "env" or (name.endswith(".jsonl") and (with_events or name != events.FILE)):
-            data = fleet.host.read(os.path.join(history, name))
-            fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), name), data)
+def _bring_history(fleet: Fleet, history: str, record: Record, with_events: bool) -> None:
+    names = [name for name in fleet.host.entries(history) if name == "env"]
+    names += snapshots.conversation(fleet.host, history, record)
+    wanted = [name for name in names if with_events or name != events.FILE]
+    snapshots.copy_files(fleet.host, history, fleet.store.state_dir(record.id), wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from mngr.actions import destroy, find, lifecycle, restore
+from mngr.actions import destroy, find, lifecycle, restore, usage
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.agents import events
@@ -167,7 +167,8 @@ def _in_place(fleet: Fleet, entry: Entry, agent_id: str) -> Restored:
         entry_saved = _save(fleet, entry, record)
         spare = [path for path, _ in entry_saved.left_out] if entry_saved else []
         branch, note = putback.put_back(fleet.host, entry, record, spare)
-        _bring_conversation(fleet, entry, agent_id)
+        usage.settle(fleet, record)
+        _bring_conversation(fleet, entry, record)
         record = fleet.store.change(agent_id, **_settings(entry, record, branch))
         fleet.store.log(agent_id, "snapshot_restored", snapshot=entry.id, saved=entry_saved.id if entry_saved else None)
     if ran:
@@ -182,30 +183,29 @@ def _save(fleet: Fleet, entry: Entry, record: Record) -> Entry | None:
     known = dict(found.refs)
     found = found._replace(refs=(*found.refs, *((ref, tip) for ref, tip in moved if ref not in known)))
     state_dir = fleet.store.state_dir(record.id)
-    said = _conversation(fleet, state_dir) != _conversation(fleet, snapshots.agent_dir(fleet.host, entry))
+    said = _conversation(fleet, state_dir, record) != _conversation(
+        fleet, snapshots.agent_dir(fleet.host, entry), record
+    )
     done = saved.save_agent(fleet.host, record, found, "snapshot restore", always=bool(moved or said))
     if done is not None:
         directory = saved.agent_dir(fleet.host, done)
-        fleet.host.make_dir(directory)
-        for name in snapshots.conversation(fleet.host, state_dir):
-            fleet.host.write(os.path.join(directory, name), fleet.host.read(os.path.join(state_dir, name)))
+        snapshots.copy_files(fleet.host, state_dir, directory, snapshots.conversation(fleet.host, state_dir, record))
     return done
 
 
-def _conversation(fleet: Fleet, directory: str) -> dict[str, bytes]:
+def _conversation(fleet: Fleet, directory: str, record: Record) -> dict[str, bytes]:
     """What was said. Events are what happened, and are never taken back."""
-    names = [name for name in snapshots.conversation(fleet.host, directory) if name != events.FILE]
+    names = [name for name in snapshots.conversation(fleet.host, directory, record) if name != events.FILE]
     return {name: fleet.host.read(os.path.join(directory, name)) for name in names}
 
 
-def _bring_conversation(fleet: Fleet, entry: Entry, agent_id: str) -> None:
-    state_dir, history = fleet.store.state_dir(agent_id), snapshots.agent_dir(fleet.host, entry)
-    then = _conversation(fleet, history)
-    for name in _conversation(fleet, state_dir):
+def _bring_conversation(fleet: Fleet, entry: Entry, record: Record) -> None:
+    state_dir, history = fleet.store.state_dir(record.id), snapshots.agent_dir(fleet.host, entry)
+    then = _conversation(fleet, history, record)
+    for name in _conversation(fleet, state_dir, record):
         if name not in then:
             fleet.host.remove(os.path.join(state_dir, name))
-    for name, data in then.items():
-        fleet.host.write(os.path.join(state_dir, name), data)
+    snapshots.copy_files(fleet.host, history, state_dir, then)
     fleet.host.write(os.path.join(state_dir, "env"), fleet.host.read(os.path.join(history, "env")))
     if not os.path.exists(os.path.join(state_dir, events.FILE)) and events.FILE in fleet.host.entries(history):
         fleet.host.write(os.path.join(state_dir, events.FILE), fleet.host.read(os.path.join(history, events.FILE)))

@@ -24,9 +24,10 @@ def read(fleet: Fleet, agent: Agent) -> Transcript:
     from mngr.agents.kinds import driver
 
     known = driver.of(agent.record)
-    if known is None:
-        return Transcript(_messages(fleet.store.events(agent.id)), kept=False)
-    return Transcript([_entry(line) for line in known.transcript(fleet.place(agent.record))], kept=True)
+    lines = (known or driver.find("reporting")).transcript(fleet.place(agent.record))
+    if not lines:
+        return Transcript(_messages(fleet.store.events(agent.id)), kept=known is not None)
+    return Transcript([_entry(line) for line in lines], kept=True)
 
 
 def _entry(line: dict[str, Any]) -> dict[str, Any]:

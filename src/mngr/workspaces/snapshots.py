@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
@@ -64,8 +65,7 @@ def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_m
         entry = _settled(host, record, place, ignored_max_mb)
         history = os.path.join(directory, "agent")
         host.make_dir(history)
-        for file in conversation(host, state_dir):
-            host.write(os.path.join(history, file), host.read(os.path.join(state_dir, file)))
+        copy_files(host, state_dir, history, conversation(host, state_dir, record))
         host.write(os.path.join(history, "env"), host.read(os.path.join(state_dir, "env")))
         kept.write(host, directory, entry)
     except BaseException:
@@ -104,9 +104,44 @@ def agent_dir(host: Host, entry: Entry) -> str:
     return os.path.join(_dir(host), entry.id, "agent")
 
 
-def conversation(host: Host, state_dir: str) -> list[str]:
-    """The files of an agent's state directory that hold what was said and what happened."""
-    return [name for name in host.entries(state_dir) if name.endswith(".jsonl")]
+def conversation(host: Host, directory: str, record: Record) -> list[str]:
+    """The files of an agent's state directory that hold what was said and what happened: ours, and those of its
+    program, each by its path there."""
+    found = [name for name in host.entries(directory) if name.endswith(".jsonl")]
+    if record.driver:
+        from mngr.agents.kinds import driver
+
+        parts = driver.find(record.driver).conversation
+        found += [path for path in _files_below(directory, driver.HOME) if _is_part(path, driver.HOME, parts)]
+    return found
+
+
+def copy_files(host: Host, source: str, target: str, paths: Iterable[str]) -> None:
+    """Those that are still there: a program that works tidies up its own."""
+    for path in paths:
+        try:
+            data = host.read(os.path.join(source, path))
+        except FileNotFoundError:
+            continue
+        host.make_dir(os.path.dirname(os.path.join(target, path)))
+        host.write(os.path.join(target, path), data)
+
+
+def _files_below(directory: str, part: str) -> list[str]:
+    """Plain files only: a link leads to what is the user's own."""
+    return [
+        os.path.relpath(path, directory)
+        for root, _, names in os.walk(os.path.join(directory, part))
+        for name in names
+        if not os.path.islink(path := os.path.join(root, name)) and os.path.isfile(path)
+    ]
+
+
+def _is_part(path: str, home: str, parts: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    inside = path.removeprefix(f"{home}/")
+    return any(inside.startswith(f"{part}/") or fnmatchcase(inside, part) for part in parts)
 
 
 def _settled(host: Host, record: Record, place: Place, ignored_max_mb: float) -> Entry:
