@@ -62,7 +62,11 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
         if typed:
             _type(fleet, agent, pane, known.occupied(place.screen()) if agent.record.driver else "", wording.sent)
         fleet.store.log(agent.id, "message_delivered", message_id=message_id)
-        _await_acknowledgement(fleet, agent, lambda: wording.recorded in known.received(place, mark), typed=typed)
+        if known.received(place, mark) is None:
+            return Delivery(message_id, agent.name, None, blocked=False)
+        _await_acknowledgement(
+            fleet, agent, lambda: wording.recorded in (known.received(place, mark) or ()), typed=typed
+        )
         fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
         return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
 
@@ -79,8 +83,11 @@ def first(fleet: Fleet, agent: Agent, text: str) -> Delivery:
     place = fleet.place(agent.record)
     recorded = known.wording(text).recorded
     fleet.store.log(agent.id, "message_delivered", message_id=message_id)
+    if known.received(place, None) is None:
+        return Delivery(message_id, agent.name, None, blocked=False)
+    seconds = known.ready_seconds + 30.0
     _await_acknowledgement(
-        fleet, agent, lambda: recorded in known.received(place, None), typed=False, seconds=known.ready_seconds + 30.0
+        fleet, agent, lambda: recorded in (known.received(place, None) or ()), typed=False, seconds=seconds
     )
     fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
     return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)

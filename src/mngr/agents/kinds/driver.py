@@ -117,8 +117,8 @@ class Driver(Protocol):
     def mark(self, place: Place) -> object:
         """A point in its record, from which `received` goes on."""
 
-    def received(self, place: Place, mark: object) -> list[str]:
-        """The prompts that the program itself recorded since, in order."""
+    def received(self, place: Place, mark: object) -> list[str] | None:
+        """The prompts that the program itself recorded since, in order. None: there is no telling for this program."""
 
     def occupied(self, screen: str) -> str:
         """What stands in its input box already, by a screen with escape sequences; empty when nothing does."""
