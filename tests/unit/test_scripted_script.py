@@ -55,8 +55,9 @@ def test_a_crash_has_a_code_or_a_signal():
     ]
 
 
-def test_usage_has_four_values():
-    assert parse("usage output=200 cost=0.01")[0].words == ("0", "200", "0", "0.01")
+def test_usage_has_six_values_and_no_cost_or_model_that_was_not_given():
+    assert parse("usage output=200 cost=0.01")[0].words == ("0", "200", "0", "0", "0.01", "")
+    assert parse("usage cache_write=3 model=a-b")[0].words == ("0", "0", "0", "3", "", "a-b")
 
 
 def test_an_unknown_directive_names_the_line_and_the_nearest_one():
@@ -81,7 +82,7 @@ def test_an_unknown_directive_names_the_line_and_the_nearest_one():
         ("exit 256", "`256` is not a whole number from 0 to 255"),
         ("exit ²", "`²` is not a whole number from 0 to 255"),
         ("crash BANG", "`BANG` is no exit code and no signal of"),
-        ("usage tokens=1", "`tokens=1` is not one of input, output, cache_read, cost, each once, with its value"),
+        ("usage tokens=1", "`tokens=1` is not one of input, output, cache_read, cache_write, cost, model, each once, with its value"),
         ("usage input=1 input=2", "`input=2` is not one of"),
         ("usage input=", "`` is not a whole number"),
         ("replace f <<END\nold\nEND", "`replace` needs one line `====` between the old and the new text"),

@@ -1,4 +1,4 @@
-"""The books: what agents used whose programs' records are gone, one line for each agent, day and model. Only added to."""
+"""The books: what agents used whose programs' records are gone, a line for each agent, day and model. Only added to."""
 
 from __future__ import annotations
 
@@ -41,17 +41,39 @@ class Line(NamedTuple):
         return self.input_tokens, self.output_tokens, self.cache_read_tokens, self.cache_write_tokens
 
 
-def lines(host: Host) -> list[Line]:
-    """All of them; one that is torn or makes no sense is passed over."""
-    return [line for line in _read(host) if line.answers]
+class Books(NamedTuple):
+    """`until` is up to when each agent is in them, by its id."""
+
+    lines: list[Line]
+    until: Mapping[str, float]
 
 
-def counted_until(host: Host) -> Mapping[str, float]:
-    """Up to when each agent is in the books, by its id."""
-    found: dict[str, float] = {}
-    for line in _read(host):
-        found[line.agent_id] = max(found.get(line.agent_id, 0.0), _seconds(line.until))
+# What was read last, by path, size and time: agents that run are asked for again and again.
+_last: dict[tuple[str, int, int], Books] = {}
+
+
+def read(host: Host) -> Books:
+    """All that is in them now; a line that is torn or makes no sense is passed over."""
+    path = _path(host)
+    try:
+        info = os.stat(path)
+    except FileNotFoundError:
+        return Books([], {})
+    key = (path, info.st_size, info.st_mtime_ns)
+    found = _last.get(key)
+    if found is None:
+        found = parse(host.read(path))
+        _last.clear()
+        _last[key] = found
     return found
+
+
+def parse(data: bytes) -> Books:
+    lines = [line for value in read_lines(data) if (line := _line(value)) is not None]
+    until: dict[str, float] = {}
+    for line in lines:
+        until[line.agent_id] = max(until.get(line.agent_id, 0.0), _seconds(line.until))
+    return Books([line for line in lines if line.answers], until)
 
 
 def add(host: Host, new: Iterable[Line]) -> None:
@@ -65,24 +87,6 @@ def open_page(host: Host, agent_id: str) -> None:
     host.append(_path(host), {"agent_id": agent_id, "until": timestamp()})
 
 
-# What was read last, by path, size and time: agents that run are asked for again and again.
-_last: dict[tuple[str, int, int], list[Line]] = {}
-
-
-def _read(host: Host) -> list[Line]:
-    path = _path(host)
-    try:
-        info = os.stat(path)
-    except FileNotFoundError:
-        return []
-    key = (path, info.st_size, info.st_mtime_ns)
-    if key not in _last:
-        found = [line for value in read_lines(host.read(path)) if (line := _line(value)) is not None]
-        _last.clear()
-        _last[key] = found
-    return _last[key]
-
-
 def _line(value: dict[str, Any]) -> Line | None:
     if not isinstance(value.get("agent_id"), str):
         return None
@@ -93,7 +97,8 @@ def _line(value: dict[str, Any]) -> Line | None:
         return None
     if cost is not None and not (isinstance(cost, int | float) and 0 <= cost < 1e12):
         return None
-    return Line(**texts, **counts, cost_usd=cost)
+    facts: dict[str, Any] = {**texts, **counts, "cost_usd": cost}
+    return Line(**facts)
 
 
 def _seconds(text: str) -> float:

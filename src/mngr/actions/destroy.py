@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.actions import find
+from mngr.actions import find, usage
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.actions.lifecycle import end_processes

@@ -215,8 +215,8 @@ class Fleet:
     def usage(
         self, names: Sequence[str | Agent] | None = None, *, by: str = "agent", since: float | None = None
     ) -> Report:
-        """Tokens and money of these agents, or of all, those that were destroyed included: by agent, project, day, model
-        or type. `since` is a point in time."""
+        """Tokens and money of these agents, or of all, those that were destroyed included: by agent, project, day,
+        model or type. `since` is a point in time."""
         from mngr.actions import usage
 
         return usage.report(self, None if names is None else [self._seen(name) for name in names], by=by, since=since)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mngr.actions import books
 from mngr.actions.agent import Agent
-from mngr.actions.books import Line
+from mngr.actions.books import Books, Line
 from mngr.actions.fleet import Fleet
 from mngr.actions.prices import Prices
 from mngr.agents.kinds import driver
 from mngr.agents.kinds.driver import Spent
 from mngr.agents.record import Record, seconds_of
-from mngr.errors import MngrError
+from mngr.errors import MngrError, NotFoundError
 from mngr.interrupts import held
 from mngr.records import TYPE_CHECKING, NamedTuple
 
@@ -37,11 +37,22 @@ class Totals(NamedTuple):
     cost_usd: float | None = 0.0
     unpriced: int = 0
 
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+
     def plus(self, other: Totals) -> Totals:
-        counts = [mine + theirs for mine, theirs in zip(self[:5], other[:5], strict=True)]
-        unpriced = self.unpriced + other.unpriced
+        answers, unpriced = self.answers + other.answers, self.unpriced + other.unpriced
         known = (self.cost_usd or 0.0) + (other.cost_usd or 0.0)
-        return Totals(*counts, None if unpriced == counts[0] > 0 else known, unpriced)
+        return Totals(
+            answers,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
+            None if unpriced == answers > 0 else known,
+            unpriced,
+        )
 
 
 class Used(NamedTuple):
@@ -76,7 +87,7 @@ class Report(NamedTuple):
     errors: list[MngrError]
 
 
-def of(fleet: Fleet, agent: Agent | Record) -> list[Spent]:
+def of(fleet: Fleet, agent: Agent | Record, booked: Books | None = None) -> list[Spent]:
     """Every answer of a model that is in its program's record and not in the books yet. What a clone or a restored
     agent brought along was another's, or is in the books."""
     record = agent.record if isinstance(agent, Agent) else agent
@@ -84,24 +95,29 @@ def of(fleet: Fleet, agent: Agent | Record) -> list[Spent]:
     if known is None:
         return []
     found = known.usage(fleet.place(record))
-    made, counted = seconds_of(record.created_at), books.counted_until(fleet.host).get(record.id, 0.0)
+    booked = books.read(fleet.host) if booked is None else booked
+    made, counted = seconds_of(record.created_at), booked.until.get(record.id, 0.0)
     moments = [_moment(spent.timestamp, made) for spent in found]
     return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > counted]
 
 
-def total(fleet: Fleet, record: Record) -> Totals:
-    """All that one agent used since it was made."""
+def total(fleet: Fleet, agent_id: str) -> Totals:
+    """All that one agent used since it was made, also of one that is gone. Raises when its record cannot be read."""
     prices = Prices(fleet.settings)
-    booked = [_booked(line, prices) for line in books.lines(fleet.host) if line.agent_id == record.id]
-    live = (counted(spent, prices) for spent in of(fleet, record))
-    return summed((*(used.totals for used in booked), *live))
+    booked = books.read(fleet.host)
+    try:
+        live = of(fleet, fleet.store.read(agent_id), booked)
+    except NotFoundError:
+        live, booked = [], books.read(fleet.host)
+    known = [_booked(line, prices).totals for line in booked.lines if line.agent_id == agent_id]
+    return summed((*known, *(counted(spent, prices) for spent in live)))
 
 
 def report(
     fleet: Fleet, agents: Sequence[Agent] | None = None, *, by: str = AGENT, since: float | None = None
 ) -> Report:
-    """What these agents used, or all that there are and were. `since` is a point in time; of what is in the books, whole
-    days count."""
+    """What these agents used, or all that there are and were. `since` is a point in time; of what is in the books,
+    whole days count."""
     used, errors = collect(fleet, agents, since)
     rows = grouped(used, by)
     if by == AGENT and agents is not None:
@@ -112,6 +128,7 @@ def report(
 
 def collect(fleet: Fleet, agents: Sequence[Agent] | None, since: float | None) -> tuple[list[Used], list[MngrError]]:
     errors: list[MngrError] = []
+    booked = books.read(fleet.host)
     if agents is None:
         listing = fleet.list()
         errors += listing.errors
@@ -123,15 +140,16 @@ def collect(fleet: Fleet, agents: Sequence[Agent] | None, since: float | None) -
     names = {agent.id: agent.name for agent in seen}
     first = day_of(since) if since is not None else ""
     found = []
-    for line in books.lines(fleet.host):
+    for line in booked.lines:
         if (agents is None or line.agent_id in ids) and line.day >= first:
             used = _booked(line, prices)
             found.append(used._replace(agent=names.get(line.agent_id, used.agent), gone=line.agent_id not in ids))
     for agent in seen:
         try:
-            found += daily(agent.record, of(fleet, agent), prices, since)
+            found += daily(agent.record, of(fleet, agent, booked), prices, since)
         except (MngrError, OSError, ImportError) as error:
-            errors.append(MngrError(f"what `{agent.name}` used cannot be read: {error}", hint=getattr(error, "hint", "")))
+            hint = error.hint if isinstance(error, MngrError) else "`mngr doctor` checks this machine"
+            errors.append(MngrError(f"what `{agent.name}` used cannot be read: {error}", hint=hint))
     return found, errors
 
 
@@ -173,7 +191,11 @@ def grouped(used: Iterable[Used], by: str) -> list[Row]:
     rows = [Row(name, agent_id, totals) for (name, agent_id), totals in found.items()]
     if by == DAY:
         return sorted(rows, key=lambda row: row.name)
-    return sorted(rows, key=lambda row: (row.name == GONE, -(row.totals.cost_usd or 0.0), -sum(row.totals[1:5]), row.name))
+    return sorted(rows, key=_dearest_first)
+
+
+def _dearest_first(row: Row) -> tuple[bool, float, int, str]:
+    return row.name == GONE, -(row.totals.cost_usd or 0.0), -row.totals.tokens, row.name
 
 
 def counted(spent: Spent, prices: Prices) -> Totals:

@@ -191,7 +191,7 @@ class _Loop:
     def _usage(self, task: str, attempt: Attempt) -> list[Fact]:
         self._usage_at[attempt.agent_id] = time.monotonic()
         used = sights.usage(self._fleet, attempt.agent_id)
-        if used == attempt.usage:
+        if used is None or used == attempt.usage:
             return []
         return [fact("usage", task=task, number=attempt.number, **used._asdict())]
 

@@ -11,8 +11,8 @@ from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.agents.kinds.driver import HOME
 from mngr.agents.record import CorruptRecord
-from mngr.errors import NotFoundError
 from mngr.agents.state import FAILED, STOPPED, UNKNOWN
+from mngr.errors import MngrError
 from mngr.mapreduce import naming
 from mngr.mapreduce.ending import Sight
 from mngr.mapreduce.state import Attempt, RunState, Usage
@@ -74,13 +74,13 @@ def open_attempts(state: RunState) -> Iterable[tuple[str, Attempt]]:
     return ((task.id, a) for task in state.tasks.values() for a in task.attempts if not a.released)
 
 
-def usage(fleet: Fleet, agent_id: str) -> Usage:
-    """What the agent used since it was made. What it wrote to a cache, it read and paid for; what has no known price
-    cannot be counted. Of one that is gone nothing is known."""
+def usage(fleet: Fleet, agent_id: str) -> Usage | None:
+    """What the agent used since it was made; None when that cannot be read at the moment. What it wrote to a cache, it
+    read and paid for. Answers of a model without a known price cost nothing here."""
     try:
-        found = spending.total(fleet, fleet.store.read(agent_id))
-    except (NotFoundError, CorruptRecord):
-        return Usage()
+        found = spending.total(fleet, agent_id)
+    except (MngrError, OSError):
+        return None
     read = found.input_tokens + found.cache_write_tokens
     return Usage(read, found.output_tokens, found.cache_read_tokens, found.cost_usd or 0.0)
 

@@ -276,8 +276,8 @@ class Agent:
             self._follow(step.steps)
 
     def _usage(self, step: Step) -> None:
-        read, written, cached, cost = step.words
-        self._log.usage(step.text, int(read), int(written), int(cached), float(cost))
+        *counts, cost, model = step.words
+        self._log.usage(step.text, [int(count) for count in counts], float(cost) if cost else None, model)
         self._terminal.line(f"usage: {step.text or 'nothing'}")
 
     def _outcome(self, step: Step, text: str) -> None:

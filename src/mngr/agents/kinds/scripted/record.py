@@ -1,7 +1,7 @@
 """What the agent tells mngr: its events and its transcript, in the state directory. Without one, nothing."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mngr.agents import events
@@ -40,13 +40,17 @@ class Log:
         self._event("prompt", text_sha256=hashlib.sha256(data).hexdigest(), bytes=len(data))
         self.turn("user", data.decode(errors="replace"))
 
-    def usage(self, given: str, input_tokens: int, output_tokens: int, cache_read_tokens: int, cost_usd: float) -> None:
+    def usage(self, given: str, counts: Sequence[int], cost_usd: float | None, model: str) -> None:
+        """`counts` are tokens: input, output, read from a cache, written to it."""
+        read, written, cache_read, cache_write = counts
         self._event(
             "usage",
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cache_read_tokens=cache_read_tokens,
+            input_tokens=read,
+            output_tokens=written,
+            cache_read_tokens=cache_read,
+            cache_write_tokens=cache_write,
             cost_usd=cost_usd,
+            model=model,
         )
         self.turn("usage", given)
 

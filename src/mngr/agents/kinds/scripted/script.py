@@ -13,7 +13,7 @@ from mngr.names import nearest
 DEEPEST = 20  # scripts inside scripts
 LARGEST_NUMBER = 1_000_000_000
 SEPARATOR = "===="
-USAGE_KEYS = ("input", "output", "cache_read", "cost")
+USAGE_KEYS = ("input", "output", "cache_read", "cache_write", "cost", "model")
 SIGNALS = ("ABRT", "ALRM", "BUS", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2")
 _HERE = re.compile(r"(?:(.*)\s)?<<([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
 _LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
@@ -153,15 +153,16 @@ def _crash(step: Step, depth: int) -> Step:
 
 
 def _usage(step: Step, depth: int) -> Step:
-    """`words` are the four values in the order of `USAGE_KEYS`."""
+    """`words` are the values in the order of `USAGE_KEYS`; a cost and a model that were not given are empty."""
     given: dict[str, str] = {}
     for pair in step.text.split():
         key, _, value = pair.partition("=")
         if key not in USAGE_KEYS or key in given:
             raise _wrong(step, f"`{pair[:30]}` is not one of {', '.join(USAGE_KEYS)}, each once, with its value")
-        _number(step, value, whole=key != "cost")
+        if key != "model":
+            _number(step, value, whole=key != "cost")
         given[key] = value
-    return step._replace(words=tuple(given.get(key, "0") for key in USAGE_KEYS))
+    return step._replace(words=tuple(given.get(key, "" if key in ("cost", "model") else "0") for key in USAGE_KEYS))
 
 
 def _replacement(step: Step, depth: int) -> Step:
@@ -253,7 +254,7 @@ FORMS = {
     "rate-limit": Form("SECONDS", read=_seconds),
     "if-message": Form("REGEX", body=True, read=_if_message),
     "repeat": Form("N", body=True, read=_repeat),
-    "usage": Form("[input=N output=N cache_read=N cost=USD]", read=_usage),
+    "usage": Form("[input=N output=N cache_read=N cache_write=N cost=USD model=NAME]", read=_usage),
     "outcome": Form(body=True, read=_outcome),
     "outcome-raw": Form(body=True),
     "artifact": Form("NAME", body=True, read=_artifact),
