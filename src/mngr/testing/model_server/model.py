@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.testing.model_server import anthropic, openai_chat, openai_responses
 from mngr.testing.model_server.answer import Answer, Piece, answer, side_answer
-from mngr.testing.model_server.request import Asked
+from mngr.testing.model_server.request import Asked, mapping
 from mngr.testing.model_server.script import BadDirective, Failure, Rule, failure, response
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ class Model:
 
 
 def is_side(asked: Asked, program: str) -> bool:
-    """Whether the program asks for itself: its turns offer tools. Who is not known here has no such habit."""
-    return not asked.tools and program in PROGRAMS.values()
+    """Whether the program asks for itself: without tools, or for a title. Who is not known here has no such habit."""
+    wants_title = list(mapping((asked.schema or {}).get("properties"))) == ["title"]
+    return program in PROGRAMS.values() and (wants_title or not asked.tools)
 
 
 def program_of(user_agent: str) -> str:

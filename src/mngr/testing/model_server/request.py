@@ -49,6 +49,10 @@ _INSERTED = re.compile(
     re.DOTALL,
 )
 _HEADINGS = ("# AGENTS.md instructions",)
+# How Claude Code hands over what was typed in the middle of a turn.
+_MEANWHILE = re.compile(
+    r"The user sent a new message while you were working:\n(.*?)(?:\n\nThis is how Claude Code .*)?", re.DOTALL
+)
 _INTERRUPTED = "[Request interrupted by user"
 
 
@@ -60,6 +64,8 @@ def real_text(blocks: list[str]) -> str:
             found.clear()
         elif not block.startswith(_HEADINGS):
             text = _INSERTED.sub("", block) if "<" in block else block
+            meanwhile = _MEANWHILE.fullmatch(text.strip())
+            text = meanwhile[1] if meanwhile else text
             if text.strip():
                 found.append(text.strip("\n"))
     return "\n".join(found)
