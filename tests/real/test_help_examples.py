@@ -67,6 +67,8 @@ def prepare(user: User, verb: str, command: str) -> None:
             user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()
     if verb == "config":
         user.mngr("config", "set", "commands.create.type", "claude").ok()
+    if "claude --message" in command:  # the stand-in of that name takes none
+        user.mngr("config", "set", "agent_types.claude.parent_type", "scripted").ok()
     if "git diff" in command:
         (user.repo / "README.md").write_text("changed\n")
     if verb == "plugin":

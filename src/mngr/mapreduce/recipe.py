@@ -48,6 +48,7 @@ class Launch(NamedTuple):
     provision: tuple[str, ...] = ()
     extra_paths: Mapping[str, str] = {}
     project: str | None = None
+    permissions: str = ""
 
 
 class Recipe(Protocol):

@@ -45,6 +45,7 @@ class IntegratorRecipe(Recipe):
             transfer=self._workers.transfer,
             branch=f"{task.data['start']}:mngr/*",
             record=self._workers.record,
+            permissions=self._workers.permissions,
             provision=(prepare,) if prepare else (),
         )
 

@@ -31,6 +31,7 @@ class Workers(NamedTuple):
     record: bool = True
     prompt: str = ""
     more: str = ""
+    permissions: str = ""
 
 
 class TestRecipe(Recipe):
@@ -50,6 +51,7 @@ class TestRecipe(Recipe):
             transfer=self._workers.transfer,
             branch=f"{self._ground.base}:mngr/*",
             record=self._workers.record,
+            permissions=self._workers.permissions,
             provision=(surroundings.prepare,) if surroundings.prepare else (),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli.app import App
 from mngr.cli.parser import Args, BooleanPair, Parser
 
@@ -16,7 +17,7 @@ EXAMPLES = (
     ("mngr tmr init --dry-run", "how the tests of this project would be run"),
     ("mngr tmr --dry-run tests", "which tests, how many agents, what it may cost"),
     ("mngr tmr tests --failing --max-agents 4", "one agent for each test that fails"),
-    ("mngr tmr tests/test_login.py --type claude --budget-usd 5", "with a limit on money"),
+    ("mngr tmr tests/test_login.py --type claude --permissions edits --budget-usd 5", "with a limit on money"),
     ("mngr tmr status", "how far the latest run is"),
     ("mngr tmr resume", "go on with it, whatever ended it"),
     ("mngr tmr review", "walk through its fixes, keep or drop each"),
@@ -73,6 +74,11 @@ def _add_run(parser: Parser) -> None:
     which.add_argument("--canary", action=BooleanPair, default=True, help="check that the tests run this very code")
     agents = parser.add_argument_group("the agents")
     agents.add_argument("--type", metavar="TYPE", help="what they are (default: an installed coding agent)")
+    agents.add_argument(
+        "--permissions",
+        choices=PERMISSIONS,
+        help="what coding agents may do without asking: nothing, edits, or everything (no default: choose)",
+    )
     agents.add_argument(
         "--integrator",
         metavar="TYPE",

@@ -195,7 +195,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
         )
     chosen = args.type or _default_type(app, needed=not args.dry_run)
     if chosen:
-        kinds.resolve(chosen, app.settings)
+        _check_kind(args, app, chosen)
     workers = Workers(
         type=chosen,
         args=tuple(args.rest),
@@ -204,6 +204,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
         record=args.record,
         prompt=os.path.abspath(args.prompt) if args.prompt else "",
         more=args.instructions or "",
+        permissions=args.permissions or "",
     )
     integrator = None
     # A scripted agent follows the script of its test, which knows nothing of conflicts.
@@ -211,7 +212,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     if args.integrator != "none" and not alone:
         type = args.integrator or chosen
         if type:
-            kinds.resolve(type, app.settings)
+            _check_kind(args, app, type)
         rest = tuple(args.integrator_arg or ()) or (workers.args if type == chosen else ())
         integrator = workers._replace(type=type, args=rest, prompt="")
     words = [*(["-k", args.keyword] if args.keyword else []), *(["-m", args.mark] if args.mark else [])]
@@ -229,6 +230,19 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
         canary=args.canary,
         limits=limits,
     )
+
+
+def _check_kind(args: Args, app: App, name: str) -> None:
+    """Nobody sits beside these agents, so what they may do without asking is said before, never guessed."""
+    kind = kinds.resolve(name, app.settings)
+    if args.permissions and not kind.driver:
+        raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
+    if kind.driver in kinds.KNOWN_AGENTS and not (args.permissions or kind.permissions or args.dry_run):
+        raise UsageError(
+            f"what may `{name}` do without asking? Its agents work alone, on this machine, as you",
+            hint="`--permissions edits`: edit files, and stop at most commands; `--permissions bypass`: run anything. "
+            f"For good: `mngr config set agent_types.{name}.permissions edits`",
+        )
 
 
 def _default_type(app: App, *, needed: bool) -> str:
