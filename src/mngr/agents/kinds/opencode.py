@@ -1,0 +1,232 @@
+"""OpenCode. A small plugin of ours, inside the agent's own process, reports its states, records its conversation and
+takes messages from a directory: no port, no terminal. See `opencode_plugin.js`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+
+from mngr.agents.kinds import driver, opencode_record
+from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording
+from mngr.agents.kinds.hooks import FILE as PROMPTS
+from mngr.agents.record import Record
+from mngr.agents.state import Status
+from mngr.errors import MngrError
+from mngr.files import read_lines
+from mngr.process import checked, quote
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+INBOX = "inbox"
+RECORD = "record.jsonl"
+IMPORT = "import.json"
+# Its own directories, by the variable that moves them; the cache is the user's, it holds downloads only.
+_OWN = {"XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state"}
+_DEFAULTS = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
+_ASKS = {"bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask", "doom_loop": "ask"}
+_PERMISSIONS: Mapping[str, Mapping[str, str]] = {
+    ASK: {**_ASKS, "edit": "ask"},
+    EDITS: {**_ASKS, "edit": "allow"},
+    BYPASS: {**dict.fromkeys(_ASKS, "allow"), "*": "allow", "edit": "allow"},
+}
+# Variables with a key of a provider that OpenCode knows by itself.
+_KEYS = (
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_GENERATIVE_AI_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "XAI_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "OPENCODE_API_KEY",
+    "OPENCODE_AUTH_CONTENT",
+)
+
+
+class OpenCode:
+    program = Program(name="opencode", install="npm install -g opencode-ai", oldest="1.18.0", tried="1.18.33")
+    ready_seconds = 90.0
+    dialogs: Sequence[tuple[str, str]] = ()
+    conversation: Sequence[str] = (RECORD, PROMPTS)
+
+    def takes_prompt(self, record: Record) -> bool:
+        return True
+
+    def prepare(self, place: Place, *, prompted: bool) -> Launch:
+        record = place.record
+        lines = _lines(place, RECORD)
+        session = opencode_record.session(lines)
+        _furnish(place)
+        program = _program(record)
+        steps = [_exports(place, str(session["id"]) if session else "")]
+        if session and not _stored(place, session):
+            text = opencode_record.exported(lines, session)
+            place.host.write(f"{place.home}/{IMPORT}", json.dumps(text).encode("utf-8", "replace"))
+            steps.append(f"MNGR_OPENCODE= {quote(program)} import {quote(f'{place.home}/{IMPORT}')} > /dev/null")
+        going_on = f" --session {quote(str(session['id']))}" if session else ""
+        if record.one_shot:
+            title = "" if session else f" --title {quote(record.name)}"
+            steps.append(f"{_run(record)}{going_on}{title} < {quote(place.prompt_file)}")
+        else:
+            if prompted:
+                steps.append(f"cp {quote(place.prompt_file)} {quote(f'{place.home}/{INBOX}/0')}")
+            steps.append(f"{record.command}{going_on}")
+        return Launch("; ".join(steps))
+
+    def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
+        """The plugin reports every change as it happens, and asks OpenCode again by itself."""
+        return status
+
+    def wording(self, text: str) -> Wording:
+        """Handed over as data: nothing in it is a command to OpenCode."""
+        sent = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return Wording(sent, sent, "" if sent == text else "bytes that are not UTF-8 became U+FFFD")
+
+    def mark(self, place: Place) -> object:
+        return len(_bytes(place, PROMPTS))
+
+    def received(self, place: Place, mark: object) -> list[str]:
+        lines = read_lines(_bytes(place, PROMPTS)[mark if isinstance(mark, int) else 0 :])
+        payloads = [line.get("payload") for line in lines if line.get("hook") == "UserPromptSubmit"]
+        return [str(payload.get("prompt") or "") for payload in payloads if isinstance(payload, dict)]
+
+    def occupied(self, screen: str) -> str:
+        """Messages do not go through its input box."""
+        return ""
+
+    def deliver(self, place: Place, text: str) -> bool:
+        name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"
+        place.host.write(f"{place.home}/{INBOX}/{name}", text.encode("utf-8", "replace"))
+        return True
+
+    def transcript(self, place: Place) -> list[dict[str, Any]]:
+        return opencode_record.transcript(_lines(place, RECORD))
+
+    def usage(self, place: Place) -> list[Spent]:
+        return opencode_record.usage(_lines(place, RECORD))
+
+    def login(self, environ: Mapping[str, str]) -> str:
+        path = f"{_users(environ, 'XDG_DATA_HOME')}/auth.json"
+        try:
+            with open(path, "rb") as file:
+                known = json.loads(file.read())
+        except (OSError, ValueError):
+            known = {}
+        if isinstance(known, dict) and known:
+            return f"{', '.join(map(str, known))} (`{path}`)"
+        return next((f"`{name}` is set" for name in _KEYS if environ.get(name)), "")
+
+
+DRIVER = OpenCode()
+
+
+def _exports(place: Place, session: str) -> str:
+    """Variables for OpenCode alone: written into its command, since the windows beside it keep the user's own. What it
+    hides is passed along, for the plugin to put back for the agent's tools."""
+    record = place.record
+    settings = {"title": record.name, "interactive": not record.one_shot, "session": session, **_chosen(record)}
+    own = [f'MNGR_OWN_{name}="${{{name}-}}"' for name in _OWN]
+    moved = [f"{name}={quote(f'{place.home}/{folder}')}" for name, folder in _OWN.items()]
+    other = {"MNGR_OPENCODE": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    if record.permissions:
+        other["OPENCODE_PERMISSION"] = json.dumps(_PERMISSIONS[record.permissions])
+    return f"export {' '.join([*own, *(f'{name}={quote(value)}' for name, value in other.items())])}; export " + (
+        " ".join(moved)
+    )
+
+
+def _chosen(record: Record) -> dict[str, Any]:
+    """Agent and model of its command line: OpenCode keeps them for what is typed, and messages are not."""
+    words = _words(record)
+    found: dict[str, Any] = {}
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        value = value if equals else "".join(words[number + 1 : number + 2])
+        if name == "--agent":
+            found["agent"] = value
+        elif name in ("-m", "--model") and "/" in value:
+            provider, _, model = value.partition("/")
+            found["model"] = {"providerID": provider, "modelID": model}
+    return found
+
+
+def _words(record: Record) -> list[str]:
+    try:
+        return shlex.split(record.command)
+    except ValueError:
+        raise MngrError(f"`{record.command}` is not a command line", hint="check its quotes") from None
+
+
+def _program(record: Record) -> str:
+    """The word that names OpenCode: the first that is not a variable for it."""
+    return next((word for word in _words(record) if "=" not in word.partition("/")[0]), "opencode")
+
+
+def _run(record: Record) -> str:
+    """The command line with `run` behind the program's name."""
+    words = _words(record)
+    at = words.index(_program(record)) + 1
+    return " ".join([*(word if "=" in word else quote(word) for word in words[:at]), "run", *map(quote, words[at:])])
+
+
+def _stored(place: Place, session: Mapping[str, Any]) -> bool:
+    """Whether OpenCode's own database in this home has the session, for this directory. A clone and a restored
+    snapshot have only the record: a database in use cannot be copied safely."""
+    there = any(name.endswith(".db") for name in place.host.entries(f"{place.home}/data/opencode"))
+    return there and session.get("directory") == place.record.work_dir
+
+
+def _furnish(place: Place) -> None:
+    """Its directories: the user's settings copied, folders of them and the login linked, our plugin among theirs."""
+    plugin = os.path.join(os.path.dirname(__file__), "opencode_plugin.js")
+    with open(plugin, "rb") as file:
+        source = file.read()
+    users = [_users(place.environ, name) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")]
+    checked(place.host.run(["sh", "-c", _FURNISH, "sh", place.home, *users], timeout=60), "preparing OpenCode")
+    config = f"{place.home}/config/opencode"
+    place.host.write(f"{config}/plugins/mngr.js", source)
+    # Says that the packages for plugins are there: OpenCode would fetch them at its first start, for 70 s if it cannot.
+    lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    place.host.write(f"{config}/package-lock.json", json.dumps(lock).encode())
+
+
+_FURNISH = """
+umask 077
+home=$1 config=$2 data=$3 own=$1/config/opencode
+rm -rf "$own" "$home/inbox"
+mkdir -p "$own/plugins" "$own/node_modules" "$home/data/opencode" "$home/state" "$home/inbox" || exit
+for entry in "$config"/* "$config"/plugins/*; do
+    case ${entry#"$config"/} in
+        node_modules | package.json | package-lock.json | bun.lock | bun.lockb | plugins) ;;
+        plugins/*) [ ! -e "$entry" ] || ln -sfn "$entry" "$own/plugins/" ;;
+        *) if [ -d "$entry" ]; then ln -sfn "$entry" "$own/"; elif [ -f "$entry" ]; then cp "$entry" "$own/"; fi ;;
+    esac
+done
+for login in auth.json mcp-auth.json; do
+    [ ! -e "$data/$login" ] || ln -sfn "$data/$login" "$home/data/opencode/$login"
+done
+"""
+
+
+def _users(environ: Mapping[str, str], name: str) -> str:
+    """The user's own directory of OpenCode."""
+    return f"{environ.get(name) or f'{driver.user_home(environ)}/{_DEFAULTS[name]}'}/opencode"
+
+
+def _bytes(place: Place, name: str) -> bytes:
+    try:
+        return place.host.read(f"{place.home}/{name}")
+    except FileNotFoundError:
+        return b""
+
+
+def _lines(place: Place, name: str) -> list[dict[str, Any]]:
+    return read_lines(_bytes(place, name))

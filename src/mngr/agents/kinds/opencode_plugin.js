@@ -1,0 +1,230 @@
+// Runs inside an agent's own OpenCode: tells mngr its state, keeps a record of the conversation as plain lines, and
+// hands over the messages that wait in the inbox. All files are in the agent's home, which is found from where this
+// file is: HOME/config/opencode/plugins/mngr.js. A program that the agent's tools start is not the agent: what marks
+// the agent's own process is taken out of the environment here, and the user's own directories are put back into it.
+import { randomBytes } from "node:crypto"
+import { appendFileSync, readdirSync, readFileSync, unlinkSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const home = fileURLToPath(new URL("../../..", import.meta.url))
+const inbox = `${home}inbox`
+const given = process.env.MNGR_OPENCODE
+if (given) {
+  delete process.env.MNGR_OPENCODE
+  for (const name of ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]) {
+    const own = process.env[`MNGR_OWN_${name}`]
+    delete process.env[`MNGR_OWN_${name}`]
+    if (own) process.env[name] = own
+    else delete process.env[name]
+  }
+}
+const settings = given ? JSON.parse(given) : {}
+
+let client // of the newest instance: OpenCode makes a new one when its configuration changes
+let session = settings.session || "" // the one that messages go to
+let choice = { agent: settings.agent || undefined, model: settings.model || undefined } // of the last prompt
+let ready = false
+let told = ""
+const children = new Set() // sessions of its subagents
+const working = new Map() // session -> what it reported last, unless that is idle
+const asked = new Map() // request -> { session, reason }
+const failures = new Map() // session -> why its last turn failed
+const prompts = new Set() // messages of the user
+const noted = new Map() // what is in the record already: id -> form
+let arrived = () => {} // called when a prompt is in OpenCode's own store
+
+const now = () => new Date().toISOString().replace("Z", "000Z")
+const append = (path, value) => appendFileSync(path, JSON.stringify(value) + "\n", { mode: 0o600 })
+const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds))
+
+function note(kind, id, form, value) {
+  if (noted.get(id) === form) return
+  noted.set(id, form)
+  append(`${home}record.jsonl`, { timestamp: now(), [kind]: value })
+}
+
+function judged() {
+  for (const { reason } of asked.values()) return ["BLOCKED", reason]
+  for (const status of working.values()) {
+    if (status.type !== "retry") continue
+    const wait = `retry in ${Math.max(0, Math.ceil((status.next - Date.now()) / 1000))} s`
+    if (limited(status.message)) return ["BLOCKED", `rate limit: ${wait}: ${status.message}`]
+    return ["RUNNING", `${wait}: ${status.message}`]
+  }
+  if (working.size) return ["RUNNING", ""]
+  const failure = failures.get(session) || ""
+  return [/^(login|rate limit): /.test(failure) ? "BLOCKED" : "WAITING", failure]
+}
+
+function report() {
+  if (!ready) return
+  const [state, reason] = judged()
+  if (told === `${state} ${reason}`) return
+  told = `${state} ${reason}`
+  const event = { event_id: `evt-${randomBytes(16).toString("hex")}`, timestamp: now(), source: "opencode" }
+  append(`${home}../events.jsonl`, { ...event, type: "state", state, reason })
+}
+
+const limited = (text) => /rate.?limit|too.?many.?requests|quota|exhausted|limit (was )?reached|\b429\b/i.test(text || "")
+
+function failed({ name, data }) {
+  const said = String(data?.message || name).slice(0, 500)
+  if (name === "ProviderAuthError" || data?.statusCode === 401) return `login: ${said}`
+  if (data?.statusCode === 429) return `rate limit: ${said}`
+  return `the last turn failed: ${said}`
+}
+
+const heard = {
+  "session.created": ({ info }) => {
+    if (info.parentID) children.add(info.id)
+    else if (!settings.interactive) session = info.id
+    keep(info)
+  },
+  "session.updated": ({ info }) => keep(info),
+  "session.status": ({ sessionID, status }) => {
+    if (status.type !== "idle") working.set(sessionID, status)
+    else {
+      working.delete(sessionID)
+      for (const [id, request] of asked) if (request.session === sessionID) asked.delete(id)
+    }
+    report()
+  },
+  "session.error": ({ sessionID, error }) => {
+    if (!error || error.name === "MessageAbortedError") return
+    failures.set(sessionID || session, failed(error))
+    report()
+  },
+  "permission.asked": ({ id, sessionID, permission, patterns }) => {
+    const reason = `permission: ${permission}: ${(patterns || []).join(" ")}`
+    asked.set(id, { session: sessionID, reason: reason.slice(0, 500) })
+    report()
+  },
+  "permission.replied": ({ requestID }) => answered(requestID),
+  "question.asked": ({ id, sessionID, questions }) => {
+    const reason = `question: ${(questions || []).map((one) => one.question).join(" ")}`
+    asked.set(id, { session: sessionID, reason: reason.slice(0, 500) })
+    report()
+  },
+  "question.replied": ({ requestID }) => answered(requestID),
+  "question.rejected": ({ requestID }) => answered(requestID),
+  "message.updated": ({ info }) => {
+    if (info.role === "user") prompts.add(info.id)
+    const done = info.role === "user" || info.time?.completed || info.error
+    note("message", info.id, done ? "whole" : "begun", info)
+  },
+  "message.removed": ({ messageID }) => note("removed", messageID, "removed", messageID),
+  "message.part.removed": ({ partID }) => note("removed", partID, "removed", partID),
+  "message.part.updated": ({ part }) => {
+    const streamed = part.type === "text" || part.type === "reasoning"
+    if (streamed && part.time && !part.time.end) return
+    if (part.type === "tool" && part.state.status === "pending") return
+    note("part", part.id, part.type === "tool" ? part.state.status : "whole", part)
+    if (part.type === "text" && !part.synthetic && prompts.has(part.messageID)) received(part)
+  },
+}
+
+function answered(id) {
+  asked.delete(id)
+  report()
+}
+
+function keep(info) {
+  note("session", info.id, JSON.stringify([info.title, info.directory, info.parentID, info.revert]), info)
+}
+
+// The state comes first: whoever sees that the prompt has arrived must not take the agent for idle.
+function received({ sessionID, messageID, id, text }) {
+  if (children.has(sessionID) || noted.get(`prompt ${id}`)) return
+  noted.set(`prompt ${id}`, "whole")
+  failures.delete(sessionID)
+  if (!working.has(sessionID)) working.set(sessionID, { type: "busy" })
+  session = sessionID
+  report()
+  const payload = { prompt: text, session_id: sessionID, message_id: messageID }
+  append(`${home}hooks.jsonl`, { timestamp: now(), hook: "UserPromptSubmit", payload })
+  arrived(text)
+}
+
+const waiting = () => readdirSync(inbox).filter((name) => !name.endsWith(".draft")).sort()
+
+// Each message is taken out before it is sent: a crash between the two loses it, which its sender sees, and never
+// sends it twice. The next one follows when OpenCode has stored this one, so that they stay in order.
+async function send(name) {
+  const text = readFileSync(`${inbox}/${name}`, "utf8")
+  unlinkSync(`${inbox}/${name}`)
+  const stored = new Promise((done) => (arrived = (seen) => seen === text && done()))
+  const body = { ...choice, parts: [{ type: "text", text }] }
+  const { error } = await client.session.promptAsync({ path: { id: session }, body })
+  if (error) append(`${home}hooks.jsonl`, { timestamp: now(), hook: "Refused", payload: { error, session_id: session } })
+  else await Promise.race([stored, pause(10000)])
+}
+
+async function serveInbox() {
+  for (;;) {
+    for (const name of waiting()) await send(name).catch(() => {})
+    await pause(100)
+  }
+}
+
+// An event that was missed would leave a wrong state for ever. Right after a prompt OpenCode is not busy yet.
+async function verify() {
+  let idle = 0
+  for (;;) {
+    await pause(5000)
+    if (!working.size) continue
+    const { data } = await client.session.status().catch(() => ({}))
+    idle = data && !Object.keys(data).length ? idle + 1 : 0
+    if (idle < 3) continue
+    working.clear()
+    asked.clear()
+    report()
+  }
+}
+
+// The screen follows to the session, as soon as there is one: asking before that is in vain.
+async function show() {
+  for (const _ of [1, 2, 3, 4, 5]) {
+    if (children.has(session)) return
+    const event = { type: "tui.session.select", properties: { sessionID: session } }
+    await client.tui.publish({ body: event }).catch(() => {})
+    await pause(1000)
+  }
+}
+
+async function begin() {
+  const { data: known } = await client.session.list().catch(() => ({}))
+  for (const one of known || []) {
+    if (one.parentID) children.add(one.id)
+    if (one.id === session) keep(one)
+  }
+  const resumed = (known || []).some((one) => one.id === session)
+  if (settings.interactive && !resumed) {
+    const made = await client.session.create({ body: { title: settings.title } })
+    session = made.data.id
+    show()
+  }
+  ready = true
+  if (!settings.interactive) return
+  if (!waiting().length) report()
+  serveInbox()
+  verify()
+}
+
+let begun = false
+
+export const mngr = async (input) => {
+  if (!given) return {}
+  client = input.client
+  if (!begun) {
+    begun = true
+    setTimeout(() => begin().catch((error) => append(`${home}hooks.jsonl`, failure(error))), 0)
+  }
+  return {
+    event: async ({ event }) => heard[event.type]?.(event.properties),
+    "chat.message": async ({ sessionID }, { message }) => {
+      if (!children.has(sessionID)) choice = { agent: message.agent, model: message.model }
+    },
+  }
+}
+
+const failure = (error) => ({ timestamp: now(), hook: "Failed", payload: { error: String(error?.stack || error) } })
