@@ -7,7 +7,7 @@ import json
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.testing.model_server.request import Asked, working_directory
 from mngr.testing.model_server.script import Part, Response
-from mngr.testing.model_server.tools import ToolCall, plainest, tool_call
+from mngr.testing.model_server.tools import ToolCall, plainest, tool_call, wait_call
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +51,12 @@ def answer(id: str, asked: Asked, step: Response, size: int) -> Answer:
     call = tool_call(step.call, asked.tools, working_directory(asked.system)) if step.call else None
     usage = _usage(size, step.text + (call.input if call else ""), step.usage)
     return Answer(id, asked.model, step.parts, call, usage)
+
+
+def wait_answer(id: str, asked: Asked, size: int) -> Answer:
+    """A call that waits for the command of the step before."""
+    call = wait_call(asked.running, asked.tools)
+    return Answer(id, asked.model, (), call, _usage(size, call.input, None))
 
 
 def side_answer(id: str, asked: Asked, size: int) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.testing.model_server import anthropic, openai_chat, openai_responses
-from mngr.testing.model_server.answer import Answer, Piece, answer, side_answer
+from mngr.testing.model_server.answer import Answer, Piece, answer, side_answer, wait_answer
 from mngr.testing.model_server.request import Asked, mapping
 from mngr.testing.model_server.script import BadDirective, Failure, Rule, failure, response
 
@@ -67,6 +67,8 @@ class Model:
         """What the request gets; `size` is that of its body. Raises Refused when the script cannot be followed."""
         if side:
             return Decision(asked, 0, 0.0, None, side_answer(id, asked, size))
+        if asked.running:
+            return Decision(asked, 0, 0.0, None, wait_answer(id, asked, size))
         try:
             step = response(asked.text, asked.step, self._rules)
             answered = answer(id, asked, step, size)

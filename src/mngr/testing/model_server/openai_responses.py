@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from mngr.records import TYPE_CHECKING
 from mngr.testing.model_server.answer import Answer, Piece, Usage, deltas, event
 from mngr.testing.model_server.request import Asked, Tool, blocks, mapping, objects, real_text, string
+from mngr.testing.model_server.tools import WAITER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +28,7 @@ def parse(body: Mapping[str, Any]) -> Asked:
     tools = list(_tools(body.get("tools")))
     for item in items:
         if item.get("type") in CALLS:
-            step += 1
+            step += not _waits(item)
         elif item.get("type") == "additional_tools":
             tools += _tools(item.get("tools"))
         elif item.get("type", "message") == "message":
@@ -46,7 +49,31 @@ def parse(body: Mapping[str, Any]) -> Asked:
         session=string(body.get("prompt_cache_key")),
         system="\n".join(system),
         schema=mapping(form.get("schema")) or None,
+        running=_running(items[-1]) if items else "",
     )
+
+
+def _waits(item: Mapping[str, Any]) -> bool:
+    """Whether the call only waits for the command of the call before."""
+    if item.get("name") == WAITER:
+        return '"chars": ""' in string(item.get("arguments"))
+    return item.get("type") == "custom_tool_call" and f"tools.{WAITER}(" in string(item.get("input"))
+
+
+def _running(item: Mapping[str, Any]) -> str:
+    """The session of a command that Codex left running in the background, from the output of its call."""
+    output = item.get("output")
+    if item.get("type") == "function_call_output":
+        found = _SESSION.match(string(output))
+    elif item.get("type") == "custom_tool_call_output":
+        found = _SESSION_OF_SCRIPT.match("".join(blocks(output, ("input_text", "text"))[1:2]))
+    else:
+        found = None
+    return found[1] if found else ""
+
+
+_SESSION = re.compile(r"(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID ([0-9]+)\n")
+_SESSION_OF_SCRIPT = re.compile(r'\{"chunk_id":"[^"]*","wall_time_seconds":[0-9.]+,"session_id":([0-9]+)[,}]')
 
 
 def _tools(value: Any, namespace: str = "") -> Iterator[Tool]:

@@ -24,7 +24,8 @@ class Tool(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """`step` counts the tool calls since the last real user text; `texts` are all real user texts so far."""
+    """`step` counts the tool calls since the last real user text; `texts` are all real user texts so far. `running` is
+    the program's name for a command that has not ended, although its call has."""
 
     model: str
     stream: bool
@@ -35,6 +36,7 @@ class Asked(NamedTuple):
     system: str
     schema: Mapping[str, Any] | None = None
     include_usage: bool = True
+    running: str = ""
 
     @property
     def text(self) -> str:

@@ -27,6 +27,7 @@ SHELLS = (
 # A tool of Codex that runs JavaScript, and from there its other tools.
 ORCHESTRATOR = "exec"
 LONGEST_MILLISECONDS = 30000
+WAITER = "write_stdin"
 WRITERS = ("Write", "write", "write_file", "create_file")
 
 
@@ -54,6 +55,12 @@ def tool_call(call: Call, tools: Sequence[Tool], cwd: str) -> ToolCall:
             return _write(writer, call, cwd)
         return _run(_here_document(call.subject, call.content), tools)
     return _run(call.subject, tools)
+
+
+def wait_call(running: str, tools: Sequence[Tool]) -> ToolCall:
+    """Codex gives a command 30 s and then goes on without it; this waits for more of it."""
+    wanted = {"session_id": int(running), "chars": "", "yield_time_ms": LONGEST_MILLISECONDS}
+    return tool_call(Call("tool", WAITER, arguments=wanted), tools, "")
 
 
 def _named(call: Call, tools: Sequence[Tool]) -> ToolCall:
