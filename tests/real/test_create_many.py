@@ -146,7 +146,7 @@ def test_an_interrupt_takes_back_those_that_do_not_run_yet(user: User) -> None:
     child = user.popen("create", "w", "--count", "4", "--extra-provision-command", slow, *SLEEP)
     wait_for(lambda: [a for a in user.agents() if a["name"] == "w-2" and a["state"] == "RUNNING"], "w-2 to run")
     child.send_signal(signal.SIGINT)
-    _, stderr = child.communicate(timeout=20)
+    _, stderr = child.communicate(timeout=60)
     assert (child.returncode, stderr.decode()) == (130, "interrupted\n")
     assert {agent["name"]: agent["state"] for agent in user.agents()} == {"w-2": "RUNNING"}
     for name in ("w-1", "w-3", "w-4"):

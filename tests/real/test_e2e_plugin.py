@@ -52,7 +52,7 @@ def test_a_transcript_has_comments_commands_output_and_errors_as_they_came(proje
         "test_it.py",
         """
         def test_it(e2e):
-            e2e.run("echo out; sleep 0.1; echo err >&2; sleep 0.1; printf 'no end'", comment="first")
+            e2e.run("echo out; sleep 0.5; echo err >&2; sleep 0.5; printf 'no end'", comment="first")
             e2e.run("cat <<E >&2\\nhere\\nE")
             e2e.note("a note")
             e2e.run(["printf", "%s\\n", "a b"])
@@ -60,7 +60,7 @@ def test_a_transcript_has_comments_commands_output_and_errors_as_they_came(proje
     )
     project.pytest("-q").ok()
     assert project.tests()["test_it"].transcript() == (
-        "# first\n$ echo out; sleep 0.1; echo err >&2; sleep 0.1; printf 'no end'\nout\n! err\nno end\n\n"
+        "# first\n$ echo out; sleep 0.5; echo err >&2; sleep 0.5; printf 'no end'\nout\n! err\nno end\n\n"
         "$ cat <<E >&2\n> here\n> E\n! here\n\n# a note\n\n$ printf '%s\n> ' 'a b'\na b\n"
     )
     exits = [event for event in project.tests()["test_it"].events() if event["type"] == "exit"]

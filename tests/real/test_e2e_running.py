@@ -49,10 +49,10 @@ def is_running(pid: int) -> bool:
 
 
 def test_a_result_has_both_streams_the_code_and_the_time(session: E2eSession) -> None:
-    ran = session.run("echo out; sleep 0.2; echo err >&2; sleep 0.2; echo more; exit 3", comment="why")
+    ran = session.run("echo out; sleep 0.5; echo err >&2; sleep 0.5; echo more; exit 3", comment="why")
     assert (ran.stdout, ran.stderr, ran.output) == ("out\nmore\n", "err\n", "out\nerr\nmore\n")
     assert (ran.exit_code, ran.timed_out, ran.number) == (3, False, 1)
-    assert 0.4 <= ran.duration < 10
+    assert 1 <= ran.duration < 60
 
 
 def test_input_variables_and_directory_are_the_commands_own(session: E2eSession) -> None:
@@ -83,7 +83,7 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(session: E2eSess
     began = time.monotonic()
     with pytest.raises(CommandTimedOut, match=r"`trap .* did not end within 0.5 s") as caught:
         session.run(line, timeout=0.5)
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert (caught.value.ran.stdout, caught.value.ran.exit_code, caught.value.ran.timed_out) == ("prompt", 124, True)
     assert not is_running(int((session.cwd / "pid").read_text()))
     assert session.transcript().splitlines()[1:] == ["prompt", "# did not end in time, and was ended"]
@@ -99,7 +99,7 @@ def test_one_that_closes_its_output_or_stops_itself_is_ended_too(session: E2eSes
 def test_a_background_process_does_not_hold_up_the_test_and_goes_on(session: E2eSession) -> None:
     began = time.monotonic()
     ran = session.run("(while sleep 0.1; do echo tick; echo tock >&2; done) & echo $!; echo started")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     pid = int(ran.stdout.split()[0])
     assert "started" in ran.stdout
     wait_for(lambda: session.transcript().count("tick") > 3, "what it prints later to be in the transcript")

@@ -103,7 +103,7 @@ def spawn(user: User) -> Iterator[Screens]:
             screen.close()
 
 
-def shows(screen: Screen, text: str, timeout: float = 15) -> None:
+def shows(screen: Screen, text: str, timeout: float = 60) -> None:
     deadline = time.monotonic() + timeout
     while text not in screen.text:
         assert time.monotonic() < deadline, f"waited for {text!r}; the screen is:\n{screen.text}"
@@ -142,7 +142,7 @@ def test_a_full_screen_program_is_drawn_driven_and_ended(spawn):
     shows(screen, "key: z")
     assert spawn.keys[:2] == ["Up", "End"] and spawn.keys[-1] == "xyz"
     screen.press("q")
-    assert screen.wait_exit(10) == 7 == screen.exit_code
+    assert screen.wait_exit(60) == 7 == screen.exit_code
     assert not screen.alive and "row 5" not in screen.text, "the alternate screen is left"
     with pytest.raises(MngrError, match=r"has ended \(exit code 7\) and takes no keys"):
         screen.press("Enter")
@@ -206,7 +206,7 @@ for question in ("\x1b[6n", "\x1b[c", "\x1b[>c", "\x1b[5n"):
 
 def test_a_program_that_asks_the_terminal_gets_answers(spawn):
     screen = spawn([sys.executable, "-c", ASKING])
-    assert screen.wait_exit(10) == 0
+    assert screen.wait_exit(60) == 0
     assert "'\\x1b[1;3R'" in screen.text and "'\\x1b[0n'" in screen.text
 
 
@@ -216,7 +216,7 @@ def test_a_program_that_asks_the_terminal_gets_answers(spawn):
 )
 def test_exit_codes_are_a_shells(spawn, command, code):
     screen = spawn(command)
-    assert screen.wait_exit(10) == code
+    assert screen.wait_exit(60) == code
     assert (code == 127) == ("not found" in screen.text.replace("\n", ""))
     screen.close()
     found = sidecar(spawn.directory / "s0.cast")
@@ -226,7 +226,7 @@ def test_exit_codes_are_a_shells(spawn, command, code):
 def test_what_a_program_writes_last_is_on_the_screen_when_it_has_ended(spawn):
     for number in range(20):
         screen = spawn(f"printf 'last words {number}'")
-        assert screen.wait_exit(10) == 0
+        assert screen.wait_exit(60) == 0
         assert screen.text == f"last words {number}"
 
 
@@ -254,7 +254,7 @@ def test_closing_ends_all_of_a_session_that_ignores_the_hangup(spawn):
     assert len(spawn.user.processes()) >= 3
     began = time.monotonic()
     screen.close()
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 30
     assert spawn.user.processes() == []
     assert screen.text.startswith("started") and screen.exit_code == 137 and not screen.alive
     with pytest.raises(MngrError, match="takes no keys"):
@@ -270,8 +270,8 @@ def test_a_program_has_a_moment_to_say_goodbye(spawn):
 
 
 def test_what_was_left_in_the_background_ends_with_the_screen(spawn):
-    screen = spawn("(trap '' HUP; exec sleep 9999) & sleep 0.2; echo over")
-    assert screen.wait_exit(10) == 0 and screen.text == "over"
+    screen = spawn("(trap '' HUP; touch up; exec sleep 9999) & until [ -e up ]; do sleep 0.02; done; echo over")
+    assert screen.wait_exit(60) == 0 and screen.text == "over"
     assert len(spawn.user.processes()) == 1
     screen.close()
     assert spawn.user.processes() == []
@@ -315,9 +315,11 @@ def test_a_recording_is_readable_while_it_grows_and_has_a_sidecar(spawn):
     assert before - 0.01 <= found["started_at"] <= time.time()
     pressed_at = time.time()
     screen.press("Enter")
-    screen.wait_exit(10)
+    screen.wait_exit(60)
+    ended_at = time.time()
     at = next(at for at, _, data in story(path)[1] if "LAST" in data)
-    assert -0.1 < found["started_at"] + at - pressed_at < 5, "a moment of the test is a second of the recording"
+    moment = found["started_at"] + at
+    assert pressed_at - 0.1 < moment < ended_at + 0.1, "a moment of the test is a second of the recording"
     assert sidecar(path)["ended_at"] is not None and path.stat().st_mode & 0o777 == 0o600
 
 
@@ -348,7 +350,7 @@ def played(spawn: Screens, path: Path) -> str:
 
 def test_asciinema_plays_a_recording(spawn):
     screen = spawn("printf 'one\\ntwo 漢\\n'")
-    screen.wait_exit(10)
+    screen.wait_exit(60)
     assert played(spawn, spawn.directory / "s0.cast") == "one\r\ntwo 漢\r\n"
 
 

@@ -5,10 +5,12 @@ import random
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.real.test_waiting_interrupted import watches_files
 from tests.support import leftovers
 from tests.support.user import MNGR, User, wait_for
 
@@ -28,7 +30,7 @@ def slow_checkout(user: User, seconds: float = 30) -> Path:
     return begun
 
 
-def end(child: "subprocess.Popen[bytes]", number: int, timeout: float = 20) -> tuple[int, str]:
+def end(child: "subprocess.Popen[bytes]", number: int, timeout: float = 60) -> tuple[int, str]:
     os.kill(child.pid, number)
     _, stderr = child.communicate(timeout=timeout)
     return child.returncode, stderr.decode()
@@ -60,7 +62,7 @@ def test_a_second_ctrl_c_does_not_stop_the_cleaning_up(user: User) -> None:
     for _ in range(5):
         os.kill(child.pid, signal.SIGINT)
         time.sleep(0.003)
-    child.communicate(timeout=20)
+    child.communicate(timeout=60)
     assert child.returncode == 130
     assert leftovers.found(user) == []
 
@@ -162,7 +164,7 @@ def test_destroy_waits_for_a_creation_in_progress(user: User) -> None:
     child = user.popen(*CREATE)
     wait_for(begun.exists, "the checkout to begin")
     user.mngr("destroy", "foo").ok()
-    child.communicate(timeout=20)
+    child.communicate(timeout=60)
     assert child.returncode == 0
     assert leftovers.found(user) == []
 
@@ -240,7 +242,7 @@ def test_wait_ends_with_the_code_of_the_signal(user: User) -> None:
     user.create("foo")
     for number in (signal.SIGINT, signal.SIGTERM):
         child = user.popen("wait", "foo", "DONE")
-        time.sleep(0.4)
+        wait_for(partial(watches_files, child.pid), "the command to wait")
         assert end(child, number)[0] == 128 + number
 
 

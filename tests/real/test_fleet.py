@@ -44,7 +44,7 @@ def test_it_waits_captures_and_tells_what_happened(user: User) -> None:
     fleet = fleet_of(user)
     fleet.create("done", command="echo all well; sleep 0.2")
     fleet.create("failed", command="sleep 0.2; exit 4")
-    ended = fleet.wait(["done", "failed"], ("DONE", "FAILED"), timeout=20)
+    ended = fleet.wait(["done", "failed"], ("DONE", "FAILED"), timeout=60)
     assert [(agent.name, agent.state, agent.status.exit_code) for agent in ended] == [
         ("done", "DONE", 0),
         ("failed", "FAILED", 4),

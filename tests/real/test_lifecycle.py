@@ -144,7 +144,8 @@ def test_start_runs_a_failed_agent_again(user: User) -> None:
 
 
 def test_start_first_ends_what_the_last_run_left_behind(user: User) -> None:
-    user.create("foo", command="test -e child || setsid sh -c 'echo $$ > child; exec sleep 9999' & sleep 0.2")
+    leave = "setsid sh -c 'test -e child || { echo $$ > child; exec sleep 9999; }' &"
+    user.create("foo", command=f"{leave} until [ -s child ]; do sleep 0.02; done")
     child = child_of(user, "foo")
     user.wait_for_state("foo", "DONE")
     assert alive(child)

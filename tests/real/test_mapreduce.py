@@ -144,12 +144,12 @@ def test_a_crash_is_retried_with_its_work_collected_and_given_up_in_the_end(worl
 def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: World) -> None:
     busy = "write half.txt <<END\nhalf\nEND\nthink 60\n"
     heeds = f"wait\nif-message ends.in <<MORE\n{OUTCOME}MORE\n"
-    gone = world.go(world.scripts(busy=busy, heeds=heeds), timeout_seconds=6, warn_seconds=4, rest_seconds=9)
+    gone = world.go(world.scripts(busy=busy, heeds=heeds), timeout_seconds=8, warn_seconds=6, rest_seconds=20)
     assert gone.why == engine.ALL_SETTLED
     last = world.last("busy")
-    assert (last.ended, last.retry, last.because) == ("timeout", False, "it did not finish within 6 s")
+    assert (last.ended, last.retry, last.because) == ("timeout", False, "it did not finish within 8 s")
     assert last.warned_at is not None and last.started_at is not None and last.ended_at is not None
-    assert 2 <= last.warned_at - last.started_at < 6 <= last.ended_at - last.started_at
+    assert last.started_at + 2 <= last.warned_at < last.ended_at and last.ended_at - last.started_at >= 8
     assert last.collected is not None and "?? half.txt" in last.collected["git"]
     assert [event["type"] for event in world.fleet.events("r-busy-1")].count("prompt") == 1
     assert world.last("heeds").ended == "outcome"
@@ -158,7 +158,7 @@ def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: Wor
 
 def test_one_that_hangs_is_stalled_and_one_that_asks_is_blocked(world: World) -> None:
     scripts = world.scripts(hangs="hang-ignoring-signals\n", asks="ask Which colour?\n", may="permission rm -r\n")
-    world.go(scripts, stall_seconds=2)
+    world.go(scripts, stall_seconds=5)
     assert [(world.last(name).ended, len(world.task(name).attempts)) for name in scripts] == [
         ("stalled", 1),
         ("blocked", 1),
@@ -174,7 +174,7 @@ def test_a_blocked_one_can_be_kept_answered_and_collected_again(world: World) ->
     assert world.last("asks").ended == "blocked"
     assert world.states() == {"r-asks-1": "BLOCKED"}
     world.fleet.message("r-asks-1", "blue")
-    world.fleet.wait(["r-asks-1"], ("WAITING",), timeout=20)
+    world.fleet.wait(["r-asks-1"], ("WAITING",), timeout=60)
     with world.run.locked():
         limits = QUICK._replace(keep_blocked=True)
         Engine(world.run, Scripts(world.fleet), world.fleet, limits).collect_again(["asks"])
@@ -315,7 +315,7 @@ def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
     processes.append(orchestrator(world, scripts, max_agents=2))
     wait_for(lambda: len(world.began()) == 2, "two agents to run")
     world.run.ask_to_stop()
-    out, err = processes[0].communicate(timeout=30)
+    out, err = processes[0].communicate(timeout=60)
     assert json.loads(out)["why"] == engine.STOPPED, err
     state = world.run.refresh()
     stopped = [task.last for task in state.tasks.values() if task.last is not None]
@@ -353,7 +353,7 @@ def test_an_interrupt_leaves_the_agents_to_the_next_orchestrator(world: World, p
     processes.append(orchestrator(world, scripts))
     wait_for(lambda: len(world.began()) == 2, "the agents to run")
     processes[0].send_signal(signal.SIGINT)
-    _, err = processes[0].communicate(timeout=30)
+    _, err = processes[0].communicate(timeout=60)
     assert "KeyboardInterrupt" in err
     assert set(world.states().values()) == {"RUNNING"}
     marker.touch()

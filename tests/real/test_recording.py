@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import sys
-import time
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from mngr import secrets
 from mngr.agents import recorder
+from tests.support.timing import best_of
 from tests.support.user import User, wait_for
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -182,15 +182,19 @@ def test_bytes_that_are_no_text_do_not_harm_a_recording(user):
 def test_ten_megabytes_are_recorded_whole_and_hardly_slower(user):
     line = "0123456789" * 10
     work = f"i=0; yes {line} | head -c 10000000; printf 'END\\n'"
-    took = {}
-    for name, option in (("plain", "--no-record"), ("taped", "--record")):
-        timed = f"begun=$(date +%s%N); {work}; echo $(( $(date +%s%N) - begun )) > nanoseconds"
-        user.create(name, option, command=timed)
-        user.wait_for_state(name, "DONE", timeout=60)
-        took[name] = int((user.work_dir(name) / "nanoseconds").read_text()) / 1e9
-    text = recorded(user, "taped", "END")
-    assert output(text).replace("\r\n", "\n").removesuffix("END\n") == (f"{line}\n" * 100000)[:10000000]
-    assert took["taped"] < took["plain"] * 3 + 2, took
+
+    def slower(number: int) -> float:
+        took = {}
+        for kind, option in (("plain", "--no-record"), ("taped", "--record")):
+            timed = f"begun=$(date +%s%N); {work}; echo $(( $(date +%s%N) - begun )) > nanoseconds"
+            user.create(f"{kind}-{number}", option, command=timed)
+            user.wait_for_state(f"{kind}-{number}", "DONE", timeout=100)
+            took[kind] = int((user.work_dir(f"{kind}-{number}") / "nanoseconds").read_text()) / 1e9
+        text = recorded(user, f"taped-{number}", "END")
+        assert output(text).replace("\r\n", "\n").removesuffix("END\n") == (f"{line}\n" * 100000)[:10000000]
+        return took["taped"] - took["plain"] * 3
+
+    best_of(4, 2, slower)
 
 
 def test_a_recording_goes_on_in_the_same_file_after_a_new_start(user):
@@ -232,7 +236,7 @@ def test_given_secrets_are_not_in_a_recording(user):
         *("--env", f"MANY={lines}"),
         *("--command", 'printf "[$KEY] $PORT hunt $MANY hunter2-"; sleep 0.3; printf "hunter2 hunter"; sleep 9999'),
     ).ok()
-    time.sleep(0.6)
+    recorded(user, "a", "[***] 8000 hunt ***\r\n*** *** ")  # the rest of it may be the beginning of a secret
     user.mngr("stop", "a").ok()
     shown = output(recording(user, "a").read_text())
     assert shown == "[***] 8000 hunt ***\r\n*** *** hunter"

@@ -286,7 +286,7 @@ def test_serve_shows_a_run_while_it_goes_on_with_the_terminals_of_its_agents(use
     assert server.stdout is not None
     fits_schema(json.loads(server.stdout.readline()))
     server.send_signal(signal.SIGINT)
-    server.communicate(timeout=10)
+    server.communicate(timeout=60)
     assert "is no port" in user.mngr("tmr", "serve", "--port", "70000").failed(2).stderr
 
 

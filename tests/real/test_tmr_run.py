@@ -290,7 +290,7 @@ def test_a_run_is_stopped_in_its_baseline_and_goes_on(user: User) -> None:
     try:
         wait_for(lambda: any("baseline" in agent["name"] for agent in user.agents()), "the baseline to begin", 60)
         user.mngr("tmr", "stop", timeout=100).ok()
-        assert child.wait(timeout=30) == 1
+        assert child.wait(timeout=60) == 1
     finally:
         child.kill()
         child.communicate()
@@ -305,7 +305,7 @@ def test_a_second_orchestrator_is_refused(project: Project) -> None:
     project.script("test_sub", "wait\nthink 600\n")
     child: subprocess.Popen[bytes] = project.user.popen(*project.words("tests/test_calc.py::test_sub", "--no-canary"))
     try:
-        wait_for((project.repo / ".mngr/runs/r1/ledger.jsonl").exists, "the run to begin", 30)
+        wait_for((project.repo / ".mngr/runs/r1/ledger.jsonl").exists, "the run to begin")
         refused = project.resume().failed(1)
         assert f"process {child.pid}" in refused.stderr
     finally:

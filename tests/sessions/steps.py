@@ -37,7 +37,7 @@ def agent(e2e: E2eSession, name: str) -> dict[str, Any]:
 
 def said(e2e: E2eSession, name: str) -> list[str]:
     """What the agent said so far, oldest first, when its turn is over."""
-    expect(e2e.run(f"mngr wait {name} --timeout 20")).to_succeed()
+    expect(e2e.run(f"mngr wait {name} --timeout 60")).to_succeed()
     printed = e2e.run(f"mngr transcript {name} --role assistant --format jsonl")
     expect(printed).to_succeed()
     return [json.loads(line)["text"] for line in printed.stdout.splitlines()]

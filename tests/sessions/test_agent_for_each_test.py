@@ -134,9 +134,9 @@ def look_in_the_browser(till: E2eSession) -> None:
         mngr tmr serve
     """)
     screen = till.spawn("mngr tmr serve", columns=100)
-    expect(screen).to_show("http://127.0.0.1:", timeout=20)
+    expect(screen).to_show("http://127.0.0.1:", timeout=60)
     screen.press("C-c")
-    assert screen.wait_exit(timeout=20) in (0, 130)
+    assert screen.wait_exit(timeout=60) in (0, 130)
 
 
 def change_the_branch(till: E2eSession) -> None:

@@ -17,11 +17,11 @@ def test_watch_shows_every_change(e2e: E2eSession) -> None:
     """)
     create(e2e, "hello")
     screen = e2e.spawn("mngr list --watch", columns=100)
-    expect(screen).to_show(re.compile(r"hello +WAITING"), timeout=20)
+    expect(screen).to_show(re.compile(r"hello +WAITING"), timeout=60)
     assert e2e.run("mngr message hello -m 'ask Which way?'").exit_code in (0, 7)
-    expect(screen).to_show(re.compile(r"hello +BLOCKED .*question: Which way\?"), timeout=20)
+    expect(screen).to_show(re.compile(r"hello +BLOCKED .*question: Which way\?"), timeout=60)
     create(e2e, "second")
-    expect(screen).to_show("second", timeout=20)
+    expect(screen).to_show("second", timeout=60)
     screen.press("C-c")
     assert screen.wait_exit(20) == 0
 
@@ -33,8 +33,8 @@ def test_who_needs_me(e2e: E2eSession) -> None:
     """)
     create(e2e, "red", "green")
     create(e2e, "build", options="--command 'sleep 600'")
-    expect(e2e.run("mngr message red -m 'ask Which colour?'; mngr wait red BLOCKED --timeout 20")).to_succeed()
-    expect(e2e.run("mngr wait green WAITING --timeout 20")).to_succeed()
+    expect(e2e.run("mngr message red -m 'ask Which colour?'; mngr wait red BLOCKED --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait green WAITING --timeout 60")).to_succeed()
     result = e2e.run("mngr list --blocked --waiting")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^red +BLOCKED").to_match(r"^green +WAITING").not_to_contain("build")
@@ -59,7 +59,7 @@ def test_a_filter(e2e: E2eSession) -> None:
     """)
     create(e2e, "try-1", "other")
     create(e2e, "try-2", options="--command 'sleep 600'")
-    expect(e2e.run("mngr wait try-1 other WAITING --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait try-1 other WAITING --timeout 60")).to_succeed()
     (result,) = follow(e2e, block.commands)
     expect(result.stdout).to_match(r"^try-1 ").not_to_contain("try-2").not_to_contain("other")
 
@@ -82,7 +82,7 @@ def test_explain_names_the_evidence(e2e: E2eSession) -> None:
         mngr list --explain build
     """)
     create(e2e, "build", options="--command 'exit 4'")
-    expect(e2e.run("mngr wait build FAILED --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait build FAILED --timeout 60")).to_succeed()
     result = e2e.run("mngr list --explain build")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("build is FAILED").to_contain("evidence:").to_contain("4")
@@ -133,7 +133,7 @@ def test_the_screen_as_text_and_as_a_picture(e2e: E2eSession) -> None:
         mngr capture build --svg ~/build.svg
     """)
     create(e2e, "build", options=DONE)
-    expect(e2e.run("mngr wait build DONE --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait build DONE --timeout 60")).to_succeed()
     expect(e2e.run("mngr capture build").stdout).to_match(r"\Abuilding\nbuilt\s*\Z")
     expect(e2e.run("mngr capture build --svg ~/build.svg")).to_succeed()
     picture = ElementTree.parse(e2e.home / "build.svg").getroot()
@@ -198,9 +198,9 @@ def test_events_and_those_to_come(e2e: E2eSession) -> None:
     expect(result.stdout).to_contain("message_delivered").to_contain("message_acknowledged")
 
     screen = e2e.spawn("mngr event add-tests --follow --format jsonl", columns=300, rows=40)
-    expect(screen).to_show('"type":"message_acknowledged"', timeout=20)
+    expect(screen).to_show('"type":"message_acknowledged"', timeout=60)
     expect(e2e.run("mngr message add-tests -m 'say And now this.'")).to_succeed()
-    expect(screen).to_show('"text":"say And now this."', timeout=20)
+    expect(screen).to_show('"text":"say And now this."', timeout=60)
     assert screen.exit_code is None
     screen.press("C-c")
     assert screen.wait_exit(20) == 0

@@ -109,7 +109,7 @@ def test_a_mistake_in_the_editor_is_told(e2e: E2eSession) -> None:
     editor.chmod(0o755)
     e2e.env["EDITOR"] = e2e.env["VISUAL"] = "type-it"
     screen = e2e.spawn("mngr config edit")
-    expect(screen).to_show("history_lines", timeout=20)
+    expect(screen).to_show("history_lines", timeout=60)
     assert screen.wait_exit(20) == 2
 
 
@@ -153,7 +153,7 @@ def test_a_type_of_your_own(e2e: E2eSession) -> None:
     follow(e2e, block.commands)
     made = agent(e2e, "tick")
     assert (made["type"], made["state"]) == ("ticker", "RUNNING")
-    expect(lambda: e2e.run("mngr capture tick").stdout).to_match(r"\d\d:\d\d:\d\d", timeout=10)
+    expect(lambda: e2e.run("mngr capture tick").stdout).to_match(r"\d\d:\d\d:\d\d", timeout=60)
 
 
 def test_plugins(e2e: E2eSession) -> None:
@@ -179,13 +179,13 @@ def test_completion(e2e: E2eSession) -> None:
     """)
     create(e2e, "fix-login")
     screen = e2e.spawn("bash --norc --noprofile -i")
-    expect(screen).to_show("bash-", timeout=20)
+    expect(screen).to_show("bash-", timeout=60)
     screen.type(block.commands[0])
     screen.press("Enter")
-    expect(screen).to_show(re.compile(r"bash\)\"\s+bash-"), timeout=20)
+    expect(screen).to_show(re.compile(r"bash\)\"\s+bash-"), timeout=60)
     screen.type("mngr capture fix")
     screen.press("Tab")
-    expect(screen).to_show("mngr capture fix-login", timeout=20)
+    expect(screen).to_show("mngr capture fix-login", timeout=60)
     screen.press("C-u")
     screen.type("exit")
     screen.press("Enter")

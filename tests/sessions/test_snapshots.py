@@ -52,7 +52,7 @@ def test_go_back(e2e: E2eSession) -> None:
     *_, result = follow(e2e, block.commands)
     expect(result.stderr).to_contain("what was there before is saved: `mngr saved show try-1-1`")
     expect(e2e.run("mngr exec try-1 'cat draft.txt; ls shop.py'").stdout).to_equal("draft\nshop.py\n")
-    expect(e2e.run("mngr wait try-1 WAITING --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait try-1 WAITING --timeout 60")).to_succeed()
 
 
 def test_go_on_from_there_with_a_second_agent(e2e: E2eSession) -> None:

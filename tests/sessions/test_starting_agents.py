@@ -93,7 +93,7 @@ def test_an_empty_message_makes_nothing(e2e: E2eSession) -> None:
     """)
     write_editor(e2e, "")
     screen = e2e.spawn("mngr create essay --no-connect --edit-message")
-    expect(screen).to_show("the message is empty", timeout=20)
+    expect(screen).to_show("the message is empty", timeout=60)
     assert screen.wait_exit(20) == 1
     assert agents(e2e) == {}
 
@@ -104,7 +104,7 @@ def test_any_command_line(e2e: E2eSession) -> None:
         mngr create build --no-connect --command 'echo building; sleep 1; echo built'
     """)
     expect(e2e.run("mngr create build --no-connect --command 'echo building; sleep 1; echo built'")).to_succeed()
-    expect(e2e.run("mngr wait build DONE --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait build DONE --timeout 60")).to_succeed()
     expect(e2e.run("mngr capture build").stdout).to_match(r"building\s+built")
     assert agent(e2e, "build")["exit_code"] == 0
 
@@ -115,7 +115,7 @@ def test_a_command_that_fails_is_failed_with_its_code(e2e: E2eSession) -> None:
         mngr create build --no-connect --command 'echo building; sleep 1; echo built'
     """)
     create(e2e, "build", options="--command 'echo no compiler >&2; exit 3'")
-    expect(e2e.run("mngr wait build FAILED --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait build FAILED --timeout 60")).to_succeed()
     failed = agent(e2e, "build")
     assert (failed["state"], failed["exit_code"]) == ("FAILED", 3)
 
@@ -188,7 +188,7 @@ def test_reuse_takes_the_one_that_is_there(e2e: E2eSession) -> None:
     before = agent(e2e, "fix-login")["id"]
     expect(e2e.run("mngr stop fix-login")).to_succeed()
     expect(e2e.run("mngr create fix-login --reuse --no-connect", comment="there, but stopped")).to_succeed()
-    expect(e2e.run("mngr wait fix-login WAITING --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait fix-login WAITING --timeout 60")).to_succeed()
     assert agent(e2e, "fix-login")["id"] == before
 
 
@@ -199,7 +199,7 @@ def test_variables(e2e: E2eSession) -> None:
         mngr create web --no-connect --env PORT=8080 --pass-env GREETING --command 'echo "$GREETING on $PORT"; sleep 60'
     """)
     expect(e2e.run("\n".join(block.commands))).to_succeed()
-    expect(lambda: e2e.run("mngr capture web").stdout).to_contain("hello on 8080", timeout=10)
+    expect(lambda: e2e.run("mngr capture web").stdout).to_contain("hello on 8080", timeout=60)
     expect(e2e.run("mngr stop web && mngr start web", comment="it is kept for later starts")).to_succeed()
     expect(e2e.run("mngr exec web 'echo $GREETING'").stdout).to_equal("hello\n")
 
@@ -224,7 +224,7 @@ def test_a_file_of_variables(e2e: E2eSession) -> None:
     """)
     follow(e2e, block.commands)
     expect(e2e.run("mngr exec worker 'echo $REGION $DEBUG'").stdout).to_equal("eu 1\n")
-    expect(lambda: e2e.run("mngr capture worker").stdout).to_contain("region eu", timeout=10)
+    expect(lambda: e2e.run("mngr capture worker").stdout).to_contain("region eu", timeout=60)
 
 
 def test_labels_and_a_project(e2e: E2eSession) -> None:
@@ -246,5 +246,5 @@ def test_more_windows_beside_it(e2e: E2eSession) -> None:
     windows = e2e.run("tmux -L mngr list-windows -t =mngr-dev -F '#{window_index} #{window_name}'")
     expect(windows.stdout).to_match(r"^1 clock$").to_match(r"^2 shell$")
     expect(lambda: e2e.run("tmux -L mngr capture-pane -p -t =mngr-dev:clock").stdout).to_match(
-        r"\d\d:\d\d:\d\d", timeout=10
+        r"\d\d:\d\d:\d\d", timeout=60
     )

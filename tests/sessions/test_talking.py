@@ -96,7 +96,7 @@ def test_a_question_is_answered(e2e: E2eSession) -> None:
     assert asked.exit_code in (0, 7), "7 if it asked before the message was confirmed"
     waited, _ = follow(e2e, rest)
     expect(waited.stdout).to_equal("red is BLOCKED: question: Which colour shall it be?\n")
-    expect(e2e.run("mngr wait red WAITING --timeout 20")).to_succeed()
+    expect(e2e.run("mngr wait red WAITING --timeout 60")).to_succeed()
     words = e2e.run("mngr transcript red --role user --format jsonl").stdout
     assert [json.loads(line)["text"] for line in words.splitlines()][-1] == "a dark one"
 
@@ -189,10 +189,10 @@ def test_connect_sits_down_at_its_terminal(e2e: E2eSession) -> None:
     create(e2e, "fix-login")
     e2e.env["MNGR__COMMANDS__CREATE__CONNECT_COMMAND"] = ""
     screen = e2e.spawn("mngr connect fix-login")
-    expect(screen).to_show("scripted agent fix-login", timeout=20)
+    expect(screen).to_show("scripted agent fix-login", timeout=60)
     screen.type("say I hear you.")
     screen.press("Enter")
-    expect(screen).to_show(re.compile(r"^I hear you\.", re.MULTILINE), timeout=20)
+    expect(screen).to_show(re.compile(r"^I hear you\.", re.MULTILINE), timeout=60)
     screen.press("C-b", "d")
     assert screen.wait_exit(20) == 0
     assert agent(e2e, "fix-login")["state"] == "WAITING"
@@ -207,7 +207,7 @@ def test_a_connection_is_recorded_by_the_command_that_is_set(e2e: E2eSession) ->
     expect(e2e.run("mngr connect fix-login")).to_succeed()
     expect(e2e.run("mngr message fix-login -m 'say Seen by the recorder.'")).to_succeed()
     (recording,) = e2e.artifacts.glob("*.cast")
-    expect(recording).to_have_content(re.compile("Seen by the recorder"), timeout=20)
+    expect(recording).to_have_content(re.compile("Seen by the recorder"), timeout=60)
 
 
 def test_another_command_opens_the_terminal(e2e: E2eSession) -> None:

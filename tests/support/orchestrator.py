@@ -33,7 +33,7 @@ class Scripts(Recipe):
 
     def collect(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> Mapping[str, Any]:
         outcome = self.fleet.outcome(agent)
-        git = self.fleet.exec(agent, "git log --format=%s -n 1; git status --porcelain", timeout=20)
+        git = self.fleet.exec(agent, "git log --format=%s -n 1; git status --porcelain", timeout=60)
         return {"outcome": outcome.decode() if outcome is not None else None, "git": git.text.split("\n")}
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -133,7 +133,7 @@ class User:
     def state(self, name: str) -> str:
         return str(self.agent(name)["state"])
 
-    def wait_for_state(self, name: str, *states: str, timeout: float = 15) -> dict[str, Any]:
+    def wait_for_state(self, name: str, *states: str, timeout: float = 60) -> dict[str, Any]:
         return wait_for(
             lambda: a if (a := self.agent(name))["state"] in states else None, f"{name} to be {states}", timeout
         )
@@ -169,7 +169,7 @@ class User:
         shutil.rmtree(self.root, ignore_errors=True)
 
 
-def wait_for(check: Callable[[], T | None], what: str, timeout: float = 15) -> T:
+def wait_for(check: Callable[[], T | None], what: str, timeout: float = 60) -> T:
     """Poll until the check gives something; fail with what was waited for and what was seen last."""
     deadline = time.monotonic() + timeout
     while True:
