@@ -168,6 +168,7 @@ WORDS = {
     "destroy": ("foo", "--force"),
     "rename": ("foo", "bar"),
     "transcript": ("foo",),
+    "usage": (),
     "archive": ("foo",),
     "limit": ("foo",),
     "cleanup": ("--all", "--yes"),

@@ -96,9 +96,13 @@ def of(fleet: Fleet, agent: Agent | Record, booked: Books | None = None) -> list
         return []
     found = known.usage(fleet.place(record))
     booked = books.read(fleet.host) if booked is None else booked
-    made, counted = seconds_of(record.created_at), booked.until.get(record.id, 0.0)
+    return new(found, seconds_of(record.created_at), booked.until.get(record.id, 0.0))
+
+
+def new(found: Sequence[Spent], made: float, booked_until: float) -> list[Spent]:
+    """Answers since the agent was made that are not in the books. One without a time counts as one of the first."""
     moments = [_moment(spent.timestamp, made) for spent in found]
-    return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > counted]
+    return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > booked_until]
 
 
 def total(fleet: Fleet, agent_id: str) -> Totals:

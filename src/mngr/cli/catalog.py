@@ -45,6 +45,7 @@ ENTRIES = (
     Entry("capture", LOOK, "Print what is on an agent's screen"),
     Entry("event", LOOK, "Print what happened to an agent", ("events",)),
     Entry("transcript", LOOK, "Print the conversation of an agent"),
+    Entry("usage", LOOK, "Show what agents used: tokens and money"),
     Entry("diff", TAKE, "Show what an agent changed"),
     Entry("pull", TAKE, "Bring an agent's commits or files here"),
     Entry("push", TAKE, "Send commits or files to an agent"),

@@ -110,6 +110,15 @@ _CLONED = {
     "session": "text",
 }
 _SETTING = {"key": "text", "value": "any", "source": "text"}
+_USED = {
+    "answers": "int",
+    "input_tokens": "int",
+    "output_tokens": "int",
+    "cache_read_tokens": "int",
+    "cache_write_tokens": "int",
+    "cost_usd": "number?",
+    "unpriced": "int",
+}
 
 _CREATED = {
     "agent_id": "text",
@@ -186,6 +195,14 @@ FORMS: dict[str, list[Any]] = {
     ],
     "event": [[{"event_id": "text", "timestamp": "text", "source": "text", "type": "text", "*": "any"}]],
     "transcript": [[{"timestamp": "text", "role": "text", "text": "text", "*": "any"}]],
+    "usage": [
+        {
+            "by": "text",
+            "usage": [{"name": "text", "id": "text?", **_USED}],
+            "total": _USED,
+            "errors": [PROBLEM],
+        }
+    ],
     "diff": [{"name": "text", "base_commit": "text?", "diff": "text"}],
     "pull": [
         {
