@@ -16,6 +16,7 @@ from mngr.errors import MngrError, UsageError
 
 ONE_SHOT = "--one-shot"
 USAGE = f"python -m mngr.agents.kinds.scripted [SCRIPT_FILE | {ONE_SHOT} MESSAGE_FILE]"
+INSIDE = "MNGR_SCRIPTED_INSIDE"
 _SETTLE_SECONDS = 0.5
 
 
@@ -34,7 +35,9 @@ def main(words: list[str]) -> int:
     def complain(text: str) -> None:
         terminal.line(text)
 
-    log = Log(os.environ.get("MNGR_AGENT_STATE_DIR", ""), complain)
+    # One that runs inside another has its variables, but is not the agent that they tell of.
+    log = Log("" if INSIDE in os.environ else os.environ.get("MNGR_AGENT_STATE_DIR", ""), complain)
+    os.environ[INSIDE] = "1"
     terminal = Terminal(log.prompt, interrupts)
 
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -1,0 +1,199 @@
+"""What a list of checks is run against: one kind of agent, how to talk to it, and what is known of its model."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from mngr.agents.kinds import driver
+from mngr.agents.state import ALIVE, WAITING
+from mngr.waiting import wait_until
+
+if TYPE_CHECKING:
+    from mngr.actions.agent import Agent
+    from mngr.actions.fleet import Fleet
+    from mngr.actions.message import Delivery
+    from mngr.testing.model_server import ModelServer
+
+T = TypeVar("T")
+
+
+class Words(NamedTuple):
+    """How an agent of the kind is told what to do: each gives the text of a message. `guarded` is a command that it may
+    not run without asking, `limited` a turn in which its model's rate limit is reached, for so many seconds."""
+
+    say: Callable[[str], str]
+    run: Callable[[str], str]
+    guarded: Callable[[str], str]
+    limited: Callable[[float], str]
+    use: Callable[[int, int], str]
+
+
+# For programs that talk to `mngr.testing.model_server`.
+MODEL = Words(
+    say=lambda text: f"%% say {text}",
+    run=lambda command: f"%% run {command}\n%% say ran it",
+    guarded=lambda command: f"%% run {command}\n%% say ran it",
+    limited=lambda seconds: f"%% status 429 times=1 retry-after={seconds:g}\n%% say after the limit",
+    use=lambda read, written: f"%% usage input={read} output={written}\n%% say used",
+)
+# For the scripted kind.
+SCRIPTED = Words(
+    say=lambda text: f"say {text}",
+    run=lambda command: f"run {command}\nsay ran it",
+    guarded=lambda command: f"permission run it\nrun {command}",
+    limited=lambda seconds: f"rate-limit {seconds:g}\nsay after the limit",
+    use=lambda read, written: f"usage input={read} output={written}\nsay used",
+)
+
+
+def press_enter(fleet: Fleet, agent: Agent) -> None:
+    """What most programs take for a yes."""
+    assert agent.pane is not None
+    fleet.tmux.press(agent.pane.pane_id, "Enter")
+
+
+def is_waiting(agent: Agent) -> bool:
+    return agent.state == WAITING
+
+
+class Subject:
+    """One kind of agent. `create(name, **more)` makes one; `more` are those of `Fleet.create`: a message, permissions,
+    one_shot. Behaviours that the kind does not have are in `lacks`, by the check's name, each with the reason. `nested`
+    is a shell command that runs the same program inside an agent, and has it say `inside`."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        create: Callable[..., Agent],
+        words: Words,
+        *,
+        server: ModelServer | None = None,
+        lacks: Mapping[str, str] | None = None,
+        allow: Callable[[Fleet, Agent], None] = press_enter,
+        prompts: Callable[[Agent], list[str]] | None = None,
+        nested: str = "",
+        rests: Callable[[Agent], object] = is_waiting,
+        acknowledges: bool = True,
+        turn_seconds: float = 60.0,
+    ) -> None:
+        self.fleet = fleet
+        self.make = create
+        self.words = words
+        self.server = server
+        self.lacks = dict(lacks or {})
+        self.allow = allow
+        self.nested = nested
+        self.rests = rests
+        self.acknowledges = acknowledges
+        self.turn_seconds = turn_seconds
+        self._prompts = prompts
+        self._numbers = itertools.count(1)
+        self._mark = os.urandom(3).hex()
+        self._shared = ""
+        self.first = self.words.say(f"first {self.mark()}")
+
+    def mark(self) -> str:
+        """A word that is nowhere else."""
+        return f"m{self._mark}n{next(self._numbers)}"
+
+    def agent(self) -> Agent:
+        """The agent that most checks share, waiting for a message. It is made with its first message; if it ended, it
+        is started again."""
+        if not self._shared:
+            self._shared = self.create(message=self.first).id
+        found = self.now(self._shared)
+        if found.state not in ALIVE:
+            self.fleet.start(found)
+        return self.rested(found)
+
+    def create(self, **more: object) -> Agent:
+        return self.make(self.mark(), **more)
+
+    def now(self, agent: Agent | str) -> Agent:
+        from mngr.actions import find
+
+        return find.agent(self.fleet, agent if isinstance(agent, str) else agent.id)
+
+    def ask(self, agent: Agent, text: str) -> Delivery:
+        """Send a message, and wait for the end of the turn."""
+        sent = self.send(agent, text)
+        self.rested(agent)
+        return sent
+
+    def send(self, agent: Agent, text: str) -> Delivery:
+        sent = self.fleet.message(self.now(agent), text)
+        expect(
+            sent.acknowledged is (True if self.acknowledges else None),
+            f"the message was acknowledged: {sent.acknowledged}",
+        )
+        return sent
+
+    def rested(self, agent: Agent) -> Agent:
+        return self.until(agent, self.rests, "come to rest")
+
+    def until(self, agent: Agent, is_so: Callable[[Agent], object], what: str) -> Agent:
+        """The agent as soon as it is so; fails with what was seen instead."""
+
+        def seen() -> Agent | None:
+            now = self.now(agent)
+            return now if is_so(now) else None
+
+        found = wait_until(seen, timeout=self.turn_seconds, every=0.03)
+        if found is None:
+            now = self.now(agent)
+            screen = self.fleet.capture(now) if now.pane is not None else ""
+            raise AssertionError(
+                f"waited {self.turn_seconds:g} s for the agent to {what}: it is {now.state} ({now.status.reason})\n"
+                f"{screen}"
+            )
+        return found
+
+    def becomes(self, check: Callable[[], T], is_so: Callable[[T], object], what: str, seconds: float = 10.0) -> T:
+        """A fact that may need a moment to be written down."""
+        value = check()
+
+        def again() -> bool:
+            nonlocal value
+            value = check()
+            return bool(is_so(value))
+
+        expect(wait_until(again, timeout=seconds, every=0.05), f"{what}; it is {value!r}")
+        return value
+
+    def prompts(self, agent: Agent) -> list[str]:
+        """What the program itself has received, in its own normal form."""
+        if self._prompts is not None:
+            return self._prompts(agent)
+        known = driver.of(agent.record)
+        found = known.received(self.fleet.place(agent.record), None) if known is not None else None
+        if found is not None:
+            return found
+        return [str(entry["text"]) for entry in self.fleet.transcript(agent) if entry["role"] == "user"]
+
+    def expected(self, agent: Agent, text: str) -> str:
+        """How `prompts` will show this text."""
+        known = driver.of(agent.record)
+        if self._prompts is not None or known is None:
+            return text
+        found = known.received(self.fleet.place(agent.record), None)
+        return text if found is None else known.wording(text).recorded
+
+    def file(self, agent: Agent, name: str) -> str:
+        """What a file in its work dir holds; empty while there is none."""
+        try:
+            return self.fleet.host.read(os.path.join(agent.record.work_dir, name)).decode().strip()
+        except FileNotFoundError:
+            return ""
+
+    def close(self) -> None:
+        """Destroy every agent of the fleet."""
+        for agent in self.fleet.list().agents:
+            self.fleet.destroy(agent, force=True)
+
+
+def expect(is_so: object, text: str) -> None:
+    if not is_so:
+        raise AssertionError(text)
