@@ -1,0 +1,333 @@
+"""Drives Codex. Each agent has a CODEX_HOME of its own, with a copy of the user's settings and a link to the login.
+What is ours is said on the command line: a `codex` that the agent itself starts does not report as the agent."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from mngr.agents.kinds import codex_record, hooks
+from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording, user_home
+from mngr.agents.record import Record, seconds_of
+from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
+from mngr.errors import MngrError
+from mngr.files import read_lines
+from mngr.process import join, quote
+from mngr.records import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Any
+
+THREADS = "threads.jsonl"
+THREAD_SCRIPT = "thread.sh"
+PROMPT = "prompt"
+HISTORY = "history.jsonl"
+LOCKS = "thread-writer-locks"
+# Linux takes no longer word on a command line than 128 KiB.
+LONGEST_PROMPT = 130_000
+TAIL_BYTES = 64 * 1024
+# The dialog is drawn a moment after the hook that tells of it.
+DRAWN_SECONDS = 2.0
+ZERO_WIDTH_SPACE = "\u200b"
+
+# Never ask or tell anything that nobody is there for; keep the record of what was typed, whatever the user keeps.
+SETTINGS = {
+    "check_for_update_on_startup": False,
+    "features.plugins": False,
+    "analytics.enabled": False,
+    "feedback.enabled": False,
+    "history.persistence": "save-all",
+    "history.max_bytes": 1 << 40,
+    "notice.hide_full_access_warning": True,
+    "notice.hide_rate_limit_model_nudge": True,
+}
+# The hooks that tell a state. What comes of a turn that fails is in the rollout alone.
+STATES = {"UserPromptSubmit": RUNNING, "Stop": WAITING, "Interrupt": WAITING}
+# The user's own settings, but not the login. Rules grow by the agent's own "do not ask again".
+COPIED = ("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "prompts", "skills")
+KEPT = ("rules",)
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
+_INPUT = re.compile(r"^(?:\x1b\[[0-9;]*m)*([›!])(?:\x1b\[[0-9;]*m)* ?(.*)$", re.MULTILINE)
+_DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m")
+_EMPTY = "for shortcuts"  # shown below an empty input box alone
+_ASKING = re.compile(r"enter to confirm|esc to cancel|enter to submit|enter confirm", re.IGNORECASE)
+
+
+class Thread(NamedTuple):
+    """A conversation of this agent: its id, and the file in `home` with its record."""
+
+    id: str
+    path: str
+
+
+class Codex:
+    program = Program(name="codex", install="npm install -g @openai/codex", oldest="0.166.0", tried="0.166.0")
+    ready_seconds = 30.0
+    dialogs: Sequence[tuple[str, str]] = (
+        (r"Sign in with ChatGPT|Use an OpenAI API key", "login: Codex is not logged in; run `codex login`"),
+        (r"Hooks need review", "trust: Codex asks whether to trust hooks"),
+        (r"(?i)do you trust", "trust: Codex asks whether to trust the directory"),
+        (r"Update available!|Update now", "Codex offers an update"),
+        (r"Choose working directory", "question: in which directory to go on"),
+        (r"Error loading config", "Codex cannot read its settings"),
+    )
+    conversation: Sequence[str] = ("sessions", THREADS)
+
+    def takes_prompt(self, record: Record) -> bool:
+        return True
+
+    def prepare(self, place: Place, *, prompted: bool) -> Launch:
+        record = place.record
+        _furnish(place)
+        prompt = _prompt(place) if prompted else b""
+        place.host.remove(f"{place.home}/{LOCKS}")
+        place.host.remove(f"{place.home}/{PROMPT}")
+        if prompted:
+            place.host.write(f"{place.home}/{PROMPT}", prompt)
+        file = quote(f"{place.home}/{PROMPT}")
+        settings = [*_settings(place), *_permissions(place)]
+        env = {"CODEX_HOME": place.home}
+        if record.one_shot:
+            words = ["exec", "--skip-git-repo-check", *settings]
+            return Launch(f"{record.command} {join(words)} - < {file}", env)
+        threads = _threads(place)
+        words = ["resume", *settings, "-C", record.work_dir, threads[-1].id] if threads else settings
+        return Launch(f"{record.command} {join(words)}" + (f' -- "$(cat {file})"' if prompted else ""), env)
+
+    def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
+        if place.record.one_shot:
+            return status._replace(state=RUNNING, reason="")
+        fact = _fact(place)
+        if fact is None:
+            return _opened(place, status) if status.state == STARTING else status
+        since = seconds_of(fact.timestamp)
+        found = Status(fact.state, fact.reason, since, f"rollout: {fact.state} at {fact.timestamp}")
+        if status.state == BLOCKED and status.since >= since and fact.state == RUNNING:
+            return _asking(place, status) or found
+        return found
+
+    def wording(self, text: str) -> Wording:
+        """Blanks around a message are dropped by the program; they keep it from taking `/` for a command, and an open
+        list of files or skills from taking the Enter. Nothing visible keeps it from taking `!` for one."""
+        plain = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) != "Cc")
+        if any("\ud800" <= one <= "\udfff" for one in plain):
+            raise MngrError("the message is not UTF-8, and Codex would not take it as it is")
+        said = ["control characters dropped"] if plain != text else []
+        bare = plain.strip()
+        if not bare:
+            raise MngrError("the message is empty")
+        if bare != plain:
+            said.append("blanks at its ends dropped")
+        if bare.startswith("!"):
+            bare = ZERO_WIDTH_SPACE + bare
+            said.append("a zero-width space put before the `!`, with which it would be run as a command")
+        return Wording(f" {bare} ", bare, ", ".join(said))
+
+    def mark(self, place: Place) -> object:
+        return len(_read(place, HISTORY))
+
+    def received(self, place: Place, mark: object) -> list[str]:
+        """What was entered, at once; a message for a busy agent reaches its model at the next step of the turn."""
+        since = mark if isinstance(mark, int) else 0
+        return [str(line.get("text")) for line in read_lines(_read(place, HISTORY)[since:])]
+
+    def occupied(self, screen: str) -> str:
+        if _ASKING.search(screen):
+            return ""
+        boxes = _INPUT.findall(screen)
+        if not boxes:
+            return ""
+        sign, rest = boxes[-1]
+        if _DIM.match(rest) or _EMPTY in "\n".join(screen.rstrip().split("\n")[-3:]):
+            return ""
+        return _ESCAPES.sub("", rest).strip() or sign.strip("›")
+
+    def deliver(self, place: Place, text: str) -> bool:
+        return False
+
+    def transcript(self, place: Place) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = []
+        for thread in _threads(place):
+            entries += codex_record.transcript(read_lines(_read(place, thread.path)))
+        return entries
+
+    def usage(self, place: Place) -> list[Spent]:
+        """With that of sub-agents. What naming the conversation cost is in no record."""
+        own, found = {thread.id for thread in _threads(place)}, dict[str, Spent]()
+        for path in _rollouts(place):
+            lines = read_lines(_read(place, path))
+            if lines and codex_record.root_thread(lines[0]) in own:
+                found.update(codex_record.usage(lines))
+        return sorted(found.values(), key=lambda spent: spent.timestamp)
+
+    def login(self, environ: Mapping[str, str]) -> str:
+        directory = _user_dir(environ)
+        login = _json(f"{directory}/auth.json")
+        if login.get("tokens"):
+            return f"with a ChatGPT account, in {directory}/auth.json"
+        if login.get("OPENAI_API_KEY"):
+            return f"with an API key, in {directory}/auth.json"
+        provider = _provider(f"{directory}/config.toml")
+        if provider:
+            return f"with the provider `{provider}` of {directory}/config.toml"
+        return "with CODEX_API_KEY, which Codex takes for `--one-shot` only" if environ.get("CODEX_API_KEY") else ""
+
+
+DRIVER = Codex()
+
+
+def _user_dir(environ: Mapping[str, str]) -> str:
+    return environ.get("CODEX_HOME") or f"{user_home(environ)}/.codex"
+
+
+def _furnish(place: Place) -> None:
+    """The user's settings, as they are now, the login, and the scripts that the hooks run."""
+    place.host.make_dir(place.home)
+    script = hooks.script(place.state_dir, place.home, "codex")
+    place.host.write(f"{place.home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
+    note = f"#!/bin/sh\n{{ tr -d '\\n\\r'; echo; }} >> {quote(f'{place.home}/{THREADS}')}\n"
+    place.host.write(f"{place.home}/{THREAD_SCRIPT}", note.encode("utf-8", "surrogateescape"), 0o700)
+    copied = place.host.run(["sh", "-c", _COPY, "sh", _user_dir(place.environ), place.home], timeout=60)
+    if not copied.ok:
+        raise MngrError("the settings of Codex cannot be copied", details=copied.error_text)
+
+
+_COPY = f"""
+from=$1 to=$2
+[ "$from" -ef "$to" ] && exit 0
+rm -f "$to"/*config.toml "$to"/hooks.json "$to"/AGENTS*.md
+for name in {join(KEPT)}; do [ ! -e "$from/$name" ] || [ -e "$to/$name" ] || cp -RL "$from/$name" "$to/" || exit 1; done
+for name in {join(COPIED)}; do [ ! -e "$from/$name" ] || cp -RL "$from/$name" "$to/" || exit 1; done
+for file in "$from"/*.config.toml; do [ ! -e "$file" ] || cp -L "$file" "$to/" || exit 1; done
+[ ! -e "$from/auth.json" ] || ln -sfn "$from/auth.json" "$to/auth.json"
+"""
+
+
+def _settings(place: Place) -> list[str]:
+    words = ["--dangerously-bypass-hook-trust"]
+    script = f"sh {quote(f'{place.home}/{hooks.SCRIPT}')}"
+    run = {"SessionStart": f"sh {quote(f'{place.home}/{THREAD_SCRIPT}')}"}
+    if not place.record.one_shot:
+        words.append("--no-daemon")
+        run["PermissionRequest"] = f"{script} PermissionRequest {BLOCKED} permission"
+        run.update({name: f"{script} {name} {state} </dev/null" for name, state in STATES.items()})
+    settings = {name: _toml(value) for name, value in SETTINGS.items()}
+    settings["projects"] = f'{{{_toml(place.record.work_dir)}={{trust_level="trusted"}}}}'
+    for name, command in run.items():
+        settings[f"hooks.{name}"] = f'[{{hooks=[{{type="command",command={_toml(command)}}}]}}]'
+    return words + [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+
+
+def _toml(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _permissions(place: Place) -> list[str]:
+    """One that does a task and ends can ask nobody: what is not allowed fails."""
+    chosen, asks = place.record.permissions, [] if place.record.one_shot else ["-a", "on-request"]
+    if chosen == ASK:
+        return [*asks, "-s", "read-only"]
+    if chosen == EDITS:
+        roots = [word for path in _git_dirs(place) for word in ("--add-dir", path)]
+        return [*asks, "-s", "workspace-write", *roots]
+    return ["--dangerously-bypass-approvals-and-sandbox"] if chosen == BYPASS else []
+
+
+def _git_dirs(place: Place) -> list[str]:
+    """What git writes at a commit, which is outside of a worktree, and protected wherever it is unless it is named."""
+    if not place.record.git:
+        return []
+    words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
+    found = place.host.run(words, cwd=place.record.work_dir, timeout=30)
+    return list(dict.fromkeys(found.text.split("\n"))) if found.ok else []
+
+
+def _prompt(place: Place) -> bytes:
+    """The first prompt without the blanks around it, which only a terminal needs."""
+    prompt = place.host.read(place.prompt_file).strip()
+    if len(prompt) > LONGEST_PROMPT and not place.record.one_shot:
+        raise MngrError(
+            f"a first message of {len(prompt)} bytes is too long for a command line",
+            hint="create the agent without it, and send it with `mngr message`",
+        )
+    return prompt
+
+
+def _threads(place: Place) -> list[Thread]:
+    """The conversations of this agent, the one it is in last. The user may begin another with `/new`."""
+    found: dict[str, Thread] = {}
+    for line in read_lines(_read(place, THREADS)):
+        name, path = line.get("session_id"), line.get("transcript_path")
+        if isinstance(name, str) and isinstance(path, str) and "/sessions/" in path:
+            found.pop(name, None)
+            found[name] = Thread(name, "sessions/" + path.rpartition("/sessions/")[2])
+    return list(found.values())
+
+
+def _rollouts(place: Place) -> list[str]:
+    paths = ["sessions"]
+    for _ in ("year", "month", "day", "file"):
+        paths = [f"{path}/{name}" for path in paths for name in sorted(place.host.entries(f"{place.home}/{path}"))]
+    return [path for path in paths if path.endswith(".jsonl")]
+
+
+def _fact(place: Place) -> codex_record.Fact | None:
+    """What its record says since it was started."""
+    threads = _threads(place)
+    if not threads:
+        return None
+    tail, _ = place.host.read_tail(f"{place.home}/{threads[-1].path}", TAIL_BYTES)
+    fact = codex_record.last_fact(tail)
+    return fact if fact is not None and fact.timestamp >= (place.record.started_at or "") else None
+
+
+def _opened(place: Place, status: Status) -> Status:
+    """It locks a new conversation when it is ready for it; one that begins with a prompt is ready when it has it."""
+    if PROMPT in place.host.entries(place.home):
+        return status
+    locks = [name for name in place.host.entries(f"{place.home}/{LOCKS}") if not name.startswith(".")]
+    return status._replace(state=WAITING, reason="", evidence=f"{LOCKS}: {locks[0]}") if locks else status
+
+
+def _asking(place: Place, status: Status) -> Status | None:
+    """The request for permission that it shows; None when it was answered, of which no file tells."""
+    shown = _ASKING.search(_ESCAPES.sub("", place.screen()))
+    if not shown and time.time() - status.since > DRAWN_SECONDS:
+        return None
+    tail, _ = place.host.read_tail(f"{place.home}/{hooks.FILE}", TAIL_BYTES)
+    asked = [line.get("payload") for line in read_lines(tail) if line.get("hook") == "PermissionRequest"]
+    return status._replace(reason=f"permission: {codex_record.asked(asked[-1])}" if asked else "permission")
+
+
+def _read(place: Place, path: str) -> bytes:
+    try:
+        return place.host.read(f"{place.home}/{path}")
+    except FileNotFoundError:
+        return b""
+
+
+def _json(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            found = json.load(file)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _provider(path: str) -> str:
+    """The provider that the user's settings name, if it has its own way to log in."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            settings = tomllib.load(file)
+        name = settings.get("model_provider", "openai")
+        own = settings.get("model_providers", {}).get(name, {})
+        return "" if name == "openai" or own.get("requires_openai_auth") else str(name)
+    except (OSError, ValueError, AttributeError):
+        return ""
