@@ -102,14 +102,18 @@ class Handler(BaseHTTPRequestHandler):
         except (OSError, Gone):
             self._end(answer="gone")
             raise
+        except Exception as error:  # noqa: BLE001 (whatever a stranger sends, it gets an answer and the log has it)
+            self._refuse(Refused(500, f"the model server failed: {error!r}"))
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815
 
-    def _refuse(self, refused: Refused, retry_after: str = "") -> None:
+    def _refuse(self, refused: Refused, retry_after: int | None = None) -> None:
         error = _api(self.path).error(refused.status, refused.message, self.entry.id)
         self._json(refused.status, error, retry_after, answer="status", text=refused.message)
 
     def _begin(self) -> None:
+        if self.command != "POST" and self.headers.get("Content-Length", "0") != "0":
+            self.close_connection = True
         self.entry = self.server.log.put(
             Entry(
                 self.server.next_id(),
@@ -218,7 +222,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if not made.asked.stream:
             self._pause(sum(part.seconds for part in answer.parts))
-            self._json(200, api.whole(answer), "", **known)
+            self._json(200, api.whole(answer), None, **known)
             return
         self._start_stream()
         *most, last = _pieces(api, made)
@@ -245,10 +249,10 @@ class Handler(BaseHTTPRequestHandler):
             self._end(answer="drop")
             self.wfile.write(data[: len(data) // 2])
 
-    def _json(self, status: int, value: Mapping[str, Any], retry_after: str = "", **known: Any) -> None:
+    def _json(self, status: int, value: Mapping[str, Any], retry_after: int | None = None, **known: Any) -> None:
         headers = {"Content-Type": "application/json"}
-        if retry_after:
-            headers["retry-after"] = retry_after
+        if retry_after is not None:
+            headers["retry-after"] = str(retry_after)
         self._send(status, json.dumps(value).encode(), headers, **known)
 
     def _send(self, status: int, data: bytes, headers: Mapping[str, str], **known: Any) -> None:

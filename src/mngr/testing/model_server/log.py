@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from mngr.errors import TimedOut
+from mngr.errors import MngrError, TimedOut
 from mngr.files import append_line
 from mngr.records import NamedTuple
 from mngr.testing.model_server.answer import Usage
@@ -61,7 +61,14 @@ class Log:
     """Entries in the order of arrival. Safe for many threads."""
 
     def __init__(self, path: str | None = None) -> None:
+        """Makes the file, so that a wrong path is seen before the first request."""
         self._path = path
+        if path:
+            try:
+                with open(path, "ab"):
+                    pass
+            except OSError as error:
+                raise MngrError(f"cannot write the log `{path}`: {error.strerror}") from None
         self._entries: dict[str, Entry] = {}
         self._changed = threading.Condition()
 

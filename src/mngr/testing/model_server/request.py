@@ -44,11 +44,10 @@ class Asked(NamedTuple):
 
 
 # Blocks that the programs themselves put into the user's place.
-_INSERTED = re.compile(
+_OPENING = re.compile(
     r"<(system-reminder|environment_context|user_instructions|INSTRUCTIONS|skills_instructions|permissions instructions"
     r"|local-command-[a-z]+|command-[a-z]+|turn_aborted|task-notification|recommended_plugins|user_shell_command"
-    r"|subagent_notification|hook_prompt)(?: [^>]*)?>.*?</\1>\n?",
-    re.DOTALL,
+    r"|subagent_notification|hook_prompt)(?: [^<>]{0,200})?>"
 )
 _HEADINGS = ("# AGENTS.md instructions",)
 # How Claude Code hands over what was typed in the middle of a turn.
@@ -65,12 +64,28 @@ def real_text(blocks: list[str]) -> str:
         if block.startswith(_INTERRUPTED):
             found.clear()
         elif not block.startswith(_HEADINGS):
-            text = _INSERTED.sub("", block) if "<" in block else block
+            text = _without_inserted(block)
             meanwhile = _MEANWHILE.fullmatch(text.strip())
             text = meanwhile[1] if meanwhile else text
             if text.strip():
                 found.append(text.strip("\n"))
     return "\n".join(found)
+
+
+def _without_inserted(text: str) -> str:
+    """In one pass, however many openings lack their end."""
+    kept, at, unclosed = [], 0, set()
+    for found in _OPENING.finditer(text):
+        if found.start() < at or found[1] in unclosed:
+            continue
+        closing = f"</{found[1]}>"
+        end = text.find(closing, found.end())
+        if end < 0:
+            unclosed.add(found[1])
+            continue
+        kept.append(text[at : found.start()])
+        at = end + len(closing)
+    return "".join([*kept, text[at:]])
 
 
 def objects(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -54,7 +54,7 @@ class Failure(NamedTuple):
     kind: str
     status: int = 200
     times: int = 1
-    retry_after: str = ""
+    retry_after: int | None = None
 
 
 class Response(NamedTuple):
@@ -181,7 +181,9 @@ def _responses(lines: list[str]) -> list[Response]:
             path, content, at = _here_document(rest, lines, at)
             call: Call | None = Call("write", path, content)
         else:
-            call = _read(word, rest, draft)
+            if word in ("say", "run") and rest.startswith("<<"):
+                _, rest, at = _here_document(f"{word} {rest}", lines, at)
+            call = _read(word, rest.removesuffix("\n"), draft)
         if call:
             found.append(draft.done(call))
             draft = _Draft()
@@ -200,7 +202,7 @@ def _read(word: str, rest: str, draft: _Draft) -> Call | None:
     elif word == "think":
         draft.think_seconds += _seconds(rest)
     elif word == "usage":
-        draft.usage = {**(draft.usage or {}), **_usage(rest)}
+        draft.usage = {**(draft.usage or {}), **_options(rest.split(), USAGE_FIELDS)}
     elif word in ("status", "drop", "garbage"):
         draft.failures.append(_failure(word, rest))
     elif word == "run" and rest:
@@ -220,13 +222,13 @@ def _here_document(rest: str, lines: list[str], at: int) -> tuple[str, str, int]
     path, found, end = rest.rpartition("<<")
     path, end = path.strip(), end.strip().strip("'\"")
     if not (found and path and end):
-        raise BadDirective(f"`{MARK}write {rest}` has no text", hint=f"write `{MARK}write PATH <<END`, lines, `END`")
+        raise BadDirective(f"`{MARK}write {rest}` has no text", hint=f"such as `{MARK}write PATH <<END`, lines, `END`")
     content = []
     while at < len(lines) and lines[at].rstrip() != end:
         content.append(lines[at] + "\n")
         at += 1
     if at == len(lines):
-        raise BadDirective(f"the text of `{MARK}write {rest}` has no end", hint=f"end it with a line `{end}`")
+        raise BadDirective(f"the text after `<<{end}` has no end", hint=f"end it with a line `{end}`")
     return path, "".join(content), at + 1
 
 
@@ -237,28 +239,17 @@ def _failure(word: str, rest: str) -> Failure:
         if not words or not re.fullmatch("[45][0-9][0-9]", words[0]):
             raise BadDirective(f"`{MARK}status {rest}` has no code", hint=f"such as `{MARK}status 429 times=2`")
         status = int(words.pop(0))
-    options = _options(words, ("times", "retry-after"))
-    times = options.get("times", "1")
-    if not times.isdecimal():
-        raise BadDirective(f"`times={times}` is no number")
-    return Failure(word, status, int(times), options.get("retry-after", ""))
+    options = _options(words, ("times", "retry-after") if status != 200 else ("times",))
+    return Failure(word, status, options.get("times", 1), options.get("retry-after"))
 
 
-def _usage(rest: str) -> dict[str, int]:
-    found = _options(rest.split(), USAGE_FIELDS)
-    for name, value in found.items():
-        if not value.isdecimal():
-            raise BadDirective(f"`{name}={value}` is no number of tokens")
-    return {name: int(value) for name, value in found.items()}
-
-
-def _options(words: list[str], known: Sequence[str]) -> dict[str, str]:
+def _options(words: list[str], known: Sequence[str]) -> dict[str, int]:
     found = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        if name not in known or not equals:
+        name, _, value = word.partition("=")
+        if name not in known or not re.fullmatch("[0-9]{1,12}", value):
             raise BadDirective(f"cannot read `{word}` in a directive", hint=f"known are {', '.join(known)}, each =N")
-        found[name] = value
+        found[name] = int(value)
     return found
 
 
