@@ -186,6 +186,14 @@ mngr event add-tests --follow --format jsonl
 mngr transcript add-tests
 mngr transcript add-tests --role assistant --tail 1
 
+# what did it cost? Programs say what they use, and models have prices; this one is told what to say
+mngr message add-tests -m 'usage input=52000 output=1800 cache_read=120000 model=claude-sonnet-4-5'
+mngr wait add-tests
+mngr usage
+
+# the same by model, project, type or day; agents that were destroyed meanwhile are counted too
+mngr usage --by model --since 7d
+
 # ==============================================================================
 # Talking to them
 # ==============================================================================
@@ -393,6 +401,10 @@ mngr config unset --scope project commands.create.project
 
 # for one command only
 mngr -S commands.create.project=other create quick --no-connect
+
+# the price of a model that nobody knows, in USD per million tokens
+mngr config set prices.house-model.input 3
+mngr config set prices.house-model.output 15
 
 # in your editor, checked when you leave it
 mngr config edit

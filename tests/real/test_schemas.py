@@ -88,6 +88,9 @@ def test_limits_conversations_and_leftovers(user: User) -> None:
     fits(user, "limit", "a", "--enforce")
     fits(user, "message", "a", "-m", "hello")
     assert len(fits(user, "transcript", "a")) == 1
+    assert fits(user, "usage")["usage"] == []
+    assert fits(user, "usage", "a")["usage"][0]["cost_usd"] == 0
+    fits(user, "usage", "nobody", exit_code=1)
     (user.host_dir / "locks" / f"agent-{'0' * 32}").touch()
     assert len(fits(user, "gc", "--dry-run")["leftovers"]) == 1
     fits(user, "gc")

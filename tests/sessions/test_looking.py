@@ -217,3 +217,33 @@ def test_the_conversation(e2e: E2eSession) -> None:
     whole, last = follow(e2e, block.commands)
     expect(whole.stdout).to_match(r"(?s)user\s+say First\..*assistant\s+First\..*assistant\s+Second\.")
     expect(last.stdout).to_contain("Second.").not_to_contain("First.")
+
+
+def test_what_it_cost(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # what did it cost? Programs say what they use, and models have prices; this one is told what to say
+        mngr message add-tests -m 'usage input=52000 output=1800 cache_read=120000 model=claude-sonnet-4-5'
+        mngr wait add-tests
+        mngr usage
+    """)
+    create(e2e, "add-tests", "idle")
+    *_, table = follow(e2e, block.commands)
+    # 52,000 at 3, 120,000 at 0.30 and 1,800 at 15 dollars per million
+    expect(table.stdout).to_match(r"^add-tests +1 +52,000 +120,000 +0 +1,800 +\$0\.22$")
+    expect(table.stdout).to_match(r"^total .* \$0\.22$").not_to_contain("idle")
+
+
+def test_what_it_cost_by_model_with_those_that_are_gone(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # the same by model, project, type or day; agents that were destroyed meanwhile are counted too
+        mngr usage --by model --since 7d
+    """)
+    create(e2e, "one", options="--message 'usage input=10 output=5 cost=1.50 model=big'")
+    create(e2e, "two", options="--message 'usage input=20 output=5 cost=0.25 model=big'")
+    create(e2e, "three", options="--message 'usage input=30 model=house-model'")
+    expect(e2e.run("mngr wait one two three --timeout 60")).to_succeed()
+    expect(e2e.run("mngr destroy one", comment="what it used stays in the books")).to_succeed()
+    (table,) = follow(e2e, block.commands)
+    expect(table.stdout).to_match(r"^MODEL .* COST +UNPRICED$").to_match(r"^big +2 +30 .* \$1\.75 +0$")
+    expect(table.stdout).to_match(r"^house-model +1 +30 .* not known +1$").to_match(r"^total +3 .* \$1\.75 +1$")
+    expect(table.stderr).to_contain("1 answer of models without a known price")

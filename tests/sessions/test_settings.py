@@ -85,6 +85,20 @@ def test_for_one_command_only(e2e: E2eSession) -> None:
     assert agent(e2e, "next")["project"] != "other"
 
 
+def test_the_price_of_a_model(e2e: E2eSession) -> None:
+    block = e2e.write_tutorial_block("""
+        # the price of a model that nobody knows, in USD per million tokens
+        mngr config set prices.house-model.input 3
+        mngr config set prices.house-model.output 15
+    """)
+    create(e2e, "hello", options="--message 'usage input=1000000 output=100000 model=house-model'")
+    expect(e2e.run("mngr wait hello --timeout 60")).to_succeed()
+    expect(e2e.run("mngr usage hello").stdout).to_match(r"^hello .* not known +1$")
+    follow(e2e, block.commands)
+    expect(e2e.run("mngr usage hello").stdout).to_match(r"^hello .* \$4\.50$")
+    expect(e2e.run("mngr config set prices.house-model.inptu 3")).to_fail()
+
+
 def test_in_an_editor(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # in your editor, checked when you leave it
