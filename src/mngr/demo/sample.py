@@ -72,6 +72,11 @@ def integrator_script() -> str:
     return os.path.join(_SCRIPTS, "integrator.script")
 
 
+def scripts() -> str:
+    """Where the scripts of all agents are."""
+    return _SCRIPTS
+
+
 def copy_scripts(directory: str) -> None:
     """Put the scripts of all agents into a new directory: `NAME.script` for each test, and `integrator.script`."""
     import shutil

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 from mngr import interrupts, process
+from mngr.agents.kinds import driver
+from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.cli import catalog, targets
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
@@ -27,7 +30,11 @@ from mngr.demo.place import Place
 from mngr.errors import PARTIAL, MngrError
 from mngr.mapreduce.run import Run
 from mngr.process import quote
+from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
+
+if TYPE_CHECKING:
+    from mngr.testing.model_server import ModelServer
 
 DESCRIPTION = (
     "Make a small project with failing tests, let an agent work on each of its tests, measure what they claim, and put "
@@ -38,14 +45,22 @@ DESCRIPTION = (
 EXAMPLES = (
     ("mngr demo", "in a new directory, ./mngr-demo"),
     ("mngr demo --keep", "and leave the agents there, to look around"),
+    ("mngr demo --type claude", "with the real program, and a model that follows the scripts"),
 )
 
 _RUN = "demo"
+SCRIPTED = "scripted"
 _NEEDED = ("pytest", "pyte")
 
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("--dir", metavar="DIR", help="where to put it; must be new or empty (default: ./mngr-demo)")
+    parser.add_argument(
+        "--type",
+        choices=(SCRIPTED, *KNOWN_AGENTS),
+        default=SCRIPTED,
+        help="what the agents are; real programs talk to a model on this machine that follows the same scripts",
+    )
     parser.add_argument("--keep", action="store_true", help="leave the agents as they are at the end")
 
 
@@ -58,22 +73,39 @@ def run(args: Args, app: App) -> int:
             f"the tests of the sample project need {' and '.join(f'`{name}`' for name in missing)}",
             hint="pip install 'mngr[e2e]'",
         )
-    place = places.claim(os.getcwd(), args.dir)
-    tour = Tour(app, place)
-    try:
-        return tour.walk(keep=args.keep)
-    except BaseException:
-        with interrupts.held():
-            tour.clean_up()
-        raise
+    with _model(args.type) as model:
+        tour = Tour(app, places.claim(os.getcwd(), args.dir), args.type, model)
+        try:
+            return tour.walk(keep=args.keep)
+        except BaseException:
+            with interrupts.held():
+                tour.clean_up()
+            raise
+
+
+@contextmanager
+def _model(kind: str) -> Iterator[ModelServer | None]:
+    """A model for real programs, on this machine."""
+    if kind == SCRIPTED:
+        yield None
+        return
+    if process.find_program(kind) is None:
+        install = driver.find(kind).program.install
+        raise MngrError(f"`{kind}` is not installed, or not on PATH", hint=f"`{install}`")
+    from mngr.demo import model
+    from mngr.testing.model_server import ModelServer
+
+    with ModelServer(rules=model.rules(sample.scripts())) as server:
+        yield server
 
 
 class Tour:
     """The steps, each told with the command that does it. Only `clean_up` may be called after one failed."""
 
-    def __init__(self, app: App, place: Place) -> None:
-        self.outer, self.place = app, place
-        self.app = App(_environ(app.environ, place), app.stdin, app.stdout, app.stderr)
+    def __init__(self, app: App, place: Place, kind: str, model: ModelServer | None) -> None:
+        self.outer, self.place, self.kind, self.model = app, place, kind, model
+        environ = {**_environ(app.environ, place), **(model.env(kind) if model is not None else {})}
+        self.app = App(environ, app.stdin, app.stdout, app.stderr)
         self.teller = Teller(app.out)
 
     def walk(self, *, keep: bool) -> int:
@@ -94,7 +126,13 @@ class Tour:
 
     def make_project(self) -> None:
         self.teller.title("An agent for each test of a small project, all at the same time")
-        self.teller.say("They follow scripts: no model, no account, no network. Some of them lie.")
+        if self.model is None:
+            self.teller.say("They follow scripts: no model, no account, no network. Some of them lie.")
+        else:
+            self.teller.say(
+                f"They are real `{self.kind}` agents. Their model is on this machine and follows scripts: no account, "
+                "no network. Some of them lie."
+            )
         self.teller.say("Lines that begin with $ are what you would type.")
         self.teller.title("The project, after a hasty commit on a Friday evening")
         places.furnish(self.place)
@@ -108,12 +146,12 @@ class Tour:
         """The run that the shown words ask for, made as `mngr tmr` makes it."""
         self.teller.title("Collect its tests, measure them, let agents work, measure again, integrate what holds")
         self._enter()
-        shown = " ".join(["mngr", "tmr", *_words(self._path)])
+        shown = " ".join(["mngr", "tmr", *self._words(self._path)])
         self.teller.command(shown.replace(" --integrator", " \\\n    --integrator"))
         entry = catalog.find("tmr")
         assert entry is not None
         parser = command_parser(entry)
-        words = [*_as_asked(self.outer), *_words(lambda name: os.path.join(self.place.directory, name))]
+        words = [*_as_asked(self.outer), *self._words(lambda name: os.path.join(self.place.directory, name))]
         args = parser.bind(parser.scan(words))
         self.app.configure(args)
         return starting.begin(args, self.app)
@@ -151,6 +189,14 @@ class Tour:
                 )
         self.outer.out.note(f"the agents of the demo are gone; what it made so far is in `{self.place.directory}`")
 
+    def _words(self, path: Callable[[str], str]) -> list[str]:
+        """What the demo asks `mngr tmr` for; a path is what `path` makes of its name."""
+        words = ["--name", _RUN, "--type", self.kind]
+        if self.model is not None:
+            return [*words, "--permissions", "bypass", "--", *self.model.args(self.kind)]
+        integrator, mapper = path("scripts/integrator.script"), path("scripts/{name}.script")
+        return [*words, "--integrator-arg", integrator, "--", mapper]
+
     def _enter(self) -> None:
         """Be where a person would be who typed the commands so far, with the same programs."""
         programs = os.path.dirname(sys.executable)
@@ -164,12 +210,6 @@ class Tour:
         """A path in the demo's directory, in the words of a shell that ran the commands so far."""
         text = f"$demo/{name}"
         return text if quote(self.place.directory) == self.place.directory else f'"{text}"'
-
-
-def _words(path: Callable[[str], str]) -> list[str]:
-    """What the demo asks `mngr tmr` for; a path is what `path` makes of its name."""
-    integrator, mapper = path("scripts/integrator.script"), path("scripts/{name}.script")
-    return ["--name", _RUN, "--type", "scripted", "--integrator-arg", integrator, "--", mapper]
 
 
 def _as_asked(app: App) -> list[str]:
