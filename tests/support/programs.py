@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-VERSIONS = {
-    "claude": "@anthropic-ai/claude-code@2.1.325",
-    "codex": "@openai/codex@0.166.0",
-    "opencode": "opencode-ai@1.18.33",
-    "pi": "@earendil-works/pi-coding-agent@0.74.2",
+PACKAGES = {
+    "claude": "@anthropic-ai/claude-code",
+    "codex": "@openai/codex",
+    "opencode": "opencode-ai",
+    "pi": "@earendil-works/pi-coding-agent",
 }
 # The programs themselves, below `node_modules`: what npm puts into `.bin` may be a wrapper around them.
 _PLACES = {
@@ -28,12 +28,12 @@ def program(name: str) -> str:
     """The absolute path of the program. Skips the test, or the module, where it is not installed."""
     for place in _node_modules():
         for pattern in _PLACES[name]:
-            for path in sorted(place.glob(pattern)):
+            for path in sorted(place.glob(pattern), key=lambda path: (len(str(path)), path)):
                 if os.access(path, os.X_OK):
                     return str(path)
     pytest.skip(
-        f"`{name}` is not installed: `npm install --prefix .programs {VERSIONS[name]}`, "
-        f"or name a `node_modules` in $MNGR_TEST_PROGRAMS",
+        f"`{name}` is not installed: `scripts/setup --test` does it, or name a `node_modules` with {PACKAGES[name]} "
+        "in $MNGR_TEST_PROGRAMS",
         allow_module_level=True,
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mngr.agents.kinds import driver
 from mngr.agents.state import ALIVE, WAITING
+from mngr.errors import MngrError
 from mngr.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class Subject:
         self._numbers = itertools.count(1)
         self._mark = os.urandom(3).hex()
         self._shared = ""
+        self._failure = ""
         self.first = self.words.say(f"first {self.mark()}")
 
     def mark(self) -> str:
@@ -102,12 +104,18 @@ class Subject:
     def agent(self) -> Agent:
         """The agent that most checks share, waiting for a message. It is made with its first message; if it ended, it
         is started again."""
-        if not self._shared:
-            self._shared = self.create(message=self.first).id
-        found = self.now(self._shared)
-        if found.state not in ALIVE:
-            self.fleet.start(found)
-        return self.rested(found)
+        if self._failure:
+            raise AssertionError(f"there is no agent, since: {self._failure}")
+        try:
+            if not self._shared:
+                self._shared = self.create(message=self.first).id
+            found = self.now(self._shared)
+            if found.state not in ALIVE:
+                self.fleet.start(found)
+            return self.rested(found)
+        except (MngrError, AssertionError) as failure:
+            self._failure = str(failure)
+            raise
 
     def create(self, **more: object) -> Agent:
         return self.make(self.mark(), **more)
@@ -160,7 +168,7 @@ class Subject:
             value = check()
             return bool(is_so(value))
 
-        expect(wait_until(again, timeout=seconds, every=0.05), f"{what}; it is {value!r}")
+        expect(wait_until(again, timeout=seconds, every=0.05), f"{what}; it is {_short(value)}")
         return value
 
     def prompts(self, agent: Agent) -> list[str]:
@@ -197,3 +205,10 @@ class Subject:
 def expect(is_so: object, text: str) -> None:
     if not is_so:
         raise AssertionError(text)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_short, value))}]"
+    text = repr(value)
+    return text if len(text) < 200 else f"{text[:150]}... ({len(text)} characters)"

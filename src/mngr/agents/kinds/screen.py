@@ -15,12 +15,12 @@ from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
+from mngr.process import quote
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
-# Where the program keeps what it keeps, if settings name a variable for that.
 SESSIONS = "sessions"
 GIVEN = "was given a message"
 UNCLEAR = "its screen is neither `ready` nor `busy` nor `blocked`"
@@ -61,7 +61,8 @@ class Screen:
             line = own.get(rules.RESUME, line)
         if prompted:
             _check_prompt(place, line)
-        return Launch(driver.one_shot(place, line).replace("{command}", record.command), _furnish(place))
+        line = driver.one_shot(place, line).replace("{command}", record.command)
+        return Launch(line.replace("{home}", quote(_sessions(place))), _furnish(place))
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         if rules.READY not in place.record.rules:
@@ -166,26 +167,28 @@ def _refuse(place: Place, text: str) -> None:
         )
 
 
+def _sessions(place: Place) -> str:
+    """Where the program keeps what it keeps, if settings tell it to keep it there."""
+    return f"{place.home}/{SESSIONS}"
+
+
 def _furnish(place: Place) -> dict[str, str]:
     """Make the program's own directory, link what it needs of the user's into it, and say which variables name it."""
-    own = place.record.rules
-    names = shlex.split(own.get(rules.HOME_ENV, ""))
-    home = f"{place.home}/{SESSIONS}"
-    if names:
-        place.host.make_dir(home)
+    own, home = place.record.rules, _sessions(place)
+    place.host.make_dir(home)
     user = driver.user_home(place.environ)
     links = [user + path[1:] if path.startswith("~/") else path for path in shlex.split(own.get(rules.HOME_LINKS, ""))]
-    if names and links:
+    if links:
         script = 'home=$1; shift; for file; do [ ! -e "$file" ] || ln -sfn "$file" "$home/${file##*/}"; done'
         place.host.run(["sh", "-c", script, "sh", home, *links], timeout=30)
-    return dict.fromkeys(names, home)
+    return dict.fromkeys(shlex.split(own.get(rules.HOME_ENV, "")), home)
 
 
 def _record(place: Place) -> list[dict[str, Any]]:
     """Every line of the program's own record, oldest file first."""
     import fnmatch
 
-    home = f"{place.home}/{SESSIONS}"
+    home = _sessions(place)
     listed = place.host.run(["find", home, "-type", "f"], timeout=30).text.split("\n")
     pattern = place.record.rules[rules.RECORD]
     found = []
