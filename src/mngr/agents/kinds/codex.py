@@ -31,11 +31,14 @@ LONGEST_PROMPT = 130_000
 TAIL_BYTES = 64 * 1024
 # The dialog is drawn a moment after the hook that tells of it.
 DRAWN_SECONDS = 2.0
+# It notes a message at once, and the turn that follows a moment later.
+TAKEN_SECONDS = 10.0
 ZERO_WIDTH_SPACE = "\u200b"
 
 # Never ask or tell anything that nobody is there for; keep the record of what was typed, whatever the user keeps.
 SETTINGS = {
     "check_for_update_on_startup": False,
+    "allow_login_shell": False,  # a login shell would forget the PATH that the agent was given
     "features.plugins": False,
     "analytics.enabled": False,
     "feedback.enabled": False,
@@ -70,7 +73,7 @@ class Codex:
     dialogs: Sequence[tuple[str, str]] = (
         (r"Sign in with ChatGPT|Use an OpenAI API key", "login: Codex is not logged in; run `codex login`"),
         (r"Hooks need review", "trust: Codex asks whether to trust hooks"),
-        (r"(?i)do you trust", "trust: Codex asks whether to trust the directory"),
+        (r"Trust this folder\?|Open restricted", "trust: Codex asks whether to trust the folder"),
         (r"Update available!|Update now", "Codex offers an update"),
         (r"Choose working directory", "question: in which directory to go on"),
         (r"Error loading config", "Codex cannot read its settings"),
@@ -102,12 +105,12 @@ class Codex:
         if place.record.one_shot:
             return status._replace(state=RUNNING, reason="")
         fact = _fact(place)
-        if fact is None:
-            return _opened(place, status) if status.state == STARTING else status
-        since = seconds_of(fact.timestamp)
-        found = Status(fact.state, fact.reason, since, f"rollout: {fact.state} at {fact.timestamp}")
-        if status.state == BLOCKED and status.since >= since and fact.state == RUNNING:
+        found = _told(fact) if fact else _opened(place, status) if status.state == STARTING else status
+        if found.state == RUNNING and status.state == BLOCKED and status.since >= found.since:
             return _asking(place, status) or found
+        given = _given(events)
+        if found.state != RUNNING and found.since < given and time.time() - given < TAKEN_SECONDS:
+            return Status(RUNNING, "", given, "events: a message that its rollout does not have yet")
         return found
 
     def wording(self, text: str) -> Wording:
@@ -132,6 +135,8 @@ class Codex:
 
     def received(self, place: Place, mark: object) -> list[str]:
         """What was entered, at once; a message for a busy agent reaches its model at the next step of the turn."""
+        if place.record.one_shot:
+            return [entry["text"] for entry in self.transcript(place) if entry["role"] == "user"]
         since = mark if isinstance(mark, int) else 0
         return [str(line.get("text")) for line in read_lines(_read(place, HISTORY)[since:])]
 
@@ -185,7 +190,8 @@ def _user_dir(environ: Mapping[str, str]) -> str:
 
 
 def _furnish(place: Place) -> None:
-    """The user's settings, as they are now, the login, and the scripts that the hooks run."""
+    """The user's settings, as they are now, the login with the lock under which it is renewed, and the scripts that the
+    hooks run."""
     place.host.make_dir(place.home)
     script = hooks.script(place.state_dir, place.home, "codex")
     place.host.write(f"{place.home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
@@ -203,7 +209,7 @@ rm -f "$to"/*config.toml "$to"/hooks.json "$to"/AGENTS*.md
 for name in {join(KEPT)}; do [ ! -e "$from/$name" ] || [ -e "$to/$name" ] || cp -RL "$from/$name" "$to/" || exit 1; done
 for name in {join(COPIED)}; do [ ! -e "$from/$name" ] || cp -RL "$from/$name" "$to/" || exit 1; done
 for file in "$from"/*.config.toml; do [ ! -e "$file" ] || cp -L "$file" "$to/" || exit 1; done
-[ ! -e "$from/auth.json" ] || ln -sfn "$from/auth.json" "$to/auth.json"
+[ ! -e "$from/auth.json" ] || for name in auth.json auth.lock; do ln -sfn "$from/$name" "$to/$name" || exit 1; done
 """
 
 
@@ -216,10 +222,18 @@ def _settings(place: Place) -> list[str]:
         run["PermissionRequest"] = f"{script} PermissionRequest {BLOCKED} permission"
         run.update({name: f"{script} {name} {state} </dev/null" for name, state in STATES.items()})
     settings = {name: _toml(value) for name, value in SETTINGS.items()}
-    settings["projects"] = f'{{{_toml(place.record.work_dir)}={{trust_level="trusted"}}}}'
+    if not _distrusted(place):
+        settings["projects"] = f'{{{_toml(place.record.work_dir)}={{trust_level="trusted"}}}}'
     for name, command in run.items():
         settings[f"hooks.{name}"] = f'[{{hooks=[{{type="command",command={_toml(command)}}}]}}]'
     return words + [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+
+
+def _distrusted(place: Place) -> bool:
+    """Whether the user said of the code that it is not to be trusted; then Codex asks."""
+    projects = _user_settings(f"{place.home}/config.toml").get("projects")
+    own = projects.get(place.record.repo or place.record.work_dir) if isinstance(projects, dict) else None
+    return isinstance(own, dict) and own.get("trust_level") == "untrusted"
 
 
 def _toml(value: object) -> str:
@@ -285,6 +299,19 @@ def _fact(place: Place) -> codex_record.Fact | None:
     return fact if fact is not None and fact.timestamp >= (place.record.started_at or "") else None
 
 
+def _told(fact: codex_record.Fact) -> Status:
+    evidence = f"rollout: {fact.state} at {fact.timestamp}"
+    return Status(fact.state, fact.reason, seconds_of(fact.timestamp), evidence)
+
+
+def _given(events: Sequence[Mapping[str, Any]]) -> float:
+    """When it was last given a message; 0 when it was not since its start."""
+    for event in reversed(events):
+        if event.get("type") == "message_queued":
+            return seconds_of(str(event["timestamp"]))
+    return 0.0
+
+
 def _opened(place: Place, status: Status) -> Status:
     """It locks a new conversation when it is ready for it; one that begins with a prompt is ready when it has it."""
     if PROMPT in place.host.entries(place.home):
@@ -321,13 +348,17 @@ def _json(path: str) -> dict[str, Any]:
 
 def _provider(path: str) -> str:
     """The provider that the user's settings name, if it has its own way to log in."""
+    settings = _user_settings(path)
+    name, known = settings.get("model_provider", "openai"), settings.get("model_providers")
+    own = known.get(name) if isinstance(known, dict) else None
+    return str(name) if isinstance(own, dict) and not own.get("requires_openai_auth") else ""
+
+
+def _user_settings(path: str) -> dict[str, Any]:
     import tomllib
 
     try:
         with open(path, "rb") as file:
-            settings = tomllib.load(file)
-        name = settings.get("model_provider", "openai")
-        own = settings.get("model_providers", {}).get(name, {})
-        return "" if name == "openai" or own.get("requires_openai_auth") else str(name)
-    except (OSError, ValueError, AttributeError):
-        return ""
+            return tomllib.load(file)
+    except (OSError, ValueError):
+        return {}
