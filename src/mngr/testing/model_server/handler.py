@@ -54,17 +54,11 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: Listener
 
-    def setup(self) -> None:
-        super().setup()
-        self.server.opened(self.connection)
-
     def finish(self) -> None:
         try:
             super().finish()
         except OSError:
             pass
-        finally:
-            self.server.closed(self.connection)
 
     def handle(self) -> None:
         try:

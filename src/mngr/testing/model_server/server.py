@@ -7,6 +7,7 @@ import os
 import socket
 import socketserver
 import threading
+import time
 from collections.abc import Callable, Iterable
 from http.server import ThreadingHTTPServer
 
@@ -20,6 +21,7 @@ from mngr.testing.model_server.script import Rule, check_rules
 
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
 STOP_SECONDS = 5.0
 
@@ -95,9 +97,7 @@ class Listener(ThreadingHTTPServer):
         self.log = log
         self._mark = os.urandom(4).hex()
         self._numbers = itertools.count(1)
-        self._open: set[socket.socket] = set()
-        self._changed = threading.Condition()
-        self._stopping = False
+        self._connections: dict[threading.Thread, socket.socket] = {}
         super().__init__(("127.0.0.1", port), Handler)
 
     def server_bind(self) -> None:
@@ -112,25 +112,29 @@ class Listener(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hung up is nothing to report."""
 
-    def opened(self, connection: socket.socket) -> None:
-        with self._changed:
-            self._open.add(connection)
-            if self._stopping:
-                _cut(connection)
+    def process_request(self, request: socket.socket | tuple[bytes, socket.socket], client_address: Any) -> None:
+        """As inherited, but the thread and its connection are remembered until both are done with."""
+        if isinstance(request, socket.socket):
+            thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
+            self._connections[thread] = request
+            thread.start()
 
-    def closed(self, connection: socket.socket) -> None:
-        with self._changed:
-            self._open.discard(connection)
-            self._changed.notify_all()
+    def _serve(self, connection: socket.socket, client_address: Any) -> None:
+        try:
+            self.process_request_thread(connection, client_address)
+        finally:
+            self._connections.pop(threading.current_thread(), None)
 
     def stop(self) -> None:
+        """Take no more connections, cut those there are, and wait for their threads."""
         self.shutdown()
         self.server_close()
-        with self._changed:
-            self._stopping = True
-            for connection in self._open:
-                _cut(connection)
-            self._changed.wait_for(lambda: not self._open, STOP_SECONDS)
+        end = time.monotonic() + STOP_SECONDS
+        left = list(self._connections.items())
+        for _, connection in left:
+            _cut(connection)
+        for thread, _ in left:
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 def _cut(connection: socket.socket) -> None:
