@@ -24,6 +24,7 @@ from mngr.tmr.recipe import Workers, filled
 from mngr.tmr.unit import Verified
 from mngr.tools.git import Git
 
+_NARRATIVE = "narrative"
 _NARRATIVE_MAX = 20_000
 
 
@@ -55,7 +56,11 @@ class IntegratorRecipe(Recipe):
         return harvest(self._fleet, self._git, agent, task=task.id, directory=directory, ref=ref)
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"verdict": "proposed" if collected["tip"] not in (None, task.data["start"]) else "no answer"}
+        if task.data["about"] == _NARRATIVE:
+            answered = os.path.exists(_narrative(self._run, task.slug, attempt.number))
+        else:
+            answered = collected["tip"] not in (None, task.data["start"])
+        return {"verdict": "proposed" if answered else "no answer"}
 
 
 def narrate(
@@ -76,16 +81,19 @@ def narrate(
         asides=integration["set_aside"],
         open=[row for row in rows if row["verdict"] not in ("fixed", "improved", "unchanged")],
     )
-    data = {"role": naming.INTEGRATE, "about": "narrative", "start": tip, "prompt": text}
+    data = {"role": naming.INTEGRATE, "about": _NARRATIVE, "start": tip, "prompt": text}
     task = Task(name, f"narrative-{tip[:8]}", data)
     if name not in run.state.tasks or run.state.tasks[name].status != SETTLED:
         engine(recipe, naming.INTEGRATE).go([task])
     last = run.state.tasks[name].last
     if last is None:
         return ""
-    path = os.path.join(run.directory, "tasks", task.slug, str(last.number), "artifacts", "narrative.md")
-    data_read, _ = files.read_tail(path, _NARRATIVE_MAX)
+    data_read, _ = files.read_tail(_narrative(run, task.slug, last.number), _NARRATIVE_MAX)
     return data_read.decode(errors="replace")
+
+
+def _narrative(run: Run, slug: str, number: int) -> str:
+    return os.path.join(run.directory, "tasks", slug, str(number), "artifacts", "narrative.md")
 
 
 class AgentResolver(Resolver):
