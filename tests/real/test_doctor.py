@@ -13,7 +13,7 @@ from tests.support.user import MNGR, Ran, User
 
 NAMES = [
     "python", "tmux", "git", "rsync", "state directory", "writing and locking", "disk", "settings", "agent records",
-    "tmux server", "sessions of agents", "stray sessions", "work dirs", "coding agents",
+    "tmux server", "sessions of agents", "stray sessions", "work dirs", "coding agents", "claude", "codex", "opencode",
 ]  # fmt: skip
 
 
@@ -54,6 +54,11 @@ def program(place: Path, name: str, script: str) -> None:
     path.chmod(0o755)
 
 
+def log_in(user: User) -> None:
+    (user.home / ".codex").mkdir()
+    (user.home / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "sk-test"}')
+
+
 def snapshot(root: Path) -> dict[str, tuple[int, int, bytes]]:
     found = {}
     for path in sorted(root.rglob("*")):
@@ -67,11 +72,15 @@ def snapshot(root: Path) -> dict[str, tuple[int, int, bytes]]:
 
 def test_a_new_machine_is_ready_and_nothing_is_made_on_it(user: User) -> None:
     place = path_with(user, "tmux", "git", "rsync")
-    program(place, "claude", "exit 1")
+    log_in(user)
+    program(place, "codex", "echo codex-cli 0.166.0")
     before = snapshot(user.home), snapshot(user.repo)
     found = doctor(user, PATH=str(place))
-    assert {check["status"] for check in found.values()} == {"ok"}
-    assert found["coding agents"]["found"] == "claude (not installed: codex, opencode)"
+    absent = {"claude", "opencode"}
+    assert {check["status"] for name, check in found.items() if name not in absent} == {"ok"}
+    assert found["coding agents"]["found"] == "codex"
+    assert "0.166.0" in found["codex"]["found"] and "API key" in found["codex"]["found"]
+    assert found["opencode"]["status"] == "note" and "npm install" in found["opencode"]["hint"]
     assert not user.host_dir.exists()
     assert (snapshot(user.home), snapshot(user.repo)) == before
 
@@ -80,7 +89,7 @@ def test_every_check_is_one_aligned_line_with_its_hint_below(user: User) -> None
     ran = user.mngr("doctor", env={"PATH": str(path_with(user, "tmux", "git"))}).ok()
     lines = ran.stdout.splitlines()
     column = lines[0].index("python")
-    seen = [line[column:].split("  ")[0] for line in lines if line[:1].isalpha() and line[6] == " "]
+    seen = [line[column:].split("  ")[0] for line in lines if line[:1].isalpha() and line[7:9] == "  "]
     assert seen == NAMES
     at = next(number for number, line in enumerate(lines) if line.startswith("warn     rsync "))
     assert lines[at + 1].strip().startswith("hint: needed for `--transfer rsync`")
@@ -209,7 +218,8 @@ def test_running_agents_are_no_reason_for_a_word(user: User) -> None:
     user.wait_for_state("failed", "FAILED")
     before = snapshot(user.host_dir)
     found = doctor(user)
-    assert {name for name, check in found.items() if check["status"] not in ("ok",)} <= {"coding agents"}
+    programs = {"coding agents", "claude", "codex", "opencode"}
+    assert {name for name, check in found.items() if check["status"] not in ("ok",)} <= programs
     assert found["agent records"]["found"] == "5 readable"
     assert snapshot(user.host_dir) == before
 
@@ -288,3 +298,37 @@ def test_lines_of_json_and_templates_give_one_check_each(user: User) -> None:
 def test_it_works_in_a_directory_that_was_removed(user: User) -> None:
     ran = user.run(["sh", "-c", 'mkdir x && cd x && rmdir ../x && exec "$0" doctor --format json', MNGR])
     assert checks(ran)["tmux"]["status"] == "ok"
+
+
+def test_agent_programs_that_cannot_be_used_are_warnings_with_both_versions(user: User) -> None:
+    place = path_with(user, "tmux", "git", "rsync", "sleep")
+    log_in(user)
+    for script, said in (
+        ("echo codex-cli 0.99.5", "0.99.5 is too old: mngr needs 0."),
+        ("echo codex-cli; exit 0", "does not tell its version"),
+        ("echo no such library >&2; exit 127", "does not tell its version"),
+    ):
+        program(place, "codex", script)
+        found = doctor(user, PATH=str(place))["codex"]
+        assert found["status"] == "warn" and said in found["found"], found
+        assert "npm install -g @openai/codex" in found["hint"]
+    program(place, "codex", "echo codex-cli 99.0.0")
+    found = doctor(user, PATH=str(place))["codex"]
+    assert found["status"] == "note" and "99.0.0, newer than 0." in found["found"]
+    (user.home / ".codex" / "auth.json").unlink()
+    found = doctor(user, PATH=str(place))["codex"]
+    assert found["status"] == "warn" and "not logged in" in found["found"]
+    assert not user.host_dir.exists()
+
+
+def test_agent_programs_are_asked_at_the_same_time(user: User) -> None:
+    """Each waits for the others, so that one after the other would never tell a version."""
+    place = path_with(user, "tmux", "git", "rsync", "sleep", "touch")
+    mark = user.root / "asked"
+    mark.mkdir()
+    for name in ("codex", "opencode"):
+        others = f"{mark}/codex {mark}/opencode"
+        wait = f"for at in {others}; do until [ -e $at ]; do sleep 0.01; done; done"
+        program(place, name, f"touch {mark}/{name}; {wait}; echo 99.1.2")
+    found = doctor(user, PATH=str(place))
+    assert "99.1.2" in found["codex"]["found"] and "99.1.2" in found["opencode"]["found"]

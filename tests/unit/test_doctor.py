@@ -75,7 +75,7 @@ def test_less_than_a_gigabyte_is_a_warning() -> None:
 
 
 def test_one_coding_agent_is_enough() -> None:
-    assert coding_agents(["codex"]) == Check("coding agents", "ok", "codex (not installed: claude, opencode)")
+    assert coding_agents(["codex"]) == Check("coding agents", "ok", "codex")
     assert coding_agents(["claude", "codex", "opencode"]).found == "claude, codex, opencode"
     assert coding_agents([]).status == "warn"
 

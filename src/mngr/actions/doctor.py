@@ -18,7 +18,7 @@ from mngr.records import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from mngr.agents.record import CorruptRecord
 
-OK, WARN, FAIL, UNKNOWN = "ok", "warn", "fail", "unknown"
+OK, NOTE, WARN, FAIL, UNKNOWN = "ok", "note", "warn", "fail", "unknown"
 OLDEST_PYTHON = (3, 11)
 OLDEST_TMUX = (3, 2)
 OLDEST_GIT = (2, 31)  # `rev-parse --path-format`
@@ -42,6 +42,8 @@ class Check(NamedTuple):
 
 def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
     """All checks, in the order in which a person would mend things. Never raises for what it finds."""
+    from mngr.actions import doctor_programs
+
     ours, directory = _state_directory(fleet)
     return [
         python_version(tuple(sys.version_info[:3])),
@@ -52,6 +54,7 @@ def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
         _settings(read_settings),
         *_agents(fleet, ours),
         coding_agents([name for name in KNOWN_AGENTS if find_program(name)]),
+        *doctor_programs.examine(fleet.environ),
     ]
 
 
@@ -103,12 +106,10 @@ def disk_space(free_bytes: int, path: str) -> Check:
 
 
 def coding_agents(installed: list[str]) -> Check:
-    missing = [name for name in KNOWN_AGENTS if name not in installed]
     if not installed:
         hint = "`mngr demo` and `mngr create NAME --command 'CMD'` work without one"
         return Check("coding agents", WARN, f"none of {', '.join(KNOWN_AGENTS)} is installed", hint)
-    found = ", ".join(installed) + (f" (not installed: {', '.join(missing)})" if missing else "")
-    return Check("coding agents", OK, found)
+    return Check("coding agents", OK, ", ".join(installed))
 
 
 def _programs(fleet: Fleet) -> list[Check]:

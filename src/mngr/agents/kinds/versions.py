@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 
 from mngr import process
 from mngr.agents.kinds.driver import Program
 from mngr.errors import MngrError
 from mngr.files import json_bytes, write_atomic
+from mngr.home import FORMAT_FILE
 
 FILE = "programs.json"
 _SECONDS = 10.0
@@ -18,34 +20,39 @@ _SECONDS = 10.0
 def check(program: Program, path: str, host_dir: str) -> None:
     """Raise for a version that is too old or known not to work. One that cannot be read is let through."""
     version = known(path, host_dir)
+    if why := unusable(program, version):
+        more = "another version" if version in program.broken else "a newer one"
+        raise MngrError(
+            f"`{program.name}` {version} {why}",
+            hint=f"install {more}, {program.tried} is known to work: `{program.install}`",
+        )
+
+
+def unusable(program: Program, version: str) -> str:
+    """Why this version must not be used; empty when it may, or when nobody knows the version."""
     if version in program.broken:
-        raise MngrError(
-            f"`{program.name}` {version} cannot be used: {program.broken[version]}",
-            hint=f"install another version, {program.tried} is known to work: `{program.install}`",
-        )
+        return f"cannot be used: {program.broken[version]}"
     if version and program.oldest and numbers(version) < numbers(program.oldest):
-        raise MngrError(
-            f"`{program.name}` {version} is too old: mngr needs {program.oldest} or later", hint=f"`{program.install}`"
-        )
+        return f"is too old: mngr needs {program.oldest} or later"
+    return ""
 
 
 def known(path: str, host_dir: str) -> str:
     """The version of the program at this path; empty when it does not tell."""
-    facts = os.stat(path)
-    key = f"{os.path.realpath(path)} {facts.st_size} {facts.st_mtime_ns}"
-    file = os.path.join(host_dir, FILE)
     try:
-        with open(file, "rb") as stream:
-            cached = json.load(stream)
-    except (OSError, ValueError):
-        cached = {}
-    if isinstance(cached, dict) and isinstance(cached.get(key), str):
-        return str(cached[key])
+        facts = os.stat(path)
+    except OSError:
+        return ""
+    place = os.path.realpath(path)
+    # What a package manager replaces may keep its size and its time; the time of the change of the file it cannot keep.
+    identity = [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
+    cached = _read(host_dir)
+    entry = cached.get(place)
+    if isinstance(entry, dict) and entry.get("file") == identity and isinstance(entry.get("version"), str):
+        return str(entry["version"])
     version = ask(path)
-    if version and os.path.isdir(host_dir):
-        same = os.path.realpath(path)
-        kept = {name: value for name, value in cached.items() if not name.startswith(f"{same} ")} if cached else {}
-        write_atomic(file, json_bytes({**kept, key: version}, indent=1))
+    if version:
+        _write(host_dir, {**cached, place: {"file": identity, "version": version}})
     return version
 
 
@@ -61,3 +68,23 @@ def ask(path: str) -> str:
 
 def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:4])
+
+
+def _read(host_dir: str) -> dict[str, object]:
+    try:
+        with open(os.path.join(host_dir, FILE), "rb") as stream:
+            found = json.load(stream)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write(host_dir: str, cached: Mapping[str, object]) -> None:
+    """Only to a directory that is ours, and never in the way."""
+    if not os.path.exists(os.path.join(host_dir, FORMAT_FILE)):
+        return
+    try:
+        there = {path: entry for path, entry in cached.items() if os.path.exists(path)}
+        write_atomic(os.path.join(host_dir, FILE), json_bytes(there, indent=1))
+    except OSError:
+        return

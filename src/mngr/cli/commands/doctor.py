@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.actions import doctor
-from mngr.actions.doctor import FAIL, OK, UNKNOWN, WARN, Check
+from mngr.actions.doctor import FAIL, NOTE, OK, UNKNOWN, WARN, Check
 from mngr.actions.fleet import Fleet
 from mngr.cli.app import App
 from mngr.cli.commands import config
@@ -18,15 +18,16 @@ from mngr.cli.text import amount
 READS_SETTINGS = False
 
 DESCRIPTION = (
-    "Look at the programs, directories, settings, records and sessions that mngr needs, and at what was left behind. "
-    "Nothing is changed. Exits with 1 when a check failed; a warning is no failure."
+    "Look at the programs, directories, settings, records and sessions that mngr needs, at the coding agents that it "
+    "knows, and at what was left behind. Nothing is changed. Exits with 1 when a check failed; a warning or a note is "
+    "no failure."
 )
 EXAMPLES = (
     ("mngr doctor", "every check on a line, with what to do below it"),
     ("mngr doctor --format json", "the same for a script"),
 )
 
-_STYLES = {OK: "", WARN: "yellow", FAIL: "red", UNKNOWN: "magenta"}
+_STYLES = {OK: "", NOTE: "dim", WARN: "yellow", FAIL: "red", UNKNOWN: "magenta"}
 _SHOWN_ITEMS = 10
 
 

@@ -1,0 +1,54 @@
+"""The part of `doctor` about agent programs: is each one installed, of a version that works, and logged in?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mngr.actions.doctor import NOTE, OK, UNKNOWN, WARN, Check
+from mngr.agents.kinds import driver, versions
+from mngr.agents.kinds.driver import Program
+from mngr.errors import MngrError
+from mngr.process import find_program
+
+
+def examine(environ: Mapping[str, str]) -> list[Check]:
+    """A check for each program, all asked at the same time: some take seconds to tell their version."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(max_workers=len(driver.PROGRAMS)) as pool:
+        return list(pool.map(lambda name: _look(name, environ), driver.PROGRAMS))
+
+
+def _look(name: str, environ: Mapping[str, str]) -> Check:
+    try:
+        found = driver.find(name)
+    except ImportError:
+        return Check(name, UNKNOWN, "this mngr cannot drive it yet")
+    path = find_program(found.program.name)
+    if path is None:
+        return missing(found.program)
+    try:
+        login = found.login(environ)
+    except (MngrError, OSError, ValueError) as error:
+        return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")
+    return judge(found.program, path, versions.ask(path), login)
+
+
+def missing(program: Program) -> Check:
+    return Check(program.name, NOTE, "not installed", f"if you want it: `{program.install}`")
+
+
+def judge(program: Program, path: str, version: str, login: str) -> Check:
+    """What keeps it from working comes first, then what is only worth knowing."""
+    name = program.name
+    if not version:
+        hint = f"look: `{path} --version`; {program.tried} is known to work: `{program.install}`"
+        return Check(name, WARN, f"{path} does not tell its version", hint)
+    if why := versions.unusable(program, version):
+        return Check(name, WARN, f"{version} {why}", f"{program.tried} is known to work: `{program.install}`")
+    if not login:
+        return Check(name, WARN, f"{version}, but you are not logged in", f"run `{name}` once and log in")
+    if versions.numbers(version) > versions.numbers(program.tried):
+        found = f"{version}, newer than {program.tried}, the last that was tried; login: {login}"
+        return Check(name, NOTE, found, f"if it behaves oddly, {program.tried} is known to work")
+    return Check(name, OK, f"{version}; login: {login}")
