@@ -29,8 +29,6 @@ LOCKS = "thread-writer-locks"
 # Linux takes no longer word on a command line than 128 KiB.
 LONGEST_PROMPT = 130_000
 TAIL_BYTES = 64 * 1024
-# The dialog is drawn a moment after the hook that tells of it.
-DRAWN_SECONDS = 2.0
 # It notes a message at once, and the turn that follows a moment later.
 TAKEN_SECONDS = 10.0
 ZERO_WIDTH_SPACE = "\u200b"
@@ -57,7 +55,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
 _INPUT = re.compile(r"^(?:\x1b\[[0-9;]*m)*([›!])(?:\x1b\[[0-9;]*m)* ?(.*)$", re.MULTILINE)
 _DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m")
 _EMPTY = "for shortcuts"  # shown below an empty input box alone
-_ASKING = re.compile(r"enter to confirm|esc to cancel|enter to submit|enter confirm", re.IGNORECASE)
+_ASKING = re.compile(r"to confirm or \S+ to cancel|to submit answer")
 
 
 class Thread(NamedTuple):
@@ -141,7 +139,7 @@ class Codex:
         return [str(line.get("text")) for line in read_lines(_read(place, HISTORY)[since:])]
 
     def occupied(self, screen: str) -> str:
-        if _ASKING.search(screen):
+        if _ASKING.search(_ESCAPES.sub("", screen)):
             return ""
         boxes = _INPUT.findall(screen)
         if not boxes:
@@ -321,13 +319,13 @@ def _opened(place: Place, status: Status) -> Status:
 
 
 def _asking(place: Place, status: Status) -> Status | None:
-    """The request for permission that it shows; None when it was answered, of which no file tells."""
-    shown = _ASKING.search(_ESCAPES.sub("", place.screen()))
-    if not shown and time.time() - status.since > DRAWN_SECONDS:
+    """The request for permission that it shows. None when it was answered, of which no file tells, and before it asks,
+    which it does not while somebody types."""
+    if not _ASKING.search(_ESCAPES.sub("", place.screen())):
         return None
     tail, _ = place.host.read_tail(f"{place.home}/{hooks.FILE}", TAIL_BYTES)
     asked = [line.get("payload") for line in read_lines(tail) if line.get("hook") == "PermissionRequest"]
-    return status._replace(reason=f"permission: {codex_record.asked(asked[-1])}" if asked else "permission")
+    return status._replace(reason=f"permission: {codex_record.asked(asked[-1])}" if asked else "permission: not told")
 
 
 def _read(place: Place, path: str) -> bytes:
