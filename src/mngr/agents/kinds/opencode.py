@@ -122,7 +122,7 @@ class OpenCode:
             known = {}
         if isinstance(known, dict) and known:
             return f"{', '.join(map(str, known))} (`{path}`)"
-        return next((f"`{name}` is set" for name in _KEYS if environ.get(name)), "")
+        return next((f"`{name}` is set" for name in _KEYS if environ.get(name)), "") or _key_in_settings(environ)
 
 
 DRIVER = OpenCode()
@@ -219,6 +219,21 @@ done
 def _users(environ: Mapping[str, str], name: str) -> str:
     """The user's own directory of OpenCode."""
     return f"{environ.get(name) or f'{driver.user_home(environ)}/{_DEFAULTS[name]}'}/opencode"
+
+
+def _key_in_settings(environ: Mapping[str, str]) -> str:
+    """A provider that the user described, with its key. Their settings may have comments: not read as JSON."""
+    if '"apiKey"' in environ.get("OPENCODE_CONFIG_CONTENT", ""):
+        return "a key in `OPENCODE_CONFIG_CONTENT`"
+    folder = _users(environ, "XDG_CONFIG_HOME")
+    for path in (environ.get("OPENCODE_CONFIG", ""), f"{folder}/opencode.json", f"{folder}/opencode.jsonc"):
+        try:
+            with open(path, "rb") as file:
+                if b'"apiKey"' in file.read():
+                    return f"a key in `{path}`"
+        except OSError:
+            continue
+    return ""
 
 
 def _bytes(place: Place, name: str) -> bytes:

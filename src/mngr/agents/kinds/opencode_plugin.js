@@ -67,8 +67,8 @@ function report() {
 
 const limited = (text) => /rate.?limit|too.?many.?requests|quota|exhausted|limit (was )?reached|\b429\b/i.test(text || "")
 
-function failed({ name, data }) {
-  const said = String(data?.message || name).slice(0, 500)
+function failed({ name, message, data }) {
+  const said = String(data?.message || message || name).slice(0, 500)
   if (name === "ProviderAuthError" || data?.statusCode === 401) return `login: ${said}`
   if (data?.statusCode === 429) return `rate limit: ${said}`
   return `the last turn failed: ${said}`
@@ -95,7 +95,7 @@ const heard = {
     report()
   },
   "permission.asked": ({ id, sessionID, permission, patterns }) => {
-    const reason = `permission: ${permission}: ${(patterns || []).join(" ")}`
+    const reason = `permission: ${permission}: ${(patterns || []).join(", ")}`
     asked.set(id, { session: sessionID, reason: reason.slice(0, 500) })
     report()
   },
@@ -155,13 +155,18 @@ async function send(name) {
   const stored = new Promise((done) => (arrived = (seen) => seen === text && done()))
   const body = { ...choice, parts: [{ type: "text", text }] }
   const { error } = await client.session.promptAsync({ path: { id: session }, body })
-  if (error) append(`${home}hooks.jsonl`, { timestamp: now(), hook: "Refused", payload: { error, session_id: session } })
-  else await Promise.race([stored, pause(10000)])
+  if (error) throw error
+  await Promise.race([stored, pause(10000)])
+}
+
+function refused(error) {
+  failures.set(session, failed(error?.name ? error : { name: JSON.stringify(error) }))
+  report()
 }
 
 async function serveInbox() {
   for (;;) {
-    for (const name of waiting()) await send(name).catch(() => {})
+    for (const name of waiting()) await send(name).catch(refused)
     await pause(100)
   }
 }
@@ -210,19 +215,25 @@ async function begin() {
   verify()
 }
 
-let begun = false
+let directory = ""
 
 export const mngr = async (input) => {
-  if (!given) return {}
+  if (!given || (directory && directory !== input.directory)) return {}
   client = input.client
-  if (!begun) {
-    begun = true
+  if (!directory) {
+    directory = input.directory
     setTimeout(() => begin().catch((error) => append(`${home}hooks.jsonl`, failure(error))), 0)
   }
   return {
-    event: async ({ event }) => heard[event.type]?.(event.properties),
+    event: async ({ event }) => {
+      try {
+        heard[event.type]?.(event.properties)
+      } catch {} // a full disk must not end the agent
+    },
     "chat.message": async ({ sessionID }, { message }) => {
-      if (!children.has(sessionID)) choice = { agent: message.agent, model: message.model }
+      if (children.has(sessionID)) return
+      const { variant, ...model } = message.model || {}
+      choice = { agent: message.agent, model: model.modelID ? model : undefined, variant }
     },
   }
 }

@@ -83,7 +83,7 @@ def transcript(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 found += _entries(message, part, known.times[part["id"]])
             if failure := _failure(message):
                 found.append({"timestamp": known.times[message["id"]], "role": "assistant", "text": failure})
-    return found
+    return sorted(found, key=lambda entry: str(entry["timestamp"]))  # a prompt may come in the middle of an answer
 
 
 def _failure(message: Mapping[str, Any]) -> str:
