@@ -303,7 +303,7 @@ def test_the_agent_may_work_while_it_is_kept(user: User) -> None:
     """Files come, go and are committed all the time; the snapshot is one that git can read, and is taken."""
     loop = (
         "i=0; while true; do i=$((i+1)); echo $i > f-$((i % 50)); rm -f f-$(((i + 25) % 50)); "
-        "[ $((i % 40)) = 0 ] && git add -A && git commit -qm $i; done"
+        "[ $((i % 20)) = 0 ] && git add -A && git commit -qm $i; sleep 0.005; done"
     )
     user.create("foo", command=loop)
     wait_for((user.work_dir("foo") / "f-1").exists, "the first file")

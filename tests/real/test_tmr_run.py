@@ -21,10 +21,10 @@ def commits(project: Project, branch: str = "tmr/r1") -> list[str]:
     return project.user.git("log", "--reverse", "--format=%s", f"main..{branch}").splitlines()
 
 
-def test_a_run_ends_with_a_branch_on_which_the_suite_passes(project: Project) -> None:
+def test_a_run_ends_with_a_branch_on_which_the_suite_passes_from_mirrors_and_from_worktrees(project: Project) -> None:
     user = project.user
     before = user.git("status", "--porcelain"), user.git("rev-parse", "HEAD"), user.git("symbolic-ref", "HEAD")
-    ran = project.tmr("--format", "json").ok()
+    ran = project.tmr("--transfer", "git-mirror", "--format", "json").ok()
     result = ran.json
     assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed", "test_mul": "fixed"}
     assert result["integration"]["green"] is True and result["exit_code"] == 0
@@ -44,19 +44,17 @@ def test_a_run_ends_with_a_branch_on_which_the_suite_passes(project: Project) ->
     assert "3 passed" in suite.stdout, suite.stdout
     assert {agent["state"] for agent in user.agents()} == {"STOPPED"}
 
-
-def test_worktrees_and_mirrors_give_the_same_tree(project: Project) -> None:
-    project.tmr("--transfer", "git-mirror").ok()
-    project.tmr("--transfer", "git-worktree", name="r2").ok()
-    trees = [project.user.git("rev-parse", f"{branch}^{{tree}}") for branch in ("tmr/r1", "tmr/r2")]
+    user.git("switch", "-q", "main")
+    project.tmr("--transfer", "git-worktree", "--no-canary", name="r2").ok()
+    trees = [user.git("rev-parse", f"{branch}^{{tree}}") for branch in ("tmr/r1", "tmr/r2")]
     assert trees[0] == trees[1]
 
 
 def test_only_failing_tests_and_only_those_named_get_an_agent(project: Project) -> None:
-    project.tmr("--failing", "-k", "not mul").ok()
+    project.tmr("--failing", "-k", "not mul", "--no-canary").ok()
     assert project.verdicts() == {"test_sub": "fixed"}
-    project.tmr("tests/test_calc.py::test_add", name="r2").ok()
-    assert project.verdicts("r2") == {"test_add": "unchanged"}
+    shown = project.tmr("tests/test_calc.py::test_add", "--dry-run", "--format", "json", name="r2").ok().json
+    assert [task["task"] for task in shown["tasks"]] == ["tests/test_calc.py::test_add"]
 
 
 def test_a_dry_run_starts_no_agent_and_leaves_nothing(project: Project) -> None:
@@ -92,6 +90,11 @@ CASES = {
     ),
     "not_committed": ("wait\nwrite fix.txt <<E\nprecious\nE\n" + done(), "refuted", "nothing was committed"),
     "locked": ("wait\nrun! touch .git/index.lock\n" + done(), "refuted", "nothing was committed"),
+    "base_moves": (
+        "wait\nrun! git -C {repo} commit -q --allow-empty -m meanwhile\n" + done(),
+        "refuted",
+        "nothing was committed",
+    ),
     "blocked": ("wait\n" + OUTCOME.format(status="blocked", changes="[]", summary="x"), "blocked", "needs: a proxy"),
     "hostile": (
         "wait\n" + OUTCOME.format(status="blocked", changes="[]", summary=HOSTILE).replace("no network", HOSTILE),
@@ -106,16 +109,28 @@ CASES = {
 }
 
 
+# Of the file that does not collect.
+MEND = "wait\nwrite tests/test_odd.py <<E\ndef test_odd():\n    assert 1 + 1 == 2\nE\ncommit mend\n" + done(
+    CLAIM.replace("implementation", "test")
+)
+
+
 def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
     """All of them in one run: none gets in the way of another."""
     tests = "".join(f"def test_{name}():\n    assert calc.sub(3, 2) == 1\n\n\n" for name in CASES)
     project = Project(user, tests=f"import calc\n\n\n{tests}")
     for name, (script, _, _) in CASES.items():
-        project.script(f"test_{name}", script)
+        project.script(f"test_{name}", script.replace("{repo}", str(project.repo)))
+    project.write("tests/test_odd.py", "def test_odd(:\n    pass\n")
+    project.script("test_odd.py", MEND)
+    base = project.commit("a file that does not collect")
     ran = project.tmr("--no-canary", "--max-agents", "8", timeout=250).failed(3)
     rows = {row["task"].rpartition("::test_")[2]: row for row in project.status()["rows"]}
     for name, (_, verdict, why) in CASES.items():
         assert rows[name]["verdict"] == verdict and why in rows[name]["why"], rows[name]
+    assert rows["tests/test_odd.py"]["verdict"] == "fixed", "a file that does not collect is a task of its own"
+    moved = user.git("log", "-1", "--format=%s"), user.git("merge-base", "main", "tmr/r1")
+    assert moved == ("meanwhile", base), "a base that moves during the run changes nothing of it"
     assert rows["crash_once"]["attempts"] == 2
     assert rows["crash_once"]["effect"] and len(rows["crash_once"]["effect"]) > 1, "it mends what fails alike"
     refs = user.git("for-each-ref", "--format=%(refname)", "refs/mngr/runs/r1").splitlines()
@@ -128,7 +143,7 @@ def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
 def test_every_agent_failing_is_said_and_is_no_success(project: Project) -> None:
     for name in SCRIPTS:
         project.script(name, "wait\nexit 3\n")
-    ran = project.tmr("--max-attempts", "1")
+    ran = project.tmr("--max-attempts", "1", "--no-canary")
     assert ran.exit_code in (3, 5), ran
     assert set(project.verdicts().values()) <= {"unclaimed", "not started", "failed"}
 
@@ -140,10 +155,10 @@ def test_tests_that_hang_or_end_pytest_are_rows_of_the_baseline(user: User) -> N
         + "\n\ndef test_hang():\n    import time\n    time.sleep(600)\n"
         + "\n\ndef test_kill():\n    import os\n    os._exit(9)\n",
     )
-    project.script("test_hang", NO_CHANGE)
-    project.script("test_kill", NO_CHANGE)
+    for name in ("test_hang", "test_kill", "test_add"):
+        project.script(name, "wait\nexit\n")
     user.mngr("config", "set", "--scope", "local", "tmr.test_seconds", "2").ok()
-    project.tmr("-k", "hang or kill or add", "--exclude-unclean").failed(3)
+    project.tmr("-k", "hang or kill or add", "--exclude-unclean", "--no-canary").failed(3)
     measured = json.loads((project.repo / ".mngr/runs/r1/baseline.json").read_text())["tests"]
     runs = {test.rpartition("::")[2]: (one["verdict"], one["runs"]) for test, one in measured.items()}
     assert runs["test_hang"] == ("fail", ["timeout", "timeout"]) and runs["test_kill"] == (
@@ -151,18 +166,6 @@ def test_tests_that_hang_or_end_pytest_are_rows_of_the_baseline(user: User) -> N
         ["crashed", "crashed"],
     )
     assert runs["test_add"] == ("pass", ["passed"])
-
-
-def test_a_file_that_does_not_collect_is_a_task_of_its_own(project: Project) -> None:
-    project.write("tests/test_odd.py", "def test_odd(:\n    pass\n")
-    project.commit("odd")
-    project.script(
-        "test_odd.py",
-        "wait\nwrite tests/test_odd.py <<E\ndef test_odd():\n    assert 1 + 1 == 2\nE\ncommit mend\n"
-        + done(CLAIM.replace("implementation", "test")),
-    )
-    project.tmr("--no-canary").ok()
-    assert project.row("test_odd.py")["verdict"] == "fixed"
 
 
 def test_a_project_without_tests_or_with_a_broken_command_is_told_so(project: Project) -> None:
@@ -181,17 +184,6 @@ def test_bad_input_begins_nothing(project: Project) -> None:
     project.write("calc.py", "changed = 1\n")
     assert "1 uncommitted change that agents" in project.tmr().failed(1).stderr
     assert not (project.repo / ".mngr" / "runs").exists()
-
-
-def test_a_base_that_moves_during_the_run_changes_nothing_of_it(project: Project) -> None:
-    base = project.user.git("rev-parse", "HEAD")
-    project.script(
-        "test_sub",
-        f"wait\nrun! git -C {project.repo} commit -q --allow-empty -m meanwhile\n"
-        + SCRIPTS["test_sub"].removeprefix("wait\n"),
-    )
-    project.tmr("tests/test_calc.py::test_sub", "--no-canary").ok()
-    assert project.user.git("merge-base", "main", "tmr/r1") == base
 
 
 def installed_elsewhere(project: Project) -> None:

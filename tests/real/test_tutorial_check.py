@@ -7,7 +7,8 @@ import pytest
 from tests.support.greeter import BYE, HELLO, add_greeter, document
 from tests.support.user import User
 
-PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+PLAIN = ("--disable-plugin-autoload", "-p", "mngr.e2e.plugin", "-p", "no:cacheprovider")
+PYTEST = (sys.executable, "-m", "pytest", "-q", *PLAIN)
 
 
 def record(user: User) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
 from tests.support.user import User
 
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly tests"
+PYTEST = f"{sys.executable} -m pytest -q --disable-plugin-autoload -p mngr.e2e.plugin -p no:cacheprovider tests"
 OLD_HELLO = HELLO.replace("Ada", "Bob")
 
 

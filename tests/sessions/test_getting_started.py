@@ -8,6 +8,7 @@ import pytest
 
 from mngr.e2e import E2eSession, expect
 from tests.sessions.steps import agent, agents, create, follow, git
+from tests.support.demo import CHECKS, Demo
 
 
 def test_a_repository_to_play_in(e2e: E2eSession) -> None:
@@ -192,7 +193,9 @@ def test_help_succeeds(e2e: E2eSession) -> None:
 
 
 @pytest.mark.timeout(1500)  # about 60 runs of pytest in one
-def test_the_demo_ends_with_a_branch_and_a_report_and_nothing_runs_on(e2e: E2eSession) -> None:
+def test_the_demo_ends_with_a_branch_and_a_report_and_nothing_runs_on(
+    e2e: E2eSession, subtests: pytest.Subtests
+) -> None:
     e2e.write_tutorial_block("""
         # to see it all at once, let an agent work on each test of a sample project (some lie); it takes a minute
         mngr demo --dir ~/mngr-demo
@@ -201,10 +204,18 @@ def test_the_demo_ends_with_a_branch_and_a_report_and_nothing_runs_on(e2e: E2eSe
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^tmr/demo: \d+ commits, green")
     expect(result.stdout).to_match(r"^  due-as-json-\w+ +refuted ")
+    expect(result.stdout).to_contain("destroyed 22 agents")
     expect(Path(result.stdout.splitlines()[-1])).to_have_content(re.compile("<html"))
-    log = e2e.run("git log --oneline main..tmr/demo", cwd=e2e.home / "mngr-demo" / "sprout")
+    place = e2e.home / "mngr-demo"
+    log = e2e.run("git log --oneline main..tmr/demo", cwd=place / "sprout")
     expect(log.stdout).to_match("Thirsty from the day on that it wants water$")
     assert agents(e2e) == {}, "the agents of the reader are not touched"
-    left = e2e.run("mngr list", env={"MNGR_HOST_DIR": str(e2e.home / "mngr-demo" / "host")})
-    expect(left.stdout).to_contain("No agents found")
+    there = {"MNGR_HOST_DIR": str(place / "host")}
+    expect(e2e.run("mngr list", env=there).stdout).to_contain("No agents found")
     expect(e2e.run("tmux -L mngr list-sessions")).to_fail()
+
+    status = e2e.run("mngr tmr status demo --format json", cwd=place / "sprout", env=there)
+    demo = Demo(place, json.loads(status.stdout), e2e.env)
+    for check in CHECKS:
+        with subtests.test(check.__name__.replace("_", " ")):
+            check(demo)
