@@ -104,6 +104,7 @@ def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World)
             "output_tokens": 10,
             "cache_read_tokens": 7,
             "cost_usd": 0.25,
+            "unpriced": 0,
         }
     assert world.states() == {"r-one-1": "STOPPED", "r-two-1": "STOPPED"}
     agent = world.fleet.find("r-one-1")

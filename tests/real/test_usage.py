@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from mngr.actions.fleet import Fleet
+from mngr.mapreduce import sights
+from mngr.mapreduce.state import Usage
 from tests.support.user import User
 
 PRICES = '[prices."own-model"]\ninput = 2.0\noutput = 10.0\ncache_read = 0.5\ncache_write = 2.5\n'
@@ -195,3 +197,18 @@ def test_from_python(user: User) -> None:
     assert [(row.name, row.totals.answers, row.totals.cost_usd) for row in report.rows] == [("foo", 1, 1.0)]
     assert [row.name for row in fleet.usage(by="model").rows] == ["m"]
     assert fleet.usage(since=4e9).rows == []
+
+
+def test_a_run_counts_what_its_agents_used_also_when_they_are_gone(user: User) -> None:
+    spend(user, "foo", "input=10 output=3 cache_read=100 cache_write=5 cost=1", "input=1 model=nobody-knows")
+    fleet = Fleet(environ=user.env, cwd=str(user.repo))
+    agent_id = fleet.find("foo").id
+    used = Usage(16, 3, 100, 1.0, 1)
+    assert sights.usage(fleet, agent_id) == used
+    record = user.host_dir / "agents" / agent_id / "agent.json"
+    good = record.read_bytes()
+    record.write_bytes(b"")
+    assert sights.usage(fleet, agent_id) is None, "what cannot be read is not nothing"
+    record.write_bytes(good)
+    fleet.destroy("foo")
+    assert sights.usage(fleet, agent_id) == used

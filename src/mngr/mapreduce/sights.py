@@ -76,13 +76,13 @@ def open_attempts(state: RunState) -> Iterable[tuple[str, Attempt]]:
 
 def usage(fleet: Fleet, agent_id: str) -> Usage | None:
     """What the agent used since it was made; None when that cannot be read at the moment. What it wrote to a cache, it
-    read and paid for. Answers of a model without a known price cost nothing here."""
+    read and paid for."""
     try:
         found = spending.total(fleet, agent_id)
     except (MngrError, OSError):
         return None
     read = found.input_tokens + found.cache_write_tokens
-    return Usage(read, found.output_tokens, found.cache_read_tokens, found.cost_usd or 0.0)
+    return Usage(read, found.output_tokens, found.cache_read_tokens, found.cost_usd or 0.0, found.unpriced)
 
 
 def changed_ids(paths: Iterable[str]) -> set[str]:

@@ -25,10 +25,13 @@ STATUSES = (WAITING, LAUNCHING, RUNNING, COLLECTING, CHECKING, SETTLED)
 
 
 class Usage(NamedTuple):
+    """`unpriced` is how many answers of models have no known price: they are not in `cost_usd`."""
+
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cost_usd: float = 0.0
+    unpriced: int = 0
 
     @property
     def tokens(self) -> int:
@@ -41,6 +44,7 @@ class Usage(NamedTuple):
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
             self.cost_usd + other.cost_usd,
+            self.unpriced + other.unpriced,
         )
 
 
@@ -335,6 +339,7 @@ def _usage(attempt: Attempt, entry: Entry, at: float) -> Attempt:
         int(entry.get("output_tokens") or 0),
         int(entry.get("cache_read_tokens") or 0),
         float(entry.get("cost_usd") or 0.0),
+        int(entry.get("unpriced") or 0),
     )
     return attempt._replace(usage=total)
 

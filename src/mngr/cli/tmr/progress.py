@@ -13,6 +13,7 @@ from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.output import to_json
 from mngr.cli.terminal import cut, is_terminal
+from mngr.cli.text import amount
 from mngr.errors import MngrError
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
@@ -134,6 +135,8 @@ def _costs(state: RunState, settled: int, of: int, now: float) -> str:
         parts.append(f"{usage.tokens:,} tokens")
     if usage.cost_usd:
         parts.append(f"{usage.cost_usd:.2f} USD")
+    if usage.unpriced:
+        parts.append(f"{amount(usage.unpriced, 'answer')} without a known price")
     first = min((one.intended_at for task in state.tasks.values() for one in task.attempts), default=now)
     if settled and settled < of:
         each = (now - first) / settled
