@@ -7,7 +7,7 @@ WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check static bench soak docs format lock clean
+.PHONY: help setup demo test check static bench soak live docs format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ bench: setup ## measure against the floors
 
 soak: setup ## the long fault tests
 	@$(BIN)/python -m pytest -m soak --timeout 3600
+
+live: setup ## three tests by a real model, for at most 2 USD: needs a login or a key of yours (TYPE=claude)
+	@scripts/live
 
 docs: setup ## write docs/reference from the commands' own help
 	@$(BIN)/python scripts/reference.py
