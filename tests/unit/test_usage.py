@@ -1,6 +1,7 @@
 """What answers cost and how they add up, without an agent."""
 
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -60,6 +61,33 @@ def test_a_model_is_known_with_its_provider_and_its_variant(model: str) -> None:
     assert known(claude_sonnet_4_5={"input": 1, "output": 1}).cost(Spent(AT, model, 500_000, 500_000)) == 1
 
 
+MODELS = (
+    "claude-opus-4-5",
+    "claude-sonnet-4-5",
+    "gpt-5",
+    "gpt-5.4",
+    "gemini-2.5-pro",
+    "gemini-3-pro-preview",
+    "deepseek-chat",
+)
+TOKENS = st.integers(0, 400_000)
+
+
+@given(st.sampled_from(MODELS), TOKENS, TOKENS, TOKENS, TOKENS)
+def test_the_quick_way_to_a_price_gives_the_published_one(model: str, a: int, b: int, c: int, d: int) -> None:
+    from genai_prices import Usage, calc_price
+
+    used = Usage(input_tokens=a + c + d, output_tokens=b, cache_read_tokens=c, cache_write_tokens=d)
+    at = datetime.fromtimestamp(seconds_of(AT), UTC)
+    exact = float(calc_price(used, model, genai_request_timestamp=at).total_price)
+    assert known().cost(Spent(AT, model, a, b, c, d)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+def test_a_long_prompt_costs_what_long_prompts_cost() -> None:
+    short, long = (known().cost(Spent(AT, "claude-sonnet-4-5", tokens)) for tokens in (199_999, 200_001))
+    assert short and long and long > 1.9 * short
+
+
 def test_a_time_that_makes_no_sense_is_no_obstacle() -> None:
     assert known().cost(Spent("yesterday", "gpt-5", 1_000_000, 0)) == pytest.approx(1.25)
 
@@ -93,7 +121,7 @@ def test_totals_know_what_is_not_known() -> None:
 
 COUNTS = st.integers(0, 10**9)
 TOTALS = st.one_of(
-    st.builds(Totals, st.just(1), COUNTS, COUNTS, COUNTS, COUNTS, st.integers(0, 1000).map(float)),
+    st.builds(Totals, st.just(1), COUNTS, COUNTS, COUNTS, COUNTS, st.integers(0, 1000).map(float), st.just(0)),
     st.builds(Totals, st.just(1), COUNTS, COUNTS, COUNTS, COUNTS, st.none(), st.just(1)),
 )
 
