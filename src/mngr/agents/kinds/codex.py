@@ -29,8 +29,9 @@ LOCKS = "thread-writer-locks"
 # Linux takes no longer word on a command line than 128 KiB.
 LONGEST_PROMPT = 130_000
 TAIL_BYTES = 64 * 1024
-# It notes a message at once, and the turn that follows a moment later.
+# It notes a message at once, and begins the turn that follows a moment later, or after the one that goes on.
 TAKEN_SECONDS = 10.0
+TAKEN_BYTES = 1024 * 1024
 ZERO_WIDTH_SPACE = "\u200b"
 
 # Never ask or tell anything that nobody is there for; keep the record of what was typed, whatever the user keeps.
@@ -107,7 +108,9 @@ class Codex:
         if found.state == RUNNING and status.state == BLOCKED and status.since >= found.since:
             return _asking(place, status) or found
         given = _given(events)
-        if found.state != RUNNING and found.since < given and time.time() - given < TAKEN_SECONDS:
+        if found.state == RUNNING or time.time() - given > TAKEN_SECONDS:
+            return found
+        if found.since < given or not _began_with_last(place):
             return Status(RUNNING, "", given, "events: a message that its rollout does not have yet")
         return found
 
@@ -310,10 +313,23 @@ def _given(events: Sequence[Mapping[str, Any]]) -> float:
     return 0.0
 
 
+def _began_with_last(place: Place) -> bool:
+    """Whether the message that was entered last is in the rollout, where its text is written in the same way."""
+    entered, _ = place.host.read_tail(f"{place.home}/{HISTORY}", TAKEN_BYTES)
+    threads = _threads(place)
+    if not entered or not threads:
+        return not entered
+    text = entered.rstrip(b"\n").rpartition(b"\n")[2].partition(b'"text":"')[2].rpartition(b'"}')[0]
+    tail, _ = place.host.read_tail(f"{place.home}/{threads[-1].path}", TAKEN_BYTES)
+    return b'"text":"' + text + b'"' in tail
+
+
 def _opened(place: Place, status: Status) -> Status:
-    """It locks a new conversation when it is ready for it; one that begins with a prompt is ready when it has it."""
+    """It locks a new conversation when it is ready for one; what begins with a prompt is ready when it noted that."""
     if PROMPT in place.host.entries(place.home):
-        return status
+        if not _read(place, HISTORY):
+            return status
+        return status._replace(state=RUNNING, reason="", evidence=f"{HISTORY}: its first prompt")
     locks = [name for name in place.host.entries(f"{place.home}/{LOCKS}") if not name.startswith(".")]
     return status._replace(state=WAITING, reason="", evidence=f"{LOCKS}: {locks[0]}") if locks else status
 

@@ -1,0 +1,261 @@
+"""Codex itself, with a scripted model: what the driver promises, several facts for each agent that is started."""
+
+import json
+import math
+import random
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.agents.kinds.codex import DRIVER
+from mngr.errors import MngrError
+from mngr.testing.model_server import ModelServer
+from tests.support.programs import program, with_program
+from tests.support.user import User, wait_for
+
+CODEX = program("codex")
+# Of a model that says no, at once.
+NO_RETRIES = [f"model_providers.scripted.{name}_max_retries=0" for name in ("request", "stream")]
+TURN_SECONDS = 40.0
+
+
+class World:
+    """A user with Codex installed, whose settings name the scripted model."""
+
+    def __init__(self, user: User, server: ModelServer) -> None:
+        with_program(CODEX, user.env, user.root / "bin")
+        user.env.update(server.env("codex"))
+        self.user = user
+        self.server = server
+        self.fleet = Fleet(environ=user.env, cwd=str(user.repo))
+
+    def create(self, name: str, message: str | None = None, **more: Any) -> Agent:
+        more = {"args": self.server.args("codex"), "permissions": "bypass", **more}
+        return self.fleet.create(name, type="codex", message=message, **more)
+
+    def until(self, name: str, fits: Callable[[Agent], object], what: str) -> Agent:
+        return wait_for(
+            lambda: found if fits(found := self.fleet.find(name)) else None,
+            f"`{name}` to {what}, now {self.fleet.find(name).status}\n{self._screen(name)}",
+            TURN_SECONDS,
+        )
+
+    def rests(self, name: str) -> Agent:
+        return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
+
+    def ask(self, name: str, text: str) -> Agent:
+        self.fleet.message(name, text)
+        return self.rests(name)
+
+    def said(self, name: str) -> list[tuple[str, str]]:
+        return [
+            (str(entry["role"]), str(entry["text"]))
+            for entry in self.fleet.transcript(name)
+            if entry["role"] in ("user", "assistant")
+        ]
+
+    def home(self, name: str) -> Path:
+        return Path(self.fleet.store.state_dir(self.fleet.find(name).id), "home")
+
+    def _screen(self, name: str) -> str:
+        try:
+            return "\n".join(line for line in self.fleet.capture(name).split("\n") if line.strip())
+        except MngrError as error:
+            return str(error)
+
+
+@pytest.fixture
+def world(user: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with ModelServer() as server:
+        made = World(user, server)
+        monkeypatch.setenv("PATH", user.env["PATH"])
+        yield made
+
+
+def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> None:
+    first = "%% run echo out-put\n%% usage input=1000 output=20 cache_read=600\n%% say hello"
+    agent = world.create("a", first)
+    assert agent.state in ("RUNNING", "WAITING")  # acknowledged
+    world.rests("a")
+    tools = [entry for entry in world.fleet.transcript("a") if "tool" in entry]
+    assert [(entry["role"], entry.get("input"), entry.get("exit_code")) for entry in tools] == [
+        ("tool_call", "echo out-put", None),
+        ("tool_result", None, 0),
+    ]
+    assert "out-put" in tools[1]["text"]
+
+    world.fleet.message("a", "%% run sleep 1\n%% say slept")
+    assert world.fleet.find("a").state == "RUNNING"
+    world.fleet.message("a", "one more\nwhile it works")  # noted at once, though its model gets it later
+    assert world.fleet.find("a").state == "RUNNING"
+    world.rests("a")
+    assert [text for role, text in world.said("a") if role == "user"] == [
+        first,
+        "%% run sleep 1\n%% say slept",
+        "one more\nwhile it works",
+    ]
+
+    spent = DRIVER.usage(world.fleet.place(world.fleet.find("a").record))
+    assert [(one.input_tokens, one.cache_read_tokens, one.output_tokens) for one in spent if one.cache_read_tokens] == [
+        (400, 600, 20)
+    ]
+    turns = world.server.usage().turns
+    assert sum(one.input_tokens + one.cache_read_tokens for one in spent) == turns.input
+    assert sum(one.output_tokens for one in spent) == turns.output
+    assert {one.model for one in spent} == {"scripted"}
+
+    world.fleet.message("a", "%% think 30")
+    world.until("a", lambda agent: agent.state == "RUNNING", "think")
+    world.server.wait_for(lambda entry: entry.user_text == "%% think 30" and not entry.side, TURN_SECONDS)
+    world.user.tmux("send-keys", "-t", agent.record.session, "Escape")
+    assert world.rests("a").status.reason == "interrupted"
+
+
+def test_random_messages_arrive_once_and_as_they_are(world: World) -> None:
+    """Those that it would take for commands, too. The seed is fixed: what fails can be repeated."""
+    chance = random.Random(6)
+    letters = "abc def \"'`\\$(){}[]<>|&;*?~^%\t\n/!#@äöü日本語😀👩\u200d💻e\u0301\u2028\ufeff"
+    texts = ["!ls", "/status", "/init\nnow", "$x", "@READ", "exit", "?", "--help", "#", "[Pasted Content 9000 chars]"]
+    for number in range(8):
+        length = int(math.exp(chance.uniform(0, math.log(50_000))))
+        texts.append(f"{chance.choice('!/#@x')}{number} " + "".join(chance.choices(letters, k=length)))
+    world.create("a")
+    world.rests("a")
+    for text in texts:
+        world.fleet.message("a", text)
+    world.rests("a")
+    wanted = [DRIVER.wording(text.rstrip("\n")).recorded for text in texts]
+    assert [text for role, text in world.said("a") if role == "user"] == wanted
+    altered = [event.get("altered", "") for event in world.fleet.events("a") if event["type"] == "message_queued"]
+    assert "`!`" in altered[0] and altered[1:10] == [""] * 9
+
+
+def test_it_asks_for_permission_and_goes_on_when_allowed(world: World) -> None:
+    call = {"cmd": "echo allowed > asked; sleep 2", "sandbox_permissions": "require_escalated", "justification": "?"}
+    world.create("a", f"%% tool exec_command {json.dumps(call)}\n%% say went on", permissions="ask")
+    blocked = world.until("a", lambda agent: agent.state == "BLOCKED", "ask")
+    assert blocked.status.reason == "permission: Bash: echo allowed > asked; sleep 2"
+    asked = Path(blocked.record.work_dir, "asked")
+    assert not asked.exists()
+    with pytest.raises(MngrError, match="BLOCKED"):
+        world.fleet.message("a", "no answer")
+    world.user.tmux("send-keys", "-t", blocked.record.session, "y")
+    wait_for(asked.exists, "the command to be run", TURN_SECONDS)
+    assert world.fleet.find("a").state == "RUNNING"
+    world.rests("a")
+    assert world.said("a")[-1] == ("assistant", "went on")
+
+
+def test_a_turn_that_fails_says_why(world: World) -> None:
+    args = [*world.server.args("codex"), *(word for name in NO_RETRIES for word in ("-c", name))]
+    world.create("a", "%% status 429 times=9", args=args)
+    limited = world.until("a", lambda agent: agent.state == "BLOCKED", "be limited")
+    assert limited.status.reason.startswith("rate limit: ") and "429" in limited.status.reason
+    failed = world.ask("a", "%% status 503 times=9")
+    assert failed.status.reason
+    world.fleet.message("a", "%% status 401 times=9")
+    refused = world.until("a", lambda agent: agent.state == "BLOCKED", "be refused")
+    assert refused.status.reason.startswith("login: ") and "401" in refused.status.reason
+
+
+def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> None:
+    world.create("a", "%% say remembered")
+    world.rests("a")
+    world.fleet.message("a", "%% run touch began; sleep 60")
+    agent = world.fleet.find("a")
+    wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
+    world.user.tmux("kill-server")
+    world.until("a", lambda agent: agent.state == "FAILED", "be gone")
+    world.fleet.start("a")
+    world.rests("a")
+    world.ask("a", "%% say again")
+    before = [("user", "%% say remembered"), ("assistant", "remembered")]
+    assert world.said("a")[:2] == before
+    assert world.said("a")[-2:] == [("user", "%% say again"), ("assistant", "again")]
+    answers = len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record)))
+
+    world.fleet.clone("a", "b", message="%% run pwd\n%% say in the clone")
+    clone = world.rests("b")
+    assert world.said("b")[:2] == before
+    assert world.said("b")[-1] == ("assistant", "in the clone")
+    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.transcript("b")])
+    assert world.said("a")[-1] == ("assistant", "again")
+    assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == answers
+
+
+def test_a_codex_inside_of_the_agent_does_not_count_as_the_agent(world: World) -> None:
+    inner = ["codex", "exec", "--skip-git-repo-check", *world.server.args("codex"), "%% say inside"]
+    world.create("a", f"%% run {shlex.join(inner)} < /dev/null; sleep 1\n%% say outside")
+    states: list[str] = []
+
+    def rests(agent: Agent) -> bool:
+        states.append(agent.state)
+        return agent.state == "WAITING"
+
+    world.until("a", rests, "come to rest")
+    assert set(states) == {"RUNNING", "WAITING"}
+    assert len(list(world.home("a").glob("sessions/*/*/*/*.jsonl"))) == 2
+    assert [text for role, text in world.said("a") if role == "assistant"] == ["outside"]
+    assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == 2
+    states_told = [event["state"] for event in world.fleet.events("a") if event["type"] == "state"]
+    assert states_told == ["RUNNING", "WAITING"]
+
+
+def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:
+    if world.user.run([CODEX, "sandbox", "--", "true"], env={"CODEX_HOME": str(world.user.root)}).exit_code:
+        pytest.skip("the sandbox of `codex` does not work on this machine (no user namespaces)")
+    task = (
+        f"%% run echo x > made; git add made; git commit -q -m made; touch {world.user.root}/outside\n%% say all done"
+    )
+    narrow = [f"sandbox_workspace_write.exclude_{name}=true" for name in ("slash_tmp", "tmpdir_env_var")]
+    args = [*world.server.args("codex"), *(word for name in narrow for word in ("-c", name))]
+    world.create("a", task, permissions="edits", one_shot=True, args=args)
+    done = world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
+    assert (done.state, done.status.exit_code) == ("DONE", 0)
+    assert world.user.git("log", "-1", "--format=%s", "mngr/a") == "made"
+    assert not (world.user.root / "outside").exists()
+    assert world.said("a") == [("user", task), ("assistant", "all done")]
+    assert "all done" in world.fleet.capture("a")
+    assert len(DRIVER.usage(world.fleet.place(done.record))) == 2
+
+    world.create("b", "%% status 400 times=9", one_shot=True)
+    failed = world.until("b", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
+    assert (failed.state, failed.status.exit_code) == ("FAILED", 1)
+
+
+def test_the_users_own_settings_and_login_are_used_and_left_alone(world: World) -> None:
+    own = world.user.home / ".codex"
+    own.mkdir()
+    settings = f"""model = "mine"
+model_provider = "scripted"
+[model_providers.scripted]
+name = "scripted"
+base_url = "{world.server.url}/v1"
+env_key = "OPENAI_API_KEY"
+wire_api = "responses"
+"""
+    (own / "config.toml").write_text(settings)
+    (own / "auth.json").write_text('{"OPENAI_API_KEY": "of the user"}')
+    (own / "AGENTS.md").write_text("be kind")
+    (world.user.repo / ".codex").mkdir()
+    (world.user.repo / ".codex" / "config.toml").write_text('model_verbosity = "low"\n')  # asks for trust
+    world.user.git("add", ".codex")
+    world.user.git("commit", "-q", "-m", "settings")
+    world.create("a", "%% say hello", args=[])
+    world.rests("a")
+    assert {entry.model for entry in world.server.log if not entry.side} == {"mine"}
+    assert (world.home("a") / "auth.json").readlink() == own / "auth.json"
+    assert sorted(path.name for path in own.iterdir()) == ["AGENTS.md", "auth.json", "config.toml"]
+    assert (own / "config.toml").read_text() == settings
+    assert (world.home("a") / "AGENTS.md").read_text() == "be kind"
+
+
+def test_without_a_login_it_is_blocked(world: World) -> None:
+    world.create("a", args=[])
+    blocked = world.until("a", lambda agent: agent.state == "BLOCKED", "ask for a login")
+    assert blocked.status.reason.startswith("login: ")
