@@ -1,0 +1,340 @@
+"""Drives Claude Code. Each agent has a CLAUDE_CONFIG_DIR of its own. The program's hooks tell what happens, and its own
+status file what no hook tells: an interrupt, an answer to a dialog, a sub-agent that still works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mngr.agents.kinds import claude_home, claude_record, claude_text, hooks
+from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
+from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording
+from mngr.agents.record import Record, seconds_of
+from mngr.agents.state import BLOCKED, RUNNING, WAITING, Status
+from mngr.errors import MngrError
+from mngr.files import read_lines
+from mngr.process import join, quote
+from mngr.records import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+PROJECTS = "projects"
+PROMPT = "prompt"
+# Linux takes no longer word on a command line than 128 KiB.
+LONGEST_PROMPT = 130_000
+TAIL_BYTES = 64 * 1024
+# How long what a hook told may be ahead of the status file. A prompt takes longest: the turn begins after its hooks.
+AHEAD_SECONDS = {RUNNING: 5.0, WAITING: 1.0, BLOCKED: 1.0}
+MODES = {ASK: "default", EDITS: "acceptEdits"}
+BACKGROUND = "a command runs in the background"
+VARIABLES = {
+    "ANTHROPIC_API_KEY": "with the API key in ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN": "with the token in ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN": "with the token in CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK": "through Amazon Bedrock",
+    "CLAUDE_CODE_USE_VERTEX": "through Google Vertex AI",
+    "CLAUDE_CODE_USE_FOUNDRY": "through Microsoft Foundry",
+}
+
+
+class Claude:
+    program = Program(
+        name="claude", install="npm install -g @anthropic-ai/claude-code", oldest="2.1.300", tried="2.1.325"
+    )
+    ready_seconds = 30.0
+    dialogs: Sequence[tuple[str, str]] = (
+        (r"Select login method|Paste code here|Please run /login", "login: Claude Code is not logged in; run `claude`"),
+        (r"Do you trust the files|trust this folder|Is this a project you", "trust: Claude Code asks about the folder"),
+        (r"Detected a custom API key", "login: Claude Code asks whether to use the API key"),
+        (r"New MCP servers? found", "trust: Claude Code asks about MCP servers of the project"),
+        (r"external CLAUDE\.md", "trust: Claude Code asks about files that CLAUDE.md includes"),
+        (r"Bypass Permissions mode", "trust: Claude Code asks about the mode without permissions"),
+        (r"Choose the text style|choose a theme|Choose a theme", "question: Claude Code asks for a theme"),
+        (r"needs an update|Update required|update is required", "Claude Code wants to be updated"),
+    )
+    conversation: Sequence[str] = (PROJECTS, SESSION, hooks.FILE, "file-history", "todos", "tasks", "plans")
+
+    def takes_prompt(self, record: Record) -> bool:
+        return True
+
+    def prepare(self, place: Place, *, prompted: bool) -> Launch:
+        record, file = place.record, quote(f"{place.home}/{PROMPT}")
+        claude_home.furnish(place)
+        if prompted:
+            _put_prompt(place)
+        words = ["--settings", f"{place.home}/{OURS}", *_session(place), *_permissions(record)]
+        command = f"{record.command} {join(words)}"
+        env = {
+            "CLAUDE_CONFIG_DIR": place.home,
+            "CLAUDE_CODE_DIAGNOSTICS_FILE": f"{place.home}/{DIAGNOSTICS}",
+            "DISABLE_AUTOUPDATER": "1",
+        }
+        if record.permissions == BYPASS and place.host.run(["id", "-u"], timeout=20).text == "0":
+            env["IS_SANDBOX"] = "1"  # without, it refuses to work without permissions as root
+        if record.one_shot:
+            return Launch(f"{command} -p < {file}", env)
+        return Launch(f'{command} -- "$(cat {file})"' if prompted else command, env)
+
+    def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
+        if place.record.one_shot:
+            return _busy(place, status._replace(state=RUNNING, reason=""), time.time())
+        found = reconcile(_live(place), status, time.time(), lambda: _last(place, "Stop"))
+        if found.state == RUNNING:
+            return _busy(place, found, time.time())
+        if found.state == BLOCKED:
+            return found._replace(reason=claude_record.asked(_last(place, "PermissionRequest")))
+        if found.reason == FAILED:
+            blocked, reason = claude_record.failure(_last(place, "StopFailure"))
+            return found._replace(state=BLOCKED if blocked else found.state, reason=reason)
+        return found
+
+    def wording(self, text: str) -> Wording:
+        return claude_text.wording(text)
+
+    def mark(self, place: Place) -> object:
+        return len(_read(place, hooks.FILE))
+
+    def received(self, place: Place, mark: object) -> list[str]:
+        """By its hook, at once; a message for a busy agent reaches its model at the next step of the turn. The blank
+        that `wording` may put at the end stays there when the program shows a long text as a summary."""
+        since = mark if isinstance(mark, int) else 0
+        return [
+            str(line["payload"].get("prompt")).rstrip()
+            for line in _hooked(_read(place, hooks.FILE)[since:], "UserPromptSubmit")
+            if isinstance(line.get("payload"), dict)
+        ]
+
+    def occupied(self, screen: str) -> str:
+        return composer(screen)
+
+    def deliver(self, place: Place, text: str) -> bool:
+        return False
+
+    def transcript(self, place: Place) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for paths in _records(place).values():
+            found += claude_record.transcript(line for path in paths for line in read_lines(_read(place, path)))
+        return sorted(found, key=lambda entry: str(entry["timestamp"]))
+
+    def usage(self, place: Place) -> list[Spent]:
+        """With that of sub-agents. What a clone took along was used by the agent that it was made from."""
+        found: dict[str, Spent] = {}
+        for paths in _records(place).values():
+            for path in (*paths, *_of_subagents(place, paths)):
+                found.update(claude_record.usage(read_lines(_read(place, path))))
+        since = place.record.created_at
+        return sorted(
+            (spent for spent in found.values() if spent.timestamp >= since), key=lambda spent: spent.timestamp
+        )
+
+    def login(self, environ: Mapping[str, str]) -> str:
+        for name, words in VARIABLES.items():
+            if environ.get(name):
+                return words
+        directory = claude_home.user_dir(environ)
+        if os.path.exists(f"{directory}/{LOGIN}"):
+            return f"with a Claude account, in {directory}/{LOGIN}"
+        if _file(f"{directory}/{claude_home.SETTINGS}").get("apiKeyHelper"):
+            return f"with the `apiKeyHelper` of {directory}/{claude_home.SETTINGS}"
+        config = claude_home.user_config(environ)
+        return f"with the account or key in {config}" if _logged_in(_file(config)) else ""
+
+
+DRIVER = Claude()
+
+
+def reconcile(live: Mapping[str, Any] | None, status: Status, now: float, stop: Callable[[], object]) -> Status:
+    """What its events tell, or its status file where that is newer. `stop` is what its last Stop hook was told."""
+    word = live.get("status") if live else None
+    if live is None or word not in STATES:
+        return status
+    at = _seconds(live.get("statusUpdatedAt"))
+    ahead = AHEAD_SECONDS.get(status.state)
+    newer = ahead is not None and status.since > at and now - status.since < ahead
+    if newer and not (word == "busy" and status.state == WAITING and _works_on(stop())):
+        return status
+    reason = ""
+    if STATES[word] == WAITING:
+        reason = BACKGROUND if word == "shell" else status.reason if status.state == WAITING else ""
+    evidence = f"sessions/{live.get('pid')}.json: {word}; {status.evidence}"
+    return Status(STATES[word], reason, at, evidence)
+
+
+STATES = {"idle": WAITING, "shell": WAITING, "busy": RUNNING, "waiting": BLOCKED}
+
+
+def _works_on(stopped: object) -> bool:
+    """Whether a turn ended with sub-agents that still work: the program is busy until they are done."""
+    tasks = stopped.get("background_tasks") if isinstance(stopped, dict) else None
+    return any(isinstance(task, dict) and task.get("type") != "shell" for task in tasks or ())
+
+
+def composer(screen: str) -> str:
+    """What stands in the input box, between the last two lines of a screen; what the program suggests is dim."""
+    lines = screen.rstrip().split("\n")
+    rules = [number for number, line in enumerate(lines) if _RULE.match(_ESCAPES.sub("", line))]
+    if len(rules) < 2:
+        return ""
+    box = "\n".join(lines[rules[-2] + 1 : rules[-1]])
+    if not _SIGN.match(_ESCAPES.sub("", box)):
+        return ""
+    return _SIGN.sub("", _ESCAPES.sub("", _DIM.sub("", box))).strip()
+
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
+_DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m[^\x1b]*")
+_RULE = re.compile(r"─{10,}")
+_SIGN = re.compile(r"[❯!]\s?")
+
+
+def _put_prompt(place: Place) -> None:
+    """The first prompt without the blank at its end, which only a terminal needs."""
+    prompt = place.host.read(place.prompt_file).strip()
+    if len(prompt) > LONGEST_PROMPT and not place.record.one_shot:
+        raise MngrError(
+            f"a first message of {len(prompt)} bytes is too long for a command line",
+            hint="create the agent without it, and send it with `mngr message`",
+        )
+    place.host.write(f"{place.home}/{PROMPT}", prompt)
+
+
+def _permissions(record: Record) -> list[str]:
+    if record.permissions == BYPASS:
+        # A question would wait for an answer even then.
+        return ["--dangerously-skip-permissions", "--disallowedTools=AskUserQuestion"]
+    return ["--permission-mode", MODES[record.permissions]] if record.permissions in MODES else []
+
+
+def _session(place: Place) -> list[str]:
+    """The conversation it was in last goes on, if anything was said in it."""
+    known = _sessions(place)
+    said = [name for name in known if any(_has_prompt(_read(place, path)) for path in _files(place, name))]
+    if said and not place.record.one_shot:
+        return ["--resume", said[-1]]
+    digits = place.record.id.rpartition("-")[2]
+    if known or _files(place, _uuid(digits)):
+        digits = os.urandom(16).hex()
+    return ["--session-id", _uuid(digits)]
+
+
+def _uuid(digits: str) -> str:
+    """Of a random one, version 4, the form is kept; so are the other digits."""
+    text = f"{digits[:12]}4{digits[13:16]}{'89ab'[int(digits[16], 16) % 4]}{digits[17:32]}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _has_prompt(data: bytes) -> bool:
+    return b'"type":"user"' in data
+
+
+def _sessions(place: Place) -> list[str]:
+    """The conversations of this agent, the one it is in last: `/clear` begins another. Its hooks are not those of a
+    `claude` that the agent itself starts."""
+    found: dict[str, None] = {}
+    for line in _hooked(_read(place, hooks.FILE), "SessionStart"):
+        payload = line.get("payload")
+        name = payload.get("session_id") if isinstance(payload, dict) else None
+        if isinstance(name, str) and name:
+            found.pop(name, None)
+            found[name] = None
+    return list(found)
+
+
+def _records(place: Place) -> dict[str, list[str]]:
+    return {name: _files(place, name) for name in _sessions(place)}
+
+
+def _files(place: Place, session: str) -> list[str]:
+    """The files of one conversation, of which there is another for each directory in which it went on."""
+    found = [f"{PROJECTS}/{folder}" for folder in sorted(place.host.entries(f"{place.home}/{PROJECTS}"))]
+    return [
+        f"{folder}/{session}.jsonl"
+        for folder in found
+        if f"{session}.jsonl" in place.host.entries(f"{place.home}/{folder}")
+    ]
+
+
+def _of_subagents(place: Place, paths: Iterable[str]) -> list[str]:
+    folders = [f"{path.removesuffix('.jsonl')}/subagents" for path in paths]
+    return [
+        f"{folder}/{name}"
+        for folder in folders
+        for name in sorted(place.host.entries(f"{place.home}/{folder}"))
+        if name.endswith(".jsonl")
+    ]
+
+
+def _live(place: Place) -> dict[str, Any] | None:
+    """The status file of the program itself; None while it has none, or is just writing it."""
+    session = _json(_read(place, SESSION)).get("session_id")
+    for name in place.host.entries(f"{place.home}/sessions") if session else ():
+        if name.endswith(".json"):
+            found = _json(_read(place, f"sessions/{name}"))
+            if found.get("sessionId") == session:
+                return found
+    return None
+
+
+def _busy(place: Place, status: Status, now: float) -> Status:
+    """It waits before it asks its model again, or it works."""
+    tail, _ = place.host.read_tail(f"{place.home}/{DIAGNOSTICS}", TAIL_BYTES)
+    at = tail.rfind(b'"event":"cli_api_retry"')
+    if at < 0:
+        return status
+    line = read_lines(tail[tail.rfind(b"\n", 0, at) + 1 :].partition(b"\n")[0])
+    if not line:
+        return status
+    seconds, why = claude_record.retry(line[0])
+    since = seconds_of(str(line[0].get("timestamp")))
+    left = since + seconds - now
+    if left <= 0 or since < status.since:
+        return status
+    return Status(BLOCKED, f"{why}: retry in {left:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
+
+
+def _last(place: Place, hook: str) -> object:
+    """What the last of these hooks was told."""
+    tail, _ = place.host.read_tail(f"{place.home}/{hooks.FILE}", TAIL_BYTES)
+    found = _hooked(tail, hook)
+    return found[-1].get("payload") if found else None
+
+
+def _hooked(data: bytes, hook: str) -> list[dict[str, Any]]:
+    mark = f'"hook": "{hook}"'.encode()
+    return read_lines(b"\n".join(line for line in data.split(b"\n") if mark in line[:200]))
+
+
+def _seconds(milliseconds: object) -> float:
+    return milliseconds / 1000 if isinstance(milliseconds, int | float) else 0.0
+
+
+def _read(place: Place, path: str) -> bytes:
+    try:
+        return place.host.read(f"{place.home}/{path}")
+    except FileNotFoundError:
+        return b""
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _file(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return _json(file.read())
+    except OSError:
+        return {}
+
+
+def _logged_in(config: Mapping[str, Any]) -> bool:
+    """On macOS the login itself is in the keychain."""
+    return bool(config.get("oauthAccount") or config.get("primaryApiKey"))
