@@ -10,7 +10,7 @@ import pytest
 from mngr.actions.fleet import Fleet
 from mngr.mapreduce import sights
 from mngr.mapreduce.state import Usage
-from tests.support.user import User
+from tests.support.user import User, wait_for
 
 PRICES = '[prices."own-model"]\ninput = 2.0\noutput = 10.0\ncache_read = 0.5\ncache_write = 2.5\n'
 
@@ -212,3 +212,46 @@ def test_a_run_counts_what_its_agents_used_also_when_they_are_gone(user: User) -
     record.write_bytes(good)
     fleet.destroy("foo")
     assert sights.usage(fleet, agent_id) == used
+
+
+ACME = """#!/bin/sh
+while printf 'ready> '; read -r tokens; do
+    at=$(date -u +%Y-%m-%dT%H:%M:%S.%6NZ)
+    answer='"role": "assistant", "id": "'$at'", "model": "own-model", "usage": {"input": '$tokens'}'
+    printf '{"timestamp": "%s", "message": {%s}}\\n' "$at" "$answer" >> "$1/talk.jsonl"
+done
+"""
+
+
+def test_a_conversation_that_is_copied_or_taken_back_counts_once(user: User) -> None:
+    """With a program that keeps its own record, as all but the scripted agent do."""
+    (user.root / "acme").write_text(ACME)
+    (user.root / "acme").chmod(0o755)
+    kind = f"[agent_types.acme]\ncommand = '{user.root}/acme {{home}}'\nready = 'ready>$'\nrecord = '*.jsonl'\n"
+    user.host_dir.mkdir()
+    (user.host_dir / "settings.toml").write_text(kind + PRICES)
+
+    def use(name: str, tokens: int, total: int) -> None:
+        user.wait_for_state(name, "WAITING")
+        user.mngr("message", name, "-m", str(tokens)).ok()
+        wait_for(lambda: used().get(name) == total, f"{name} to have used {total}")
+
+    def used() -> dict[str, int]:
+        return {name: row["input_tokens"] for name, row in rows(user).items()}
+
+    user.mngr("create", "a", "--no-connect", "--type", "acme").ok()
+    use("a", 100, 100)
+    user.mngr("snapshot", "create", "a", "before").ok()
+    use("a", 20, 120)
+    user.mngr("clone", "a", "b", "--no-connect").ok()
+    assert used() == {"a": 120}
+    use("b", 3, 3)
+    user.mngr("snapshot", "restore", "before").ok()
+    assert used() == {"a": 120, "b": 3}, "what was paid stays paid"
+    use("a", 5, 125)
+    user.mngr("snapshot", "restore", "before", "--as", "c").ok()
+    assert used() == {"a": 125, "b": 3}
+    assert usage(user)["total"]["cost_usd"] == pytest.approx(128 * 2.0 / 1e6)
+    user.mngr("destroy", "a", "b", "c", "--force").ok()
+    assert used() == {"destroyed agents": 128}
+    assert usage(user)["total"]["cost_usd"] == pytest.approx(128 * 2.0 / 1e6)
