@@ -171,6 +171,7 @@ def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> N
     wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
     world.user.tmux("kill-server")
     world.until("a", lambda agent: agent.state == "FAILED", "be gone")
+    world.fleet.snapshot("a", "early")
     world.fleet.start("a")
     world.rests("a")
     world.ask("a", "%% say again")
@@ -186,6 +187,16 @@ def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> N
     assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.transcript("b")])
     assert world.said("a")[-1] == ("assistant", "again")
     assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == answers
+
+    world.fleet.stop("a")
+    world.fleet.restore_snapshot("a/early")
+    world.fleet.start("a")
+    world.rests("a")
+    shown = wait_for(
+        lambda: text if "remembered" in (text := world.fleet.capture("a")) else None, "its conversation to be shown"
+    )
+    assert "again" not in shown
+    assert world.said("a")[-1][0] == "user" and "again" not in str(world.said("a"))
 
 
 def test_a_codex_inside_of_the_agent_does_not_count_as_the_agent(world: World) -> None:

@@ -172,12 +172,12 @@ class Codex:
 
     def login(self, environ: Mapping[str, str]) -> str:
         directory = _user_dir(environ)
-        login = _json(f"{directory}/auth.json")
+        login = next(iter(read_lines(_own(environ, "auth.json").replace(b"\n", b" "))), {})
         if login.get("tokens"):
             return f"with a ChatGPT account, in {directory}/auth.json"
         if login.get("OPENAI_API_KEY"):
             return f"with an API key, in {directory}/auth.json"
-        provider = _provider(f"{directory}/config.toml")
+        provider = _provider(_parsed(_own(environ, "config.toml")))
         if provider:
             return f"with the provider `{provider}` of {directory}/config.toml"
         return "with CODEX_API_KEY, which Codex takes for `--one-shot` only" if environ.get("CODEX_API_KEY") else ""
@@ -192,7 +192,7 @@ def _user_dir(environ: Mapping[str, str]) -> str:
 
 def _furnish(place: Place) -> None:
     """The user's settings, as they are now, the login with the lock under which it is renewed, and the scripts that the
-    hooks run."""
+    hooks run. What it shows of a conversation is made anew from the rollout, which may be that of a snapshot."""
     place.host.make_dir(place.home)
     script = hooks.script(place.state_dir, place.home, "codex")
     place.host.write(f"{place.home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
@@ -206,7 +206,7 @@ def _furnish(place: Place) -> None:
 _COPY = f"""
 from=$1 to=$2
 [ "$from" -ef "$to" ] && exit 0
-rm -f "$to"/*config.toml "$to"/hooks.json "$to"/AGENTS*.md
+rm -f "$to"/*config.toml "$to"/hooks.json "$to"/AGENTS*.md "$to"/thread_history_*.sqlite*
 for name in {join(KEPT)}; do [ ! -e "$from/$name" ] || [ -e "$to/$name" ] || cp -RL "$from/$name" "$to/" || exit 1; done
 for name in {join(COPIED)}; do [ ! -e "$from/$name" ] || cp -RL "$from/$name" "$to/" || exit 1; done
 for file in "$from"/*.config.toml; do [ ! -e "$file" ] || cp -L "$file" "$to/" || exit 1; done
@@ -222,7 +222,7 @@ def _settings(place: Place) -> list[str]:
         words.append("--no-daemon")
         run["PermissionRequest"] = f"{script} PermissionRequest {BLOCKED} permission"
         run.update({name: f"{script} {name} {state} </dev/null" for name, state in STATES.items()})
-    settings = {name: _toml(value) for name, value in SETTINGS.items()}
+    settings = {name: _toml(value) for name, value in {**SETTINGS, "sqlite_home": place.home}.items()}
     if not _distrusted(place):
         settings["projects"] = f'{{{_toml(place.record.work_dir)}={{trust_level="trusted"}}}}'
     for name, command in run.items():
@@ -232,7 +232,7 @@ def _settings(place: Place) -> list[str]:
 
 def _distrusted(place: Place) -> bool:
     """Whether the user said of the code that it is not to be trusted; then Codex asks."""
-    projects = _user_settings(f"{place.home}/config.toml").get("projects")
+    projects = _parsed(_read(place, "config.toml")).get("projects")
     own = projects.get(place.record.repo or place.record.work_dir) if isinstance(projects, dict) else None
     return isinstance(own, dict) and own.get("trust_level") == "untrusted"
 
@@ -351,28 +351,26 @@ def _read(place: Place, path: str) -> bytes:
         return b""
 
 
-def _json(path: str) -> dict[str, Any]:
+def _own(environ: Mapping[str, str], name: str) -> bytes:
+    """A file of the user's own, on this machine; empty when it is not there."""
     try:
-        with open(path, "rb") as file:
-            found = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        with open(f"{_user_dir(environ)}/{name}", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
-def _provider(path: str) -> str:
+def _provider(settings: Mapping[str, Any]) -> str:
     """The provider that the user's settings name, if it has its own way to log in."""
-    settings = _user_settings(path)
     name, known = settings.get("model_provider", "openai"), settings.get("model_providers")
     own = known.get(name) if isinstance(known, dict) else None
     return str(name) if isinstance(own, dict) and not own.get("requires_openai_auth") else ""
 
 
-def _user_settings(path: str) -> dict[str, Any]:
+def _parsed(settings: bytes) -> dict[str, Any]:
     import tomllib
 
     try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except (OSError, ValueError):
+        return tomllib.loads(settings.decode())
+    except ValueError:
         return {}
