@@ -34,8 +34,19 @@ def test_a_product_elsewhere_gets_a_passing_test_in_under_15_lines(user: User) -
     user.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)], cwd=ROOT).ok()
     [wheel] = wheels.glob("*.whl")
     python = str(user.root / "venv" / "bin" / "python")
-    user.run([sys.executable, "-m", "venv", str(user.root / "venv")]).ok()
-    user.run([python, "-m", "pip", "install", "-q", f"{wheel}[e2e]"], timeout=300).ok()
+    user.run([sys.executable, "-m", "venv", "--without-pip", str(user.root / "venv")]).ok()
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+        "install",
+        "-q",
+        "--no-compile",
+    ]
+    user.run([*pip, f"{wheel}[e2e]"], timeout=300).ok()
 
     project = user.root / "product"
     project.mkdir()

@@ -7,6 +7,7 @@ import subprocess
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,11 @@ from tests.support import leftovers
 from tests.support.user import MNGR, User, wait_for
 
 CREATE = ("create", "foo", "--no-connect", "--command", "sleep 9999")
+
+
+def soak(times: int) -> Any:
+    """The same many times over, in `make soak`."""
+    return pytest.param(times, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
 
 
 def slow_checkout(user: User, seconds: float = 30) -> Path:
@@ -78,8 +84,9 @@ def test_ctrl_c_during_a_copy_with_rsync_takes_it_back(user: User) -> None:
     assert leftovers.found(user) == []
 
 
+@pytest.mark.parametrize("times", [15, soak(250)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_at_any_moment_leaves_all_or_nothing(user: User, number: int) -> None:
+def test_a_signal_at_any_moment_leaves_all_or_nothing(user: User, number: int, times: int) -> None:
     user.create("warm")  # the tmux server and the state directory are there
     user.mngr("destroy", "warm").ok()
     started = time.monotonic()
@@ -87,7 +94,7 @@ def test_a_signal_at_any_moment_leaves_all_or_nothing(user: User, number: int) -
     whole = time.monotonic() - started
     user.mngr("destroy", "foo").ok()
     codes = []
-    for _ in range(25):
+    for _ in range(times):
         child = user.popen(*CREATE)
         time.sleep(random.uniform(0, whole * 1.1))
         code, said = end(child, number)
@@ -117,12 +124,13 @@ def test_a_creation_that_was_killed_is_said_and_destroyed_without_a_trace(user: 
     user.mngr(*CREATE).ok()
 
 
-def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User) -> None:
+@pytest.mark.parametrize("times", [9, soak(150)])
+def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User, times: int) -> None:
     started = time.monotonic()
     user.mngr(*CREATE).ok()
     whole = time.monotonic() - started
     user.mngr("destroy", "foo").ok()
-    for _ in range(15):
+    for _ in range(times):
         child = user.popen(*CREATE)
         time.sleep(random.uniform(0, whole * 1.1))
         end(child, signal.SIGKILL)
@@ -134,15 +142,18 @@ def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User) -> None:
         assert left == []
 
 
+@pytest.mark.parametrize("times", [5, soak(80)])
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_many_creations_ended_at_any_moment_leave_whole_agents_only(user: User, transfer: str, number: int) -> None:
+def test_many_creations_ended_at_any_moment_leave_whole_agents_only(
+    user: User, transfer: str, number: int, times: int
+) -> None:
     words = ("create", "foo", "--count", "6", "--no-connect", "--transfer", transfer, "--command", "sleep 9999")
     started = time.monotonic()
     user.mngr(*words).ok()
     whole = time.monotonic() - started
     user.mngr("destroy", "--all").ok()
-    for _ in range(8):
+    for _ in range(times):
         child = user.popen(*words)
         time.sleep(random.uniform(whole * 0.2, whole))
         end(child, number)

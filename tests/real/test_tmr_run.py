@@ -305,7 +305,7 @@ def test_a_second_orchestrator_is_refused(project: Project) -> None:
         child.communicate()
 
 
-def test_dropped_and_held_work_is_a_persons_choice(project: Project) -> None:
+def test_dropped_and_held_work_is_a_persons_choice_that_is_not_forgotten(project: Project) -> None:
     project.script(
         "test_add",
         "wait\nwrite tests/conftest.py <<E\n# for all\nE\ncommit settle\n"
@@ -316,26 +316,26 @@ def test_dropped_and_held_work_is_a_persons_choice(project: Project) -> None:
     assert "tests/conftest.py" not in project.user.git("ls-tree", "-r", "--name-only", "tmr/r1")
     project.user.mngr("tmr", "integrate", "--accept", "add", timeout=110)
     assert "tests/conftest.py" in project.user.git("ls-tree", "-r", "--name-only", "tmr/r1")
-    project.user.mngr("tmr", "review", "--drop", project.row("test_sub")["slug"], timeout=110).failed(3)
+    drop_but_be_killed(project, project.row("test_sub")["slug"])
+    project.resume().failed(3)
+    assert project.status()["integration"]["dropped"] == [project.row("test_sub")["slug"]]
     assert "Subtract no more than asked" not in commits(project)
     project.user.mngr("tmr", "integrate", "--accept", "nobody").failed(2)
     assert project.status()["state"] == "over"
     project.user.mngr("tmr", "review", "--drop", "add", timeout=110).failed(3)
     assert "tests/conftest.py" not in project.user.git("ls-tree", "-r", "--name-only", "tmr/r1")
     assert "Subtract no more than asked" not in commits(project)
+    project.user.mngr("tmr", "integrate", "--accept", "sub", timeout=110).failed(3)
+    assert commits(project)[-1] == "Subtract no more than asked"
+    assert project.status()["integration"]["branch"] == "tmr/r1"
 
 
-def test_a_choice_is_not_forgotten_when_its_integration_is_killed(project: Project) -> None:
-    project.tmr("-k", "sub", "--no-canary").ok()
-    asked = project.user.popen("tmr", "review", "--drop", "sub")
+def drop_but_be_killed(project: Project, slug: str) -> None:
+    """While what is left is integrated anew."""
+    asked = project.user.popen("tmr", "review", "--drop", slug)
     try:
-        wait_for(lambda: project.status()["integration"] is None, "the integration to begin", 60)
+        wait_for(lambda: project.status()["integration"] is None, "the integration to begin")
     finally:
         asked.kill()
         asked.communicate()
     assert project.status()["state"] == "broken off"
-    project.resume()
-    assert project.status()["integration"]["dropped"] == [project.row("test_sub")["slug"]]
-    assert commits(project) == []
-    project.user.mngr("tmr", "integrate", "--accept", "sub", timeout=110).ok()
-    assert project.status()["integration"]["branch"] == "tmr/r1"
