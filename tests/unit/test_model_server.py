@@ -5,6 +5,7 @@ import gzip
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,9 +22,10 @@ import pytest
 
 from mngr.errors import MngrError, TimedOut
 from mngr.prompts import render
-from mngr.testing.model_server import ModelServer
+from mngr.testing.model_server import ModelServer, load_rules
 from mngr.testing.model_server.answer import Usage
 from mngr.testing.model_server.model import program_of
+from mngr.testing.model_server.script import BadDirective, Call, turn
 
 BASH = {"name": "Bash", "input_schema": {"properties": {"command": {"type": "string"}}, "required": ["command"]}}
 
@@ -503,3 +505,32 @@ def test_the_command_says_what_is_wrong(tmp_path: Path):
     done = subprocess.run([*COMMAND, "--script", os.devnull], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.startswith("error: `/dev/null` has no `[[rule]]`\nhint: a rule is")
+
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "model-server.md").read_text()
+
+
+def test_the_example_of_the_guide_runs(tmp_path: Path):
+    (example,) = re.findall(r"^```sh\n(.*?)^```", GUIDE, flags=re.DOTALL | re.MULTILINE)
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-ec", f"{example}\nwait $server"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It works.\n", "")
+    assert json.loads((tmp_path / "log.jsonl").read_text())["text"] == "It works."
+
+
+def test_the_guide_names_every_directive_and_its_rules_are_rules(tmp_path: Path):
+    found = re.findall(r"^\| `%% (\w+) ?([^`]*)` \|", GUIDE, flags=re.MULTILINE)
+    sample = {"SECONDS": "1", "CODE": "429", "N": "2", "S": "3"}
+    for word, rest in found:
+        line = f"%% {word} " + re.sub(r"\b[A-Z]+\b", lambda name: sample.get(name[0], name[0]), rest)
+        assert turn(f"{line}\nEND" if "<<END" in line else line), line
+    with pytest.raises(BadDirective) as caught:
+        turn("%% nothing")
+    assert sorted(re.findall(r"\w+", caught.value.hint)) == sorted(
+        [word for word, _ in found] + ["known", "are", "and"]
+    )
+    (rules,) = re.findall(r"^```text\n(.*?)^```", GUIDE, flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "rules.toml").write_text(rules)
+    assert turn("Test: a.py", load_rules(str(tmp_path / "rules.toml")))[0].call == Call("run", "pytest a.py")

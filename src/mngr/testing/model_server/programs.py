@@ -21,7 +21,7 @@ def environment(program: str, url: str) -> dict[str, str]:
     if program == "codex":
         return {"OPENAI_API_KEY": TOKEN, "OPENAI_BASE_URL": f"{url}/v1"}
     if program == "opencode":
-        return {"OPENCODE_CONFIG_CONTENT": json.dumps(_opencode(url)), "OPENAI_API_KEY": TOKEN}
+        return {"OPENCODE_CONFIG_CONTENT": json.dumps(_opencode(url)), "OPENCODE_DISABLE_MODELS_FETCH": "1"}
     raise MngrError(f"no way is known to point `{program}` at the model server", hint="known: claude, codex, opencode")
 
 
