@@ -261,6 +261,15 @@ def test_rules_answer_prompts_that_were_written_for_real_models():
         assert text_of(ask(server.url, "POST", "/v1/messages", messages(prompt, calls=1))).startswith("ran tests/")
 
 
+def test_a_fault_of_the_server_is_said_and_not_passed_over(capfd: pytest.CaptureFixture[str]):
+    with ModelServer([("hello", None)]) as server:  # type: ignore[list-item]
+        for _ in range(2):
+            got = ask(server.url, "POST", "/v1/messages", messages("hello"))
+            assert (got.status, got.json["error"]["type"]) == (500, "api_error")
+        assert "TypeError" in server.log[0].text
+    assert capfd.readouterr() == ("", "")
+
+
 def test_small_requests(server: ModelServer):
     for path in ("/", "/api/hello", "/v1/messages"):
         assert ask(server.url, "HEAD", path)[::2] == (200, b"")

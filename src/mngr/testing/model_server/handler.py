@@ -96,7 +96,9 @@ class Handler(BaseHTTPRequestHandler):
         except (OSError, Gone):
             self._end(answer="gone")
             raise
-        except Exception as error:  # noqa: BLE001 (whatever a stranger sends, it gets an answer and the log has it)
+        except Exception as error:  # whatever a stranger sends, it gets an answer and the log has it
+            if self.entry.first_byte is not None:
+                raise
             self._refuse(Refused(500, f"the model server failed: {error!r}"))
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815
@@ -218,8 +220,8 @@ class Handler(BaseHTTPRequestHandler):
             self._pause(sum(part.seconds for part in answer.parts))
             self._json(200, api.whole(answer), None, **known)
             return
-        self._start_stream()
         *most, last = _pieces(api, made)
+        self._start_stream()
         for piece in most:
             self._pause(piece.pause_seconds)
             self._chunk(piece.data)

@@ -16,7 +16,8 @@ class Entry(NamedTuple):
     """One request. It is in the log from its arrival on; what is not known yet is empty.
 
     `answer` is `text`, `tool`, `status`, `drop`, `garbage`, or `gone` when the client did not wait for the end.
-    Times are seconds: plain ones of the monotonic clock, `..._at` of the wall clock.
+    Times are seconds: plain ones of the monotonic clock, `..._at` of the wall clock. `usage` is what a whole answer
+    reported; one that was cut short counts nothing, as it does for the programs.
     """
 
     id: str
