@@ -104,7 +104,13 @@ def test_what_was_taken_back_is_not_in_the_conversation() -> None:
 
 
 def test_lines_of_another_form_are_passed_over() -> None:
-    odd = [{}, {"message": 7}, {"part": {"id": 3}}, {"part": {"id": "x", "type": "tool"}}, {"removed": []}]
+    odd: list[dict[str, Any]] = [
+        {},
+        {"message": 7},
+        {"part": {"id": 3}},
+        {"part": {"id": "x", "type": "tool"}},
+        {"removed": []},
+    ]
     assert opencode_record.transcript(odd) == []
     assert opencode_record.usage([*odd, line("part", part(1, 1, "step-finish", tokens={"input": "many"}))])[0][2:4] == (
         0,

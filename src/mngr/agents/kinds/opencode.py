@@ -201,7 +201,7 @@ def _furnish(place: Place) -> None:
 _FURNISH = """
 umask 077
 home=$1 config=$2 data=$3 own=$1/config/opencode
-rm -rf "$own" "$home/inbox"
+rm -rf "$own" "$home/inbox" "$home/owner"
 mkdir -p "$own/plugins" "$own/node_modules" "$home/data/opencode" "$home/state" "$home/inbox" || exit
 for entry in "$config"/* "$config"/plugins/*; do
     case ${entry#"$config"/} in

@@ -1,9 +1,9 @@
 // Runs inside an agent's own OpenCode: tells mngr its state, keeps a record of the conversation as plain lines, and
 // hands over the messages that wait in the inbox. All files are in the agent's home, which is found from where this
-// file is: HOME/config/opencode/plugins/mngr.js. A program that the agent's tools start is not the agent: what marks
-// the agent's own process is taken out of the environment here, and the user's own directories are put back into it.
+// file is: HOME/config/opencode/plugins/mngr.js. Another OpenCode that the agent's tools start is not the agent: only
+// the first process of a start is, and its tools find the user's own directories in their environment again.
 import { randomBytes } from "node:crypto"
-import { appendFileSync, readdirSync, readFileSync, unlinkSync } from "node:fs"
+import { appendFileSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
 const home = fileURLToPath(new URL("../../..", import.meta.url))
@@ -19,6 +19,16 @@ if (given) {
   }
 }
 const settings = given ? JSON.parse(given) : {}
+const mine = Boolean(given) && claimed()
+
+function claimed() {
+  try {
+    writeFileSync(`${home}owner`, `${process.pid}\n`, { flag: "wx", mode: 0o600 })
+    return true
+  } catch {
+    return false
+  }
+}
 
 let client // of the newest instance: OpenCode makes a new one when its configuration changes
 let session = settings.session || "" // the one that messages go to
@@ -81,6 +91,10 @@ const heard = {
     keep(info)
   },
   "session.updated": ({ info }) => keep(info),
+  "session.deleted": ({ info }) => {
+    note("removed", info.id, "removed", info.id)
+    if (info.id === session) session = ""
+  },
   "session.status": ({ sessionID, status }) => {
     if (status.type !== "idle") working.set(sessionID, status)
     else {
@@ -152,6 +166,7 @@ const waiting = () => readdirSync(inbox).filter((name) => !name.endsWith(".draft
 async function send(name) {
   const text = readFileSync(`${inbox}/${name}`, "utf8")
   unlinkSync(`${inbox}/${name}`)
+  if (!session) await open()
   const stored = new Promise((done) => (arrived = (seen) => seen === text && done()))
   const body = { ...choice, parts: [{ type: "text", text }] }
   const { error } = await client.session.promptAsync({ path: { id: session }, body })
@@ -186,30 +201,30 @@ async function verify() {
   }
 }
 
-// The screen follows to the session, as soon as there is one: asking before that is in vain.
-async function show() {
-  for (const _ of [1, 2, 3, 4, 5]) {
-    if (children.has(session)) return
-    const event = { type: "tui.session.select", properties: { sessionID: session } }
+// A session with a title: OpenCode would ask the model for one, and not count what that costs. The screen follows to
+// it as soon as there is one: asking before that is in vain.
+async function open() {
+  const made = await client.session.create({ body: { title: settings.title }, throwOnError: true })
+  session = made.data.id
+  show(session)
+}
+
+async function show(wanted) {
+  for (let tries = 0; tries < 10 && session === wanted; tries++) {
+    const event = { type: "tui.session.select", properties: { sessionID: wanted } }
     await client.tui.publish({ body: event }).catch(() => {})
     await pause(1000)
   }
 }
 
 async function begin() {
-  const { data: known } = await client.session.list().catch(() => ({}))
-  for (const one of known || []) {
-    if (one.parentID) children.add(one.id)
-    if (one.id === session) keep(one)
-  }
-  const resumed = (known || []).some((one) => one.id === session)
-  if (settings.interactive && !resumed) {
-    const made = await client.session.create({ body: { title: settings.title } })
-    session = made.data.id
-    show()
-  }
+  const known = session ? await client.session.get({ path: { id: session } }) : {}
+  if (known.data) keep(known.data)
+  else session = ""
+  for (const one of (await client.session.list()).data || []) if (one.parentID) children.add(one.id)
   ready = true
   if (!settings.interactive) return
+  if (!session) await open()
   if (!waiting().length) report()
   serveInbox()
   verify()
@@ -218,7 +233,7 @@ async function begin() {
 let directory = ""
 
 export const mngr = async (input) => {
-  if (!given || (directory && directory !== input.directory)) return {}
+  if (!mine || (directory && directory !== input.directory)) return {}
   client = input.client
   if (!directory) {
     directory = input.directory

@@ -39,8 +39,8 @@ def _known(lines: Iterable[Mapping[str, Any]]) -> _Known:
                 found[value["id"]] = value
                 known.times[value["id"]] = str(line.get("timestamp") or "")
         if isinstance(line.get("removed"), str):
-            known.messages.pop(line["removed"], None)
-            known.parts.pop(line["removed"], None)
+            for found in known[:3]:
+                found.pop(line["removed"], None)
     return known
 
 
