@@ -26,7 +26,7 @@ def test_a_kind_of_our_own_does_what_every_kind_does(
     run(WITHOUT_MODEL[kind](user, transfer), subtests)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("transfer", TRANSFERS)
 @pytest.mark.parametrize("kind", WITH_MODEL)
 def test_a_real_program_does_what_every_kind_does(

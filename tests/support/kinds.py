@@ -9,7 +9,8 @@ from typing import Any
 
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
-from mngr.checks.kind_checks import MODEL, SCRIPTED, Subject
+from mngr.checks.kind_checks import MODEL, SCRIPTED, Subject, Words
+from mngr.process import join
 from mngr.testing.model_server import ModelServer
 from tests.support.programs import program, with_program
 from tests.support.user import User
@@ -120,5 +121,44 @@ def point_pi(user: User, server: ModelServer) -> None:
     user.env["PI_OFFLINE"] = "1"
 
 
+def of_claude(user: User, server: ModelServer, transfer: str) -> Subject:
+    return _of_program("claude", user, server, transfer, nested="claude -p '%% say inside'")
+
+
+def of_codex(user: User, server: ModelServer, transfer: str) -> Subject:
+    nested = f"codex exec --skip-git-repo-check {join(server.args('codex'))} '%% say inside' < /dev/null"
+
+    def guarded(command: str) -> str:
+        """Its sandbox says no to what is not allowed, unless its model asks for more."""
+        asked = {"cmd": command, "sandbox_permissions": "require_escalated", "justification": "Shall I?"}
+        return f"%% tool exec_command {json.dumps(asked)}\n%% say ran it"
+
+    words = MODEL._replace(guarded=guarded, limited=lambda seconds: "%% status 429 times=99\n%% say never")
+    return _of_program("codex", user, server, transfer, words=words, nested=nested)
+
+
+def of_opencode(user: User, server: ModelServer, transfer: str) -> Subject:
+    return _of_program("opencode", user, server, transfer, nested="opencode run '%% say inside'")
+
+
+def _of_program(
+    name: str, user: User, server: ModelServer, transfer: str, words: Words = MODEL, **more: Any
+) -> Subject:
+    with_program(program(name), user.env, user.root / "bin")
+    user.env.update(server.env(name))
+    fleet = Fleet(environ=user.env, cwd=str(user.repo))
+
+    def create(agent: str, permissions: str = "bypass", **wishes: Any) -> Agent:
+        args = server.args(name)
+        return fleet.create(agent, type=name, args=args, transfer=transfer, permissions=permissions, **wishes)
+
+    return Subject(fleet, create, words, server=server, **more)
+
+
 WITHOUT_MODEL: dict[str, Callable[[User, str], Subject]] = {"scripted": of_scripted, "command": of_command}
-WITH_MODEL: dict[str, Callable[[User, ModelServer, str], Subject]] = {"pi": of_pi}
+WITH_MODEL: dict[str, Callable[[User, ModelServer, str], Subject]] = {
+    "claude": of_claude,
+    "codex": of_codex,
+    "opencode": of_opencode,
+    "pi": of_pi,
+}

@@ -91,9 +91,7 @@ class Screen:
         return False
 
     def transcript(self, place: Place) -> list[dict[str, Any]]:
-        if rules.RECORD in place.record.rules:
-            return conversation_lines.transcript(_record(place))
-        return _sent(place)
+        return conversation_lines.transcript(_record(place)) if rules.RECORD in place.record.rules else []
 
     def usage(self, place: Place) -> list[Spent]:
         return conversation_lines.usage(_record(place)) if rules.RECORD in place.record.rules else []
@@ -198,14 +196,3 @@ def _record(place: Place) -> list[dict[str, Any]]:
         except FileNotFoundError:
             continue
     return found
-
-
-def _sent(place: Place) -> list[dict[str, Any]]:
-    """Without a record of its own, all that is known of a conversation is what was sent."""
-    lines = read_lines(place.host.read(f"{place.state_dir}/{event_log.FILE}"))
-    texts = {line.get("message_id"): line.get("text") for line in lines if line.get("type") == "message_queued"}
-    return [
-        {"timestamp": line["timestamp"], "role": "user", "text": texts[line["message_id"]]}
-        for line in lines
-        if line.get("type") == "message_delivered" and line.get("message_id") in texts
-    ]
