@@ -121,6 +121,9 @@ def test_random_messages_arrive_once_and_as_they_are(world: World) -> None:
     chance = random.Random(6)
     letters = "abc def \"'`\\$(){}[]<>|&;*?~^%\t\n/!#@äöü日本語😀👩\u200d💻e\u0301\u2028\ufeff"
     texts = ["!ls", "/status", "/init\nnow", "$x", "@READ", "exit", "?", "--help", "#", "[Pasted Content 9000 chars]"]
+    image = world.user.root / "a.png"
+    image.write_bytes(b"\x89PNG\r\n\x1a\n")
+    texts += [str(image), "/tmpx " + "word " * 400]
     for number in range(8):
         length = int(math.exp(chance.uniform(0, math.log(50_000))))
         texts.append(f"{chance.choice('!/#@x')}{number} " + "".join(chance.choices(letters, k=length)))
@@ -132,7 +135,7 @@ def test_random_messages_arrive_once_and_as_they_are(world: World) -> None:
     wanted = [DRIVER.wording(text.rstrip("\n")).recorded for text in texts]
     assert [text for role, text in world.said("a") if role == "user"] == wanted
     altered = [event.get("altered", "") for event in world.fleet.events("a") if event["type"] == "message_queued"]
-    assert "`!`" in altered[0] and altered[1:10] == [""] * 9
+    assert "a shell command" in altered[0] and altered[1:10] == [""] * 9
 
 
 def test_it_asks_for_permission_and_goes_on_when_allowed(world: World) -> None:

@@ -127,8 +127,22 @@ def test_what_is_altered_in_a_message_is_said() -> None:
     assert DRIVER.wording("  a\n").altered == "blanks at its ends dropped"
     assert DRIVER.wording("a\x85b").recorded == "ab"
     assert DRIVER.wording("a\x85b").altered == "control characters dropped"
-    assert DRIVER.wording("!ls").recorded == "\u200b!ls"
-    assert "`!`" in DRIVER.wording("!ls").altered
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        ("!ls", "a shell command"),
+        ("/review " + "x" * 1000, "a command"),
+        ("/tmp/a.png", "an image"),
+        ("'/tmp/a b.JPG'", "an image"),
+        ("see file:///a.webp", "an image"),
+    ],
+)
+def test_what_blanks_do_not_keep_plain_gets_an_invisible_sign(text: str, taken: str) -> None:
+    wording = DRIVER.wording(text)
+    assert wording.recorded == f"\u200b{text}"
+    assert wording.altered == f"a zero-width space put before it, since Codex would take it for {taken}"
 
 
 @pytest.mark.parametrize("text", ["", " \n", "odd \udc80 byte"])

@@ -33,6 +33,8 @@ TAIL_BYTES = 64 * 1024
 TAKEN_SECONDS = 10.0
 TAKEN_BYTES = 1024 * 1024
 ZERO_WIDTH_SPACE = "\u200b"
+# What is pasted stands in the input box as it is up to 1000 characters; beyond, blanks before it do not count.
+LONGEST_TYPED = 990
 
 # Never ask or tell anything that nobody is there for; keep the record of what was typed, whatever the user keeps.
 SETTINGS = {
@@ -56,6 +58,7 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
 _INPUT = re.compile(r"^(?:\x1b\[[0-9;]*m)*([›!])(?:\x1b\[[0-9;]*m)* ?(.*)$", re.MULTILINE)
 _DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m")
 _EMPTY = "for shortcuts"  # shown below an empty input box alone
+_IMAGE = re.compile(r"[^\n]*\.(?:png|jpe?g|gif|webp|bmp|tiff?)[\"' ]*", re.IGNORECASE)
 _ASKING = re.compile(r"to confirm or \S+ to cancel|to submit answer")
 
 
@@ -105,7 +108,7 @@ class Codex:
             return status._replace(state=RUNNING, reason="")
         fact = _fact(place)
         found = _told(fact) if fact else _opened(place, status) if status.state == STARTING else status
-        if found.state == RUNNING and status.state == BLOCKED and status.since >= found.since:
+        if fact and status.state == BLOCKED and status.since >= found.since:
             return _asking(place, status) or found
         given = _given(events)
         if found.state == RUNNING or time.time() - given > TAKEN_SECONDS:
@@ -116,7 +119,7 @@ class Codex:
 
     def wording(self, text: str) -> Wording:
         """Blanks around a message are dropped by the program; they keep it from taking `/` for a command, and an open
-        list of files or skills from taking the Enter. Nothing visible keeps it from taking `!` for one."""
+        list of files or skills from taking the Enter. For the rest there is only what cannot be seen."""
         plain = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) != "Cc")
         if any("\ud800" <= one <= "\udfff" for one in plain):
             raise MngrError("the message is not UTF-8, and Codex would not take it as it is")
@@ -126,9 +129,10 @@ class Codex:
             raise MngrError("the message is empty")
         if bare != plain:
             said.append("blanks at its ends dropped")
-        if bare.startswith("!"):
+        taken = _taken_for(bare)
+        if taken:
             bare = ZERO_WIDTH_SPACE + bare
-            said.append("a zero-width space put before the `!`, with which it would be run as a command")
+            said.append(f"a zero-width space put before it, since Codex would take it for {taken}")
         return Wording(f" {bare} ", bare, ", ".join(said))
 
     def mark(self, place: Place) -> object:
@@ -184,6 +188,15 @@ class Codex:
 
 
 DRIVER = Codex()
+
+
+def _taken_for(text: str) -> str:
+    """What else than a message the text would be, even with blanks around it."""
+    if text.startswith("!"):
+        return "a shell command"
+    if text.startswith("/") and len(text) > LONGEST_TYPED:
+        return "a command"
+    return "an image" if _IMAGE.fullmatch(text) else ""
 
 
 def _user_dir(environ: Mapping[str, str]) -> str:
