@@ -20,10 +20,7 @@ def examine(environ: Mapping[str, str]) -> list[Check]:
 
 
 def _look(name: str, environ: Mapping[str, str]) -> Check:
-    try:
-        found = driver.find(name)
-    except ImportError:
-        return Check(name, UNKNOWN, "this mngr cannot drive it yet")
+    found = driver.find(name)
     path = find_program(found.program.name)
     if path is None:
         return missing(found.program)
