@@ -88,6 +88,11 @@ def test_a_long_prompt_costs_what_long_prompts_cost() -> None:
     assert short and long and long > 1.9 * short
 
 
+def test_an_answer_without_tokens_costs_nothing_whoever_gave_it() -> None:
+    assert known().cost(Spent(AT, "<synthetic>")) == 0.0
+    assert known().cost(Spent(AT, "<synthetic>", output_tokens=1)) is None
+
+
 def test_a_time_that_makes_no_sense_is_no_obstacle() -> None:
     assert known().cost(Spent("yesterday", "gpt-5", 1_000_000, 0)) == pytest.approx(1.25)
 

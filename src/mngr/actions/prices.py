@@ -50,6 +50,8 @@ class Prices:
     def cost(self, spent: Spent) -> float | None:
         if spent.cost_usd is not None:
             return spent.cost_usd
+        if not _read(spent) and not spent.output_tokens:
+            return 0.0  # what a program writes in the name of a model, such as that it was interrupted
         if not spent.model:
             return None
         own = self._price(spent.model)
