@@ -82,7 +82,10 @@ def test_an_unknown_directive_names_the_line_and_the_nearest_one():
         ("exit 256", "`256` is not a whole number from 0 to 255"),
         ("exit ²", "`²` is not a whole number from 0 to 255"),
         ("crash BANG", "`BANG` is no exit code and no signal of"),
-        ("usage tokens=1", "`tokens=1` is not one of input, output, cache_read, cache_write, cost, model, each once, with its value"),
+        (
+            "usage tokens=1",
+            "`tokens=1` is not one of input, output, cache_read, cache_write, cost, model, each once, with its value",
+        ),
         ("usage input=1 input=2", "`input=2` is not one of"),
         ("usage input=", "`` is not a whole number"),
         ("replace f <<END\nold\nEND", "`replace` needs one line `====` between the old and the new text"),
