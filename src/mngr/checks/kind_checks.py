@@ -67,8 +67,13 @@ def arrived_once(subject: Subject, agent: Agent, *texts: str) -> None:
         f"each message is there once, whole, and in order: {[text[:80] for text in wanted]}",
     )
     if subject.server is not None:
-        heard = "\n".join(entry.user_text for entry in subject.server.log if not entry.side)
-        expect(wanted[-1].strip() in heard, f"the model got {wanted[-1][:80]!r} as it was sent")
+        server, last = subject.server, wanted[-1]
+        subject.becomes(
+            lambda: [entry.user_text for entry in server.log if not entry.side],
+            lambda heard: any(last.strip() in text for text in heard),
+            f"the model got {last[:80]!r} as it was sent",
+        )
+        subject.rested(agent)
 
 
 def message_whole(subject: Subject) -> None:
@@ -308,7 +313,7 @@ def _reported(subject: Subject) -> tuple[int, int]:
 def stop_leaves_no_process(subject: Subject) -> None:
     agent = subject.agent()
     mark = subject.mark()
-    subject.send(agent, subject.words.run(f"sleep 300 & echo $! > {mark}; wait"))
+    subject.send(agent, subject.words.run(f"sh -c 'echo $$ > {mark}; exec sleep 300'"))
     number = subject.becomes(lambda: subject.file(agent, mark), bool, "the command runs", subject.turn_seconds)
     expect(int(number) in subject.fleet.host.processes_of(agent.id, (), None), "what it started is known to be its own")
     subject.fleet.stop(agent)

@@ -70,7 +70,7 @@ class Screen:
         given = _given(events)
         state, reason = judged(place.record.rules, plain(place.screen()), status, given=given, now=time.time())
         if (state, reason) == (status.state, status.reason):
-            return status
+            return status._replace(evidence=_evidence(place))
         return _note(place, state, reason)
 
     def wording(self, text: str) -> Wording:
@@ -141,7 +141,11 @@ def _note(place: Place, state: str, reason: str) -> Status:
         place.host.append(f"{place.state_dir}/{event_log.FILE}", event)
     except OSError:
         pass  # who can only read is told the same
-    return Status(state, reason, time.time(), f"its screen, by the rules of `agent_types.{place.record.kind}`")
+    return Status(state, reason, time.time(), _evidence(place))
+
+
+def _evidence(place: Place) -> str:
+    return f"its screen, by the rules of `agent_types.{place.record.kind}`"
 
 
 def _check_prompt(place: Place, line: str) -> None:
