@@ -7,17 +7,19 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from mngr.agents import events
 from mngr.agents.kinds import claude_home, claude_record, claude_text, hooks
 from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
 from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording
 from mngr.agents.record import Record, seconds_of
-from mngr.agents.state import BLOCKED, RUNNING, WAITING, Status
+from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
 from mngr.process import join, quote
 from mngr.records import TYPE_CHECKING
+from mngr.waiting import Deadline
 
 if TYPE_CHECKING:
     from typing import Any
@@ -28,7 +30,11 @@ PROMPT = "prompt"
 LONGEST_PROMPT = 130_000
 TAIL_BYTES = 64 * 1024
 # How long what a hook told may be ahead of the status file. A prompt takes longest: the turn begins after its hooks.
-AHEAD_SECONDS = {RUNNING: 5.0, WAITING: 1.0, BLOCKED: 1.0}
+AHEAD_SECONDS = {RUNNING: 5.0, BLOCKED: 1.0}
+SETTLED_SECONDS, QUEUED_SECONDS = 0.15, 0.8
+# It takes a message, and then draws its input box empty.
+DRAWN_SECONDS = 0.5
+STATES = {"idle": WAITING, "shell": WAITING, "busy": RUNNING, "waiting": BLOCKED}
 MODES = {ASK: "default", EDITS: "acceptEdits"}
 BACKGROUND = "a command runs in the background"
 VARIABLES = {
@@ -82,7 +88,7 @@ class Claude:
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         if place.record.one_shot:
             return _busy(place, status._replace(state=RUNNING, reason=""), time.time())
-        found = reconcile(_live(place), status, time.time(), lambda: _last(place, "Stop"))
+        found = reconcile(_live(place), status, time.time(), has_queue(events))
         if found.state == RUNNING:
             return _busy(place, found, time.time())
         if found.state == BLOCKED:
@@ -102,16 +108,25 @@ class Claude:
         """By its hook, at once; a message for a busy agent reaches its model at the next step of the turn. The blank
         that `wording` may put at the end stays there when the program shows a long text as a summary."""
         since = mark if isinstance(mark, int) else 0
+        tail, _ = place.host.read_tail(f"{place.state_dir}/{events.FILE}", TAIL_BYTES)
+        # The hook writes the prompt down before the state: who is told of the one must see the other.
+        told = max(
+            (str(event.get("timestamp")) for event in read_lines(tail) if event.get("type") == "state"), default=""
+        )
         return [
             str(line["payload"].get("prompt")).rstrip()
             for line in _hooked(_read(place, hooks.FILE)[since:], "UserPromptSubmit")
-            if isinstance(line.get("payload"), dict)
+            if isinstance(line.get("payload"), dict) and str(line.get("timestamp")) <= told
         ]
 
     def occupied(self, screen: str) -> str:
         return composer(screen)
 
     def deliver(self, place: Place, text: str) -> bool:
+        """There is only the terminal; what it shows of a message just taken must be gone by then."""
+        taken = _hooked(place.host.read_tail(f"{place.home}/{hooks.FILE}", TAIL_BYTES)[0], "UserPromptSubmit")
+        if taken:
+            Deadline(DRAWN_SECONDS + seconds_of(str(taken[-1]["timestamp"])) - time.time()).pause(DRAWN_SECONDS)
         return False
 
     def transcript(self, place: Place) -> list[dict[str, Any]]:
@@ -147,48 +162,49 @@ class Claude:
 DRIVER = Claude()
 
 
-def reconcile(live: Mapping[str, Any] | None, status: Status, now: float, stop: Callable[[], object]) -> Status:
-    """What its events tell, or its status file where that is newer. `stop` is what its last Stop hook was told."""
+def reconcile(live: Mapping[str, Any] | None, status: Status, now: float, queued: bool = False) -> Status:
+    """What its events tell, or its status file where that is newer. The end of a turn is in the file alone: when the
+    hook for it runs, messages may be queued, or sub-agents at work, with which it goes on. Before the next turn it is
+    idle for a moment, which counts as rest only when it lasts."""
     word = live.get("status") if live else None
     if live is None or word not in STATES:
         return status
     at = _seconds(live.get("statusUpdatedAt"))
-    ahead = AHEAD_SECONDS.get(status.state)
-    newer = ahead is not None and status.since > at and now - status.since < ahead
-    if newer and not (word == "busy" and status.state == WAITING and _works_on(stop())):
+    if status.since > at and now - status.since < AHEAD_SECONDS.get(status.state, 0.0):
         return status
-    reason = ""
-    if STATES[word] == WAITING:
-        reason = BACKGROUND if word == "shell" else status.reason if status.state == WAITING else ""
     evidence = f"sessions/{live.get('pid')}.json: {word}; {status.evidence}"
-    return Status(STATES[word], reason, at, evidence)
+    if STATES[word] != WAITING:
+        return Status(STATES[word], "", at, evidence)
+    if 0 <= now - at < (QUEUED_SECONDS if queued else SETTLED_SECONDS):
+        return status if status.state == STARTING else Status(RUNNING, "", at, evidence)
+    reason = BACKGROUND if word == "shell" else status.reason if status.state == WAITING else ""
+    return Status(WAITING, reason, at, evidence)
 
 
-STATES = {"idle": WAITING, "shell": WAITING, "busy": RUNNING, "waiting": BLOCKED}
-
-
-def _works_on(stopped: object) -> bool:
-    """Whether a turn ended with sub-agents that still work: the program is busy until they are done."""
-    tasks = stopped.get("background_tasks") if isinstance(stopped, dict) else None
-    return any(isinstance(task, dict) and task.get("type") != "shell" for task in tasks or ())
+def has_queue(events: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether its last turn got messages in its midst; they may be the next turn."""
+    states = [event.get("state") for event in events[-20:] if event.get("type") == "state"]
+    while states and states[-1] != RUNNING:
+        states.pop()
+    return states[-2:] == [RUNNING, RUNNING]
 
 
 def composer(screen: str) -> str:
-    """What stands in the input box, between the last two lines of a screen; what the program suggests is dim."""
+    """What stands in the input box, between the last two lines of a screen. What the program suggests is dim but for
+    its first letter, which is the cursor. The box of a program at work has a coloured sign: clearing that would
+    interrupt the work."""
     lines = screen.rstrip().split("\n")
     rules = [number for number, line in enumerate(lines) if _RULE.match(_ESCAPES.sub("", line))]
-    if len(rules) < 2:
+    box = "\n".join(lines[rules[-2] + 1 : rules[-1]]) if len(rules) > 1 else ""
+    if not _BOX.match(box) or _SUGGESTION.match(box):
         return ""
-    box = "\n".join(lines[rules[-2] + 1 : rules[-1]])
-    if not _SIGN.match(_ESCAPES.sub("", box)):
-        return ""
-    return _SIGN.sub("", _ESCAPES.sub("", _DIM.sub("", box))).strip()
+    return _ESCAPES.sub("", _BOX.sub("", box)).strip()
 
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
-_DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m[^\x1b]*")
 _RULE = re.compile(r"─{10,}")
-_SIGN = re.compile(r"[❯!]\s?")
+_BOX = re.compile(r"(?:\x1b\[(?:0|39|49|0;39|39;49)?m)*[❯!]\s?")
+_SUGGESTION = re.compile(_BOX.pattern + r"(?:\x1b\[[0-9;]*m)*\S?(?:\x1b\[[0-9;]*m)*?\x1b\[(?:[0-9;]*;)?2m")
 
 
 def _put_prompt(place: Place) -> None:
