@@ -14,13 +14,14 @@ SAME = ("id", "state", "pid", "work_dir", "labels", "start_time", "state_since")
 
 @pytest.mark.timeout(600)
 def test_a_run_on_ourselves_inside_of_an_agent(user: User) -> None:
-    """Two tests, with only their file as the suite; the next one takes all."""
+    """Two tests that are the whole suite; the next one takes all."""
     ourselves = Ourselves(user, ["test_what_would_be_saved"])
     command = user.mngr("config", "get", "tmr.test_command", cwd=ROOT).ok().stdout.strip()
     narrow = command.replace("tests/unit tests/sessions", FILE)
     assert narrow != command
+    narrow += " -k 'would_be_saved or alone'"
     before = user.create("bystander")
-    words = ["-k", "would_be_saved or alone", "-S", f"tmr.test_command={narrow}", "-S", "tmr.gate_command="]
+    words = ["-S", f"tmr.test_command={narrow}", "-S", "tmr.gate_command="]
     result = ourselves.from_inside_an_agent(FILE, *words, "--name", "own", timeout=500)
     assert Counter(row["verdict"] for row in result["rows"]) == {"unchanged": 1, "improved": 1}
     assert result["integration"]["green"] is True
