@@ -269,6 +269,24 @@ wire_api = "responses"
     assert (world.home("a") / "AGENTS.md").read_text() == "be kind"
 
 
+def test_without_hooks_its_rollout_and_its_screen_tell_the_states(world: World) -> None:
+    """Such as an administrator may forbid."""
+    call = {"cmd": "true", "sandbox_permissions": "require_escalated", "justification": "may I?"}
+    args = [*world.server.args("codex"), "-c", "features.hooks=false"]
+    world.create("a", f"%% tool exec_command {json.dumps(call)}\n%% say went on", permissions="ask", args=args)
+    blocked = world.until("a", lambda agent: agent.state == "BLOCKED", "ask")
+    assert blocked.status.reason.startswith("permission: ")
+    world.user.tmux("send-keys", "-t", blocked.record.session, "y")
+    world.rests("a")
+    assert world.said("a")[-1] == ("assistant", "went on")
+    assert len(DRIVER.usage(world.fleet.place(blocked.record))) == 2
+    world.fleet.stop("a")
+    world.fleet.start("a")
+    world.rests("a")
+    world.ask("a", "%% say again")
+    assert [text for role, text in world.said("a") if role == "assistant"] == ["went on", "again"]
+
+
 def test_without_a_login_it_is_blocked(world: World) -> None:
     world.create("a", args=[])
     blocked = world.until("a", lambda agent: agent.state == "BLOCKED", "ask for a login")

@@ -9,7 +9,7 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from mngr.agents.kinds import codex_record, hooks
+from mngr.agents.kinds import codex_record, codex_screen, hooks
 from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording, user_home
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
@@ -54,12 +54,7 @@ STATES = {"UserPromptSubmit": RUNNING, "Stop": WAITING, "Interrupt": WAITING}
 COPIED = ("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "prompts", "skills")
 KEPT = ("rules",)
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
-_INPUT = re.compile(r"^(?:\x1b\[[0-9;]*m)*([›!])(?:\x1b\[[0-9;]*m)* ?(.*)$", re.MULTILINE)
-_DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m")
-_EMPTY = "for shortcuts"  # shown below an empty input box alone
 _IMAGE = re.compile(r"[^\n]*\.(?:png|jpe?g|gif|webp|bmp|tiff?)[\"' ]*", re.IGNORECASE)
-_ASKING = re.compile(r"to confirm or \S+ to cancel|to submit answer")
 
 
 class Thread(NamedTuple):
@@ -108,7 +103,8 @@ class Codex:
             return status._replace(state=RUNNING, reason="")
         fact = _fact(place)
         found = _told(fact) if fact else _opened(place, status) if status.state == STARTING else status
-        if fact and status.state == BLOCKED and status.since >= found.since:
+        untold = status.state == STARTING and found.state == RUNNING
+        if fact and (untold or (status.state == BLOCKED and status.since >= found.since)):
             return _asking(place, status) or found
         given = _given(events)
         if found.state == RUNNING or time.time() - given > TAKEN_SECONDS:
@@ -146,15 +142,7 @@ class Codex:
         return [str(line.get("text")) for line in read_lines(_read(place, HISTORY)[since:])]
 
     def occupied(self, screen: str) -> str:
-        if _ASKING.search(_ESCAPES.sub("", screen)):
-            return ""
-        boxes = _INPUT.findall(screen)
-        if not boxes:
-            return ""
-        sign, rest = boxes[-1]
-        if _DIM.match(rest) or _EMPTY in "\n".join(screen.rstrip().split("\n")[-3:]):
-            return ""
-        return _ESCAPES.sub("", rest).strip() or sign.strip("›")
+        return codex_screen.typed(screen)
 
     def deliver(self, place: Place, text: str) -> bool:
         return False
@@ -293,7 +281,17 @@ def _threads(place: Place) -> list[Thread]:
         if isinstance(name, str) and isinstance(path, str) and "/sessions/" in path:
             found.pop(name, None)
             found[name] = Thread(name, "sessions/" + path.rpartition("/sessions/")[2])
-    return list(found.values())
+    return list(found.values()) or _untold_threads(place)
+
+
+def _untold_threads(place: Place) -> list[Thread]:
+    """Where no hook told of them: the conversations that began in a terminal, or the first one for one task."""
+    found = []
+    for path in _rollouts(place):
+        thread, source = codex_record.origin(_read(place, path).partition(b"\n")[0])
+        if source == ("exec" if place.record.one_shot else "cli"):
+            found.append(Thread(thread, path))
+    return found[:1] if place.record.one_shot else found
 
 
 def _rollouts(place: Place) -> list[str]:
@@ -349,12 +347,13 @@ def _opened(place: Place, status: Status) -> Status:
 
 def _asking(place: Place, status: Status) -> Status | None:
     """The request for permission that it shows. None when it was answered, of which no file tells, and before it asks,
-    which it does not while somebody types."""
-    if not _ASKING.search(_ESCAPES.sub("", place.screen())):
+    which it does not while somebody types. Where hooks do not work, only the screen tells."""
+    if not codex_screen.asks(place.screen()):
         return None
     tail, _ = place.host.read_tail(f"{place.home}/{hooks.FILE}", TAIL_BYTES)
     asked = [line.get("payload") for line in read_lines(tail) if line.get("hook") == "PermissionRequest"]
-    return status._replace(reason=f"permission: {codex_record.asked(asked[-1])}" if asked else "permission: not told")
+    reason = f"permission: {codex_record.asked(asked[-1]) if asked else 'its screen says for what'}"
+    return status._replace(state=BLOCKED, reason=reason)
 
 
 def _read(place: Place, path: str) -> bytes:

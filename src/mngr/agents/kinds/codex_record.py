@@ -95,6 +95,12 @@ def root_thread(line: Mapping[str, Any]) -> str:
     return _text(_mapping(line.get("payload")).get("session_id"))
 
 
+def origin(line: bytes) -> tuple[str, object]:
+    """The thread of a rollout with this first line, and what began it: `cli`, `exec`, or of which it is a part."""
+    payload = _mapping((_line_at(line, len(line) - 1) or {}).get("payload"))
+    return _text(payload.get("id")), payload.get("source")
+
+
 def transcript(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for line in lines:
         payload = _mapping(line.get("payload"))
