@@ -101,6 +101,6 @@ def suggest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...],
     found = nearest(word, candidates)
     if found:
         return f"the closest {what} is `{found}`"
-    if candidates and len(candidates) <= 12:
+    if candidates and len(candidates) <= 20:
         return f"known: {', '.join(f'`{c}`' for c in sorted(candidates))}"
     return ""

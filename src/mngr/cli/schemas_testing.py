@@ -39,6 +39,7 @@ _TMR = {
     "integration": "any",
     "tokens": "int",
     "cost_usd": "number",
+    "unpriced": "int",
     "began_at": "number",
     "seconds": "number",
 }
@@ -60,6 +61,7 @@ _TMR_ROW = {
     "summary": "text",
     "tokens": "int",
     "cost_usd": "number",
+    "unpriced": "int",
     "seconds": "number",
 }
 _TMR_RUN = {

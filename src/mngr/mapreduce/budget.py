@@ -20,6 +20,12 @@ def over(state: RunState, limits: Limits, now: float) -> Over | None:
     used = state.usage if limited else Usage()
     if limits.budget_usd is not None and used.cost_usd >= limits.budget_usd:
         return Over(BUDGET, f"${used.cost_usd:.2f} of ${limits.budget_usd:.2f} are spent")
+    if limits.budget_usd is not None and used.unpriced:
+        return Over(
+            BUDGET,
+            f"{used.unpriced} answers have no known price, so that ${limits.budget_usd:.2f} cannot be kept to: "
+            "set `[prices]`, or limit tokens",
+        )
     if limits.budget_tokens is not None and used.tokens >= limits.budget_tokens:
         return Over(BUDGET, f"{used.tokens} of {limits.budget_tokens} tokens are used")
     if limits.deadline is not None and now >= limits.deadline:

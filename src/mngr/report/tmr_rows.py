@@ -211,6 +211,7 @@ def _run(known: Known) -> dict[str, Any]:
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cache_read_tokens,
         "cost_usd": round(usage.cost_usd, 6),
+        "unpriced": usage.unpriced,
         "attempts": sum(len(task.attempts) for task in state.tasks.values()),
     }
 

@@ -63,6 +63,7 @@ def row(task: TaskState) -> dict[str, Any]:
         "summary": claim.get("summary", ""),
         "tokens": task.usage.tokens,
         "cost_usd": round(task.usage.cost_usd, 6),
+        "unpriced": task.usage.unpriced,
         "seconds": round(sum((one.ended_at or one.intended_at) - one.intended_at for one in task.attempts), 3),
     }
 
@@ -85,6 +86,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "integration": dict(integrated.data) if integrated is not None and integrated.ended_at is not None else None,
         "tokens": usage.tokens,
         "cost_usd": round(usage.cost_usd, 6),
+        "unpriced": usage.unpriced,
         "began_at": state.began_at,
         "seconds": round(state.last_at - state.began_at, 3),
     }

@@ -15,7 +15,7 @@ from mngr.tmr import verdict
 from mngr.tmr.summary import flagged, row, summary, tasks_of, verdict_of, why
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
 VERDICT_STYLES = {
@@ -94,9 +94,18 @@ def _say(app: App, run: Run, found: Mapping[str, Any]) -> None:
             else ""
         )
         out.line(f"  {commit['id'][:8]}  {_short(commit['title'])}{needed}")
-    money = f", {found['tokens']:,} tokens, {found['cost_usd']:.2f} USD" if found["tokens"] or found["cost_usd"] else ""
-    out.line(f"{amount(len(tasks), 'task')} in {_seconds(found)}{money}")
+    out.line(", ".join([f"{amount(len(tasks), 'task')} in {_seconds(found)}", *_spent(found)]))
     out.note(f"look at it: `git log -p {found['base'][:8]}..{integration['branch']}`, or `mngr tmr review {run.id}`")
+
+
+def _spent(found: Mapping[str, Any]) -> Iterator[str]:
+    """Tokens and money, as far as they are known."""
+    if found["tokens"]:
+        yield f"{found['tokens']:,} tokens"
+    if found["cost_usd"] or (found["tokens"] and not found["unpriced"]):
+        yield f"{found['cost_usd']:.2f} USD"
+    if found["unpriced"]:
+        yield f"{amount(found['unpriced'], 'answer')} without a known price"
 
 
 def _colour(integration: Mapping[str, Any]) -> str:

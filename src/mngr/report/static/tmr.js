@@ -51,7 +51,7 @@
     return el("div", { class: "tiles" },
       tile("Tasks", [String(value.tasks.length), el("small", {}, ` ${done} good`)], meter(value.verdicts, value.order, "no tasks"), legend),
       testsTile(tests),
-      tile("Spent", money(run.cost_usd) || "$0", el("p", { class: "sub" }, `${thousands(run.tokens) || 0} tokens`, run.cached_tokens ? `, ${thousands(run.cached_tokens)} more from a cache` : ""),
+      tile("Spent", money(run.cost_usd) || (run.unpriced ? "not known" : "$0"), run.unpriced ? el("p", { class: "sub" }, `${run.unpriced} answers without a known price`) : "", el("p", { class: "sub" }, `${thousands(run.tokens) || 0} tokens`, run.cached_tokens ? `, ${thousands(run.cached_tokens)} more from a cache` : ""),
         el("p", { class: "sub" }, `${run.attempts} attempts`, run.budget_usd ? ` · budget $${run.budget_usd}` : "")),
       tile("Wall time", took(run.seconds), el("p", { class: "sub" }, `up to ${value.chart.most} agents at once`)));
   }
