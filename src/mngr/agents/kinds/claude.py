@@ -76,6 +76,7 @@ class Claude:
         command = f"{record.command} {join(words)}"
         env = {
             "CLAUDE_CONFIG_DIR": place.home,
+            claude_home.LOGIN_VARIABLE: claude_home.login_dir(place.environ),
             "CLAUDE_CODE_DIAGNOSTICS_FILE": f"{place.home}/{DIAGNOSTICS}",
             "DISABLE_AUTOUPDATER": "1",
         }
@@ -151,8 +152,9 @@ class Claude:
             if environ.get(name):
                 return words
         directory = claude_home.user_dir(environ)
-        if os.path.exists(f"{directory}/{LOGIN}"):
-            return f"with a Claude account, in {directory}/{LOGIN}"
+        login = f"{claude_home.login_dir(environ) or directory}/{LOGIN}"
+        if os.path.exists(login):
+            return f"with a Claude account, in {login}"
         if _file(f"{directory}/{claude_home.SETTINGS}").get("apiKeyHelper"):
             return f"with the `apiKeyHelper` of {directory}/{claude_home.SETTINGS}"
         config = claude_home.user_config(environ)

@@ -1,5 +1,6 @@
-"""The configuration directory that a Claude Code of one agent gets: the user's settings as they are now, the login
-linked, and every question answered that would be asked at the start. Nothing of the user's own is changed."""
+"""The configuration directory that a Claude Code of one agent gets: the user's settings as they are now, and every
+question answered that would be asked at the start. Nothing of the user's own is changed; the login is used where it
+is, since a link to it would become a copy when the program renews it, and the user's own be worth nothing."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 CONFIG = ".claude.json"
 LOGIN = ".credentials.json"
+LOGIN_VARIABLE = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
 SETTINGS = "settings.json"
 OURS = "mngr-settings.json"
 SESSION = "session.json"
 DIAGNOSTICS = "diagnostics.jsonl"
 FAILED = "the turn failed"
 # Linked: the program reads them, and a change by the user reaches agents that run.
-LINKED = (LOGIN, "CLAUDE.md", "agents", "commands", "keybindings.json", "output-styles", "rules", "skills")
+LINKED = ("CLAUDE.md", "agents", "commands", "keybindings.json", "output-styles", "rules", "skills")
 # Of the user's `.claude.json`: who they are, what they chose, and servers that they added.
 TAKEN = (
     "oauthAccount",
@@ -58,6 +60,11 @@ def user_config(environ: Mapping[str, str]) -> str:
     return f"{environ.get('CLAUDE_CONFIG_DIR') or user_home(environ)}/{CONFIG}"
 
 
+def login_dir(environ: Mapping[str, str]) -> str:
+    """Where the program looks for the login. Empty is its own default, also in the keychain of macOS."""
+    return environ.get(LOGIN_VARIABLE) or environ.get("CLAUDE_CONFIG_DIR", "")
+
+
 def furnish(place: Place) -> None:
     """Before every start. Twice is safe; what the program itself has noted there stays."""
     host, home = place.host, place.home
@@ -75,10 +82,10 @@ def furnish(place: Place) -> None:
     host.write(f"{home}/{CONFIG}", json_bytes(config, indent=1))
     linked = host.run(["sh", "-c", _LINK, "sh", own, home], timeout=60)
     if not linked.ok:
-        raise MngrError("the login of Claude Code cannot be linked", details=linked.error_text)
+        raise MngrError("the settings of Claude Code cannot be linked", details=linked.error_text)
 
 
-# A file that the program put in the place of a link stays: it may be a newer login than the user's.
+# What the program itself put in the place of a link stays.
 _LINK = f"""
 for name in {join(LINKED)}; do
     if [ -e "$1/$name" ]; then
