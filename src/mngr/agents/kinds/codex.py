@@ -51,7 +51,7 @@ SETTINGS = {
 # The hooks that tell a state. What comes of a turn that fails is in the rollout alone.
 STATES = {"UserPromptSubmit": RUNNING, "Stop": WAITING, "Interrupt": WAITING}
 # The user's own settings, but not the login. Rules grow by the agent's own "do not ask again".
-COPIED = ("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "prompts", "skills")
+COPIED = ("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "agents", "prompts", "skills")
 KEPT = ("rules",)
 
 _IMAGE = re.compile(r"[^\n]*\.(?:png|jpe?g|gif|webp|bmp|tiff?)[\"' ]*", re.IGNORECASE)
