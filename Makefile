@@ -20,7 +20,7 @@ demo: setup ## see the product work on a sample project
 
 test: static ## everything CI runs: the static checks, all tests, and whether they run the whole tutorial
 	@scripts/setup --test
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 2 --durations 15 --e2e-run-name suite
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 2 --durations 15 --e2e-run-name suite
 	@$(BIN)/mngr tutorial check --tests tests/sessions --artifacts .mngr/e2e/suite
 
 check: static ## format, lint, types, layers, reference and unit tests: under a minute

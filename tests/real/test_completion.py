@@ -79,7 +79,7 @@ def test_names_of_agents_types_templates_states_and_saved_work(fleet: User) -> N
     assert complete(fleet, "wait", "D") == []
     assert "DONE" in complete(fleet, "wait", "fix-login", "D")
     assert {"command", "scripted", "opus"} <= set(complete(fleet, "create", "x", ""))
-    assert complete(fleet, "create", "--type=op") == ["--type=opus"]
+    assert complete(fleet, "create", "--type=opu") == ["--type=opus"]
     assert complete(fleet, "create", "-t", "") == ["review"]
     assert complete(fleet, "list", "--label", "te") == ["team=web"]
     assert complete(fleet, "list", "--project", "") == ["repo"]

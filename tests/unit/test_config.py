@@ -237,7 +237,7 @@ def test_a_wrong_scope_suggests_the_nearest(place):
         ("tmux.sesion_prefix = 'a'", "unknown key `tmux.sesion_prefix`", "the closest key is `session_prefix`"),
         ("[tmuxx]", "unknown key `tmuxx`", "the closest key is `tmux`"),
         ("[agent_types.x]\ncomand = 'a'", "unknown key `agent_types.x.comand`", "the closest key is `command`"),
-        ("[agent_types.'a b']\nq = 1", 'unknown key `agent_types."a b".q`', "known: `cli_args`"),
+        ("[agent_types.'a b']\nq = 1", 'unknown key `agent_types."a b".q`', "known: `blocked`, `busy`, `cli_args`"),
     ],
 )
 def test_an_unknown_key_names_the_file_the_key_and_the_nearest_good_key(place, text, message, hint):
