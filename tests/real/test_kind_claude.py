@@ -1,0 +1,307 @@
+"""Claude Code itself, with a scripted model: what the driver promises, several facts for each agent that is started."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.agents.kinds import claude_text
+from mngr.agents.kinds.claude import DRIVER
+from mngr.errors import MngrError
+from mngr.testing.model_server import ModelServer
+from tests.support.programs import program, with_program
+from tests.support.user import User, wait_for
+
+CLAUDE = program("claude")
+TURN_SECONDS = 40.0
+WORK = "python3 -c 'import time; time.sleep({seconds})'"  # a plain `sleep` it refuses to run
+
+
+class World:
+    """A user with Claude Code installed, whose model is the scripted one."""
+
+    def __init__(self, user: User, server: ModelServer) -> None:
+        with_program(CLAUDE, user.env, user.root / "bin")
+        user.env.update(server.env("claude"))
+        self.user = user
+        self.server = server
+        self.fleet = Fleet(environ=user.env, cwd=str(user.repo))
+
+    def create(self, name: str, message: str | None = None, **more: Any) -> Agent:
+        return self.fleet.create(name, type="claude", message=message, **{"permissions": "bypass", **more})
+
+    def until(self, name: str, fits: Callable[[Agent], object], what: str) -> Agent:
+        return wait_for(
+            lambda: found if fits(found := self.fleet.find(name)) else None,
+            f"`{name}` to {what}, now {self.fleet.find(name).status}\n{self._screen(name)}",
+            TURN_SECONDS,
+        )
+
+    def rests(self, name: str) -> Agent:
+        return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
+
+    def blocks(self, name: str) -> str:
+        return self.until(name, lambda agent: agent.state == "BLOCKED", "be blocked").status.reason
+
+    def shows(self, name: str, text: str) -> None:
+        """A dialog takes no key before it is drawn."""
+        wait_for(
+            lambda: text in self.fleet.capture(name), f"`{text}` on its screen: {self._screen(name)}", TURN_SECONDS
+        )
+
+    def ask(self, name: str, text: str) -> Agent:
+        self.fleet.message(name, text)
+        return self.rests(name)
+
+    def press(self, name: str, *keys: str) -> None:
+        self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
+
+    def said(self, name: str) -> list[tuple[str, str]]:
+        return [
+            (str(entry["role"]), str(entry["text"]))
+            for entry in self.fleet.transcript(name)
+            if entry["role"] in ("user", "assistant")
+        ]
+
+    def says(self, name: str, *last: tuple[str, str]) -> None:
+        """It writes its record a moment after it shows the answer."""
+        wait_for(
+            lambda: self.said(name)[-len(last) :] == list(last),
+            f"the transcript to end with {last}, and not {self.said(name)}",
+            TURN_SECONDS,
+        )
+
+    def received(self, name: str) -> list[str]:
+        return DRIVER.received(self.fleet.place(self.fleet.find(name).record), None)
+
+    def home(self, name: str) -> Path:
+        return Path(self.fleet.store.state_dir(self.fleet.find(name).id), "home")
+
+    def _screen(self, name: str) -> str:
+        try:
+            return "\n".join(line for line in self.fleet.capture(name).split("\n") if line.strip())
+        except MngrError as error:
+            return str(error)
+
+
+@pytest.fixture
+def world(user: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with ModelServer() as server:
+        made = World(user, server)
+        monkeypatch.setenv("PATH", user.env["PATH"])
+        yield made
+
+
+def test_usage_is_that_of_the_model_with_tools_retries_caches_and_sub_agents(world: World) -> None:
+    first = "%% run echo out-put\n%% usage input=1000 output=20 cache_read=600 cache_write=50\n%% say hello"
+    world.create("a", first)
+    world.rests("a")
+    helper = {"description": "help", "prompt": "%% run echo helped\n%% say helper", "subagent_type": "general-purpose"}
+    world.ask("a", f"%% status 529 times=1\n%% tool Agent {json.dumps(helper)}\n%% say all done")
+    turns = world.server.usage().turns
+
+    def counted() -> bool:
+        spent = DRIVER.usage(world.fleet.place(world.fleet.find("a").record))
+        total = [sum(one[field] for one in spent) for field in range(2, 6)]  # type: ignore[misc]
+        return total == [turns.input, turns.output, turns.cache_read, turns.cache_write]
+
+    wait_for(counted, f"the usage to be {turns}", TURN_SECONDS)
+    texts = [text for role, text in world.said("a") if role == "assistant"]
+    assert texts[0] == "hello" and "helper" not in texts
+    assert DRIVER.usage(world.fleet.place(world.fleet.find("a").record))[1].cache_write_tokens == 50
+
+
+def test_an_interrupt_leaves_it_waiting_and_its_input_box_is_cleared(world: World) -> None:
+    world.create("a")
+    world.rests("a")
+    world.fleet.message("a", "%% think 30")
+    world.until("a", lambda agent: agent.state == "RUNNING", "think")
+    world.server.wait_for(lambda entry: entry.user_text == "%% think 30" and not entry.side, TURN_SECONDS)
+    world.press("a", "Escape")
+    world.rests("a")
+    place = world.fleet.place(world.fleet.find("a").record, world.fleet.find("a").pane)
+    wait_for(lambda: DRIVER.occupied(place.screen()) == "%% think 30", "the text to be back in the input box")
+    world.ask("a", "%% say after")
+    world.says("a", ("user", "%% say after"), ("assistant", "after"))
+    assert world.received("a") == ["%% think 30", "%% say after"]
+    assert DRIVER.occupied(place.screen()) == ""
+
+
+def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> None:
+    world.create("a", "/clear")
+    world.rests("a")
+    texts = [
+        "!touch shell",
+        "exit",
+        " /help",
+        "/usr/lib is there",
+        "ends with \\",
+        "@README.md",
+        "# x",
+        "tab\there",
+        "?",
+    ]
+    for text in texts:
+        world.fleet.message("a", text)
+    world.rests("a")
+    wanted = [DRIVER.wording(text).recorded for text in ["/clear", *texts]]
+    assert world.received("a") == wanted
+    assert wanted[0] == f"{claude_text.PLAIN}/clear"
+    heard = "\n".join(entry.user_text for entry in world.server.log)
+    assert all(text in heard for text in wanted)
+    assert not Path(world.fleet.find("a").record.work_dir, "shell").exists()
+    altered = [event.get("altered", "") for event in world.fleet.events("a") if event["type"] == "message_queued"]
+    assert [bool(text) for text in altered] == [True, True, True, True, False, False, False, False, True, False]
+
+
+def test_it_asks_and_goes_on_when_answered(world: World) -> None:
+    command = f"echo allowed > asked; {WORK.format(seconds=2)}"
+    world.create("a", f"%% run {command}\n%% say went on", permissions="ask")
+    assert world.blocks("a") == f"permission: Bash: {command}"
+    asked = Path(world.fleet.find("a").record.work_dir, "asked")
+    assert not asked.exists()
+    world.shows("a", "Do you want to proceed?")
+    world.press("a", "Enter")
+    wait_for(asked.exists, "the command to be run", TURN_SECONDS)
+    assert world.fleet.find("a").state == "RUNNING"
+    world.rests("a")
+    options = [{"label": word, "description": word} for word in ("red", "blue")]
+    question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}
+    world.fleet.message("a", f"%% tool AskUserQuestion {json.dumps({'questions': [question]})}\n%% say chosen")
+    assert world.blocks("a") == "question: Which colour?"
+    with pytest.raises(MngrError, match="BLOCKED"):
+        world.fleet.message("a", "no answer")
+    world.shows("a", "Enter to select")
+    world.press("a", "Escape")
+    assert world.rests("a").status.reason == ""
+
+
+def test_a_turn_that_fails_says_why(world: World) -> None:
+    world.create("a", "%% status 529 times=1 retry-after=3\n%% say over", env={"CLAUDE_CODE_MAX_RETRIES": "1"})
+    assert world.blocks("a").startswith("overloaded: retry in ")
+    assert world.rests("a").status.reason == ""
+    failed = world.ask("a", "%% status 400 times=99")
+    assert "400" in failed.status.reason
+    world.fleet.message("a", "%% status 429 times=9 retry-after=1")
+    world.until("a", lambda agent: agent.status.reason.startswith("rate limit: retry in "), "try again")
+    world.until("a", lambda agent: agent.state == "BLOCKED" and "retry in" not in agent.status.reason, "give up")
+    assert world.blocks("a").startswith("rate limit: ")
+    world.ask("a", "%% say fine")
+    world.fleet.message("a", "%% status 401 times=9")
+    assert world.blocks("a").startswith("login: ")
+
+
+def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> None:
+    call = {"command": WORK.format(seconds=2), "description": "wait", "run_in_background": True}
+    world.create("a", f"%% tool Bash {json.dumps(call)}\n%% say started")
+    assert world.rests("a").status.reason == "a command runs in the background"
+    world.until("a", lambda agent: agent.state == "WAITING" and not agent.status.reason, "see its end")
+    world.says("a", ("assistant", "started"), ("assistant", world.said("a")[-1][1]))
+    assert [entry["role"] for entry in world.fleet.transcript("a")][-2:] == ["system", "assistant"]
+
+
+def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World) -> None:
+    world.create("a", "%% say forgotten")
+    world.rests("a")
+    world.press("a", "/clear", "Enter")
+    wait_for(lambda: (world.home("a") / "hooks.jsonl").read_text().count('"SessionStart"') == 4, "a new conversation")
+    world.ask("a", "%% say remembered")
+    world.says("a", ("assistant", "remembered"))
+    world.fleet.message("a", f"%% run touch began; {WORK.format(seconds=60)}")
+    agent = world.fleet.find("a")
+    wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
+    world.user.tmux("kill-server")
+    world.until("a", lambda agent: agent.state == "FAILED", "be gone")
+    world.fleet.snapshot("a", "early")
+    world.fleet.start("a")
+    world.rests("a")
+    world.ask("a", "%% say again")
+    world.says("a", ("user", "%% say again"), ("assistant", "again"))
+    assert ("assistant", "forgotten") in world.said("a")
+    heard = [entry for entry in world.server.log if entry.user_text == "%% say again" and not entry.side]
+    assert len(heard) == 1
+    answers = len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record)))
+
+    world.fleet.clone("a", "b", message="%% run pwd\n%% say in the clone")
+    clone = world.rests("b")
+    world.says("b", ("assistant", "in the clone"))
+    assert ("assistant", "remembered") in world.said("b")
+    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.transcript("b")])
+    assert len(DRIVER.usage(world.fleet.place(clone.record))) == 2
+    assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == answers
+
+    world.fleet.stop("a")
+    world.fleet.restore_snapshot("a/early")
+    world.fleet.start("a")
+    world.rests("a")
+    wait_for(lambda: "remembered" in world.fleet.capture("a"), "its conversation to be shown")
+    assert "again" not in str(world.said("a"))
+
+
+def test_one_that_was_killed_before_its_first_message_begins_anew(world: World) -> None:
+    world.create("a")
+    world.rests("a")
+    world.user.tmux("kill-server")
+    world.until("a", lambda agent: agent.state == "FAILED", "be gone")
+    world.fleet.start("a")
+    world.rests("a")
+    world.ask("a", "%% say hello")
+    world.says("a", ("user", "%% say hello"), ("assistant", "hello"))
+
+
+def test_one_task_ends_with_its_answer_or_its_failure(world: World) -> None:
+    world.create("a", "!%% is no command\n%% run echo made > made\n%% say all done", one_shot=True)
+    done = world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
+    assert (done.state, done.status.exit_code) == ("DONE", 0)
+    assert "all done" in world.fleet.capture("a")
+    assert world.said("a")[-1] == ("assistant", "all done")
+    spent = DRIVER.usage(world.fleet.place(done.record))
+    assert sum(one.output_tokens for one in spent) == world.server.usage().turns.output
+    world.create("b", "%% status 400 times=99", one_shot=True)
+    failed = world.until("b", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
+    assert (failed.state, failed.status.exit_code) == ("FAILED", 1)
+
+
+def test_the_users_own_settings_and_login_are_used_and_left_alone(world: World) -> None:
+    own = world.user.home / ".claude"
+    own.mkdir()
+    login = {"accessToken": "of-the-user", "refreshToken": "r", "expiresAt": int((time.time() + 9e4) * 1000)}
+    files = {
+        own / ".credentials.json": json.dumps({"claudeAiOauth": {**login, "scopes": ["user:inference"]}}),
+        own / "settings.json": json.dumps({"model": "claude-sonnet-5", "env": {"OF_THE_USER": "yes"}}),
+        own / "CLAUDE.md": "be kind",
+        world.user.home / ".claude.json": json.dumps({"theme": "light", "projects": {"/elsewhere": {}}}),
+    }
+    for path, text in files.items():
+        path.write_text(text)
+    world.fleet = Fleet(
+        environ={name: value for name, value in world.user.env.items() if name != "ANTHROPIC_AUTH_TOKEN"},
+        cwd=str(world.user.repo),
+    )
+    world.create("a", "%% run echo $OF_THE_USER > seen\n%% say hello")
+    agent = world.rests("a")
+    assert Path(agent.record.work_dir, "seen").read_text() == "yes\n"
+    asked = [entry for entry in world.server.log if not entry.side]
+    assert {entry.model for entry in asked} == {"claude-sonnet-5"}
+    assert {entry.auth for entry in asked} != {"none"}
+    assert (world.home("a") / "CLAUDE.md").read_text() == "be kind"
+    assert json.loads((world.home("a") / ".claude.json").read_text())["theme"] == "light"
+    assert {path: path.read_text() for path in files} == files
+    assert sorted(path.name for path in own.iterdir()) == [".credentials.json", "CLAUDE.md", "settings.json"]
+
+
+def test_a_key_is_not_asked_about_and_without_a_login_it_is_blocked(world: World) -> None:
+    environ = {name: value for name, value in world.user.env.items() if name != "ANTHROPIC_AUTH_TOKEN"}
+    world.fleet = Fleet(environ=environ, cwd=str(world.user.repo))
+    key = "sk-ant-api03-0123456789-0123456789-0123456789"
+    world.create("a", "%% say hello", env={"ANTHROPIC_API_KEY": key})
+    world.rests("a")
+    world.create("b")
+    world.rests("b")
+    world.fleet.message("b", "%% say hello")
+    assert world.blocks("b") == "login: Not logged in · Please run /login"
