@@ -225,9 +225,25 @@ async function begin() {
   ready = true
   if (!settings.interactive) return
   if (!session) await open()
-  if (!waiting().length) report()
+  if (!waiting().length) {
+    await warm()
+    report()
+  }
   serveInbox()
   verify()
+}
+
+// OpenCode loads much of itself only when it is needed, and answers nothing meanwhile, for seconds on a busy machine.
+// An agent that is called ready must take a message at once.
+async function warm() {
+  const calls = [client.config.providers(), client.app.agents(), client.tool.ids(), client.command.list()]
+  await Promise.allSettled(calls)
+  const end = Date.now() + 10000
+  for (let calm = 0; calm < 5 && Date.now() < end && !waiting().length; ) {
+    const began = Date.now()
+    await pause(50)
+    calm = Date.now() - began < 200 ? calm + 1 : 0
+  }
 }
 
 let directory = ""
