@@ -138,6 +138,20 @@ def test_a_bad_expression_is_told_with_its_key(shop: User) -> None:
     assert "`agent_types.prompter.busy` is no regular expression" in done.stderr
 
 
+def test_every_type_of_the_guide_can_be_used(user: User) -> None:
+    """As far as a dry run goes, with programs that are there in name only."""
+    user.host_dir.mkdir(mode=0o700)
+    folder = user.root / "bin"
+    folder.mkdir()
+    for name in ("claude", "pi"):
+        (folder / name).write_text("#!/bin/sh\necho 2.1.325\n")
+        (folder / name).chmod(0o755)
+    user.env["PATH"] = f"{folder}:{user.env['PATH']}"
+    for name in ("careful", "pi"):
+        (user.host_dir / "settings.toml").write_text(settings_of_guide(name))
+        assert "would create" in user.mngr("create", "foo", name, "--no-connect", "--dry-run").ok().stdout
+
+
 def test_the_settings_of_the_guide_run_pi(user: User) -> None:
     """Through the command line; `test_kind_checks` has the rest."""
     from mngr.testing.model_server import ModelServer

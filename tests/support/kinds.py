@@ -138,7 +138,8 @@ def of_codex(user: User, server: ModelServer, transfer: str) -> Subject:
 
 
 def of_opencode(user: User, server: ModelServer, transfer: str) -> Subject:
-    return _of_program("opencode", user, server, transfer, nested="opencode run '%% say inside'")
+    nested = "opencode run '%% say inside'"
+    return _of_program("opencode", user, server, transfer, nested=nested, turn_seconds=120)
 
 
 def _of_program(

@@ -63,7 +63,8 @@ def is_waiting(agent: Agent) -> bool:
 class Subject:
     """One kind of agent. `create(name, **more)` makes one; `more` are those of `Fleet.create`: a message, permissions,
     one_shot. Behaviours that the kind does not have are in `lacks`, by the check's name, each with the reason. `nested`
-    is a shell command that runs the same program inside an agent, and has it say `inside`."""
+    is a shell command that runs the same program inside an agent, and has it say `inside`. A turn, or a start, may take
+    `turn_seconds`, and what is true by then is written down within `fact_seconds`."""
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Subject:
         rests: Callable[[Agent], object] = is_waiting,
         acknowledges: bool = True,
         turn_seconds: float = 60.0,
+        fact_seconds: float = 10.0,
     ) -> None:
         self.fleet = fleet
         self.make = create
@@ -90,6 +92,7 @@ class Subject:
         self.rests = rests
         self.acknowledges = acknowledges
         self.turn_seconds = turn_seconds
+        self.fact_seconds = fact_seconds
         self._prompts = prompts
         self._numbers = itertools.count(1)
         self._mark = os.urandom(3).hex()
@@ -159,7 +162,9 @@ class Subject:
             )
         return found
 
-    def becomes(self, check: Callable[[], T], is_so: Callable[[T], object], what: str, seconds: float = 10.0) -> T:
+    def becomes(
+        self, check: Callable[[], T], is_so: Callable[[T], object], what: str, seconds: float | None = None
+    ) -> T:
         """A fact that may need a moment to be written down."""
         value = check()
 
@@ -168,7 +173,10 @@ class Subject:
             value = check()
             return bool(is_so(value))
 
-        expect(wait_until(again, timeout=seconds, every=0.05), f"{what}; it is {_short(value)}")
+        expect(
+            wait_until(again, timeout=self.fact_seconds if seconds is None else seconds, every=0.05),
+            f"{what}; it is {_short(value)}",
+        )
         return value
 
     def prompts(self, agent: Agent) -> list[str]:

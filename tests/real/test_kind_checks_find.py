@@ -1,0 +1,143 @@
+"""The list of checks finds a kind that does not do what it should: each of these has one thing wrong."""
+
+import itertools
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.agents.state import RUNNING, WAITING
+from mngr.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
+from tests.support.user import User
+
+Prompts = Callable[[Agent], list[str]]
+
+
+class Odd(Subject):
+    """Sees agents through `seen_as`."""
+
+    seen_as: Callable[[Agent], Agent] = staticmethod(lambda agent: agent)
+
+    def now(self, agent: Agent | str) -> Agent:
+        return self.seen_as(super().now(agent))
+
+
+def subject(user: User, *, words: Words = SCRIPTED, prompts: Prompts | None = None, nested: str = "") -> Odd:
+    """The scripted kind, which passes all checks, and little patience."""
+    fleet = Fleet(environ=user.env, cwd=str(user.repo))
+
+    def create(name: str, **more: Any) -> Agent:
+        return fleet.create(name, type="scripted", **more)
+
+    return Odd(fleet, create, words, prompts=prompts, nested=nested, turn_seconds=5, fact_seconds=0.3)
+
+
+def told(user: User) -> Prompts:
+    """What the agent was told, in full, from its transcript."""
+    fleet = Fleet(environ=user.env, cwd=str(user.repo))
+    return lambda agent: [entry["text"] for entry in fleet.transcript(agent) if entry["role"] == "user"]
+
+
+def fails(check: str, kind: Subject) -> str:
+    (found,) = (one for one in CHECKS if one.name == check)
+    with pytest.raises(AssertionError) as caught:
+        found.run(kind)
+    return str(caught.value)
+
+
+def test_a_message_that_comes_twice(user: User) -> None:
+    own = told(user)
+    assert "once, whole, and in order" in fails("message_whole", subject(user, prompts=lambda agent: own(agent) * 2))
+
+
+def test_a_message_that_is_cut(user: User) -> None:
+    own = told(user)
+    kind = subject(user, prompts=lambda agent: [text[:4095] for text in own(agent)])
+    assert "once, whole, and in order" in fails("message_of_100_kilobytes", kind)
+
+
+def test_messages_in_the_wrong_order(user: User) -> None:
+    own = told(user)
+    assert "in order" in fails("message_while_busy", subject(user, prompts=lambda agent: own(agent)[::-1]))
+
+
+def test_a_conversation_that_is_forgotten(user: User) -> None:
+    own = told(user)
+    kind = subject(user, prompts=lambda agent: own(agent)[-1:])
+    kind.ask(kind.agent(), "remember this")
+    assert "what was said before" in fails("resumes_after_stop", kind)
+
+
+def test_a_program_inside_that_reports_as_the_agent(user: User) -> None:
+    (user.root / "inside").write_text("say inside")
+    run = f"{sys.executable} -m mngr.agents.kinds.scripted --one-shot {user.root}/inside"
+    assert "its own messages only" in fails(
+        "nested_program_does_not_disturb", subject(user, nested=f"env -u MNGR_SCRIPTED_INSIDE {run}")
+    )
+
+
+def test_tokens_that_are_not_counted(user: User) -> None:
+    words = SCRIPTED._replace(use=lambda read, written: f"usage input={read + 1} output={written}")
+    assert "12345 and 678 more" in fails("usage_is_counted", subject(user, words=words))
+
+
+def test_a_command_that_is_run_without_asking(user: User) -> None:
+    words = SCRIPTED._replace(guarded=lambda command: f"run {command}")
+    kind = subject(user, words=words)
+    kind.make = lambda name, permissions="", **more: kind.fleet.create(name, type="scripted", **more)
+    assert "be BLOCKED" in fails("blocked_on_permission", kind)
+
+
+def test_a_crash_that_nobody_sees(user: User) -> None:
+    kind = subject(user)
+    agent = kind.agent()
+    kind.seen_as = lambda now: agent
+    assert "for the agent to end" in fails("crash_is_seen", kind)
+
+
+def test_a_state_that_is_not_seen(user: User) -> None:
+    kind = subject(user)
+    agent = kind.agent()
+    kind.seen_as = lambda now: agent
+    assert "was never seen RUNNING" in fails("state_within_a_second", kind)
+
+
+def test_a_state_that_comes_late(user: User) -> None:
+    """The end of a turn is seen two seconds after it."""
+    kind = subject(user)
+    kind.agent()
+    worked = [0.0]
+
+    def late(now: Agent) -> Agent:
+        if now.state == RUNNING:
+            worked[0] = time.monotonic()
+        elif time.monotonic() - worked[0] < 2.0:
+            return now._replace(status=now.status._replace(state=RUNNING))
+        return now
+
+    kind.seen_as = late
+    assert "states were late by" in fails("state_within_a_second", kind)
+
+
+def test_a_state_that_flickers(user: User) -> None:
+    kind = subject(user)
+    kind.agent()
+    looks = itertools.count()
+
+    def flickering(now: Agent) -> Agent:
+        odd = now.state == RUNNING and next(looks) % 5 == 4
+        return now._replace(status=now.status._replace(state=WAITING)) if odd else now
+
+    kind.seen_as = flickering
+    assert "yet was seen as" in fails("state_within_a_second", kind)
+
+
+def test_what_a_kind_lacks_is_skipped_with_the_reason(user: User) -> None:
+    kind = subject(user)
+    kind.lacks["starts"] = "it never does"
+    with pytest.raises(pytest.skip.Exception, match="starts: it never does"):
+        CHECKS[0].run(kind)
