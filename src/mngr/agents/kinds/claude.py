@@ -88,10 +88,10 @@ class Claude:
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         if place.record.one_shot:
-            return _busy(place, status._replace(state=RUNNING, reason=""), time.time())
+            return _busy(place, status._replace(state=RUNNING, reason=""), status.since)
         found = reconcile(_live(place), status, time.time(), has_queue(events))
         if found.state == RUNNING:
-            return _busy(place, found, time.time())
+            return _busy(place, found, status.since)
         if found.state == BLOCKED:
             return found._replace(reason=claude_record.asked(_last(place, "PermissionRequest")))
         if found.reason == FAILED:
@@ -297,8 +297,8 @@ def _live(place: Place) -> dict[str, Any] | None:
     return None
 
 
-def _busy(place: Place, status: Status, now: float) -> Status:
-    """It waits before it asks its model again, or it works."""
+def _busy(place: Place, status: Status, told: float) -> Status:
+    """It waits before it asks its model again, or it works. What was before its last event was told is over."""
     tail, _ = place.host.read_tail(f"{place.home}/{DIAGNOSTICS}", TAIL_BYTES)
     at = tail.rfind(b'"event":"cli_api_retry"')
     if at < 0:
@@ -308,8 +308,8 @@ def _busy(place: Place, status: Status, now: float) -> Status:
         return status
     seconds, why = claude_record.retry(line[0])
     since = seconds_of(str(line[0].get("timestamp")))
-    left = since + seconds - now
-    if left <= 0 or since < status.since:
+    left = since + seconds - time.time()
+    if left <= 0 or since < told:
         return status
     return Status(BLOCKED, f"{why}: retry in {left:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
 
