@@ -1,9 +1,12 @@
 """The list of checks finds a kind that does not do what it should: each of these has one thing wrong."""
 
 import itertools
+import os
+import re
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from mngr.agents.state import RUNNING, WAITING
 from mngr.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
 from tests.support.user import User
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "plugins.md"
 Prompts = Callable[[Agent], list[str]]
 
 
@@ -141,3 +145,15 @@ def test_what_a_kind_lacks_is_skipped_with_the_reason(user: User) -> None:
     kind.lacks["starts"] = "it never does"
     with pytest.raises(pytest.skip.Exception, match="starts: it never does"):
         CHECKS[0].run(kind)
+
+
+def test_the_guide_shows_how_to_run_them(user: User, tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(import os\n.*?)^```", GUIDE.read_text(), flags=re.DOTALL | re.MULTILINE)
+    (tmp_path / "test_mine.py").write_text(code)
+    done = user.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, str(tmp_path)],
+        env={"MNGR__AGENT_TYPES__MINE__PARENT_TYPE": "scripted"},
+        timeout=110,
+    )
+    cheap = [check for check in CHECKS if not check.heavy]
+    assert f"{len(cheap) - 2} passed, 2 skipped" in done.ok().stdout

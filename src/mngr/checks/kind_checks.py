@@ -188,9 +188,9 @@ def blocked_on_permission(subject: Subject) -> None:
             expect("BLOCKED" in error.message, f"the message is refused for that reason: {error.message}")
         else:
             raise AssertionError("a message is not taken for the answer")
-    for _ in range(TRIES):  # a dialog may be drawn a moment after the state tells of it, and would miss the key
+    for _ in range(10):  # a dialog may be drawn a moment after the state tells of it, and would miss the key
         subject.allow(subject.fleet, subject.now(agent))
-        if wait_until(lambda: subject.now(agent).state != BLOCKED, timeout=3):
+        if wait_until(lambda: subject.now(agent).state != BLOCKED, timeout=0.7):
             break
     subject.rested(agent)
     subject.becomes(lambda: subject.file(agent, mark), lambda text: text == "allowed", "it did it when allowed")
@@ -200,7 +200,7 @@ def blocked_on_permission(subject: Subject) -> None:
 
 def rate_limit_is_seen(subject: Subject) -> None:
     agent = subject.agent()
-    subject.send(agent, subject.words.limited(2))
+    subject.send(agent, subject.words.limited(1))
     subject.until(
         agent,
         lambda seen: seen.state == BLOCKED and seen.status.reason.startswith("rate limit"),
