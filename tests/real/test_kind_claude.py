@@ -61,6 +61,14 @@ class World:
     def press(self, name: str, *keys: str) -> None:
         self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
 
+    def clear(self, name: str) -> None:
+        """Begin another conversation, as a person does."""
+        hooks = self.home(name) / "hooks.jsonl"
+        before = hooks.read_text().count('"hook": "SessionStart"')
+        self.press(name, "/clear", "Enter")
+        wait_for(lambda: hooks.read_text().count('"hook": "SessionStart"') > before, "a new conversation", TURN_SECONDS)
+        self.until(name, lambda agent: agent.state != "RUNNING", "have cleared it")
+
     def said(self, name: str) -> list[tuple[str, str]]:
         return [
             (str(entry["role"]), str(entry["text"]))
@@ -188,14 +196,16 @@ def test_it_asks_and_goes_on_when_answered(world: World) -> None:
 
 def test_a_turn_that_fails_says_why(world: World) -> None:
     world.create("a", "%% status 529 times=1 retry-after=3\n%% say over", env={"CLAUDE_CODE_MAX_RETRIES": "1"})
-    assert world.blocks("a").startswith("overloaded: retry in ")
+    assert world.blocks("a").startswith("rate limit: overloaded: retry in ")
     assert world.rests("a").status.reason == ""
     failed = world.ask("a", "%% status 500 times=2")
     assert "500" in failed.status.reason
+    world.clear("a")  # what failed is said again with every message
     world.fleet.message("a", "%% status 429 times=2 retry-after=1")
     world.until("a", lambda agent: agent.status.reason.startswith("rate limit: retry in "), "try again")
     world.until("a", lambda agent: agent.state == "BLOCKED" and "retry in" not in agent.status.reason, "give up")
     assert world.blocks("a").startswith("rate limit: ")
+    world.clear("a")
     assert world.ask("a", "%% say fine").status.reason == ""
     world.fleet.message("a", "%% status 401 times=9")
     assert world.blocks("a").startswith("login: ")
@@ -213,8 +223,7 @@ def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> 
 def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World) -> None:
     world.create("a", "%% say forgotten")
     world.rests("a")
-    world.press("a", "/clear", "Enter")
-    wait_for(lambda: (world.home("a") / "hooks.jsonl").read_text().count('"SessionStart"') == 4, "a new conversation")
+    world.clear("a")
     world.ask("a", "%% say remembered")
     world.says("a", ("assistant", "remembered"))
     world.fleet.message("a", f"%% run touch began; {WORK.format(seconds=60)}")

@@ -311,7 +311,8 @@ def _busy(place: Place, status: Status, told: float) -> Status:
     left = since + seconds - time.time()
     if left <= 0 or since < told:
         return status
-    return Status(BLOCKED, f"{why}: retry in {left:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
+    state = BLOCKED if why.startswith(claude_record.RATE_LIMIT) else RUNNING
+    return Status(state, f"{why}: retry in {left:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
 
 
 def _last(place: Place, hook: str) -> object:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 SYNTHETIC = "<synthetic>"  # the "model" of what the program itself says in place of an answer
 LONGEST_REASON = 300
+RATE_LIMIT = "rate limit"
 _LOGIN = frozenset({"authentication_failed", "oauth_org_not_allowed", "billing_error"})
 _QUESTION = "AskUserQuestion"
 
@@ -71,18 +72,19 @@ def failure(payload: object) -> tuple[bool, str]:
     payload = payload if isinstance(payload, dict) else {}
     kind, text = payload.get("error"), str(payload.get("last_assistant_message") or payload.get("error") or "it failed")
     if kind == "rate_limit":
-        return True, _short(f"rate limit: {text}")
+        return True, _short(f"{RATE_LIMIT}: {text}")
     return (True, _short(f"login: {text}")) if kind in _LOGIN else (False, _short(text))
 
 
 def retry(line: Mapping[str, Any]) -> tuple[float, str]:
-    """For how many seconds the program waits before it asks the model again, and why."""
+    """For how many seconds the program waits before it asks the model again, and why. Who serves the model may limit
+    one user, or, being overloaded, all."""
     data = line.get("data")
     data = data if isinstance(data, dict) else {}
     response = data.get("response")
     status = response.get("status") if isinstance(response, dict) else None
     kind = str(data.get("error_kind") or data.get("api_error_type") or data.get("connection_code") or "no answer")
-    why = "rate limit" if status == 429 else "overloaded" if status == 529 else kind.replace("_", " ")
+    why = RATE_LIMIT if status == 429 else f"{RATE_LIMIT}: overloaded" if status == 529 else kind.replace("_", " ")
     return _count(data.get("delay_ms")) / 1000, why
 
 
