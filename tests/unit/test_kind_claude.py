@@ -260,6 +260,13 @@ def test_without_a_choice_the_programs_own_settings_decide(place: Place) -> None
     assert "--dangerously-skip-permissions" in DRIVER.prepare(bypass, prompted=False).command
 
 
+def test_servers_that_the_user_chose_in_the_repository_are_chosen(place: Place, tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.local.json").write_text('{"enabledMcpjsonServers": ["x"], "model": "m"}')
+    DRIVER.prepare(place._replace(record=place.record._replace(repo=str(tmp_path))), prompted=False)
+    assert json.loads(Path(place.home, "settings.json").read_text()) == {"enabledMcpjsonServers": ["x"]}
+
+
 def test_a_first_message_that_no_command_line_takes_is_refused(place: Place) -> None:
     Path(place.prompt_file).write_text("x" * 140_000)
     with pytest.raises(MngrError, match="too long"):

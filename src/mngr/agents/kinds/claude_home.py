@@ -47,6 +47,7 @@ TAKEN_OF_PROJECT = (
     "hasClaudeMdExternalIncludesApproved",
     "hasClaudeMdExternalIncludesWarningShown",
 )
+CHOSEN = ("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers")
 KEY = "ANTHROPIC_API_KEY"
 # What the program shows of a key when it asks whether to use it, and what it notes of the answer.
 KEY_ENDS = 20
@@ -112,7 +113,10 @@ def _ours(place: Place) -> dict[str, Any]:
 
 
 def _settings(place: Place, own: str) -> dict[str, Any]:
-    settings = _read(place, f"{own}/{SETTINGS}")
+    """The user's, with what they chose in the repository for themselves: no worktree has that file."""
+    repo = place.record.repo or place.record.source
+    chosen = _read(place, f"{repo}/.claude/settings.local.json") if repo else {}
+    settings = {**_read(place, f"{own}/{SETTINGS}"), **{name: chosen[name] for name in CHOSEN if name in chosen}}
     return {**settings, "skipDangerousModePermissionPrompt": True} if place.record.permissions == BYPASS else settings
 
 
