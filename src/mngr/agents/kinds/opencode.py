@@ -52,7 +52,7 @@ _KEYS = (
 
 
 class OpenCode:
-    program = Program(name="opencode", install="npm install -g opencode-ai", oldest="1.18.0", tried="1.18.33")
+    program = Program(name="opencode", install="npm install -g opencode-ai", oldest="1.15.0", tried="1.18.33")
     ready_seconds = 90.0
     dialogs: Sequence[tuple[str, str]] = ()
     conversation: Sequence[str] = (RECORD, PROMPTS)

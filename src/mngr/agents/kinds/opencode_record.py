@@ -118,7 +118,7 @@ def _entries(message: Mapping[str, Any], part: Mapping[str, Any], at: str) -> li
 
 def _began(value: Mapping[str, Any]) -> str:
     at = value.get("time", {}).get("start") if isinstance(value.get("time"), dict) else None
-    return timestamp(at / 1000) if isinstance(at, int | float) and at > 0 else ""
+    return timestamp(at / 1000 + 5e-7) if isinstance(at, int | float) and at > 0 else ""
 
 
 def _input(given: object) -> str:
