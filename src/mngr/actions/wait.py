@@ -14,6 +14,8 @@ from mngr.errors import MngrError, TimedOut
 # Without a wish: until it stops working, for whatever reason.
 RESTING = frozenset({WAITING, BLOCKED, DONE, FAILED, STOPPED})
 _SECONDS_BETWEEN_LOOKS = 2.0
+# What a program with a driver shows or leaves unsaid is no event.
+_SECONDS_WITH_DRIVER = 0.5
 # Of all files of an agent, those that say what state it is in.
 _TELLING = ("/events.jsonl", "/agent.json")
 _SESSIONS = f"/{HOME}/sessions/"  # where programs keep their own word on it
@@ -27,12 +29,14 @@ def until(
     deadline = waiting.Deadline(timeout)
     recent = waiting.Deadline(0)
     agents: list[Agent] = []
+    driven = any(record.driver for record in fleet.store.records(ids)[0])
+    every = _SECONDS_WITH_DRIVER if driven else _SECONDS_BETWEEN_LOOKS
     for changed in waiting.changes(
-        [fleet.store.state_dir(agent_id) for agent_id in ids], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
+        [fleet.store.state_dir(agent_id) for agent_id in ids], deadline=deadline, at_least_every=every
     ):
         if changed and not recent.passed and not any(map(_tells, changed)):
             continue
-        recent = waiting.Deadline(_SECONDS_BETWEEN_LOOKS)
+        recent = waiting.Deadline(every)
         agents = _look(fleet, ids, {agent.id: agent.name for agent in agents})
         there = [agent for agent in agents if agent.state in states]
         if len(there) == len(agents) or (any_of and there):
