@@ -8,6 +8,13 @@ from tests.support.kinds import WITH_MODEL, WITHOUT_MODEL
 from tests.support.user import User
 
 TRANSFERS = ("git-worktree", "git-mirror")
+# Those that take seconds to start, seven times in the list, do it once in `make test`.
+SLOW = ("opencode", "pi")
+REAL = [
+    pytest.param(kind, transfer, marks=[pytest.mark.soak] if kind in SLOW and transfer != TRANSFERS[0] else [])
+    for kind in WITH_MODEL
+    for transfer in TRANSFERS
+]
 
 
 def run(subject: Subject, subtests: pytest.Subtests, *, heavy: bool = False) -> None:
@@ -27,8 +34,7 @@ def test_a_kind_of_our_own_does_what_every_kind_does(
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("transfer", TRANSFERS)
-@pytest.mark.parametrize("kind", WITH_MODEL)
+@pytest.mark.parametrize(("kind", "transfer"), REAL)
 def test_a_real_program_does_what_every_kind_does(
     user: User, kind: str, transfer: str, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
