@@ -15,8 +15,8 @@ def status(state: str, reason: str = "", since: float = 100.0) -> Status:
     return Status(state, reason, since, "")
 
 
-def judged(text: str, before: Status, *, given: bool = False, now: float = 200.0) -> tuple[str, str]:
-    return screen.judged(OWN, screen.plain(text), before, given=given, now=now)
+def judged(text: str, before: Status, *, given_at: float = 0.0, now: float = 200.0) -> tuple[str, str]:
+    return screen.judged(OWN, screen.plain(text), before, given_at=given_at, now=now)
 
 
 def test_rules_come_from_the_parent_and_an_empty_one_takes_it_away() -> None:
@@ -68,12 +68,18 @@ def test_a_screen_that_no_rule_fits_ends_a_wait(state: str) -> None:
 
 
 def test_after_a_message_a_ready_screen_is_believed_a_second_later() -> None:
-    assert judged("> ", status(WAITING), given=True) == (RUNNING, screen.GIVEN)
-    assert judged("> ", status(STARTING), given=True) == (RUNNING, screen.GIVEN)
+    assert judged("> ", status(WAITING), given_at=150.0) == (RUNNING, screen.GIVEN)
+    assert judged("> ", status(STARTING), given_at=150.0) == (RUNNING, screen.GIVEN)
     begun = status(RUNNING, screen.GIVEN, since=200.0)
     assert judged("> ", begun, now=200.9) == (RUNNING, screen.GIVEN)
     assert judged("> ", begun, now=201.1) == (WAITING, "")
     assert judged("* working\n> ", begun, now=200.1) == (RUNNING, "")
+
+
+def test_a_second_message_before_the_first_is_settled_only_takes_its_own_second() -> None:
+    begun = status(RUNNING, screen.GIVEN, since=200.0)
+    assert judged("> ", begun, given_at=200.8, now=201.5) == (RUNNING, screen.GIVEN)
+    assert judged("> ", begun, given_at=200.8, now=201.9) == (WAITING, "")
 
 
 ANSWER = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from mngr.agents import events as event_log
 from mngr.agents.kinds import conversation_lines, driver, rules
 from mngr.agents.kinds.driver import Launch, Place, Program, Spent, Wording
-from mngr.agents.record import Record
+from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
@@ -67,8 +67,8 @@ class Screen:
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         if rules.READY not in place.record.rules:
             return status
-        given = _given(events)
-        state, reason = judged(place.record.rules, plain(place.screen()), status, given=given, now=time.time())
+        text, given_at = plain(place.screen()), _given_at(events)
+        state, reason = judged(place.record.rules, text, status, given_at=given_at, now=time.time())
         if (state, reason) == (status.state, status.reason):
             return status._replace(evidence=_evidence(place))
         return _note(place, state, reason)
@@ -107,8 +107,9 @@ def plain(screen: str) -> str:
     return "\n".join(line.rstrip() for line in _ESCAPES.sub("", screen).split("\n"))
 
 
-def judged(own: Mapping[str, str], text: str, status: Status, *, given: bool, now: float) -> tuple[str, str]:
-    """State and reason by a screen, after what was known before. `given` says that it got a message since then."""
+def judged(own: Mapping[str, str], text: str, status: Status, *, given_at: float, now: float) -> tuple[str, str]:
+    """State and reason by a screen, after what was known before. `given_at` is when it got a message since then; 0 when
+    it did not."""
     found = {key: re.search(own[key], text, re.MULTILINE) for key in rules.PATTERNS if key in own}
     if asks := found.get(rules.BLOCKED):
         return BLOCKED, _reason(asks, text)
@@ -117,8 +118,11 @@ def judged(own: Mapping[str, str], text: str, status: Status, *, given: bool, no
     if not found[rules.READY]:
         known = status.state in (STARTING, RUNNING)
         return (status.state, status.reason) if known else (RUNNING, UNCLEAR)
-    settling = status.state == RUNNING and status.reason == GIVEN and now - status.since < SETTLE_SECONDS
-    return (RUNNING, GIVEN) if given or settling else (WAITING, "")
+    if (status.state, status.reason) == (RUNNING, GIVEN):
+        settled = now - max(status.since, given_at) >= SETTLE_SECONDS
+    else:
+        settled = not given_at
+    return (WAITING, "") if settled else (RUNNING, GIVEN)
 
 
 def _reason(found: re.Match[str], text: str) -> str:
@@ -129,10 +133,14 @@ def _reason(found: re.Match[str], text: str) -> str:
     return text[start:].partition("\n")[0].strip() or found[0].strip()
 
 
-def _given(events: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a message went to its terminal after the last state that is noted."""
-    types = (event.get("type") for event in reversed(events))
-    return next((type for type in types if type in ("state", "message_delivered")), "") == "message_delivered"
+def _given_at(events: Sequence[Mapping[str, Any]]) -> float:
+    """When a message went to its terminal after the last state that is noted; 0 when none did."""
+    for event in reversed(events):
+        if event.get("type") == "state":
+            break
+        if event.get("type") == "message_delivered":
+            return seconds_of(str(event["timestamp"]))
+    return 0.0
 
 
 def _note(place: Place, state: str, reason: str) -> Status:
