@@ -159,6 +159,7 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
     world.rests("a")
     wanted = [DRIVER.wording(text).recorded for text in ["/clear", *texts]]
     assert world.received("a") == wanted
+    wait_for(lambda: [text for role, text in world.said("a") if role == "user"] == wanted, "all in its record")
     assert wanted[0] == f"{claude_text.PLAIN}/clear"
     heard = "\n".join(entry.user_text for entry in world.server.log)
     assert all(text in heard for text in wanted)
@@ -319,3 +320,16 @@ def test_a_key_is_not_asked_about_and_without_a_login_it_is_blocked(world: World
     world.rests("b")
     world.fleet.message("b", "%% say hello")
     assert world.blocks("b") == "login: Not logged in · Please run /login"
+
+
+def test_a_dialog_at_the_start_is_told_and_what_the_user_chose_answers_it(world: World) -> None:
+    (world.user.repo / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "true"}}}')
+    world.user.git("add", ".")
+    world.user.git("commit", "-q", "-m", "a server")
+    world.create("a", permissions="ask")
+    assert world.blocks("a").startswith("trust: ")
+    world.fleet.stop("a")
+    (world.user.repo / ".claude").mkdir()
+    (world.user.repo / ".claude" / "settings.local.json").write_text('{"disabledMcpjsonServers": ["x"]}')
+    world.fleet.start("a")
+    world.rests("a")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mngr.agents.kinds import claude, claude_home, claude_record
-from mngr.agents.kinds.claude import DRIVER, composer, has_queue, reconcile
+from mngr.agents.kinds.claude import DRIVER, composer, had_queue, reconcile
 from mngr.agents.kinds.claude_text import PLAIN, wording
 from mngr.agents.kinds.driver import Place, Spent, Wording
 from mngr.agents.record import Record
@@ -100,8 +100,8 @@ def test_after_messages_in_mid_turn_rest_must_last_longer() -> None:
     def states(*names: str) -> list[dict[str, str]]:
         return [{"type": "state", "state": name} for name in names]
 
-    assert has_queue(states(WAITING, RUNNING, RUNNING, WAITING))
-    assert not has_queue(states(RUNNING, WAITING, RUNNING, WAITING))
+    assert had_queue(states(WAITING, RUNNING, RUNNING, WAITING))
+    assert not had_queue(states(RUNNING, WAITING, RUNNING, WAITING))
     assert reconcile(live("idle", 0.5), told(WAITING, 0.6), NOW, queued=True).state == RUNNING
     assert reconcile(live("idle", 0.5), told(WAITING, 0.6), NOW).state == WAITING
 
@@ -178,6 +178,18 @@ def test_the_transcript_has_every_line_once_and_usage_every_answer() -> None:
     assert (found[2]["tool"], found[2]["input"]) == ("Bash", "false")
     assert (found[3]["tool"], found[3]["exit_code"]) == ("Bash", 1)
     assert claude_record.usage(LINES) == {"msg_1": Spent("t4", "m", 5, 7, 11, 13)}
+
+
+def test_a_message_in_mid_turn_is_in_the_transcript_and_until_then_in_the_queue() -> None:
+    def operation(name: str) -> dict[str, str]:
+        return {"type": "queue-operation", "operation": name}
+
+    queued = {"type": "attachment", "uuid": "q", "attachment": {"type": "queued_command", "prompt": "and this"}}
+    found = claude_record.transcript([queued, {"type": "attachment", "attachment": {"type": "date"}}])
+    assert [(entry["role"], entry["text"]) for entry in found] == [("user", "and this")]
+    names = ["enqueue", "enqueue", "remove", "dequeue", "enqueue"]
+    assert claude_record.waiting(map(operation, names)) == 1
+    assert claude_record.waiting(map(operation, [*names, "enqueue", "popAll"])) == 0
 
 
 @pytest.mark.parametrize("line", [{"type": "user"}, {"type": "assistant", "message": {"content": [1], "usage": 3}}])
@@ -258,6 +270,23 @@ def test_without_a_choice_the_programs_own_settings_decide(place: Place) -> None
     assert "skipDangerousModePermissionPrompt" not in Path(place.home, "settings.json").read_text()
     bypass = place._replace(record=place.record._replace(permissions="bypass"))
     assert "--dangerously-skip-permissions" in DRIVER.prepare(bypass, prompted=False).command
+
+
+def test_its_prompts_are_told_when_their_state_is(place: Place) -> None:
+    line = '{"timestamp": "%s", "hook": "UserPromptSubmit", "payload": {"prompt": "%s"}}\n'
+    DRIVER.prepare(place, prompted=False)
+    Path(place.home, "hooks.jsonl").write_text(line % ("2026-01-01T00:00:01Z", "one"))
+    mark = DRIVER.mark(place)
+    with Path(place.home, "hooks.jsonl").open("a") as file:
+        file.write(line % ("2026-01-01T00:00:02Z", "two\\\\ ") + '{"timestamp": "half')
+    events = Path(place.state_dir, "events.jsonl")
+    told = {"type": "state", "state": "RUNNING", "timestamp": "2026-01-01T00:00:01Z"}
+    long = {"type": "message_queued", "timestamp": "2026-01-01T00:00:01Z", "text": "x" * 200_000}
+    events.write_text(f"{json.dumps(told)}\n{json.dumps(long)}\n")
+    assert DRIVER.received(place, None) == ["one"]
+    with events.open("a") as file:
+        file.write(json.dumps({**told, "timestamp": "2026-01-01T00:00:02Z"}) + "\n")
+    assert DRIVER.received(place, mark) == ["two\\"]
 
 
 def test_servers_that_the_user_chose_in_the_repository_are_chosen(place: Place, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program,
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
-from mngr.files import read_lines
+from mngr.files import json_bytes, read_lines
 from mngr.process import join, quote
 from mngr.records import TYPE_CHECKING
 from mngr.waiting import Deadline
@@ -48,8 +48,12 @@ VARIABLES = {
 
 
 class Claude:
+    # Without a version, npm takes one that is too old where Node is older than 22.
     program = Program(
-        name="claude", install="npm install -g @anthropic-ai/claude-code", oldest="2.1.300", tried="2.1.325"
+        name="claude",
+        install="npm install -g @anthropic-ai/claude-code@2.1.325",
+        oldest="2.1.300",
+        tried="2.1.325",
     )
     ready_seconds = 30.0
     dialogs: Sequence[tuple[str, str]] = (
@@ -72,7 +76,9 @@ class Claude:
         claude_home.furnish(place)
         if prompted:
             _put_prompt(place)
-        words = ["--settings", f"{place.home}/{OURS}", *_session(place), *_permissions(record)]
+        session = _session(place)
+        place.host.write(f"{place.home}/{SESSION}", json_bytes({"session_id": session[-1]}))
+        words = ["--settings", f"{place.home}/{OURS}", *session, *_permissions(record)]
         command = f"{record.command} {join(words)}"
         env = {
             "CLAUDE_CONFIG_DIR": place.home,
@@ -89,11 +95,16 @@ class Claude:
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         if place.record.one_shot:
             return _busy(place, status._replace(state=RUNNING, reason=""), status.since)
-        found = reconcile(_live(place), status, time.time(), has_queue(events))
+        live = _live(place)
+        found = reconcile(live, status, time.time(), had_queue(events))
+        if found.state == WAITING and _has_queue(place, status, events):
+            return found._replace(state=RUNNING)
         if found.state == RUNNING:
             return _busy(place, found, status.since)
-        if found.state == BLOCKED:
+        if found.state == BLOCKED and status.state == BLOCKED:
             return found._replace(reason=claude_record.asked(_last(place, "PermissionRequest")))
+        if found.state == BLOCKED and live:  # a dialog that no hook told of
+            return found._replace(reason=f"question: {live.get('waitingFor') or 'a dialog is open'}")
         if found.reason == FAILED:
             blocked, reason = claude_record.failure(_last(place, "StopFailure"))
             return found._replace(state=BLOCKED if blocked else found.state, reason=reason)
@@ -109,11 +120,7 @@ class Claude:
         """By its hook, at once; a message for a busy agent reaches its model at the next step of the turn. The blank
         that `wording` may put at the end stays there when the program shows a long text as a summary."""
         since = mark if isinstance(mark, int) else 0
-        tail, _ = place.host.read_tail(f"{place.state_dir}/{events.FILE}", TAIL_BYTES)
-        # The hook writes the prompt down before the state: who is told of the one must see the other.
-        told = max(
-            (str(event.get("timestamp")) for event in read_lines(tail) if event.get("type") == "state"), default=""
-        )
+        told = _told(place)
         return [
             str(line["payload"].get("prompt")).rstrip()
             for line in _hooked(_read(place, hooks.FILE)[since:], "UserPromptSubmit")
@@ -183,12 +190,22 @@ def reconcile(live: Mapping[str, Any] | None, status: Status, now: float, queued
     return Status(WAITING, reason, at, evidence)
 
 
-def has_queue(events: Sequence[Mapping[str, Any]]) -> bool:
+def had_queue(events: Sequence[Mapping[str, Any]]) -> bool:
     """Whether its last turn got messages in its midst; they may be the next turn."""
     states = [event.get("state") for event in events[-20:] if event.get("type") == "state"]
     while states and states[-1] != RUNNING:
         states.pop()
     return states[-2:] == [RUNNING, RUNNING]
+
+
+def _has_queue(place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> bool:
+    """By what its record says since its start; only for a moment after a turn that had one."""
+    if not had_queue(events) or time.time() - status.since > 60:
+        return False
+    lines = [line for path in _files(place, _sessions(place)[-1]) for line in _read(place, path).split(b"\n")]
+    changes = read_lines(b"\n".join(line for line in lines if b'"queue-operation"' in line))
+    since = place.record.started_at or ""
+    return claude_record.waiting(line for line in changes if str(line.get("timestamp")) >= since) > 0
 
 
 def composer(screen: str) -> str:
@@ -251,10 +268,10 @@ def _has_prompt(data: bytes) -> bool:
 
 def _sessions(place: Place) -> list[str]:
     """The conversations of this agent, the one it is in last: `/clear` begins another. Its hooks are not those of a
-    `claude` that the agent itself starts."""
+    `claude` that the agent itself starts. Where hooks are forbidden, there is the one that it was started with."""
     found: dict[str, None] = {}
-    for line in _hooked(_read(place, hooks.FILE), "SessionStart"):
-        payload = line.get("payload")
+    started = [line.get("payload") for line in _hooked(_read(place, hooks.FILE), "SessionStart")]
+    for payload in (*started, _json(_read(place, SESSION))):
         name = payload.get("session_id") if isinstance(payload, dict) else None
         if isinstance(name, str) and name:
             found.pop(name, None)
@@ -313,6 +330,18 @@ def _busy(place: Place, status: Status, told: float) -> Status:
         return status
     state = BLOCKED if why.startswith(claude_record.RATE_LIMIT) else RUNNING
     return Status(state, f"{why}: retry in {left:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
+
+
+def _told(place: Place) -> str:
+    """When a state was last told. The hook writes a prompt down before the state that follows from it, and who hears
+    of the one must see the other."""
+    size = TAIL_BYTES
+    while True:
+        data, whole = place.host.read_tail(f"{place.state_dir}/{events.FILE}", size)
+        found = [str(event.get("timestamp")) for event in read_lines(data) if event.get("type") == "state"]
+        if found or whole:
+            return max(found, default="")
+        size *= 8
 
 
 def _last(place: Place, hook: str) -> object:

@@ -109,7 +109,8 @@ def _ours(place: Place) -> dict[str, Any]:
         "StopFailure": f"{script} StopFailure {WAITING} {quote(FAILED)}",
         "SessionEnd": f"{script} SessionEnd",
     }
-    return {"hooks": {name: [{"hooks": [{"type": "command", "command": run}]}] for name, run in commands.items()}}
+    run = {name: [{"hooks": [{"type": "command", "command": line}]}] for name, line in commands.items()}
+    return {"disableAllHooks": False, "hooks": run}
 
 
 def _settings(place: Place, own: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def transcript(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     seen: set[object] = set()
     tools: dict[object, str] = {}
-    for line in lines:
+    for line in map(_unwrapped, lines):
         if line.get("type") not in ("user", "assistant") or line.get("isMeta") or line.get("uuid") in seen:
             continue
         seen.add(line.get("uuid") or len(seen))
@@ -49,6 +49,24 @@ def usage(lines: Iterable[Mapping[str, Any]]) -> dict[str, Spent]:
                 _count(spent.get("cache_creation_input_tokens")),
             )
     return found
+
+
+def waiting(lines: Iterable[Mapping[str, Any]]) -> int:
+    """How many messages are in its queue."""
+    count = 0
+    for line in lines:
+        if line.get("type") == "queue-operation":
+            change = line.get("operation")
+            count = count + 1 if change == "enqueue" else 0 if change == "popAll" else max(0, count - 1)
+    return count
+
+
+def _unwrapped(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message that came in mid-turn is an attachment to a step of the turn."""
+    given = line.get("attachment")
+    if not isinstance(given, dict) or given.get("type") != "queued_command":
+        return line
+    return {**line, "type": "user", "origin": given.get("origin"), "message": {"content": given.get("prompt")}}
 
 
 def asked(payload: object) -> str:
