@@ -11,7 +11,6 @@ A behaviour that the kind does not have is declared by the subject, with the rea
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -20,10 +19,10 @@ from typing import NamedTuple
 from mngr.actions import usage
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
-from mngr.actions.message import clean
 from mngr.agents.state import BLOCKED, FAILED, RUNNING, WAITING
+from mngr.checks.kind_heavy import hundred_random_messages, twenty_at_once
 from mngr.checks.subject import MODEL, SCRIPTED, Subject, Words, expect
-from mngr.errors import MngrError, TimedOut
+from mngr.errors import MngrError
 from mngr.waiting import Deadline, wait_until
 
 __all__ = ["CHECKS", "MODEL", "SCRIPTED", "Check", "Subject", "Words"]
@@ -54,26 +53,8 @@ class Check(NamedTuple):
 def starts(subject: Subject) -> None:
     """It begins with its first message, which it got once, and is ready for the next one at the end of the turn."""
     agent = subject.agent()
-    arrived_once(subject, agent, subject.first)
+    subject.arrived_once(agent, subject.first)
     expect(agent.status.alive and agent.pane is not None, "it has a terminal")
-
-
-def arrived_once(subject: Subject, agent: Agent, *texts: str) -> None:
-    """The program has each of them in its record, and its model was asked about the last one."""
-    wanted = [subject.expected(agent, text) for text in texts]
-    subject.becomes(
-        lambda: [text for text in subject.prompts(agent) if text in wanted],
-        lambda got: got == wanted,
-        f"each message is there once, whole, and in order: {[text[:80] for text in wanted]}",
-    )
-    if subject.server is not None:
-        server, last = subject.server, wanted[-1]
-        subject.becomes(
-            lambda: [entry.user_text for entry in server.log if not entry.side],
-            lambda heard: any(last.strip() in text for text in heard),
-            f"the model got {last[:80]!r} as it was sent",
-        )
-        subject.rested(agent)
 
 
 def message_whole(subject: Subject) -> None:
@@ -82,21 +63,21 @@ def message_whole(subject: Subject) -> None:
         f"""{subject.mark()}: it's "quoted" `so` \\ $HOME $(id) ${{x}} %s {{a,b}} ~ # ! & | < > ; * ? [x] ^ = @ end"""
     )
     subject.ask(agent, text)
-    arrived_once(subject, agent, text)
+    subject.arrived_once(agent, text)
 
 
 def message_of_many_lines(subject: Subject) -> None:
     agent = subject.agent()
     text = f"{subject.mark()} first\n\n  third, indented\n- fourth\n\n\n```\nseventh\n```\nlast"
     subject.ask(agent, text)
-    arrived_once(subject, agent, text)
+    subject.arrived_once(agent, text)
 
 
 def message_in_unicode(subject: Subject) -> None:
     agent = subject.agent()
     text = f"{subject.mark()} ünï 名前 🦊 👩‍🚀 e\u0301 עברית \u2028 ﷽ end"
     subject.ask(agent, text)
-    arrived_once(subject, agent, text)
+    subject.arrived_once(agent, text)
 
 
 def message_of_100_kilobytes(subject: Subject) -> None:
@@ -105,7 +86,7 @@ def message_of_100_kilobytes(subject: Subject) -> None:
     expect(len(text.encode()) > 100_000, "the text is that long")
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     subject.ask(agent, text)
-    arrived_once(subject, agent, text)
+    subject.arrived_once(agent, text)
 
 
 def message_while_busy(subject: Subject) -> None:
@@ -118,7 +99,7 @@ def message_while_busy(subject: Subject) -> None:
     for text in texts:
         subject.send(agent, text)
     subject.rested(agent)
-    arrived_once(subject, agent, *texts)
+    subject.arrived_once(agent, *texts)
 
 
 def two_senders_at_once(subject: Subject) -> None:
@@ -140,7 +121,7 @@ def two_senders_at_once(subject: Subject) -> None:
     expect(not failures, f"both could send: {failures}")
     subject.rested(agent)
     for text in texts:
-        arrived_once(subject, agent, text)
+        subject.arrived_once(agent, text)
 
 
 def state_within_a_second(subject: Subject) -> None:
@@ -209,7 +190,7 @@ def rate_limit_is_seen(subject: Subject) -> None:
     subject.until(agent, lambda seen: seen.state == WAITING or ended_turn(subject, seen), "go on")
     text = subject.words.say(subject.mark())
     subject.ask(agent, text)
-    arrived_once(subject, agent, text)
+    subject.arrived_once(agent, text)
 
 
 def ended_turn(subject: Subject, agent: Agent) -> bool:
@@ -258,7 +239,7 @@ def _goes_on(subject: Subject, agent: Agent, before: list[str]) -> None:
     subject.rested(agent)
     text = subject.words.say(f"again {subject.mark()}")
     subject.ask(agent, text)
-    arrived_once(subject, agent, text)
+    subject.arrived_once(agent, text)
     expect(subject.prompts(agent)[: len(before)] == before, "it still has what was said before")
 
 
@@ -348,45 +329,6 @@ def one_task_and_ends(subject: Subject) -> None:
     expect(subject.file(agent, mark) == "done", "it did its task")
     roles = [entry["role"] for entry in subject.fleet.transcript(agent)]
     expect(roles[:1] == ["user"] and "assistant" in roles, f"its transcript is kept: {roles}")
-    subject.fleet.destroy(agent, force=True)
-
-
-def twenty_at_once(subject: Subject) -> None:
-    """All begin with their own message, and come to rest with it."""
-    texts = {subject.mark(): subject.words.say(f"first {subject.mark()}") for _ in range(20)}
-    made: dict[str, Agent] = {}
-
-    def make(name: str) -> None:
-        made[name] = subject.make(name, message=texts[name])
-
-    threads = [threading.Thread(target=make, args=(name,)) for name in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    expect(set(made) == set(texts), f"all were made: {len(made)}")
-    for name, agent in made.items():
-        arrived_once(subject, subject.rested(agent), texts[name])
-        subject.fleet.destroy(agent, force=True)
-
-
-def hundred_random_messages(subject: Subject) -> None:
-    """Each arrives once and whole, or is refused before anything of it is sent."""
-    chances = random.Random(11)
-    alphabet = "abc XYZ 0123 \t\n\"'`\\$#@!/%&|<>~^*?;:,.()[]{}=+-_ éüß 名前 עברית 🦊 \u2028"
-    agent = subject.rested(subject.create())
-    for _ in range(100):
-        length = int(10 ** chances.uniform(0, 4.7))
-        text = chances.choice(["", "/", "!", "#", "@", "-", " "]) + "".join(chances.choices(alphabet, k=length))
-        before = subject.prompts(agent)
-        try:
-            subject.ask(agent, text)
-        except MngrError as error:
-            expect(not isinstance(error, TimedOut), f"{text[:80]!r} is taken or refused: {error}")
-            expect(subject.prompts(agent) == before, f"nothing of {text[:80]!r} was sent")
-            continue
-        wanted = [*before, subject.expected(agent, clean(text))]
-        subject.becomes(lambda: subject.prompts(agent), lambda got: got == wanted, f"{text[:80]!r} came once")  # noqa: B023
     subject.fleet.destroy(agent, force=True)
 
 

@@ -197,6 +197,23 @@ class Subject:
         found = known.received(self.fleet.place(agent.record), None)
         return text if found is None else known.wording(text).recorded
 
+    def arrived_once(self, agent: Agent, *texts: str) -> None:
+        """The program has each of them in its record, and its model was asked about the last one."""
+        wanted = [self.expected(agent, text) for text in texts]
+        self.becomes(
+            lambda: [text for text in self.prompts(agent) if text in wanted],
+            lambda got: got == wanted,
+            f"each message is there once, whole, and in order: {[text[:80] for text in wanted]}",
+        )
+        if self.server is not None:
+            server, last = self.server, wanted[-1]
+            self.becomes(
+                lambda: [entry.user_text for entry in server.log if not entry.side],
+                lambda heard: any(last.strip() in text for text in heard),
+                f"the model got {last[:80]!r} as it was sent",
+            )
+            self.rested(agent)
+
     def file(self, agent: Agent, name: str) -> str:
         """What a file in its work dir holds; empty while there is none."""
         try:
