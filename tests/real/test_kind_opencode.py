@@ -64,6 +64,16 @@ def screen(user: User, name: str) -> str:
     return user.tmux("capture-pane", "-p", "-t", f"mngr-{name}:").ok().stdout
 
 
+def interrupt(user: User, name: str) -> None:
+    """Escape twice in five seconds, which a busy machine may not manage the first time."""
+
+    def done() -> bool:
+        press(user, name, "Escape")
+        return user.state(name) != "RUNNING"
+
+    wait_for(done, f"{name} to stop its turn", SECONDS)
+
+
 def home(user: User, name: str) -> Path:
     return user.host_dir / "agents" / user.agent(name)["id"] / "home"
 
@@ -118,9 +128,7 @@ def test_an_agent_asks_waits_fails_and_goes_on_and_says_so(user: User, server: M
     until(user, "a", "WAITING", "^$")
     send(user, "a", "%% slow 300 never to the end")
     wait_for(lambda: "esc interrupt" in screen(user, "a"), "work on the screen", SECONDS)
-    press(user, "a", "Escape")
-    wait_for(lambda: "again to interrupt" in screen(user, "a"), "the first Escape", SECONDS)
-    press(user, "a", "Escape")
+    interrupt(user, "a")
     until(user, "a", "WAITING", "^$")
 
     send(user, "a", "%% status 401 times=99")

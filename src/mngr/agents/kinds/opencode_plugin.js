@@ -37,6 +37,7 @@ let ready = false
 let told = ""
 const children = new Set() // sessions of its subagents
 const working = new Map() // session -> what it reported last, unless that is idle
+const unanswered = new Map() // session -> its last prompt, until an answer to it begins
 const asked = new Map() // request -> { session, reason }
 const failures = new Map() // session -> why its last turn failed
 const prompts = new Set() // messages of the user
@@ -95,15 +96,17 @@ const heard = {
     note("removed", info.id, "removed", info.id)
     if (info.id === session) session = ""
   },
+  // A turn that ends tells so twice: the second time must not hide that a prompt came in between.
   "session.status": ({ sessionID, status }) => {
     if (status.type !== "idle") working.set(sessionID, status)
-    else {
+    else if (!unanswered.has(sessionID)) {
       working.delete(sessionID)
       for (const [id, request] of asked) if (request.session === sessionID) asked.delete(id)
     }
     report()
   },
   "session.error": ({ sessionID, error }) => {
+    unanswered.delete(sessionID || session)
     if (!error || error.name === "MessageAbortedError") return
     failures.set(sessionID || session, failed(error))
     report()
@@ -123,6 +126,7 @@ const heard = {
   "question.rejected": ({ requestID }) => answered(requestID),
   "message.updated": ({ info }) => {
     if (info.role === "user") prompts.add(info.id)
+    else if (info.parentID >= unanswered.get(info.sessionID)) unanswered.delete(info.sessionID)
     const done = info.role === "user" || info.time?.completed || info.error
     note("message", info.id, done ? "whole" : "begun", info)
   },
@@ -152,6 +156,7 @@ function received({ sessionID, messageID, id, text }) {
   noted.set(`prompt ${id}`, "whole")
   failures.delete(sessionID)
   if (!working.has(sessionID)) working.set(sessionID, { type: "busy" })
+  unanswered.set(sessionID, messageID)
   session = sessionID
   report()
   const payload = { prompt: text, session_id: sessionID, message_id: messageID }
@@ -195,8 +200,7 @@ async function verify() {
     const { data } = await client.session.status().catch(() => ({}))
     idle = data && !Object.keys(data).length ? idle + 1 : 0
     if (idle < 3) continue
-    working.clear()
-    asked.clear()
+    for (const map of [working, unanswered, asked]) map.clear()
     report()
   }
 }
