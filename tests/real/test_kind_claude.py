@@ -17,6 +17,7 @@ from mngr.testing.model_server import ModelServer
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for
 
+pytestmark = pytest.mark.timeout(300)
 CLAUDE = program("claude")
 TURN_SECONDS = 40.0
 WORK = "python3 -c 'import time; time.sleep({seconds})'"  # a plain `sleep` it refuses to run
