@@ -8,10 +8,10 @@ from tests.support.kinds import WITH_MODEL, WITHOUT_MODEL
 from tests.support.user import User
 
 TRANSFERS = ("git-worktree", "git-mirror")
-# Those that take seconds to start, seven times in the list, do it once in `make test`.
-SLOW = ("opencode", "pi")
+# Each program goes through the list once in `make test`, and the quickest of them over the mirror path too.
+IN_SOAK = {("claude", TRANSFERS[1]), ("opencode", TRANSFERS[1]), ("pi", TRANSFERS[0]), ("pi", TRANSFERS[1])}
 REAL = [
-    pytest.param(kind, transfer, marks=[pytest.mark.soak] if kind in SLOW and transfer != TRANSFERS[0] else [])
+    pytest.param(kind, transfer, marks=[pytest.mark.soak] if (kind, transfer) in IN_SOAK else [])
     for kind in WITH_MODEL
     for transfer in TRANSFERS
 ]

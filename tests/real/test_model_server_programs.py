@@ -124,7 +124,8 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+# OpenCode takes many seconds to start.
+@pytest.fixture(params=[pytest.param(kind, marks=[pytest.mark.soak] * (kind == "opencode")) for kind in KINDS])
 def headless(request: pytest.FixtureRequest, user: User) -> Headless:
     name, model = KINDS[request.param]
     return Headless(name, user, model)

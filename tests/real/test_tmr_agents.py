@@ -12,17 +12,17 @@ pytestmark = pytest.mark.timeout(300)
 TEST = "a_wrong_name_waters_nobody"
 
 
-@pytest.mark.parametrize("kind", ["claude", "codex", "opencode"])
+@pytest.mark.parametrize(
+    "kind",
+    ["claude", pytest.param("codex", marks=pytest.mark.soak), pytest.param("opencode", marks=pytest.mark.soak)],
+)
 def test_a_real_program_fixes_a_bug_of_the_sample_product(user: User, kind: str) -> None:
     with_program(program(kind), user.env, user.root / "bin")
     words = ("demo", "--type", kind, "--keep", "--dir", "demo", "--format", "json")
     found = user.mngr(*words, env={"PYTEST_ADDOPTS": f"-k {TEST}"}, timeout=280).ok().json
 
     (row,) = found["rows"]
-    assert (row["verdict"], row["tests"] if "tests" in row else row["task"]) == (
-        "fixed",
-        f"tests/test_watering.py::test_{TEST}",
-    ), row
+    assert (row["verdict"], row["task"]) == ("fixed", f"tests/test_watering.py::test_{TEST}")
     integration = found["integration"]
     assert integration["green"] is True
     (commit,) = integration["commits"]
@@ -36,7 +36,7 @@ def test_a_real_program_fixes_a_bug_of_the_sample_product(user: User, kind: str)
     )
     said = user.mngr("transcript", mapper["name"], "--format", "json", env=host).ok().json
     assert [entry["role"] for entry in said].count("user") == 1
-    assert any(entry["role"] == "tool_result" and "passed" in entry["text"] for entry in said)
+    assert any(entry["role"] == "tool_call" and "git commit" in entry["input"] for entry in said)
     user.mngr("destroy", "--all", "--force", env=host).ok()
 
 

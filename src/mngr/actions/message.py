@@ -8,14 +8,14 @@ from mngr import waiting
 from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
-from mngr.agents.state import BLOCKED, STARTING
+from mngr.agents.state import BLOCKED, STARTING, WAITING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Pane
 
 if TYPE_CHECKING:
-    from mngr.agents.kinds.driver import Driver, Wording
+    from mngr.agents.kinds.driver import Driver, Place, Wording
 
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095
@@ -60,7 +60,7 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
         mark = known.mark(place)
         typed = not known.deliver(place, wording.sent)
         if typed:
-            _type(fleet, agent, pane, known.occupied(place.screen()) if agent.record.driver else "", wording.sent)
+            _type(fleet, agent, pane, _occupied(known, agent, place), wording.sent)
         fleet.store.log(agent.id, "message_delivered", message_id=message_id)
         if known.received(place, mark) is None:
             return Delivery(message_id, agent.name, None, blocked=False)
@@ -116,6 +116,11 @@ def _refuse_blocked(agent: Agent) -> None:
         f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
         hint=f"`mngr connect {agent.name}` to answer, then send it again",
     )
+
+
+def _occupied(known: Driver, agent: Agent, place: Place) -> str:
+    """What stands in the way of a message. While it works, the key that clears the box would end the work."""
+    return known.occupied(place.screen()) if agent.record.driver and agent.state == WAITING else ""
 
 
 def _type(fleet: Fleet, agent: Agent, pane: Pane, occupied: str, text: str) -> None:

@@ -64,7 +64,8 @@ class Subject:
     """One kind of agent. `create(name, **more)` makes one; `more` are those of `Fleet.create`: a message, permissions,
     one_shot. Behaviours that the kind does not have are in `lacks`, by the check's name, each with the reason. `nested`
     is a shell command that runs the same program inside an agent, and has it say `inside`. A turn, or a start, may take
-    `turn_seconds`, and what is true by then is written down within `fact_seconds`."""
+    `turn_seconds`, and what is true by then is written down within `fact_seconds`. A state may be late by
+    `late_seconds`, with what the program itself takes to tell it."""
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class Subject:
         acknowledges: bool = True,
         turn_seconds: float = 60.0,
         fact_seconds: float = 10.0,
+        late_seconds: float = 1.0,
     ) -> None:
         self.fleet = fleet
         self.make = create
@@ -93,6 +95,7 @@ class Subject:
         self.acknowledges = acknowledges
         self.turn_seconds = turn_seconds
         self.fact_seconds = fact_seconds
+        self.late_seconds = late_seconds
         self._prompts = prompts
         self._numbers = itertools.count(1)
         self._mark = os.urandom(3).hex()

@@ -110,7 +110,8 @@ def _ours(place: Place) -> dict[str, Any]:
         "SessionEnd": f"{script} SessionEnd",
     }
     run = {name: [{"hooks": [{"type": "command", "command": line}]}] for name, line in commands.items()}
-    return {"disableAllHooks": False, "hooks": run}
+    # Without the last, it makes itself the handler of its links in the user's own desktop settings.
+    return {"disableAllHooks": False, "hooks": run, "disableDeepLinkRegistration": "disable"}
 
 
 def _settings(place: Place, own: str) -> dict[str, Any]:
