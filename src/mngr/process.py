@@ -174,12 +174,12 @@ def replace_self(argv: Sequence[str], env: Mapping[str, str] | None = None) -> N
         raise ProgramMissing(argv[0]) from error
 
 
-def find_program(name: str) -> str | None:
-    """Its path, as the shell would find it on PATH; None when it is not there."""
-    for part in os.environ.get("PATH", os.defpath).split(":"):
-        path = os.path.join(part or ".", name)
-        if os.access(path, os.X_OK) and os.path.isfile(path):
-            return path
+def find_program(name: str, path: str | None = None) -> str | None:
+    """Its path, as the shell would find it on PATH, or on the one that is given; None when it is not there."""
+    for part in (os.environ.get("PATH", os.defpath) if path is None else path).split(":"):
+        found = os.path.join(part or ".", name)
+        if os.access(found, os.X_OK) and os.path.isfile(found):
+            return found
     return None
 
 

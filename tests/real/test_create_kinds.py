@@ -226,7 +226,7 @@ def test_without_a_type_and_an_installed_agent_it_says_what_to_do(user: User) ->
 @pytest.mark.parametrize("agent", ["claude", "codex"])
 def test_an_installed_agent_is_the_default(user: User, agent: str) -> None:
     (user.home / "bin").mkdir()
-    (user.home / "bin" / agent).write_text("#!/bin/sh\nexec sleep 9999\n")
+    (user.home / "bin" / agent).write_text('#!/bin/sh\n[ "$1" != --version ] || exec echo 99.0\nexec sleep 9999\n')
     (user.home / "bin" / agent).chmod(0o755)
     path = f"{user.home}/bin:/usr/bin:/bin"
     user.mngr("create", "foo", "--no-connect", env={"PATH": path}).ok()

@@ -43,7 +43,7 @@ def world(user: User) -> User:
     tools = user.root / "bin"
     tools.mkdir()
     for name in ("claude", "npm", "codex"):
-        (tools / name).write_text("#!/bin/sh\nexec sleep 9999\n")
+        (tools / name).write_text('#!/bin/sh\n[ "$1" != --version ] || exec echo 99.0\nexec sleep 9999\n')
         (tools / name).chmod(0o755)
     user.env["PATH"] = f"{tools}:{user.env['PATH']}"
     user.env["EDITOR"] = user.env["VISUAL"] = "true"
@@ -82,6 +82,7 @@ def prepare(user: User, verb: str, command: str) -> None:
         test = "def test_one(e2e):\n    e2e.write_tutorial_block('mngr list')\n"
         (user.repo / "tests" / "test_one.py").write_text(test)
     if verb == "tmr":
+        user.mngr("config", "set", "agent_types.claude.permissions", "ask").ok()
         _make_a_run(user)
     if verb == "snapshot":
         if not agents_in(command):

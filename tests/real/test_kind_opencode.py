@@ -16,7 +16,7 @@ from tests.support.user import User, wait_for
 
 OPENCODE = program("opencode")
 SECONDS = 110.0  # for whatever may include a start, on a busy machine
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

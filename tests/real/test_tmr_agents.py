@@ -43,7 +43,7 @@ def test_a_real_program_fixes_a_bug_of_the_sample_product(user: User, kind: str)
 def test_who_works_alone_needs_a_choice_of_what_it_may_do(user: User) -> None:
     tools = user.root / "bin"
     tools.mkdir()
-    (tools / "claude").write_text("#!/bin/sh\nexec sleep 9999\n")
+    (tools / "claude").write_text('#!/bin/sh\n[ "$1" != --version ] || exec echo 99.0\nexec sleep 9999\n')
     (tools / "claude").chmod(0o755)
     user.env["PATH"] = f"{tools}:{user.env['PATH']}"
     refused = user.mngr("tmr", "--type", "claude").failed(2)

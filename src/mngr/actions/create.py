@@ -134,7 +134,7 @@ def check_program(fleet: Fleet, request: Request) -> None:
     word = kind.command.split(None, 1)[0] if kind.command.strip() else ""
     if "=" in word or not word.replace("/", "").isprintable():
         return  # a shell line that only the shell can read
-    path = process.find_program(os.path.expanduser(word))
+    path = process.find_program(os.path.expanduser(word), fleet.environ.get("PATH"))
     if path is None:
         install = known.program.install
         raise MngrError(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LONGEST_LINE = 4095
 _READY_SECONDS = 30.0
 _ACKNOWLEDGE_SECONDS = 10.0
+# Real programs on a busy machine answer nothing for many seconds after their start.
+_PROGRAM_SECONDS = 30.0
 
 
 class Delivery(NamedTuple):
@@ -65,7 +67,11 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
         if known.received(place, mark) is None:
             return Delivery(message_id, agent.name, None, blocked=False)
         _await_acknowledgement(
-            fleet, agent, lambda: wording.recorded in (known.received(place, mark) or ()), typed=typed
+            fleet,
+            agent,
+            lambda: wording.recorded in (known.received(place, mark) or ()),
+            typed=typed,
+            seconds=_PROGRAM_SECONDS if agent.record.driver else _ACKNOWLEDGE_SECONDS,
         )
         fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
         return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)

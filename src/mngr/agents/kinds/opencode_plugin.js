@@ -40,6 +40,7 @@ const working = new Map() // session -> what it reported last, unless that is id
 const unanswered = new Map() // session -> its last prompt, until an answer to it begins
 const asked = new Map() // request -> { session, reason }
 const failures = new Map() // session -> why its last turn failed
+const failing = new Map() // session -> until when a turn that failed may not be over, and how often it said that it is
 const prompts = new Set() // messages of the user
 const noted = new Map() // what is in the record already: id -> form
 let arrived = () => {} // called when a prompt is in OpenCode's own store
@@ -98,6 +99,8 @@ const heard = {
   },
   // A turn that ends tells so twice: the second time must not hide that a prompt came in between.
   "session.status": ({ sessionID, status }) => {
+    const ending = failing.get(sessionID)
+    if (status.type === "idle" && ending && ++ending.idles > 1) failing.delete(sessionID)
     if (status.type !== "idle") working.set(sessionID, status)
     else if (!unanswered.has(sessionID)) {
       working.delete(sessionID)
@@ -109,6 +112,7 @@ const heard = {
     unanswered.delete(sessionID || session)
     if (!error || error.name === "MessageAbortedError") return
     failures.set(sessionID || session, failed(error))
+    failing.set(sessionID || session, { until: Date.now() + 4000, idles: 0 })
     report()
   },
   "permission.asked": ({ id, sessionID, permission, patterns }) => {
@@ -172,11 +176,19 @@ async function send(name) {
   const text = readFileSync(`${inbox}/${name}`, "utf8")
   unlinkSync(`${inbox}/${name}`)
   if (!session) await open()
+  await settled()
   const stored = new Promise((done) => (arrived = (seen) => seen === text && done()))
   const body = { ...choice, parts: [{ type: "text", text }] }
   const { error } = await client.session.promptAsync({ path: { id: session }, body })
   if (error) throw error
   await Promise.race([stored, pause(10000)])
+}
+
+// A turn that failed says twice that it is over, a second or two apart. OpenCode stores a prompt that comes in between,
+// and does not run it before the next one.
+async function settled() {
+  while (Date.now() < (failing.get(session)?.until || 0)) await pause(50)
+  failing.delete(session)
 }
 
 function refused(error) {
