@@ -89,14 +89,17 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     ]
     assert "out-put" in tools[1]["text"]
 
-    world.fleet.message("a", "%% run sleep 1\n%% say slept")
-    assert world.fleet.find("a").state == "RUNNING"
+    # Before the command runs, Codex would drop the answer that asks for it, with what that cost.
+    world.fleet.message("a", "%% run touch began; sleep 1\n%% say slept")
+    working = world.fleet.find("a")
+    wait_for(Path(working.record.work_dir, "began").exists, "its command to run")
+    assert working.state == "RUNNING"
     world.fleet.message("a", "one more\nwhile it works")  # noted at once, though its model gets it later
     assert world.fleet.find("a").state == "RUNNING"
     world.rests("a")
     assert [text for role, text in world.said("a") if role == "user"] == [
         first,
-        "%% run sleep 1\n%% say slept",
+        "%% run touch began; sleep 1\n%% say slept",
         "one more\nwhile it works",
     ]
 

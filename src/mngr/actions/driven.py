@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _DRAWN_SECONDS = 1.0
 _QUIET_SECONDS = 3.0
 _LINES = 12
-_ESCAPE = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
 
 
 def look(fleet: Fleet, record: Record, pane: Pane, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
@@ -38,7 +37,7 @@ def look(fleet: Fleet, record: Record, pane: Pane, status: Status, events: Seque
     if seen.state != STARTING or age < _DRAWN_SECONDS:
         return seen
     try:
-        screen = plain(place.screen())
+        screen = driver.plain(place.screen())
     except MngrError:
         return seen  # it ended at this moment
     for pattern, reason in known.dialogs:
@@ -49,8 +48,3 @@ def look(fleet: Fleet, record: Record, pane: Pane, status: Status, events: Seque
     shown = [line.strip() for line in screen.split("\n") if line.strip(" │─╭╮╰╯|+-")]
     reason = "not ready, and shows: " + " / ".join(shown[-_LINES:]) if shown else "not ready, and shows nothing"
     return seen._replace(state=state.BLOCKED, reason=reason[:1000], evidence="screen: nothing that its driver knows")
-
-
-def plain(screen: str) -> str:
-    """A screen without escape sequences."""
-    return _ESCAPE.sub("", screen)

@@ -12,10 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from mngr.agents import events
 from mngr.agents.kinds import claude_home, claude_record, claude_text, hooks
 from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
-from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording
+from mngr.agents.kinds.driver import (
+    ASK,
+    BYPASS,
+    EDITS,
+    Launch,
+    Place,
+    Program,
+    Spent,
+    Wording,
+    first_prompt,
+    plain,
+)
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
-from mngr.errors import MngrError
 from mngr.files import json_bytes, read_lines
 from mngr.process import join, quote
 from mngr.records import TYPE_CHECKING
@@ -26,8 +36,6 @@ if TYPE_CHECKING:
 
 PROJECTS = "projects"
 PROMPT = "prompt"
-# Linux takes no longer word on a command line than 128 KiB.
-LONGEST_PROMPT = 130_000
 TAIL_BYTES = 64 * 1024
 # How long what a hook told may be ahead of the status file. A prompt takes longest: the turn begins after its hooks.
 AHEAD_SECONDS = {RUNNING: 5.0, BLOCKED: 1.0}
@@ -75,7 +83,7 @@ class Claude:
         record, file = place.record, quote(f"{place.home}/{PROMPT}")
         claude_home.furnish(place)
         if prompted:
-            _put_prompt(place)
+            place.host.write(f"{place.home}/{PROMPT}", first_prompt(place))
         session = _session(place)
         place.host.write(f"{place.home}/{SESSION}", json_bytes({"session_id": session[-1]}))
         words = ["--settings", f"{place.home}/{OURS}", *session, *_permissions(record)]
@@ -213,28 +221,16 @@ def composer(screen: str) -> str:
     its first letter, which is the cursor. The box of a program at work has a coloured sign: clearing that would
     interrupt the work."""
     lines = screen.rstrip().split("\n")
-    rules = [number for number, line in enumerate(lines) if _RULE.match(_ESCAPES.sub("", line))]
+    rules = [number for number, line in enumerate(lines) if _RULE.match(plain(line))]
     box = "\n".join(lines[rules[-2] + 1 : rules[-1]]) if len(rules) > 1 else ""
     if not _BOX.match(box) or _SUGGESTION.match(box):
         return ""
-    return _ESCAPES.sub("", _BOX.sub("", box)).strip()
+    return plain(_BOX.sub("", box)).strip()
 
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
 _RULE = re.compile(r"─{10,}")
 _BOX = re.compile(r"(?:\x1b\[(?:0|39|49|0;39|39;49)?m)*[❯!]\s?")
 _SUGGESTION = re.compile(_BOX.pattern + r"(?:\x1b\[[0-9;]*m)*\S?(?:\x1b\[[0-9;]*m)*?\x1b\[(?:[0-9;]*;)?2m")
-
-
-def _put_prompt(place: Place) -> None:
-    """The first prompt without the blank at its end, which only a terminal needs."""
-    prompt = place.host.read(place.prompt_file).strip()
-    if len(prompt) > LONGEST_PROMPT and not place.record.one_shot:
-        raise MngrError(
-            f"a first message of {len(prompt)} bytes is too long for a command line",
-            hint="create the agent without it, and send it with `mngr message`",
-        )
-    place.host.write(f"{place.home}/{PROMPT}", prompt)
 
 
 def _permissions(record: Record) -> list[str]:

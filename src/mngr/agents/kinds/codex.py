@@ -10,7 +10,18 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from mngr.agents.kinds import codex_record, codex_screen, hooks
-from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording, user_home
+from mngr.agents.kinds.driver import (
+    ASK,
+    BYPASS,
+    EDITS,
+    Launch,
+    Place,
+    Program,
+    Spent,
+    Wording,
+    first_prompt,
+    user_home,
+)
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
@@ -26,8 +37,6 @@ THREAD_SCRIPT = "thread.sh"
 PROMPT = "prompt"
 HISTORY = "history.jsonl"
 LOCKS = "thread-writer-locks"
-# Linux takes no longer word on a command line than 128 KiB.
-LONGEST_PROMPT = 130_000
 TAIL_BYTES = 64 * 1024
 # It notes a message at once, and begins the turn that follows a moment later, or after the one that goes on.
 TAKEN_SECONDS = 10.0
@@ -83,11 +92,10 @@ class Codex:
     def prepare(self, place: Place, *, prompted: bool) -> Launch:
         record = place.record
         _furnish(place)
-        prompt = _prompt(place) if prompted else b""
         place.host.remove(f"{place.home}/{LOCKS}")
         place.host.remove(f"{place.home}/{PROMPT}")
         if prompted:
-            place.host.write(f"{place.home}/{PROMPT}", prompt)
+            place.host.write(f"{place.home}/{PROMPT}", first_prompt(place))
         file = quote(f"{place.home}/{PROMPT}")
         settings = [*_settings(place), *_permissions(place)]
         env = {"CODEX_HOME": place.home}
@@ -260,17 +268,6 @@ def _git_dirs(place: Place) -> list[str]:
     words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
     found = place.host.run(words, cwd=place.record.work_dir, timeout=30)
     return list(dict.fromkeys(found.text.split("\n"))) if found.ok else []
-
-
-def _prompt(place: Place) -> bytes:
-    """The first prompt without the blanks around it, which only a terminal needs."""
-    prompt = place.host.read(place.prompt_file).strip()
-    if len(prompt) > LONGEST_PROMPT and not place.record.one_shot:
-        raise MngrError(
-            f"a first message of {len(prompt)} bytes is too long for a command line",
-            hint="create the agent without it, and send it with `mngr message`",
-        )
-    return prompt
 
 
 def _threads(place: Place) -> list[Thread]:

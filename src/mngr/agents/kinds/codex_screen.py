@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_ESCAPES = re.compile(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|\x0f")
+from mngr.agents.kinds.driver import plain
+
 _INPUT = re.compile(r"^(?:\x1b\[[0-9;]*m)*([›!])(?:\x1b\[[0-9;]*m)* ?(.*)$", re.MULTILINE)
 _DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m")
 _EMPTY = "for shortcuts"  # shown below an empty input box alone
@@ -12,7 +13,7 @@ _ASKING = re.compile(r"to confirm or \S+ to cancel|to submit answer")
 
 
 def asks(screen: str) -> bool:
-    return bool(_ASKING.search(_ESCAPES.sub("", screen)))
+    return bool(_ASKING.search(plain(screen)))
 
 
 def typed(screen: str) -> str:
@@ -24,4 +25,4 @@ def typed(screen: str) -> str:
     sign, rest = boxes[-1]
     if _DIM.match(rest) or _EMPTY in "\n".join(screen.rstrip().split("\n")[-3:]):
         return ""
-    return _ESCAPES.sub("", rest).strip() or sign.strip("›")
+    return plain(rest).strip() or sign.strip("›")

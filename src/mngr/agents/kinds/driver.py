@@ -170,5 +170,27 @@ def one_shot(place: Place, template: str) -> str:
     return template.replace("{prompt_file}", file).replace("{prompt}", f'"$(cat {file})"')
 
 
+def first_prompt(place: Place) -> bytes:
+    """The first prompt without the blanks around it, which only a terminal needs. Linux takes no longer word on a
+    command line than 128 KiB."""
+    prompt = place.host.read(place.prompt_file).strip()
+    if len(prompt) > _LONGEST_WORD and not place.record.one_shot:
+        raise MngrError(
+            f"a first message of {len(prompt)} bytes is too long for a command line",
+            hint="create the agent without it, and send it with `mngr message`",
+        )
+    return prompt
+
+
+_LONGEST_WORD = 130_000
+
+
+def plain(screen: str) -> str:
+    """A screen, or a part of one, without escape sequences."""
+    import re
+
+    return re.sub(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|[\x0e\x0f]", "", screen)
+
+
 def user_home(environ: Mapping[str, str]) -> str:
     return environ.get("HOME") or os.path.expanduser("~")
