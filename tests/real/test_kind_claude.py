@@ -14,6 +14,7 @@ from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
 from mngr.errors import MngrError
 from mngr.testing.model_server import ModelServer
+from mngr.waiting import wait_until
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for
 
@@ -37,17 +38,27 @@ class World:
         return self.fleet.create(name, type="claude", message=message, **{"permissions": "bypass", **more})
 
     def until(self, name: str, fits: Callable[[Agent], object], what: str) -> Agent:
-        return wait_for(
-            lambda: found if fits(found := self.fleet.find(name)) else None,
-            f"`{name}` to {what}, now {self.fleet.find(name).status}\n{self._screen(name)}",
-            TURN_SECONDS,
-        )
+        seen: list[Agent] = []
+
+        def look() -> Agent | None:
+            seen[:] = [self.fleet.find(name)]
+            return seen[0] if fits(seen[0]) else None
+
+        try:
+            return wait_for(look, f"`{name}` to {what}", TURN_SECONDS)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nnow {seen[0].status}\n{self._screen(name)}") from None
 
     def rests(self, name: str) -> Agent:
         return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
 
-    def blocks(self, name: str) -> str:
-        return self.until(name, lambda agent: agent.state == "BLOCKED", "be blocked").status.reason
+    def blocks(self, name: str, reason: str = "") -> str:
+        """Its status file may tell that it is, before its hook has told why."""
+        status = self.until(
+            name, lambda agent: agent.state == "BLOCKED" and reason in agent.status.reason, f"be blocked: {reason}"
+        ).status
+        assert not reason or status.reason == reason
+        return status.reason
 
     def shows(self, name: str, text: str) -> None:
         """A dialog takes no key before it is drawn."""
@@ -156,8 +167,7 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
         "?",
     ]
     for text in texts:
-        world.fleet.message("a", text)
-    world.rests("a")
+        world.ask("a", text)
     wanted = [DRIVER.wording(text).recorded for text in ["/clear", *texts]]
     assert world.received("a") == wanted
     wait_for(lambda: [text for role, text in world.said("a") if role == "user"] == wanted, "all in its record")
@@ -172,7 +182,7 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
 def test_it_asks_and_goes_on_when_answered(world: World) -> None:
     command = f"echo allowed > asked; {WORK.format(seconds=2)}"
     world.create("a", f"%% run {command}\n%% say went on", permissions="ask")
-    assert world.blocks("a") == f"permission: Bash: {command}"
+    world.blocks("a", f"permission: Bash: {command}")
     asked = Path(world.fleet.find("a").record.work_dir, "asked")
     assert not asked.exists()
     world.shows("a", "Do you want to proceed?")
@@ -183,14 +193,14 @@ def test_it_asks_and_goes_on_when_answered(world: World) -> None:
     options = [{"label": word, "description": word} for word in ("red", "blue")]
     question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}
     world.fleet.message("a", f"%% tool AskUserQuestion {json.dumps({'questions': [question]})}\n%% say chosen")
-    assert world.blocks("a") == "question: Which colour?"
+    world.blocks("a", "question: Which colour?")
     with pytest.raises(MngrError, match="BLOCKED"):
         world.fleet.message("a", "no answer")
     world.shows("a", "Enter to select")
 
-    def cancelled() -> bool:  # at first it takes no key
+    def cancelled() -> object:  # at first it takes no key, and two of them at its prompt open another dialog
         world.press("a", "Escape")
-        return world.fleet.find("a").state != "BLOCKED"
+        return wait_until(lambda: world.fleet.find("a").state != "BLOCKED", timeout=3)
 
     wait_for(cancelled, "the question to be gone", TURN_SECONDS)
     assert world.rests("a").status.reason == ""

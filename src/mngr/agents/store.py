@@ -97,16 +97,17 @@ class Store:
             return []
 
     def events_since_start(self, agent_id: str) -> list[dict[str, Any]]:
-        """Events of the agent's present process, as far back as its state needs them: to its last `started`, or only
-        to its last state, which everything before it cannot change."""
+        """Events of the agent's present process, as far back as its state needs them: to its last `started`, or some
+        of the last ones with a state among them, which nothing before them can change."""
         path = os.path.join(self.dir, agent_id, events.FILE)
         size = _TAIL
         while True:
             data, whole = self.host.read_tail(path, size)
-            started, exited, state = (data.rfind(b'"type": "%s"' % word) for word in (b"started", b"exited", b"state"))
-            start = min((at for at in (state, exited) if at > started), default=started)
-            if whole or start >= 0:
-                return read_lines(data[data.rfind(b"\n", 0, start) + 1 :] if start >= 0 else data)
+            start = data.rfind(b'"type": "started"')
+            if start >= 0:
+                return read_lines(data[data.rfind(b"\n", 0, start) + 1 :])
+            if whole or b'"type": "state"' in data[data.find(b"\n") + 1 :]:
+                return read_lines(data if whole else data[data.find(b"\n") + 1 :])
             size *= 8
 
     def forget(self, agent_id: str) -> None:
