@@ -17,6 +17,7 @@ import pytest
 from mngr.e2e import cast, expect
 from mngr.e2e.screen import Screen
 from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.waiting import wait_until
 from tests.support.user import MNGR, User, wait_for
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -110,6 +111,14 @@ def shows(screen: Screen, text: str, timeout: float = 60) -> None:
         time.sleep(0.02)
 
 
+def resize(screen: Screen, columns: int, rows: int) -> None:
+    """Until the program shows it. A signal that comes just before it waits for a key is seen only with the next one."""
+    screen.resize(columns, rows)
+    if not wait_until(lambda: f"{columns}x{rows}" in screen.text, timeout=10):
+        screen.press("x")
+        shows(screen, f"{columns}x{rows}")
+
+
 def story(path: Path) -> tuple[dict[str, Any], list[tuple[float, str, str]]]:
     first, *lines = path.read_text().splitlines()
     events = [tuple(json.loads(line)) for line in lines]
@@ -150,11 +159,9 @@ def test_a_full_screen_program_is_drawn_driven_and_ended(spawn):
 
 def test_the_program_follows_a_new_size_and_so_does_the_recording(spawn):
     screen = spawn.curses()
-    screen.resize(40, 8)
-    shows(screen, "40x8")
+    resize(screen, 40, 8)
     assert screen.lines[-1] == "└" + "─" * 38 + "┘" and len(screen.lines) == 8
-    screen.resize(90, 20)
-    shows(screen, "90x20")
+    resize(screen, 90, 20)
     shows(screen, "row 18")
     events = story(spawn.directory / "s0.cast")[1]
     assert [data for _, code, data in events if code == "r"] == ["40x8", "90x20"]
