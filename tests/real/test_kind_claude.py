@@ -2,55 +2,31 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
 from mngr.errors import MngrError
 from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
-from tests.support.programs import program, with_program
+from tests.support.program_world import TURN_SECONDS, ProgramWorld
+from tests.support.programs import program
 from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.timeout(300)
-CLAUDE = program("claude")
-TURN_SECONDS = 40.0
+program("claude")  # without it, none of this
 WORK = "python3 -c 'import time; time.sleep({seconds})'"  # a plain `sleep` it refuses to run
 
 
-class World:
+class World(ProgramWorld):
     """A user with Claude Code installed, whose model is the scripted one."""
 
     def __init__(self, user: User, server: ModelServer) -> None:
-        with_program(CLAUDE, user.env, user.root / "bin")
-        user.env.update(server.env("claude"))
-        self.user = user
-        self.server = server
-        self.fleet = Fleet(environ=user.env, cwd=str(user.repo))
-
-    def create(self, name: str, message: str | None = None, **more: Any) -> Agent:
-        return self.fleet.create(name, type="claude", message=message, **{"permissions": "bypass", **more})
-
-    def until(self, name: str, fits: Callable[[Agent], object], what: str) -> Agent:
-        seen: list[Agent] = []
-
-        def look() -> Agent | None:
-            seen[:] = [self.fleet.find(name)]
-            return seen[0] if fits(seen[0]) else None
-
-        try:
-            return wait_for(look, f"`{name}` to {what}", TURN_SECONDS)
-        except AssertionError as error:
-            raise AssertionError(f"{error}\nnow {seen[0].status}\n{self._screen(name)}") from None
-
-    def rests(self, name: str) -> Agent:
-        return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
+        super().__init__("claude", user, server)
 
     def blocks(self, name: str, reason: str = "") -> str:
         """Its status file may tell that it is, before its hook has told why."""
@@ -62,13 +38,7 @@ class World:
 
     def shows(self, name: str, text: str) -> None:
         """A dialog takes no key before it is drawn."""
-        wait_for(
-            lambda: text in self.fleet.capture(name), f"`{text}` on its screen: {self._screen(name)}", TURN_SECONDS
-        )
-
-    def ask(self, name: str, text: str) -> Agent:
-        self.fleet.message(name, text)
-        return self.rests(name)
+        wait_for(lambda: text in self.fleet.capture(name), f"`{text}` on its screen: {self.screen(name)}", TURN_SECONDS)
 
     def press(self, name: str, *keys: str) -> None:
         self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
@@ -81,13 +51,6 @@ class World:
         wait_for(lambda: hooks.read_text().count('"hook": "SessionStart"') > before, "a new conversation", TURN_SECONDS)
         self.until(name, lambda agent: agent.state != "RUNNING", "have cleared it")
 
-    def said(self, name: str) -> list[tuple[str, str]]:
-        return [
-            (str(entry["role"]), str(entry["text"]))
-            for entry in self.fleet.transcript(name)
-            if entry["role"] in ("user", "assistant")
-        ]
-
     def says(self, name: str, *last: tuple[str, str]) -> None:
         """It writes its record a moment after it shows the answer."""
         wait_for(
@@ -98,15 +61,6 @@ class World:
 
     def received(self, name: str) -> list[str]:
         return DRIVER.received(self.fleet.place(self.fleet.find(name).record), None)
-
-    def home(self, name: str) -> Path:
-        return Path(self.fleet.store.state_dir(self.fleet.find(name).id), "home")
-
-    def _screen(self, name: str) -> str:
-        try:
-            return "\n".join(line for line in self.fleet.capture(name).split("\n") if line.strip())
-        except MngrError as error:
-            return str(error)
 
 
 @pytest.fixture

@@ -4,69 +4,29 @@ import json
 import math
 import random
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.agents.kinds.codex import DRIVER
 from mngr.errors import MngrError
 from mngr.testing.model_server import ModelServer
-from tests.support.programs import program, with_program
+from tests.support.program_world import TURN_SECONDS, ProgramWorld
+from tests.support.programs import program
 from tests.support.user import User, wait_for
 
 CODEX = program("codex")
 # Of a model that says no, at once.
 NO_RETRIES = [f"model_providers.scripted.{name}_max_retries=0" for name in ("request", "stream")]
-TURN_SECONDS = 40.0
 
 
-class World:
+class World(ProgramWorld):
     """A user with Codex installed, whose settings name the scripted model."""
 
     def __init__(self, user: User, server: ModelServer) -> None:
-        with_program(CODEX, user.env, user.root / "bin")
-        user.env.update(server.env("codex"))
-        self.user = user
-        self.server = server
-        self.fleet = Fleet(environ=user.env, cwd=str(user.repo))
-
-    def create(self, name: str, message: str | None = None, **more: Any) -> Agent:
-        more = {"args": self.server.args("codex"), "permissions": "bypass", **more}
-        return self.fleet.create(name, type="codex", message=message, **more)
-
-    def until(self, name: str, fits: Callable[[Agent], object], what: str) -> Agent:
-        return wait_for(
-            lambda: found if fits(found := self.fleet.find(name)) else None,
-            f"`{name}` to {what}, now {self.fleet.find(name).status}\n{self._screen(name)}",
-            TURN_SECONDS,
-        )
-
-    def rests(self, name: str) -> Agent:
-        return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
-
-    def ask(self, name: str, text: str) -> Agent:
-        self.fleet.message(name, text)
-        return self.rests(name)
-
-    def said(self, name: str) -> list[tuple[str, str]]:
-        return [
-            (str(entry["role"]), str(entry["text"]))
-            for entry in self.fleet.transcript(name)
-            if entry["role"] in ("user", "assistant")
-        ]
-
-    def home(self, name: str) -> Path:
-        return Path(self.fleet.store.state_dir(self.fleet.find(name).id), "home")
-
-    def _screen(self, name: str) -> str:
-        try:
-            return "\n".join(line for line in self.fleet.capture(name).split("\n") if line.strip())
-        except MngrError as error:
-            return str(error)
+        super().__init__("codex", user, server)
 
 
 @pytest.fixture

@@ -1,0 +1,63 @@
+"""A user with one real agent program installed, whose model is the scripted one."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.errors import MngrError
+from mngr.testing.model_server import ModelServer
+from tests.support.programs import program, with_program
+from tests.support.user import User, wait_for
+
+TURN_SECONDS = 40.0
+
+
+class ProgramWorld:
+    def __init__(self, kind: str, user: User, server: ModelServer) -> None:
+        with_program(program(kind), user.env, user.root / "bin")
+        user.env.update(server.env(kind))
+        self.kind = kind
+        self.user = user
+        self.server = server
+        self.fleet = Fleet(environ=user.env, cwd=str(user.repo))
+
+    def create(self, name: str, message: str | None = None, **more: Any) -> Agent:
+        more = {"args": self.server.args(self.kind), "permissions": "bypass", **more}
+        return self.fleet.create(name, type=self.kind, message=message, **more)
+
+    def until(self, name: str, fits: Callable[[Agent], object], what: str) -> Agent:
+        seen: list[Agent] = []
+
+        def look() -> Agent | None:
+            seen[:] = [self.fleet.find(name)]
+            return seen[0] if fits(seen[0]) else None
+
+        try:
+            return wait_for(look, f"`{name}` to {what}", TURN_SECONDS)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\nnow {seen[0].status}\n{self.screen(name)}") from None
+
+    def rests(self, name: str) -> Agent:
+        return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
+
+    def ask(self, name: str, text: str) -> Agent:
+        self.fleet.message(name, text)
+        return self.rests(name)
+
+    def said(self, name: str) -> list[tuple[str, str]]:
+        return [
+            (str(entry["role"]), str(entry["text"]))
+            for entry in self.fleet.transcript(name)
+            if entry["role"] in ("user", "assistant")
+        ]
+
+    def home(self, name: str) -> Path:
+        return Path(self.fleet.store.state_dir(self.fleet.find(name).id), "home")
+
+    def screen(self, name: str) -> str:
+        try:
+            return "\n".join(line for line in self.fleet.capture(name).split("\n") if line.strip())
+        except MngrError as error:
+            return str(error)
