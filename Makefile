@@ -20,8 +20,7 @@ demo: setup ## see the product work on a sample project
 
 test: static ## everything CI runs: the static checks, all tests, and whether they run the whole tutorial
 	@scripts/setup --test
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist load --maxschedchunk 2 --durations 15 --e2e-run-name suite
-	@$(BIN)/mngr tutorial check --tests tests/sessions --artifacts .mngr/e2e/suite
+	@$(BIN)/python scripts/suite.py $(WORKERS)
 
 check: static ## format, lint, types, layers, reference and unit tests: under a minute
 	@$(BIN)/python -m pytest tests/unit
