@@ -215,9 +215,9 @@ def _await_acknowledgement(
         if taken():
             return
         now = find.agent(fleet, agent.id)
+        if (now.state == BLOCKED or not now.status.alive) and taken():  # and it was over at once
+            return
         if not now.status.alive:
-            if taken():  # its last act
-                return
             raise MngrError(
                 f"`{agent.name}` ended before it took the message",
                 hint=f"`mngr capture {agent.name}` shows its last screen",
