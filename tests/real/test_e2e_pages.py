@@ -15,7 +15,7 @@ import pytest
 
 from mngr.cli import schemas
 from tests.support import e2e_runs
-from tests.support.browser import BROWSER, Browser, browser
+from tests.support.browser import BROWSER, Browser, browser, go
 from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on this machine")
@@ -72,7 +72,7 @@ def second(page: Any) -> float:
 
 def test_from_the_runs_to_a_test_to_a_moment_of_its_recording(sample: str, looking: Browser) -> None:
     page = looking.tab()
-    page.goto(sample)
+    go(page, sample)
     assert page.title() == "e2e runs"
     page.get_by_role("link", name=RUN).click()
     page.get_by_role("link", name="test_the_garden_reacts_to_keys").click()
@@ -93,7 +93,7 @@ def test_from_the_runs_to_a_test_to_a_moment_of_its_recording(sample: str, looki
     page.locator("#command-3 button.command").click()
     wait_for(lambda: abs(second(page) - 4.4) < 0.01, "the player at the second of the third command")
     wait_for(lambda: "screen 4" in screen.inner_text(), "the screen of that moment")
-    assert "now" in (page.locator("#command-3").get_attribute("class") or "")
+    page.locator("#command-3.now").wait_for()
     page.locator("#command-2 button.command").click()
     wait_for(lambda: second(page) < 0.01, "the player at the beginning")
 
@@ -104,7 +104,7 @@ def test_from_the_runs_to_a_test_to_a_moment_of_its_recording(sample: str, looki
 
 def test_a_command_after_the_first_recording_opens_the_one_that_shows_it(sample: str, looking: Browser) -> None:
     page = looking.tab()
-    page.goto(f"{sample}#run/{RUN}")
+    go(page, f"{sample}#run/{RUN}")
     page.get_by_role("link", name="test_the_garden_reacts_to_keys").click()
     page.locator(".ap-term").wait_for()
     page.locator("#command-4 button.command").click()
@@ -117,7 +117,7 @@ def test_a_command_after_the_first_recording_opens_the_one_that_shows_it(sample:
 
 def test_tests_are_searched_filtered_sorted_and_opened_by_keyboard(sample: str, looking: Browser) -> None:
     page = looking.tab()
-    page.goto(f"{sample}#run/{RUN}")
+    go(page, f"{sample}#run/{RUN}")
     wait_for(lambda: len(visible_tests(page)) == 7, "all tests")
     assert visible_tests(page)[0] == "test_start_reports_ready", "what failed comes first"
 
@@ -146,7 +146,7 @@ def test_tests_are_searched_filtered_sorted_and_opened_by_keyboard(sample: str, 
 
 def test_a_failure_shows_what_was_expected_and_seen(sample: str, looking: Browser) -> None:
     page = looking.tab()
-    page.goto(f"{sample}#run/{RUN}")
+    go(page, f"{sample}#run/{RUN}")
     page.get_by_role("link", name="test_start_reports_ready").click()
     assert "expected stdout to contain 'ready'" in page.locator(".failure").inner_text()
     assert page.locator(".expect.not-ok").inner_text().endswith("stdout contains 'ready'")
@@ -162,17 +162,17 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
     events = [[0, "o", e2e_runs.HOSTILE], [1, "r", "99999999x9"], ["x"], [float("inf"), "o", ""], [2, "o", "end"]]
     e2e_runs.make_cast(hostile, "a<b>.cast", events, started_at=START, title=title)
     page = looking.tab()
-    page.goto(f"{report(user)}#run/{RUN}")
-    wait_for(lambda: len(visible_tests(page)) == 8, "all tests")
+    go(page, report(user))
     for name in ("test_hostile", "test_<script>"):
-        page.goto(f"{page.url.partition('#')[0]}#run/{RUN}")
+        go(page, f"{page.url.partition('#')[0]}#run/{RUN}")
+        wait_for(lambda: len(visible_tests(page)) == 8, "all tests")
         page.get_by_role("link", name=re.compile(re.escape(name))).click()
         page.locator("h1.mono", has_text=name).wait_for()
         assert page.evaluate("window.hacked") is None
         assert page.locator("main script, main img, bar script").count() == 0
     page.locator(".ap-term").wait_for()
     for wrong in ("#test/../../x", "#run/%2e%2e%2fsite", "#nothing", "#test", "#__proto__/x"):
-        page.goto(page.url.partition("#")[0] + wrong)
+        go(page, page.url.partition("#")[0] + wrong)
         page.get_by_role("heading", name="Nothing to show").wait_for()
     looking.complaints[:] = [text for text in looking.complaints if "ERR_FILE_NOT_FOUND" not in text]
 
@@ -199,7 +199,7 @@ ANSI = [
 
 def test_colours_and_controls_of_a_terminal_become_text_and_styles(sample: str, looking: Browser) -> None:
     page = looking.tab()
-    page.goto(sample)
+    go(page, sample)
     page.locator("table").wait_for()
     show = """(text) => mngrAnsi.lines(text)[0].map((node) => {
         if (!node.classList) return node.textContent;
@@ -218,7 +218,7 @@ def test_what_is_too_much_is_cut_with_a_note(user: User, looking: Browser) -> No
     line = [0.1, "o", "x" * 1000]
     e2e_runs.make_cast(test, "flood.cast", [[at / 100, *line[1:]] for at in range(6000)], started_at=START)
     page = looking.tab()
-    page.goto(f"{report(user, 'runs/big')}")
+    go(page, report(user, "runs/big"))
     page.get_by_role("link", name="test_flood").click()
     assert "500,000 more characters of output are not on this page" in page.locator(".cut").inner_text()
     page.locator(".ap-term").wait_for()
@@ -234,7 +234,7 @@ def test_without_the_player_all_else_is_there_and_says_how_to_get_it(user: User,
     done = user.mngr("e2e", "report").ok()
     assert "pip install 'mngr[pages]'" in done.stderr
     page = looking.tab()
-    page.goto(Path(done.stdout.strip()).as_uri() + f"#run/{RUN}")
+    go(page, Path(done.stdout.strip()).as_uri() + f"#run/{RUN}")
     page.get_by_role("link", name="test_the_garden_reacts_to_keys").click()
     assert "pip install 'mngr[pages]'" in page.locator(".stage").inner_text()
     assert page.locator("button.command").count() == 0
@@ -254,7 +254,7 @@ def test_a_thousand_tests_are_seen_at_once(user: User, looking: Browser) -> None
     times = []
     for _ in range(3):  # the best of three: other tests run at the same time
         page.goto("about:blank")
-        page.goto(url)
+        go(page, url)
         page.locator("tbody tr").first.wait_for()
         times.append(page.evaluate("performance.getEntriesByName('mngr-shown')[0].startTime"))
     assert min(times) < 1500, f"{min(times):.0f} ms until the tests were seen"
@@ -290,7 +290,7 @@ def serving(user: User, *words: str) -> Iterator[str]:
         assert server.stdout is not None
         yield server.stdout.readline().decode().strip()
         server.send_signal(signal.SIGINT)
-        assert server.wait(10) == 0
+        assert server.wait(60) == 0
     finally:
         server.kill()
         server.communicate()
@@ -300,7 +300,7 @@ def test_serve_shows_a_run_while_it_goes_on(user: User, looking: Browser) -> Non
     base = user.repo / ".mngr" / "e2e"
     with serving(user) as url:
         page = looking.tab()
-        page.goto(url)
+        go(page, url)
         page.get_by_text("No runs yet").wait_for()
         run = e2e_runs.make_run(base, "now", ended=False)
         page.get_by_role("link", name="now").click()
@@ -386,7 +386,7 @@ def test_serve_says_its_address_as_json(user: User) -> None:
     finally:
         server.send_signal(signal.SIGINT)
         try:
-            assert server.wait(10) == 0
+            assert server.wait(60) == 0
         except subprocess.TimeoutExpired:
             server.kill()
             raise

@@ -50,16 +50,18 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     assert "out-put" in tools[1]["text"]
 
     # Before the command runs, Codex would drop the answer that asks for it, with what that cost.
-    world.fleet.message("a", "%% run touch began; sleep 1\n%% say slept")
+    work = "%% run touch began; until [ -e go ]; do sleep 0.1; done\n%% say worked"
+    world.fleet.message("a", work)
     working = world.fleet.find("a")
     wait_for(Path(working.record.work_dir, "began").exists, "its command to run")
     assert working.state == "RUNNING"
     world.fleet.message("a", "one more\nwhile it works")  # noted at once, though its model gets it later
     assert world.fleet.find("a").state == "RUNNING"
+    Path(working.record.work_dir, "go").touch()
     world.rests("a")
     assert [text for role, text in world.said("a") if role == "user"] == [
         first,
-        "%% run touch began; sleep 1\n%% say slept",
+        work,
         "one more\nwhile it works",
     ]
 
@@ -75,7 +77,7 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     world.fleet.message("a", "%% think 30")
     world.until("a", lambda agent: agent.state == "RUNNING", "think")
     world.server.wait_for(lambda entry: entry.user_text == "%% think 30" and not entry.side, TURN_SECONDS)
-    world.user.tmux("send-keys", "-t", agent.record.session, "Escape")
+    world.press("a", "Escape")
     assert world.rests("a").status.reason == "interrupted"
 
 
@@ -102,17 +104,19 @@ def test_random_messages_arrive_once_and_as_they_are(world: World) -> None:
 
 
 def test_it_asks_for_permission_and_goes_on_when_allowed(world: World) -> None:
-    call = {"cmd": "echo allowed > asked; sleep 2", "sandbox_permissions": "require_escalated", "justification": "?"}
+    command = "echo allowed > asked; until [ -e go ]; do sleep 0.1; done"
+    call = {"cmd": command, "sandbox_permissions": "require_escalated", "justification": "?"}
     world.create("a", f"%% tool exec_command {json.dumps(call)}\n%% say went on", permissions="ask")
     blocked = world.until("a", lambda agent: agent.state == "BLOCKED", "ask")
-    assert blocked.status.reason == "permission: Bash: echo allowed > asked; sleep 2"
+    assert blocked.status.reason == f"permission: Bash: {command}"
     asked = Path(blocked.record.work_dir, "asked")
     assert not asked.exists()
     with pytest.raises(MngrError, match="BLOCKED"):
         world.fleet.message("a", "no answer")
-    world.user.tmux("send-keys", "-t", blocked.record.session, "y")
+    world.answer("a", "y")
     wait_for(asked.exists, "the command to be run", TURN_SECONDS)
     assert world.fleet.find("a").state == "RUNNING"
+    asked.with_name("go").touch()
     world.rests("a")
     assert world.said("a")[-1] == ("assistant", "went on")
 
@@ -239,7 +243,7 @@ def test_without_hooks_its_rollout_and_its_screen_tell_the_states(world: World) 
     world.create("a", f"%% tool exec_command {json.dumps(call)}\n%% say went on", permissions="ask", args=args)
     blocked = world.until("a", lambda agent: agent.state == "BLOCKED", "ask")
     assert blocked.status.reason.startswith("permission: ")
-    world.user.tmux("send-keys", "-t", blocked.record.session, "y")
+    world.answer("a", "y")
     world.rests("a")
     assert world.said("a")[-1] == ("assistant", "went on")
     assert len(DRIVER.usage(world.fleet.place(blocked.record))) == 2

@@ -18,7 +18,7 @@ from mngr.mapreduce.run import Run
 from mngr.report import tmr as pages
 from mngr.tmr import verdict
 from tests.support import tmr_runs
-from tests.support.browser import BROWSER, Browser, browser
+from tests.support.browser import BROWSER, Browser, browser, go
 from tests.support.e2e_runs import HOSTILE
 from tests.support.tmr_runs import Made
 from tests.support.user import User, wait_for
@@ -68,7 +68,7 @@ def second(page: Any) -> float:
 def test_from_the_overview_to_a_task_to_a_moment_of_its_recording(user: User, looking: Browser) -> None:
     tmr_runs.make_run(user.repo, "night", tmr_runs.many(20))
     page = looking.tab()
-    page.goto(report(user))
+    go(page, report(user))
     assert page.title() == "night"
     assert page.locator(".tile").first.inner_text().startswith("Tasks\n20 16 good")
     assert "10 of 20\npass at the base" in page.locator(".tile.wide").inner_text()
@@ -132,7 +132,7 @@ def test_a_run_is_held_against_the_one_before(user: User, looking: Browser) -> N
     tmr_runs.make_run(user.repo, "first", before, started_at=tmr_runs.START - 1e6)
     tmr_runs.make_run(user.repo, "second", tasks)
     page = looking.tab()
-    page.goto(report(user))
+    go(page, report(user))
     told = page.locator(".lines").inner_text()
     assert "against run first: " in told
     assert all(words in told for words in ("1 newly failing", "9 still failing", "10 no longer failing"))
@@ -157,15 +157,15 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
     ]
     made = tmr_runs.make_run(user.repo, "bad", [task._replace(test=task.test.replace("/<", "/-")) for task in hostile])
     page = looking.tab()
-    page.goto(report(user))
+    go(page, report(user))
     for kind in ("run", "tasks", "failures", "decisions"):
-        page.goto(f"{page.url.partition('#')[0]}#{kind}")
+        go(page, f"{page.url.partition('#')[0]}#{kind}")
         page.locator("nav.pages").wait_for()
         assert page.evaluate("window.hacked") is None
     slugs = sorted(path.name for path in (made / "tasks").iterdir())
     for slug in slugs:
         for tab in ("changes", "talk", "verification", "attempts"):
-            page.goto(f"{page.url.partition('#')[0]}#task/{slug}?tab={tab}")
+            go(page, f"{page.url.partition('#')[0]}#task/{slug}?tab={tab}")
             page.get_by_role("tab", selected=True).first.wait_for()
             for fold in page.locator("main summary").all():
                 fold.click()
@@ -177,7 +177,7 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
                 if link[0] != "#"
             ] == []
     for wrong in ("#task/../../x", "#task/%2e%2e%2fsite", "#nothing", "#task", "#__proto__/x"):
-        page.goto(page.url.partition("#")[0] + wrong)
+        go(page, page.url.partition("#")[0] + wrong)
         page.get_by_role("heading", name="Nothing to show").wait_for()
     looking.complaints[:] = [text for text in looking.complaints if "ERR_FILE_NOT_FOUND" not in text]
 
@@ -204,7 +204,7 @@ def test_links_of_agents_lead_nowhere_and_floods_are_cut(user: User, looking: Br
     data = (made / "report" / "data" / "task" / f"{task.slug}.js").read_text()
     assert "not for this page" not in data and "begin of it" not in data and "end of it" in data
     page = looking.tab()
-    page.goto(f"{url}#task/{task.slug}?tab=verification")
+    go(page, f"{url}#task/{task.slug}?tab=verification")
     assert "Only the last 200 kB are shown" in page.locator(".cut").inner_text()
 
 
@@ -224,7 +224,7 @@ def test_a_thousand_tasks_are_written_and_seen_within_the_budget(user: User, loo
         times = []
         for _ in range(3):  # the best of three
             page.goto("about:blank")
-            page.goto(f"{Path(path).as_uri()}#{kind}")
+            go(page, f"{Path(path).as_uri()}#{kind}")
             page.locator(shown).first.wait_for()
             times.append(page.evaluate("performance.getEntriesByName('mngr-shown')[0].startTime"))
         assert min(times) < 1500, f"{min(times):.0f} ms until {kind} was seen"
@@ -249,7 +249,7 @@ def serving(user: User, *words: str) -> Iterator[str]:
         assert server.stdout is not None
         yield server.stdout.readline().decode().strip()
         server.send_signal(signal.SIGINT)
-        assert server.wait(10) == 0
+        assert server.wait(60) == 0
     finally:
         server.kill()
         server.communicate()
@@ -264,7 +264,7 @@ def test_serve_shows_a_run_while_it_goes_on_with_the_terminals_of_its_agents(use
     run.note("task", task="tests/test_z.py::test_late", slug="late-1", data={})
     with run.locked(), serving(user) as url:
         page = looking.tab()
-        page.goto(url)
+        go(page, url)
         page.locator(".titles .pill", has_text="running").wait_for()
         page.get_by_role("link", name="Tasks").click()
         page.locator("tr", has_text="test_late").locator(".pill", has_text="not started").wait_for()
@@ -297,7 +297,7 @@ def test_a_run_that_broke_off_has_a_report_too(user: User, looking: Browser) -> 
     with (made / "ledger.jsonl").open("a") as file:
         file.write('{"at": "2026-')
     page = looking.tab()
-    page.goto(report(user))
+    go(page, report(user))
     page.locator(".titles .pill", has_text="broken off").wait_for()
     page.get_by_text("Nothing was integrated.").wait_for()
     page.get_by_text("no baseline").wait_for()

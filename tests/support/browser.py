@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.support.user import wait_for
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
 # Without these, a browser without a screen asks for a sandbox, a graphics card and its maker's servers.
@@ -48,3 +50,10 @@ def browser() -> Iterator[Browser]:
             yield Browser(chromium)
         finally:
             chromium.close()
+
+
+def go(page: Any, address: str) -> None:
+    """To a page of a report, until it is drawn: while its data are read, the page before it is still seen."""
+    page.evaluate("performance.clearMarks('mngr-shown')")
+    page.goto(address)
+    wait_for(lambda: page.evaluate("performance.getEntriesByName('mngr-shown').length"), f"{address} to be drawn")

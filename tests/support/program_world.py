@@ -8,6 +8,7 @@ from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
 from mngr.testing.model_server import ModelServer
+from mngr.waiting import wait_until
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for
 
@@ -38,6 +39,18 @@ class ProgramWorld:
             return wait_for(look, f"`{name}` to {what}", TURN_SECONDS)
         except AssertionError as error:
             raise AssertionError(f"{error}\nnow {seen[0].status}\n{self.screen(name)}") from None
+
+    def press(self, name: str, *keys: str) -> None:
+        self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
+
+    def answer(self, name: str, key: str) -> None:
+        """A dialog that was just drawn may take no key yet, so press it until the question is gone."""
+
+        def taken() -> object:
+            self.press(name, key)
+            return wait_until(lambda: self.fleet.find(name).state != "BLOCKED", timeout=3)
+
+        wait_for(taken, f"`{name}` to take {key} for an answer: {self.screen(name)}", TURN_SECONDS)
 
     def rests(self, name: str) -> Agent:
         return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")

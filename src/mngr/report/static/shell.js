@@ -127,7 +127,6 @@
       }
       main.replaceChildren(...made.content);
       bar(made.trail);
-      performance.mark("mngr-shown");
       document.title = made.trail.map((step) => step.text).reverse().join(" · ");
       shown = { ...made, version: undefined };
       window.scrollTo(0, 0);
@@ -140,6 +139,7 @@
         el("div", { class: "empty" }, el("h1", {}, "Nothing to show"), el("p", {}, error.message),
           el("p", {}, el("a", { href: home.href }, "To the start"))));
     }
+    performance.mark("mngr-shown");
   }
 
   function bar(trail) {
