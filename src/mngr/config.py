@@ -11,34 +11,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from mngr.errors import MngrError, UsageError
 from mngr.home import host_dir as host_dir  # noqa: PLC0414 (exported)
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING, NamedTuple
+from mngr.records import NamedTuple
+from mngr.settings_schema import DEFAULTS, SCHEMA, Schema, as_key, inner, known_key
 from mngr.settings_values import (
     ANY,
-    ARGUMENTS,
-    BOOLEAN,
-    NUMBER,
-    PATHS,
-    PERMISSIONS,
-    PREFIX,
     TEXT,
-    WHOLE,
     Key,
     Kind,
     describe,
     format_key,
-    parse_key,
     parse_text,
     scan_key,
     text_value,
     texts,
     written,
 )
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-
-Schema: TypeAlias = "Mapping[str, Schema | Kind]"
 
 SCOPES = ("user", "project", "local")
 VARIABLE_PREFIX = "MNGR__"
@@ -57,49 +44,6 @@ class Layer(NamedTuple):
     source: str
     values: Mapping[Key, object]
     named: frozenset[Key] = frozenset()
-
-
-# `*` stands for any name. What `commands` and `create_templates` hold is checked against the command's own options.
-SCHEMA: Schema = {
-    "commands": {"*": {"*": ANY}},
-    "create_templates": {"*": {"*": ANY}},
-    "agent_types": {
-        "*": {
-            "parent_type": TEXT,
-            "command": TEXT,
-            "cli_args": ARGUMENTS,
-            "env": {"*": TEXT},
-            "permissions": PERMISSIONS,
-            **dict.fromkeys(("ready", "busy", "blocked", "refused"), TEXT),
-            **dict.fromkeys(("first_prompt", "resume", "one_shot", "record"), TEXT),
-            **dict.fromkeys(("home_env", "home_links"), ARGUMENTS),
-        }
-    },
-    "workspace": {"extra_paths": PATHS},
-    "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
-    "saved": {"ignored_max_mb": NUMBER},
-    "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
-    "record": {"max_mb": NUMBER},
-    "plugins": {"*": {"enabled": BOOLEAN}},
-    "tmr": {
-        "prepare": TEXT,
-        "test_command": TEXT,
-        "gate_command": TEXT,
-        "env": {"*": TEXT},
-        "paths": {"implementation": ARGUMENTS, "non_implementation": ARGUMENTS, "read_only": ARGUMENTS},
-        "prompt": TEXT,
-        "max_jobs": WHOLE,
-        "test_seconds": NUMBER,
-        "job_seconds": NUMBER,
-        "baseline_repeats": WHOLE,
-        "effect_runs": WHOLE,
-    },
-    "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
-    "list": {},
-}
-DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
-NOT_YET = frozenset({"providers", "retry"})
-_OPTIONS = frozenset({"commands", "create_templates"})
 
 
 class Settings:
@@ -190,7 +134,7 @@ def load(
         ]
     layers = []
     for path, source in files:
-        source = source or _short(path, home)
+        source = source or short(path, home)
         tree = read_file(path, source)
         if tree is not None:
             layers.append(read_layer(tree, source, commands))
@@ -293,52 +237,14 @@ def _leaves(
     """Each value with its key and kind. A table inside a section comes also by itself, without a kind."""
     for name, item in tree.items():
         key = known_key((*path, name), source, commands)
-        inner = _inner(node, key[-1])
-        if isinstance(inner, Kind):
-            yield key, item, inner
+        below = inner(node, key[-1])
+        if isinstance(below, Kind):
+            yield key, item, below
         elif not isinstance(item, dict):
             raise _mismatch(key, source, "a table", item)
         else:
             yield key, item, None
-            yield from _leaves(item, inner, key, source, commands)
-
-
-def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
-    """The key's parts as the schema spells them, or an error that names the nearest good key."""
-    node: Schema | Kind = SCHEMA
-    good: Key = ()
-    for part in as_key(key):
-        if not isinstance(node, Kind):
-            part = _known_part(good, part, node, source, commands)
-            node = _inner(node, part)
-        good = (*good, part)
-    return good
-
-
-def _known_part(path: Key, part: str, node: Schema, source: str, commands: Collection[str] | None) -> str:
-    full = format_key((*path, part))
-    place = f" in `{source}`" if source else ""
-    if path == ("commands",) and commands is not None:
-        for command in sorted(commands):
-            if command.replace("-", "_") == part.replace("-", "_"):
-                return command
-        raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(commands), "command"))
-    if not part or "\0" in part:
-        raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
-    if len(path) == 2 and path[0] in _OPTIONS:
-        return part.replace("-", "_")
-    if path == ("plugins",):
-        return part.replace("_", "-")
-    if part in node or "*" in node:
-        return part
-    if not node or (not path and part in NOT_YET):
-        hint = suggest("", tuple(SCHEMA), "section")
-        raise UsageError(f"`{full}`{place} is not a setting of this version of mngr", hint=hint)
-    raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
-
-
-def _inner(node: Schema, name: str) -> Schema | Kind:
-    return node[name] if name in node else node["*"]
+            yield from _leaves(item, below, key, source, commands)
 
 
 def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] | None = None) -> dict[str, object]:
@@ -349,7 +255,7 @@ def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] |
         if isinstance(kind, Kind):
             kind = ANY if kind is ANY else TEXT
         else:
-            kind = _inner(kind, part)
+            kind = inner(kind, part)
     tree: dict[str, object] = {}
     put(tree, key, text_value(text, kind) if isinstance(kind, Kind) else parse_text(text))
     return tree
@@ -374,14 +280,6 @@ def _split_override(override: str) -> tuple[Key, str]:
     if not rest.startswith("="):
         raise UsageError(f"`-S {override}` gives no value", hint="write `-S KEY=VALUE`")
     return key, rest[1:]
-
-
-def as_key(key: str | Key) -> Key:
-    """The parts of a dotted key; an option of a command or template may be written with `-` or `_`."""
-    parts = parse_key(key) if isinstance(key, str) else key
-    if len(parts) > 2 and parts[0] in _OPTIONS:
-        return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])
-    return parts
 
 
 def put(tree: dict[str, object], key: Key, value: object) -> None:
@@ -421,6 +319,7 @@ def _mismatch(key: Key, source: str, expected: str, found: object, why: str = ""
     return UsageError(f"`{format_key(key)}`{place} must be {expected}, not {describe(found)}{reason}")
 
 
-def _short(path: str, home: str) -> str:
+def short(path: str, home: str) -> str:
+    """A path as a person writes it."""
     home = home.rstrip("/")
     return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path

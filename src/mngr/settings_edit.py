@@ -7,10 +7,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from mngr import files
-from mngr.config import known_key, parse_toml, put, read_layer, text_tree
+from mngr.config import parse_toml, put, read_layer, text_tree
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import suggest
 from mngr.records import TYPE_CHECKING
+from mngr.settings_schema import known_key
 from mngr.settings_values import Key, describe, format_key, parse_key
 
 if TYPE_CHECKING:

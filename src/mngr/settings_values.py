@@ -142,6 +142,20 @@ def parse_text(text: str) -> object:
     return text
 
 
+def toml_text(value: object) -> str:
+    """A value as it would stand in a settings file, on one line."""
+    if isinstance(value, str):
+        import json
+
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_text, value))}]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{format_key((name,))} = {toml_text(item)}" for name, item in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    return written(value) if isinstance(value, int | float) else str(value)
+
+
 def written(value: str | int | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mngr import config
+from mngr import config, settings_schema
 from mngr.config import Value
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.settings_edit import set_value, unset_value
@@ -691,7 +691,7 @@ def _use(loaded: config.Settings) -> None:
     for key, value in loaded.flat().items():
         assert loaded.find(key) == value or value.value != value.value
         assert loaded.explain(key)[-1].source == value.source
-    for section in config.SCHEMA:
+    for section in settings_schema.SCHEMA:
         loaded.get(section)
         loaded.table(section)
         for name in loaded.names(section):

@@ -108,7 +108,7 @@ def formats() -> list[Candidate]:
 
 def settings() -> list[Candidate]:
     """Keys with a fixed name, and those that are set."""
-    from mngr.config import SCHEMA
+    from mngr.settings_schema import SCHEMA
     from mngr.settings_values import Kind
 
     fixed = [

@@ -16,7 +16,8 @@ from mngr.config import SCOPES, Layer, Settings, Value
 from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
 from mngr.names import nearest, suggest
 from mngr.records import TYPE_CHECKING
-from mngr.settings_values import Key, format_key, parse_key, written
+from mngr.settings_schema import known_key
+from mngr.settings_values import Key, format_key, parse_key, toml_text
 
 if TYPE_CHECKING:
     from typing import Any
@@ -117,7 +118,7 @@ def _get(args: Args, app: App) -> None:
 def _set(args: Args, app: App) -> None:
     scope = args.scope or "user"
     path = _path_to_change(app, scope)
-    key = config.known_key(args.key, "", _verbs())
+    key = known_key(args.key, "", _verbs())
     layer = config.read_layer(config.text_tree(key, args.value, "", _verbs()), "", _verbs())
     for problem in _problems(Settings([layer])):
         raise UsageError(problem.message.replace(", set in ``,", ""), hint=problem.hint)
@@ -199,20 +200,6 @@ def _explain(args: Args, app: App) -> None:
     app.out.emit_rows(rows, columns, envelope={"key": format_key(key), "values": rows})
 
 
-def toml_text(value: object) -> str:
-    """A value as it would stand in a settings file, on one line."""
-    if isinstance(value, str):
-        import json
-
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml_text, value))}]"
-    if isinstance(value, dict):
-        inner = ", ".join(f"{format_key((name,))} = {toml_text(item)}" for name, item in value.items())
-        return f"{{ {inner} }}" if inner else "{}"
-    return written(value) if isinstance(value, int | float) else str(value)
-
-
 _VALUE = Column("VALUE", "value", show=lambda row: toml_text(row["value"]), flexible=True)
 
 
@@ -284,7 +271,7 @@ def _merged(app: App) -> Settings:
 def _known_key(text: str) -> Key:
     key = parse_key(text)
     try:
-        return config.known_key(key, "", _verbs())
+        return known_key(key, "", _verbs())
     except UsageError as error:
         raise NotFoundError(error.message, hint=error.hint) from None
 
@@ -388,9 +375,7 @@ def _source(app: App, scope: str) -> str:
     """What a file is called in output and errors, as everywhere."""
     if scope != "user":
         return ".mngr/settings.toml" if scope == "project" else ".mngr/settings.local.toml"
-    path = config.scope_path(scope, app.host_dir, os.getcwd())
-    home = (app.environ.get("HOME") or "").rstrip("/")
-    return f"~{path[len(home) :]}" if home and path.startswith(f"{home}/") else path
+    return config.short(config.scope_path(scope, app.host_dir, os.getcwd()), app.environ.get("HOME") or "")
 
 
 def _bytes(path: str) -> bytes:

@@ -1,0 +1,118 @@
+"""Which settings exist, and of which kind: the schema of a settings file, and what makes a key a good one. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mngr.errors import UsageError
+from mngr.names import suggest
+from mngr.records import TYPE_CHECKING
+from mngr.settings_values import (
+    ANY,
+    ARGUMENTS,
+    BOOLEAN,
+    NUMBER,
+    PATHS,
+    PERMISSIONS,
+    PREFIX,
+    TEXT,
+    WHOLE,
+    Key,
+    Kind,
+    format_key,
+    parse_key,
+)
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+
+Schema: TypeAlias = "Mapping[str, Schema | Kind]"
+
+# `*` stands for any name. What `commands` and `create_templates` hold is checked against the command's own options.
+SCHEMA: Schema = {
+    "commands": {"*": {"*": ANY}},
+    "create_templates": {"*": {"*": ANY}},
+    "agent_types": {
+        "*": {
+            "parent_type": TEXT,
+            "command": TEXT,
+            "cli_args": ARGUMENTS,
+            "env": {"*": TEXT},
+            "permissions": PERMISSIONS,
+            **dict.fromkeys(("ready", "busy", "blocked", "refused"), TEXT),
+            **dict.fromkeys(("first_prompt", "resume", "one_shot", "record"), TEXT),
+            **dict.fromkeys(("home_env", "home_links"), ARGUMENTS),
+        }
+    },
+    "workspace": {"extra_paths": PATHS},
+    "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
+    "saved": {"ignored_max_mb": NUMBER},
+    "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
+    "record": {"max_mb": NUMBER},
+    "plugins": {"*": {"enabled": BOOLEAN}},
+    "tmr": {
+        "prepare": TEXT,
+        "test_command": TEXT,
+        "gate_command": TEXT,
+        "env": {"*": TEXT},
+        "paths": {"implementation": ARGUMENTS, "non_implementation": ARGUMENTS, "read_only": ARGUMENTS},
+        "prompt": TEXT,
+        "max_jobs": WHOLE,
+        "test_seconds": NUMBER,
+        "job_seconds": NUMBER,
+        "baseline_repeats": WHOLE,
+        "effect_runs": WHOLE,
+    },
+    "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
+    "list": {},
+}
+DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
+NOT_YET = frozenset({"providers", "retry"})
+OPTIONS = frozenset({"commands", "create_templates"})
+
+
+def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
+    """The key's parts as the schema spells them, or an error that names the nearest good key."""
+    node: Schema | Kind = SCHEMA
+    good: Key = ()
+    for part in as_key(key):
+        if not isinstance(node, Kind):
+            part = _known_part(good, part, node, source, commands)
+            node = inner(node, part)
+        good = (*good, part)
+    return good
+
+
+def _known_part(path: Key, part: str, node: Schema, source: str, commands: Collection[str] | None) -> str:
+    full = format_key((*path, part))
+    place = f" in `{source}`" if source else ""
+    if path == ("commands",) and commands is not None:
+        for command in sorted(commands):
+            if command.replace("-", "_") == part.replace("-", "_"):
+                return command
+        raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(commands), "command"))
+    if not part or "\0" in part:
+        raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
+    if len(path) == 2 and path[0] in OPTIONS:
+        return part.replace("-", "_")
+    if path == ("plugins",):
+        return part.replace("_", "-")
+    if part in node or "*" in node:
+        return part
+    if not node or (not path and part in NOT_YET):
+        hint = suggest("", tuple(SCHEMA), "section")
+        raise UsageError(f"`{full}`{place} is not a setting of this version of mngr", hint=hint)
+    raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
+
+
+def inner(node: Schema, name: str) -> Schema | Kind:
+    return node[name] if name in node else node["*"]
+
+
+def as_key(key: str | Key) -> Key:
+    """The parts of a dotted key; an option of a command or template may be written with `-` or `_`."""
+    parts = parse_key(key) if isinstance(key, str) else key
+    if len(parts) > 2 and parts[0] in OPTIONS:
+        return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])
+    return parts
