@@ -18,6 +18,7 @@ STDLIB = frozenset(
 # Ours, each by its full name.
 FRAME = """
     mngr mngr.config mngr.errors mngr.files mngr.home mngr.interrupts mngr.names mngr.process mngr.records
+    mngr.settings_schema
     mngr.settings_values
     mngr.cli mngr.cli.app mngr.cli.binding mngr.cli.catalog mngr.cli.commands mngr.cli.dispatch mngr.cli.main
     mngr.cli.options mngr.cli.output mngr.cli.overview mngr.cli.parser mngr.cli.scan mngr.cli.terminal
@@ -30,7 +31,7 @@ MAKING = """
     mngr.tools.git mngr.workspaces mngr.workspaces.make mngr.workspaces.plan
 """
 VERBS = {
-    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.inputs mngr.hosts.processes",
+    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.created mngr.cli.inputs mngr.hosts.processes",
     "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.ages mngr.cli.table mngr.cli.targets mngr.cli.template",
     "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.inputs mngr.cli.targets mngr.secrets "
     "mngr.waiting",

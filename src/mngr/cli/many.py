@@ -13,6 +13,7 @@ from mngr.actions.agent import Agent
 from mngr.actions.create import Request
 from mngr.actions.reuse import Expected
 from mngr.agents.record import Record
+from mngr.cli import created
 from mngr.cli.app import App
 from mngr.cli.commands import create as single
 from mngr.cli.parser import Args, given
@@ -106,8 +107,8 @@ def _dry_run(
             request, plan = making[name]
             _check(app, request, plan, taken)
             command = request.kind.command_line(request.rest)
-            rows.append({**single.dry_run_row(request, plan, command), "ok": True})
-            app.out.line(single.dry_run_text(request, plan, command))
+            rows.append({**created.dry_run_row(request, plan, command), "ok": True})
+            app.out.line(created.dry_run_text(request, plan, command))
         except MngrError as error:
             failures += 1
             rows.append(_failed(app, name, error))
@@ -153,8 +154,8 @@ def _finish(app: App, outcomes: list[tuple[str, Outcome]]) -> int:
         if isinstance(outcome, MngrError):
             rows.append(_failed(app, name, outcome))
         else:
-            rows.append({**single.report_row(*outcome), "ok": True})
-            app.out.line(single.report_line(*outcome))
+            rows.append({**created.row(*outcome), "ok": True})
+            app.out.line(created.line(*outcome))
     return _end(app, rows, len(failures))
 
 

@@ -9,6 +9,7 @@ from mngr.actions.create import NameTaken, Request
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.agents.record import Record
+from mngr.cli import created
 from mngr.cli.app import App
 from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, parse_windows, read_text, variables
 from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mngr.actions.reuse import Expected
-    from mngr.workspaces.plan import Plan
-
 
 EXAMPLES = (
     ("mngr create fix-login", "your coding agent, in a worktree on branch mngr/fix-login"),
@@ -184,8 +183,7 @@ def run(args: Args, app: App) -> int:
     record, reused = _made_or_reused(args, app, name, request)
     if message is not None:
         deliver(app, record, message, new=not reused)
-    value = report_row(record, reused)
-    app.out.emit_object(value, human=report_line(record, reused))
+    app.out.emit_object(created.row(record, reused), human=created.line(record, reused))
     if not args.connect:
         return 0
     from mngr.cli import connecting
@@ -382,45 +380,5 @@ def _dry_run(args: Args, app: App, address: Address | None, name: str) -> int:
     if not args.edit_message:
         request = request._replace(prompt=first_message(args, app))
     plan, command = creating.preview(app.fleet, request)
-    app.out.emit_object(dry_run_row(request, plan, command), human=dry_run_text(request, plan, command))
+    app.out.emit_object(created.dry_run_row(request, plan, command), human=created.dry_run_text(request, plan, command))
     return 0
-
-
-def dry_run_row(request: Request, plan: Plan, command: str) -> dict[str, Any]:
-    return {
-        "name": request.name,
-        "type": request.kind.name,
-        "command": creating.without_secrets(command, request),
-        "transfer": plan.transfer,
-        "source": plan.source,
-        "branch": plan.branch,
-        "base_branch": plan.base_branch,
-        "base_commit": plan.start,
-        "dry_run": True,
-    }
-
-
-def dry_run_text(request: Request, plan: Plan, command: str) -> str:
-    where = f"{plan.transfer} of {plan.source}" + (
-        f", branch {plan.branch} from {(plan.start or '')[:10]}" if plan.branch else ""
-    )
-    return f"would create {request.name}: {where}\nrunning: {creating.without_secrets(command, request)}"
-
-
-def report_row(record: Record, reused: bool = False) -> dict[str, Any]:
-    return {
-        "agent_id": record.id,
-        "name": record.name,
-        "host_id": record.host,
-        "host_name": record.host,
-        "work_dir": record.work_dir,
-        "branch": record.branch,
-        "session": record.session,
-        "reused": reused,
-    }
-
-
-def report_line(record: Record, reused: bool = False) -> str:
-    if reused:
-        return f"using {record.name}, which exists already"
-    return f"created {record.name}" + (f" on branch {record.branch}" if record.branch else "")
