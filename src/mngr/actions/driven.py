@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 
 from mngr.actions.fleet import Fleet
-from mngr.agents import state
 from mngr.agents.kinds import driver
 from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, STARTING, Status
@@ -26,13 +25,14 @@ _LINES = 12
 
 
 def look(fleet: Fleet, record: Record, pane: Pane, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-    """What its events say, corrected by its driver. A driver that this mngr does not have corrects nothing."""
+    """What its events say, corrected by its driver. Where that is not possible, the evidence says why: what is wrong
+    with one agent must not keep the others from being seen."""
     try:
         known = driver.find(record.driver)
-    except MngrError:
-        return status
-    place = fleet.place(record, pane)
-    seen = known.look(place, status, events)
+        place = fleet.place(record, pane)
+        seen = known.look(place, status, events)
+    except Exception as error:  # noqa: BLE001 (whatever the program wrote, or when it ended at this moment)
+        return status._replace(evidence=f"what its program says itself cannot be read: {error}; {status.evidence}")
     age = time.time() - seen.since
     if seen.state != STARTING or age < _DRAWN_SECONDS:
         return seen
@@ -47,4 +47,4 @@ def look(fleet: Fleet, record: Record, pane: Pane, status: Status, events: Seque
         return seen
     shown = [line.strip() for line in screen.split("\n") if line.strip(" │─╭╮╰╯|+-")]
     reason = "not ready, and shows: " + " / ".join(shown[-_LINES:]) if shown else "not ready, and shows nothing"
-    return seen._replace(state=state.BLOCKED, reason=reason[:1000], evidence="screen: nothing that its driver knows")
+    return seen._replace(state=BLOCKED, reason=reason[:1000], evidence="screen: nothing that its driver knows")

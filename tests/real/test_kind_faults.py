@@ -1,0 +1,97 @@
+"""What may be wrong with an agent of a real program, and what must not come of it. The programs are stand-ins."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from mngr.actions.fleet import Fleet
+from mngr.errors import MngrError
+from mngr.waiting import wait_until
+from tests.real.test_kind_from_settings import SETTINGS
+from tests.support.user import User, wait_for
+
+STAND_IN = """#!/bin/sh
+[ "$1" != --version ] || { echo 2.1.325; exit; }
+exec sleep 9999
+"""
+
+
+def write_event(user: User, name: str, **fields: str) -> None:
+    state_dir = user.host_dir / "agents" / str(user.agent(name)["id"])
+    with open(state_dir / "events.jsonl", "a") as file:
+        file.write(json.dumps({"event_id": "evt-1", "source": "test", **fields}) + "\n")
+
+
+@pytest.fixture
+def claude(user: User) -> Path:
+    """The home of an agent `foo` that a stand-in for Claude Code runs."""
+    folder = user.root / "bin"
+    folder.mkdir()
+    (folder / "claude").write_text(STAND_IN)
+    (folder / "claude").chmod(0o755)
+    user.env["PATH"] = f"{folder}:{user.env['PATH']}"
+    user.mngr("create", "foo", "claude", "--no-connect").ok()
+    return user.host_dir / "agents" / str(user.agent("foo")["id"]) / "home"
+
+
+@pytest.fixture
+def shop(user: User) -> User:
+    user.host_dir.mkdir(mode=0o700)
+    (user.host_dir / "settings.toml").write_text(SETTINGS)
+    return user
+
+
+def test_files_that_make_no_sense_do_not_keep_the_others_from_being_listed(user: User, claude: Path) -> None:
+    user.create("other")
+    write_event(user, "foo", type="state", state="RUNNING", timestamp="2026-01-01T00:00:00.000000Z")
+    retry = {"timestamp": "soon", "event": "cli_api_retry", "data": {"delay_ms": 10**6}}
+    (claude / "diagnostics.jsonl").write_text(json.dumps(retry, separators=(",", ":")) + "\n")
+    assert {agent["name"]: agent["state"] for agent in user.agents()} == {"foo": "RUNNING", "other": "RUNNING"}
+    (claude / "sessions").write_text("no directory")
+    assert {agent["name"]: agent["state"] for agent in user.agents()} == {"foo": "RUNNING", "other": "RUNNING"}
+    assert "cannot be read" in user.mngr("list", "--explain", "foo").ok().stdout
+
+
+def test_one_that_does_one_task_takes_no_message(shop: User) -> None:
+    words = ("--no-connect", "--one-shot", "--message", "%% run while [ ! -e go ]; do sleep 0.1; done")
+    shop.mngr("create", "foo", "prompter", *words).ok()
+    for more in ((), ("--start",)):
+        done = shop.mngr("message", "foo", "-m", "and this", *more).failed()
+        assert "does one task" in done.stderr
+    assert [event["text"] for event in shop.events("foo") if event["type"] == "message_queued"] == [words[-1]]
+    (shop.work_dir("foo") / "go").touch()
+    shop.wait_for_state("foo", "DONE")
+
+
+def test_a_clone_goes_on_with_the_conversation_that_it_took_along(shop: User) -> None:
+    shop.mngr("create", "foo", "prompter", "--no-connect", "--message", "%% say one").ok()
+    shop.wait_for_state("foo", "WAITING")
+    shop.mngr("clone", "foo", "bar", "--no-connect").ok()
+    shop.wait_for_state("bar", "WAITING")
+    assert "resumed" in shop.mngr("capture", "bar").ok().stdout
+    lines = shop.mngr("transcript", "bar", "--format", "jsonl").ok().stdout.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == ["%% say one", "one"]
+
+
+def test_a_clone_of_one_that_does_one_task_does_it_too(shop: User) -> None:
+    shop.mngr("create", "foo", "prompter", "--no-connect", "--one-shot", "--message", "%% run echo x >> done").ok()
+    shop.wait_for_state("foo", "DONE")
+    shop.mngr("clone", "foo", "bar", "--no-connect").ok()
+    shop.wait_for_state("bar", "DONE")
+    assert (shop.work_dir("bar") / "done").read_text() == "x\nx\n"
+
+
+def test_what_counts_is_the_state_at_the_moment_of_sending(shop: User) -> None:
+    shop.mngr("create", "foo", "prompter", "--no-connect", "--message", "%% ask this").ok()
+    fleet = Fleet(environ=shop.env, cwd=str(shop.repo))
+    blocked = wait_for(lambda: seen if (seen := fleet.find("foo")).state == "BLOCKED" else None, "the question")
+    shop.tmux("send-keys", "-t", "mngr-foo", "y")
+    waiting = wait_for(lambda: seen if (seen := fleet.find("foo")).state == "WAITING" else None, "the answer")
+    fleet.message(blocked, "%% ask that")
+    wait_for(lambda: fleet.find("foo").state == "BLOCKED", "the other question")
+    with pytest.raises(MngrError, match="BLOCKED"):
+        fleet.message(waiting, "y")
+    assert not wait_until(lambda: fleet.find("foo").state != "BLOCKED", timeout=1)
+    assert os.path.exists(fleet.find("foo").record.work_dir)
