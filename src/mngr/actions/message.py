@@ -38,6 +38,10 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
     """Give the text to the agent, and wait until its program has it in its own record, where the kind keeps one. Never
     given twice. Messages of several senders come one after another."""
     text = clean(text)
+    if agent.record.one_shot:
+        raise MngrError(
+            f"`{agent.name}` does one task and takes no messages", hint="an agent made without `--one-shot` does"
+        )
     known = _driver(agent)
     wording = known.wording(text) if known is not None else None
     if start and not agent.status.alive:
@@ -47,7 +51,7 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
         agent = find.agent(fleet, agent.id)
     turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`")
     with turn as waited:
-        if agent.state == STARTING or waited:
+        if agent.state == STARTING or waited or agent.record.driver:  # whose state decides what is done
             agent = _past_start(fleet, agent)
         pane = _open_terminal(agent)
         _refuse_blocked(agent)
