@@ -106,8 +106,12 @@ def agent_dir(host: Host, entry: Entry) -> str:
 
 def conversation(host: Host, directory: str, record: Record) -> list[str]:
     """The files of an agent's state directory that hold what was said and what happened: ours, and those of its
-    program, each by its path there."""
+    program, each by its path there. They may be gone by the time they are read."""
     found = [name for name in host.entries(directory) if name.endswith(".jsonl")]
+    if record.one_shot:
+        from mngr.agents.kinds.driver import PROMPT
+
+        found.append(PROMPT)  # its task, which every start does again
     if record.driver:
         from mngr.agents.kinds import driver
 

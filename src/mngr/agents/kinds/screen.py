@@ -57,7 +57,7 @@ class Screen:
                 )
         elif prompted:
             line = own[rules.FIRST_PROMPT]
-        elif record.started_at is not None:
+        elif record.started_at is not None or place.host.entries(_sessions(place)):  # what a clone took along
             line = own.get(rules.RESUME, line)
         if prompted:
             _check_prompt(place, line)
