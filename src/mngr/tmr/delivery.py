@@ -76,7 +76,7 @@ def deliver(
 def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
     """A task's work as integration takes it; None when verification did not let it through, nor a person."""
     last = task.last
-    if last is None or last.verdict is None or last.collected is None:
+    if last is None or not last.verdict or not last.collected:
         return None
     found = last.verdict["verdict"]
     if found not in verdict.INTEGRATED and not (found == verdict.HELD and task.slug in accepted):

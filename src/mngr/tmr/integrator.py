@@ -59,7 +59,7 @@ class IntegratorRecipe(Recipe):
         if task.data["about"] == _NARRATIVE:
             answered = os.path.exists(_narrative(self._run, task.slug, attempt.number))
         else:
-            answered = collected["tip"] not in (None, task.data["start"])
+            answered = collected.get("tip") not in (None, task.data["start"])
         return {"verdict": "proposed" if answered else "no answer"}
 
 

@@ -15,6 +15,7 @@ from mngr.mapreduce.state import Attempt, TaskState
 from mngr.process import quote
 from mngr.records import NamedTuple
 from mngr.tmr.harvest import harvest
+from mngr.tmr.verdict import FAILED
 from mngr.tmr.verify import Ground, verify
 from mngr.tools.git import Git
 
@@ -84,6 +85,8 @@ class TestRecipe(Recipe):
         )
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not collected:
+            return {"verdict": FAILED, "reasons": [attempt.collect_error], "flags": []}
         return verify(self._ground, task=task.id, slug=task.slug, harvested=collected)
 
     def place(self, task: TaskState, attempt: Attempt) -> str:

@@ -21,7 +21,7 @@ def verdict_of(task: TaskState) -> str:
     last = task.last
     if last is None:
         return verdict.NOT_STARTED
-    if last.verdict is None:
+    if not last.verdict:
         return verdict.FAILED if task.status == "settled" else task.status
     return str(last.verdict["verdict"])
 
@@ -31,7 +31,7 @@ def why(task: TaskState) -> str:
     last = task.last
     if last is None:
         return ""
-    if last.verdict is None:
+    if not last.verdict:
         return last.collect_error or last.check_error or last.because
     reasons = last.verdict.get("reasons") or [last.because]
     if last.verdict["verdict"] == verdict.UNCLAIMED and last.ended not in ("", "outcome"):

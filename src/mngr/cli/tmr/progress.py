@@ -12,7 +12,7 @@ from typing import Any
 from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.output import to_json
-from mngr.cli.terminal import cut, is_terminal
+from mngr.cli.terminal import cut, is_terminal, visible
 from mngr.cli.text import amount
 from mngr.errors import MngrError
 from mngr.mapreduce.run import Run
@@ -71,13 +71,14 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
             return f"{slug}: {entry['because']}" + ("; will be tried again" if entry.get("retry") else "")
         case "verdict":
             found = entry["data"]
-            return f"{slug}: {found['verdict']}" + (f", {found['reasons'][0]}" if found.get("reasons") else "")
+            reasons = found.get("reasons") or [entry["error"]] * bool(entry.get("error"))
+            return f"{slug}: {found.get('verdict', verdict.FAILED)}" + (f", {reasons[0]}" if reasons else "")
         case "concurrency":
             return f"at most {entry['limit']} agents at once: {entry['because']}"
         case "breaker":
             return f"paused: {len(entry['tasks'])} tasks failed in the same way: {entry['signature']}"
         case "decision":
-            about = ", ".join(entry["about"])
+            about = ", ".join(entry.get("about") or filter(None, [slug]))
             return (
                 f"{about}: {entry['what']} ({entry['because']})" if about else f"{entry['what']} ({entry['because']})"
             )
@@ -112,7 +113,7 @@ def picture(state: RunState, sight: Sight, *, now: float, width: int) -> list[st
         lines.append(f"  {task.slug:<{widest}}  {last.state:<8}  {age(now - (last.started_at or now)):>6}  {shown}")
     if len(working) > _AGENTS_SHOWN:
         lines.append(f"  ... and {len(working) - _AGENTS_SHOWN} more")
-    return [cut(text, width) for text in lines if text]
+    return [cut(visible(text), width) for text in lines if text]
 
 
 def _bar(done: int, of: int, width: int = 24) -> str:

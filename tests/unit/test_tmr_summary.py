@@ -1,0 +1,57 @@
+"""What is said of tasks whose work could not be had or measured: a row like any other."""
+
+from typing import Any
+
+from mngr.agents.record import timestamp
+from mngr.cli.tmr import progress
+from mngr.mapreduce.state import RunState, fold
+from mngr.tmr.delivery import verified
+from mngr.tmr.summary import row
+
+ABOUT = {"task": "a", "number": 1}
+
+
+def entry(type: str, **data: Any) -> dict[str, Any]:
+    return {"at": timestamp(1_700_000_000), "type": type, **data}
+
+
+def ended(*more: dict[str, Any]) -> RunState:
+    begun = [
+        entry("run", run="r"),
+        entry("task", task="a", slug="slug-a", data={}),
+        entry("attempt", **ABOUT, agent="r-a-1"),
+        entry("started", **ABOUT, agent_id="id"),
+        entry("ended", **ABOUT, reason="outcome", because="done"),
+    ]
+    return fold([*begun, *more])
+
+
+def test_work_that_could_not_be_measured_is_a_failed_row_and_is_not_integrated() -> None:
+    tip = {"tip": "c" * 40, "outcome": None}
+    for collected, error in ((tip, "no space left"), ({}, "")):
+        got = entry("collected", **ABOUT, data=collected, error="" if collected else "its agent is gone")
+        state = ended(got, entry("verdict", **ABOUT, data={}, error=error))
+        found = row(state.tasks["a"])
+        assert (found["status"], found["verdict"]) == ("settled", "failed")
+        assert found["why"] == (error or "its agent is gone")
+        assert verified(state.tasks["a"]) is None
+
+
+def test_every_entry_about_such_a_task_has_words() -> None:
+    state = ended()
+    lost = entry("verdict", **ABOUT, data={}, error="no space left")
+    assert progress.line(lost, state) == "slug-a: failed, no space left"
+    deaf = entry("decision", **ABOUT, what="`r-a-1` could not be told: it is blocked", because="warning")
+    assert progress.line(deaf, state) == "slug-a: `r-a-1` could not be told: it is blocked (warning)"
+
+
+def test_the_picture_shows_what_agents_say_without_obeying_it() -> None:
+    state = fold(
+        [
+            *(entry("run", run="r"), entry("task", task="a", slug="slug-a", data={})),
+            *(entry("attempt", **ABOUT, agent="r-a-1"), entry("started", **ABOUT, agent_id="id")),
+            entry("state", **ABOUT, state="BLOCKED", reason="allow \x1b[2J this?"),
+        ]
+    )
+    lines = progress.picture(state, progress.Sight(decision="\x1b]0;owned\x07"), now=1_700_000_001, width=100)
+    assert any("allow" in line for line in lines) and "\x1b" not in "".join(lines)
