@@ -22,7 +22,7 @@ class Once:
             env={**env, "MNGR_AGENT_STATE_DIR": str(folder)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=30,
+            timeout=60,
             check=False,
         )
         self.exit_code = done.returncode
@@ -60,7 +60,7 @@ def test_the_exit_code_says_how_it_ended(tmp_path: Path, message: str, code: int
 
 def test_without_a_file_it_says_so(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mngr.agents.kinds.scripted", "--one-shot"], capture_output=True, timeout=30, check=False
+        [sys.executable, "-m", "mngr.agents.kinds.scripted", "--one-shot"], capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert b"needs a file with the message" in done.stderr

@@ -17,7 +17,8 @@ from mngr.errors import MngrError, UsageError
 ONE_SHOT = "--one-shot"
 USAGE = f"python -m mngr.agents.kinds.scripted [SCRIPT_FILE | {ONE_SHOT} MESSAGE_FILE]"
 INSIDE = "MNGR_SCRIPTED_INSIDE"
-_SETTLE_SECONDS = 0.5
+# tmux always answers, but on a busy machine not at once.
+_SETTLE_SECONDS = 10.0
 
 
 def main(words: list[str]) -> int:
