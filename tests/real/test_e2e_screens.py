@@ -342,6 +342,14 @@ def test_nothing_is_written_to_a_recording_that_is_closed(tmp_path):
     assert sidecar(tmp_path / "a.cast")["exit_code"] == 0 and recording.failure == ""
 
 
+def test_a_recording_whose_directory_is_gone_ends_without_a_word_but_its_failure(tmp_path):
+    (tmp_path / "gone").mkdir()
+    recording = cast.Recording(str(tmp_path / "gone" / "a.cast"), cast.About("spawn", "a", 1, 80, 24))
+    shutil.rmtree(tmp_path / "gone")
+    recording.close(0)
+    assert "No such file" in recording.failure
+
+
 def test_a_recording_is_never_written_over(spawn):
     (spawn.directory / "s0.cast").write_text("mine")
     with pytest.raises(MngrError, match="exists already"):

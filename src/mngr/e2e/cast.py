@@ -79,7 +79,10 @@ class Recording:
         os.close(self._fd)
         self._fd = -1
         self._sidecar.update(ended_at=round(time.time(), 3), exit_code=exit_code)
-        self._write_sidecar()
+        try:
+            self._write_sidecar()
+        except OSError as error:
+            self.failure = str(error)
 
     def remove(self) -> None:
         """As if it had never been: there was nothing to record."""
