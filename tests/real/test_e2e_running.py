@@ -202,10 +202,31 @@ def test_a_screen_is_recorded_under_its_name_and_ends_with_the_session(session: 
     session.close()
     assert [event["recording"] for event in events(session, "spawn")] == ["typing.cast", "typing-2.cast"]
     assert (session.artifacts / "typing.cast").stat().st_size > 0
-    assert [event["exit_code"] for event in events(session, "exit")][1] == 7
+    assert [(event["number"], event["exit_code"]) for event in events(session, "exit")] == [(2, 7), (1, 129)]
     assert [event["number"] for event in events(session, "keys")] == [1]
     with pytest.raises(UsageError):
         session.spawn("cat", name="../x")
+
+
+def test_the_end_of_a_screen_is_noted_when_it_comes(session: E2eSession) -> None:
+    for _ in range(5):
+        assert session.spawn(["sh", "-c", "exit 7"]).wait_exit(30) == 7
+        session.run("true")
+    found = events(session, "spawn", "command", "exit")
+    assert [event["type"] for event in found] == ["spawn", "exit", "command", "exit"] * 5
+    assert [event["exit_code"] for event in found if event["type"] == "exit"] == [7, 0] * 5
+
+
+def test_all_is_ended_though_a_recording_could_not_be_written(session: E2eSession) -> None:
+    screens = [session.spawn("cat"), session.spawn("cat")]
+    pid = int(session.run("sleep 999 >/dev/null 2>&1 & echo $!").stdout)
+    screens[0]._recording.failure = screens[1]._recording.failure = "the disk is full"
+    with pytest.raises(MngrError, match="the disk is full"):
+        session.close()
+    assert not any(screen.alive for screen in screens) and not is_running(pid)
+    assert len(events(session, "exit")) == 3
+    session.note("after the end")
+    assert not events(session, "note")
 
 
 def test_a_command_takes_signals_that_pytest_was_told_to_ignore(session: E2eSession) -> None:

@@ -49,12 +49,14 @@ class Screen:
         title: str,
         number: int,
         on_keys: Callable[[str], None],
+        on_end: Callable[[int], None] = lambda code: None,
     ) -> None:
-        """A `str` is a shell line. `env` is the whole environment, but for what describes the terminal."""
+        """A `str` is a shell line. `env` is the whole environment, but for what describes the terminal. `on_end` gets the
+        exit code, from the thread that reads, before anybody else can see it."""
         _check_size(columns, rows)
         self.title = title
         self.columns, self.rows = columns, rows
-        self._on_keys = on_keys
+        self._on_keys, self._on_end = on_keys, on_end
         self._lock = threading.RLock()
         self._emulator = _emulator(columns, rows, self._answer)
         self._unsent = b""
@@ -184,11 +186,20 @@ class Screen:
             quiet = 0 if data else quiet + 1
             with self._lock:
                 self._flush()
-            if self._exit_code is None and (not is_open or quiet >= _QUIET_TICKS) and self._process.ended():
-                self._take(decoder.decode(b"", final=True))
-                with self._lock:
-                    self._recording.close(self._process.exit_code)
-                    self._exit_code = self._process.exit_code
+            if not is_open or quiet >= _QUIET_TICKS:
+                self._look(decoder)
+        self._look(decoder)
+
+    def _look(self, decoder: codecs.IncrementalDecoder) -> None:
+        """Take note of the end, once."""
+        if self._exit_code is None and self._process.ended():
+            self._take(decoder.decode(b"", final=True))
+            code = self._process.exit_code
+            assert code is not None
+            with self._lock:
+                self._recording.close(code)
+            self._on_end(code)
+            self._exit_code = code
 
     def _take(self, text: str) -> None:
         with self._lock:

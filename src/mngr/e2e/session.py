@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,7 +41,8 @@ class E2eSession:
         self._transcript = Transcript(artifacts_dir)
         self._results: list[Ran] = []
         self._running: list[Running] = []
-        self._screens: list[tuple[int, float, Screen]] = []
+        self._screens: list[Screen] = []
+        self._spawning = threading.Lock()  # the end of a screen is noted after its beginning
         self._count = 0
         self._blocks = 0
         self.write_settings('[commands.create]\nconnect_command = "mngr-e2e-connect"\n')
@@ -99,19 +102,28 @@ class E2eSession:
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
         recording = self._recording_name(name or f"screen-{number}")
-        screen = Screen(
-            self._argv(command),
-            env=self._env(number, env),
-            cwd=directory,
-            columns=columns,
-            rows=rows,
-            cast_path=str(self.artifacts / recording),
-            title=shown,
-            number=number,
-            on_keys=lambda keys: self._transcript.keys(number, keys),
-        )
-        self._screens.append((number, time.monotonic(), screen))
-        self._transcript.spawn(number, shown, comment, recording)
+        started = time.monotonic()
+
+        def on_end(exit_code: int) -> None:
+            duration = time.monotonic() - started
+            with self._spawning:
+                self._transcript.exit(number, exit_code, duration, False)
+
+        with self._spawning:
+            screen = Screen(
+                self._argv(command),
+                env=self._env(number, env),
+                cwd=directory,
+                columns=columns,
+                rows=rows,
+                cast_path=str(self.artifacts / recording),
+                title=shown,
+                number=number,
+                on_keys=lambda keys: self._transcript.keys(number, keys),
+                on_end=on_end,
+            )
+            self._screens.append(screen)
+            self._transcript.spawn(number, shown, comment, recording)
         return screen
 
     def write_tutorial_block(self, text: str) -> Block:
@@ -165,17 +177,18 @@ class E2eSession:
         return self._transcript.text()
 
     def close(self, *, keep_running: bool = False) -> None:
-        """End all that was started here, unless it shall be kept, and the transcript. Twice is safe."""
+        """End all that was started here, unless it shall be kept, and the transcript. Twice is safe. What fails keeps
+        nothing else from being ended."""
         screens, self._screens = self._screens, []
-        for number, started, screen in screens:
-            screen.close()
-            self._transcript.exit(number, screen.exit_code, time.monotonic() - started, False)
-        if not keep_running:
-            self._environment.end()
         running, self._running = self._running, []
-        for command in running:
-            command.close()
-        self._transcript.close()
+        with ExitStack() as left:  # from the last to the first
+            left.callback(self._transcript.close)
+            for command in running:
+                left.callback(command.close)
+            if not keep_running:
+                left.callback(self._environment.end)
+            for screen in reversed(screens):
+                left.callback(screen.close)
 
     def _number_of(self, value: object) -> int | None:
         """Which command a value comes from: itself a result or a screen, or the very text of a result."""
