@@ -32,9 +32,20 @@ def inside(user: User, name: str, *variables: str) -> dict[str, str | None]:
     """Variables as the agent's own process has them, whole: read from its environment."""
     agent = user.agent(name)
     children = Path(f"/proc/{agent['pid']}/task/{agent['pid']}/children")
-    child = wait_for(lambda: children.read_text().split(), "the agent's process")[-1]
-    wait_for(lambda: b"sleep" in Path(f"/proc/{child}/cmdline").read_bytes(), "the agent's program")
-    raw = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+
+    def environment() -> bytes | None:
+        """Of the program itself, once it runs; the kernel shows the words of one that just begins a moment earlier."""
+        for child in children.read_text().split():
+            try:
+                words = Path(f"/proc/{child}/cmdline").read_bytes()
+                found = Path(f"/proc/{child}/environ").read_bytes()
+            except OSError:
+                continue
+            if words.startswith(b"sleep\0") and found:
+                return found
+        return None
+
+    raw = wait_for(environment, "the agent's program").split(b"\0")
     found = dict(item.decode(errors="surrogateescape").partition("=")[::2] for item in raw if item)
     return {variable: found.get(variable) for variable in variables}
 
@@ -160,8 +171,8 @@ def test_an_agent_knows_who_and_where_it_is(user: User) -> None:
 
 
 def test_an_agent_made_by_an_agent_has_an_identity_of_its_own(user: User) -> None:
-    user.create("parent", command="mngr create child --no-connect --command 'exec sleep 9999'; sleep 9999")
-    wait_for(lambda: [agent for agent in user.agents() if agent["name"] == "child" and agent["pid"]], "the child")
+    user.create("parent", command="mngr create child --no-connect --command 'exec sleep 9999'; touch made; sleep 9999")
+    wait_for((user.work_dir("parent") / "made").exists, "the child")
     assert inside(user, "child", "MNGR_AGENT_NAME") == {"MNGR_AGENT_NAME": "child"}
     user.mngr("stop", "parent").ok()
     assert user.state("child") == "RUNNING"

@@ -77,8 +77,8 @@ def test_what_a_program_says_wins_and_a_price_that_nobody_knows_is_not_zero(user
     assert by_model["own-model"]["answers"] == 2
     assert {name: row["answers"] for name, row in rows(user, "--by", "type").items()} == {"scripted": 5}
     assert rows(user, "--by", "project")["shop"]["input_tokens"] == 1000
-    (day,) = rows(user, "--by", "day")
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day)
+    day, *rest = sorted(rows(user, "--by", "day"))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day) and len(rest) < 2, "one, or two around midnight"
     assert set(rows(user, "--since", "1h")) == set(found) and rows(user, "--since", "0s") == {}
     assert rows(user, "--since", day).keys() == found.keys()
     lines = user.mngr("usage", "told", "odd", "--format", "{name} {cost_usd}").ok().stdout.splitlines()

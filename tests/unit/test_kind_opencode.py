@@ -163,7 +163,7 @@ def run(place: Place, command: str, program: str, **environ: str) -> str:
     (folder / "opencode").write_text(f"#!/bin/sh\n{program}\n")
     (folder / "opencode").chmod(stat.S_IRWXU)
     env = {"PATH": f"{folder}:{os.environ['PATH']}", **environ}
-    done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True, timeout=60, check=True)
     return done.stdout
 
 
