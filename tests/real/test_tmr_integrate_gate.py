@@ -179,3 +179,21 @@ def test_fixes_that_a_person_dropped_leave_with_what_needs_them_and_the_rest_is_
     assert "set-aside/r1/a" in project.run("for-each-ref")
     again = integrate(project.git, "r1", project.base, work, gate=gate, keep={"a", "b", "c", "d"})
     assert again.tip == whole.tip and "set-aside" not in project.run("for-each-ref")
+
+
+class Hiccups(TextGate):
+    """Cannot measure whenever a question comes up for the first time."""
+
+    def check(self, commit, units, *, final=False, focus=()):
+        before = [*self.asked]
+        seen = super().check(commit, units, final=final, focus=focus)
+        return seen if self.asked[-1] in before else GateResult(False, (), "the network is down")
+
+
+def test_what_could_not_be_measured_did_not_pass(project: Project) -> None:
+    gate = Hiccups(project, {"t_bad": lambda read: not read("src/bad.py")})
+    work = [project.work("a", {"src/a.py": "x\n"}), project.work("bad", {"src/bad.py": "x\n"})]
+    done = integrate(project.git, "r1", project.base, work, gate=gate)
+    assert [aside.reason for aside in done.set_aside] == ["turns the gate red: `t_bad`"]
+    assert summary(done) == [("implementation", ("a",))] and done.green
+    assert done.gate is not None and done.gate.green, "what is told of the tip is what was measured on it"

@@ -10,6 +10,7 @@ from mngr.tmr.unit import Unit
 
 MOST_PARTNERS = 3
 _ALONE = 3
+_ASKS = 3
 UNNAMED = "gate"
 
 
@@ -26,6 +27,10 @@ class GateResult(NamedTuple):
     green: bool
     failures: tuple[Failure, ...] = ()
     log: str = ""
+
+    @property
+    def measured(self) -> bool:
+        return self.green or bool(self.failures)
 
 
 class Gate(Protocol):
@@ -83,7 +88,7 @@ class Judge:
         self._record = record
         self._failing = set(known.failing)
         self._unsteady: set[str] = set()
-        self._seen: dict[tuple[str, bool, tuple[str, ...]], GateResult] = {}
+        self._seen: dict[tuple[str, str, bool, tuple[str, ...], int], GateResult] = {}
 
     def run(self, units: Sequence[Unit], size: int) -> Judged:
         """Accept units batch by batch, then all of them by the whole suite. Whoever is to blame is left out, and what
@@ -105,17 +110,25 @@ class Judge:
         about: tuple[Unit, ...] | None = None,
     ) -> tuple[Failure, ...] | None:
         """What fails twice and is no news: None when the units do not go together. With `about` only the tests of those
-        among them are run."""
+        among them are run. A look that could measure nothing is none, and is taken once more."""
         commit = self._commit_of(units, final)
         if commit is None:
             return None
         part = "" if about is None else " ".join(unit.id for unit in about)
         run = units if about is None else about
-        first = self._counted(self._ask(commit, run, final, focus, part=part), units)
-        if not first:
-            return ()
-        again = self._counted(self._ask(commit, run, final, focus, again=True, part=part), units)
-        stable = {failure.test for failure in again}
+        seen: list[tuple[Failure, ...]] = []
+        for number in range(_ASKS):
+            result = self._ask(commit, run, final, focus, number, part)
+            counted = self._counted(result, units)
+            if not counted and not seen:
+                return ()
+            if result.measured:
+                seen.append(counted)
+            elif number == 1 and not seen:
+                return counted
+            if len(seen) == 2:
+                break
+        first, stable = seen[0], {failure.test for failure in seen[-1]}
         passed = sorted(failure.test for failure in first if failure.test not in stable)
         if passed:
             slugs = tuple(unit.slug for unit in units)
@@ -147,7 +160,9 @@ class Judge:
         """The last unit of the shortest red beginning. None when it is nobody's fault: the base alone is red, or what
         was red twice is so no more. That counts no longer, but for what a unit promised."""
         focus = _names(found)
-        if not self.failures(units, focus=focus):
+        if UNNAMED in focus:
+            focus = ()
+        elif not self.failures(units, focus=focus):
             if self._wavers(units, focus):
                 return None
             focus = ()  # fails only among all the others
@@ -195,7 +210,7 @@ class Judge:
         commit = self._commit_of((), final and not focus)
         if commit is None:
             return False
-        asked = [self._ask(commit, (), final and not focus, focus, again=again) for again in (False, True)]
+        asked = [self._ask(commit, (), final and not focus, focus, number) for number in (0, 1)]
         each = [[one for one in self._counted(result, ()) if one.test in _names(found)] for result in asked]
         names = [set(_names(failures)) for failures in each]
         if UNNAMED in names[0] & names[1]:
@@ -231,18 +246,19 @@ class Judge:
         units: tuple[Unit, ...],
         final: bool,
         focus: tuple[str, ...],
-        again: bool = False,
+        number: int,
         part: str = "",
     ) -> GateResult:
         """Each question once; `part` tells those about some of the units from those about all."""
-        asked = (("again " if again else "") + part + commit, final, focus)
+        asked = (commit, part, final, focus, number)
         if asked not in self._seen:
             self._seen[asked] = self._gate.check(commit, units, final=final, focus=focus)
         return self._seen[asked]
 
     def _last(self, units: tuple[Unit, ...], final: bool) -> GateResult | None:
         commit = self._commit_of(units, final)
-        return self._seen.get((commit, final, ())) if commit else None
+        looks = [self._seen.get((commit or "", "", final, (), number)) for number in range(_ASKS)]
+        return next((look for look in looks if look is not None and look.measured), None)
 
 
 def _partners(
