@@ -51,6 +51,8 @@ def test_calls_chain():
         (lambda: expect("abc").to_contain("x"), "expected the text to contain 'x', but it is:\n  abc"),
         (lambda: expect("").to_contain("x"), "but it is empty"),
         (lambda: expect("a\nb\n").to_equal("a\nc\n"), "-c\n  +b"),
+        (lambda: expect("a\nb").to_equal("a\nb\n"), "-'b\\n'\n  +'b'"),
+        (lambda: expect("a\r\n").to_equal("a\n"), "-'a\\n'\n  +'a\\r\\n'"),
         (lambda: expect("a").to_equal("b"), "it is 'a'"),
         (lambda: expect(3).to_equal(4), "expected the int to equal 4, but it is 3"),
         (lambda: expect("abc").not_to_match("b"), "not to match `b`"),

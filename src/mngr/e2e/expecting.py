@@ -254,9 +254,17 @@ def _equal(seen: object, expected: object) -> _Verdict:
     if seen == expected:
         return _Verdict(True)
     if isinstance(seen, str) and isinstance(expected, str) and "\n" in seen + expected:
-        lines = difflib.unified_diff(expected.splitlines(), seen.splitlines(), "expected", "seen", lineterm="")
-        return _Verdict(False, f"it differs:\n{_indented(chr(10).join(lines))}" if seen else "it is empty")
+        return _Verdict(False, f"it differs:\n{_indented(_diff(seen, expected))}" if seen else "it is empty")
     return _Verdict(False, f"it is {_clipped(repr(seen), 500)}")
+
+
+def _diff(seen: str, expected: str) -> str:
+    """Line by line; where only the ends of lines differ, as Python writes them."""
+    if seen.splitlines() != expected.splitlines():
+        before, after = expected.splitlines(), seen.splitlines()
+    else:
+        before, after = (list(map(repr, text.splitlines(keepends=True))) for text in (expected, seen))
+    return "\n".join(difflib.unified_diff(before, after, "expected", "seen", lineterm=""))
 
 
 def _json(value: object) -> tuple[object, _Verdict]:
