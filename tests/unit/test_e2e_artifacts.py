@@ -58,6 +58,8 @@ def test_what_is_torn_missing_or_foreign_is_passed_over(tmp_path):
     os.makedirs(tmp_path / "e2e" / "no-run")
     with open(f"{path}/tests/foreign/test.json", "w") as file:
         file.write('["node_id"]')
+    with open(tmp_path / "e2e" / "no-run" / "run.json", "w") as file:
+        file.write(f'{{"started_at": {10**400}}}')
     [run] = artifacts.runs(tmp_path / "e2e")
     [found] = run.tests()
     assert found.events() == [{"type": "note"}]
@@ -120,6 +122,7 @@ def test_a_transcript_says_how_much_of_a_flood_is_left_out(tmp_path):
     text = transcript.text()
     transcript.close()
     assert len(text) < 300_000
+    assert text.endswith("characters: what this command still prints is left out\n")
     assert f"# {1_000_000 - 256 * 1024 - 32 * 1024:,} characters of stdout are left out here\n" in text
     transcript.note("after the end")
     assert "after" not in (tmp_path / "transcript.txt").read_text()

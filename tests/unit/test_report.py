@@ -72,6 +72,7 @@ def test_the_poster_of_a_full_screen_program_is_its_last_screen():
 
 def test_torn_and_hostile_lines_of_a_recording_are_left_out():
     bad = [{"a": 1}, [1], ["x", "o", "y"], [True, "o", "y"], [float("nan"), "o", "y"], [1, "o", 5], [1, "r", "9x99999"]]
+    bad += [[10**400, "o", "y"], [float("inf"), "o", "y"]]
     found = casts.clean(
         cast(*bad, [1, "o", "good"], width=10**9, height=-4, theme={"fg": "url(//evil)"}) + b'[2, "o", "to'
     )
@@ -102,6 +103,7 @@ def test_events_keep_known_fields_of_the_right_type():
         {"type": "output", "time": "late", "number": 1, "stream": "stderr", "text": "x"},
         {"type": "exit", "number": 1, "exit_code": 2, "duration": float("inf"), "timed_out": "yes"},
         {"type": "keys", "time": 6, "number": True, "keys": ["Up", "Enter"]},
+        {"type": "note", "time": 10**400, "text": "x"},
         {"type": "unheard"},
         {"type": ["x"]},
         {},
@@ -111,6 +113,7 @@ def test_events_keep_known_fields_of_the_right_type():
         {"type": "output", "time": 3.0, "number": 1, "stream": "stderr", "text": "x"},
         {"type": "exit", "time": 3.0, "number": 1, "exit_code": 2, "duration": None, "timed_out": False},
         {"type": "keys", "time": 6.0, "number": None, "keys": "Up Enter"},
+        {"type": "note", "time": 3.0, "number": None, "text": "x"},
     ]
 
 

@@ -29,6 +29,7 @@ REMOVE_SCRIPT = "remove-environment.sh"
 EARLIER = "earlier-"
 
 _LOCK_SECONDS = 30
+_LARGEST = 1e15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,7 @@ def runs(directory: str | os.PathLike[str]) -> list[RunInfo]:
 def run(directory: str | os.PathLike[str]) -> RunInfo | None:
     path = os.fspath(directory)
     data = read_json(os.path.join(path, RUN_FILE))
-    started_at = _number(data.get("started_at"))
+    started_at = seconds(data.get("started_at"))
     if started_at is None:
         return None
     args = data.get("args")
@@ -146,7 +147,7 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
         path=path,
         name=str(data.get("name") or os.path.basename(path)),
         started_at=started_at,
-        ended_at=_number(data.get("ended_at")),
+        ended_at=seconds(data.get("ended_at")),
         root=str(data.get("root") or ""),
         args=tuple(map(str, args)) if isinstance(args, list) else (),
         python=str(data.get("python") or ""),
@@ -211,7 +212,7 @@ def start_test(run_directory: str, *, run_started_at: float, details: Mapping[st
     """An empty directory for a test, with its `test.json`. An earlier attempt in this run moves below it; what is left
     of an older run of this name goes. `worker` is named where several run the same test at the same time."""
     path = os.path.join(run_directory, "tests", slug(f"{details['node_id']}{worker}"))
-    begun = _number(read_json(os.path.join(path, TEST_FILE)).get("started_at"))
+    begun = seconds(read_json(os.path.join(path, TEST_FILE)).get("started_at"))
     if begun is not None and begun >= run_started_at:
         _set_aside(path)
     else:
@@ -282,11 +283,11 @@ def _test(path: str, name: str) -> TestInfo | None:
         line=_integer(data.get("line")),
         name=str(data.get("name") or ""),
         doc=str(data.get("doc") or ""),
-        started_at=_number(data.get("started_at")),
-        ended_at=_number(result.get("ended_at")),
-        duration=_number(result.get("duration")),
+        started_at=seconds(data.get("started_at")),
+        ended_at=seconds(result.get("ended_at")),
+        duration=seconds(result.get("duration")),
         outcome=str(result["outcome"]) if "outcome" in result else None,
-        phases={str(k): float(v) for k, v in phases.items() if _number(v) is not None}
+        phases={str(k): float(v) for k, v in phases.items() if seconds(v) is not None}
         if isinstance(phases, dict)
         else {},
         failure=_failure(result.get("failure")),
@@ -307,8 +308,8 @@ def _recording(path: str) -> Recording:
         kind=str(data.get("kind") or ""),
         number=_integer(data.get("number")),
         title=str(data.get("title") or ""),
-        started_at=_number(data.get("started_at")),
-        ended_at=_number(data.get("ended_at")),
+        started_at=seconds(data.get("started_at")),
+        ended_at=seconds(data.get("ended_at")),
         columns=_integer(data.get("columns")),
         rows=_integer(data.get("rows")),
         exit_code=_integer(data.get("exit_code")),
@@ -330,8 +331,11 @@ def _text(path: str) -> str:
         return ""
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def seconds(value: object) -> float | None:
+    """A time or duration out of JSON; None for what can be none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+        return None
+    return float(value)
 
 
 def _integer(value: object) -> int | None:

@@ -51,8 +51,8 @@ class Screen:
         on_keys: Callable[[str], None],
         on_end: Callable[[int], None] = lambda code: None,
     ) -> None:
-        """A `str` is a shell line. `env` is the whole environment, but for what describes the terminal. `on_end` gets the
-        exit code, from the thread that reads, before anybody else can see it."""
+        """A `str` is a shell line. `env` is the whole environment, but for what describes the terminal. `on_end` gets
+        the exit code, from the thread that reads, before anybody else can see it."""
         _check_size(columns, rows)
         self.title = title
         self.columns, self.rows = columns, rows

@@ -23,7 +23,11 @@ class _Command:
         self.room = HEAD
         self.ended = False
         self.partial = {"stdout": "", "stderr": ""}
-        self.rest = {"stdout": Kept(0, TAIL), "stderr": Kept(0, TAIL)}
+        self.rest = _nothing()
+
+
+def _nothing() -> dict[str, Kept]:
+    return {"stdout": Kept(0, TAIL), "stderr": Kept(0, TAIL)}
 
 
 class Transcript:
@@ -106,7 +110,8 @@ class Transcript:
 
     def _end(self, number: int, command: _Command) -> None:
         command.ended = True
-        for stream, kept in command.rest.items():
+        rest, command.rest = command.rest, _nothing()
+        for stream, kept in rest.items():
             if kept.size:
                 self._flush(command)
                 if kept.left_out:

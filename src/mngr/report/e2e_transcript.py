@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from mngr.e2e.artifacts import seconds
 
 MOST_OUTPUT = 1_000_000
 _TEXTS = {
@@ -46,7 +47,7 @@ def _event(event: Mapping[str, Any], started_at: float) -> dict[str, Any] | None
     kind = event.get("type")
     if not isinstance(kind, str) or kind not in _TEXTS:
         return None
-    time = _number(event.get("time"))
+    time = seconds(event.get("time"))
     made: dict[str, Any] = {"type": kind, "time": started_at if time is None else time, "number": None}
     number = event.get("number")
     if isinstance(number, int) and not isinstance(number, bool):
@@ -55,7 +56,7 @@ def _event(event: Mapping[str, Any], started_at: float) -> dict[str, Any] | None
         made[name] = _text(event.get(name))
     if kind == "exit":
         made["exit_code"] = event["exit_code"] if isinstance(event.get("exit_code"), int) else None
-        made["duration"] = _number(event.get("duration"))
+        made["duration"] = seconds(event.get("duration"))
         made["timed_out"] = event.get("timed_out") is True
     if kind == "expect":
         made["passed"] = event.get("passed") is True
@@ -66,9 +67,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return " ".join(map(str, value))
     return "" if value is None else str(value)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
