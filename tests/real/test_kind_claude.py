@@ -167,6 +167,8 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     assert world.ask("a", "%% say fine").status.reason == ""
     world.fleet.message("a", "%% status 401 times=9")
     assert world.blocks("a").startswith("login: ")
+    world.clear("a")
+    assert world.ask("a", "%% say logged in").status.reason == ""
 
 
 def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> None:

@@ -131,6 +131,7 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     world.fleet.message("a", "%% status 401 times=9")
     refused = world.until("a", lambda agent: agent.state == "BLOCKED", "be refused")
     assert refused.status.reason.startswith("login: ") and "401" in refused.status.reason
+    assert world.ask("a", "%% say logged in").status.reason == ""
 
 
 def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> None:

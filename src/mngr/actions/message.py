@@ -118,9 +118,12 @@ def _driver(agent: Agent) -> Driver | None:
 
 def _refuse_blocked(agent: Agent) -> None:
     """A program that asks something would take the text, and the Enter, for the answer. One of our own form is meant to
-    be answered so; and who waits for a rate limit takes messages."""
+    be answered so; and who waits for a rate limit, or could not log in to its model, takes messages, unless its screen
+    asks for the login."""
     reason = agent.status.reason
     if agent.state != BLOCKED or not agent.record.driver or reason.startswith("rate limit"):
+        return
+    if reason.startswith("login") and "screen" not in agent.status.evidence:
         return
     raise MngrError(
         f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
