@@ -106,7 +106,10 @@ def test_runs_can_be_named_and_must_be_there(greeter: User) -> None:
 def test_places_come_from_options_settings_and_the_project(greeter: User) -> None:
     deep = greeter.repo / "some" / "where"
     deep.mkdir(parents=True)
-    assert "../../tutorial.sh" in greeter.mngr("tutorial", "check", "--format", "json", cwd=deep).ok().stdout
+    record(greeter)
+    found = document(greeter.mngr("tutorial", "check", "--format", "json", cwd=deep).ok())
+    assert found["script"] == "../../tutorial.sh" and found["commands_run"] == 2
+    assert greeter.mngr("e2e", "report", "--format", "json", cwd=deep).ok().json["tests"] == 3
     greeter.git("mv", "tutorial.sh", "tour.sh")
     greeter.git("mv", "tests", "checks")
     assert "there is no tutorial at" in greeter.mngr("tutorial", "check").failed().stderr

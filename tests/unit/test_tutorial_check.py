@@ -130,6 +130,13 @@ def test_a_block_that_the_test_itself_named_counts() -> None:
     assert checked(cited(ADD, REMOVE), Ran(("r",), (steps, *ran(("test_2", [REMOVE])).tests))).ok
 
 
+@pytest.mark.parametrize("file", ["test_it.py", "../test_it.py", "../../tests/test_it.py", "project/tests/test_it.py"])
+def test_a_citation_is_found_from_wherever_the_check_is_run(file: str) -> None:
+    citations = [one._replace(file=file) for one in cited(ADD, REMOVE).citations]
+    recorded = ran(("test_1", ["tool add --to x", "tool list"]), ("test_2", [REMOVE]))
+    assert checked(Found(tuple(citations), (), 1), recorded).ok
+
+
 def test_a_block_torn_by_an_empty_line_is_named() -> None:
     script = "cat <<EOF\na\n\nb\nEOF\n"
     report = checked(cited("cat <<EOF\na", "b\nEOF"), script=script)

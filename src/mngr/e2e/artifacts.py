@@ -18,6 +18,7 @@ from typing import Any
 from mngr import files
 from mngr.errors import MngrError, UsageError
 
+DEFAULT = os.path.join(".mngr", "e2e")
 SCHEMA = 1
 RUN_FILE = "run.json"
 TEST_FILE = "test.json"
@@ -127,6 +128,12 @@ class RunInfo:
 
     def tests(self) -> list[TestInfo]:
         return tests(self.path)
+
+
+def usual_place(here: str, project: str) -> str:
+    """Where pytest leaves its runs when it is not told: in its root directory, which is as a rule the project's."""
+    found = os.path.join(here, DEFAULT)
+    return found if os.path.isdir(found) else os.path.join(project, DEFAULT)
 
 
 def runs(directory: str | os.PathLike[str]) -> list[RunInfo]:

@@ -156,7 +156,7 @@ def _directory(config: pytest.Config) -> str:
     given = config.getoption("e2e_dir")
     if given:
         return os.path.join(config.invocation_params.dir, os.path.expanduser(given))
-    return os.path.join(config.rootpath, os.path.expanduser(config.getini("e2e_dir") or ".mngr/e2e"))
+    return os.path.join(config.rootpath, os.path.expanduser(config.getini("e2e_dir") or artifacts.DEFAULT))
 
 
 def _choice(config: pytest.Config, name: str, default: str) -> str:

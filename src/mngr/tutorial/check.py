@@ -116,11 +116,14 @@ def _by_block(tests: Sequence[RanTest]) -> dict[str, list[RanTest]]:
 
 
 def _tests_of(citations: Sequence[Citation], tests: dict[str, list[RanTest]]) -> Iterator[RanTest]:
-    """The recorded tests behind citations. pytest may have been started in another directory of the project, so the
-    shorter of two file names has to be the end of the longer."""
+    """The recorded tests behind citations. pytest may have been started in another directory of the project, and the
+    check below it, so the shorter of two file names has to be the end of the longer."""
     for citation in citations:
+        file = citation.file
+        while file.startswith("../"):
+            file = file.removeprefix("../")
         for test in tests.get(citation.test, ()):
-            short, long = sorted((citation.file, test.file), key=len)
+            short, long = sorted((file, test.file), key=len)
             if long == short or long.endswith(f"/{short}"):
                 yield test
 

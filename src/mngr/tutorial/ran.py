@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from mngr.e2e import artifacts
@@ -10,8 +9,6 @@ from mngr.e2e.shell_blocks import normalise
 from mngr.e2e.shell_commands import split
 from mngr.errors import NotFoundError
 from mngr.records import NamedTuple
-
-DEFAULT = os.path.join(".mngr", "e2e")
 
 
 class RanTest(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mngr.e2e.artifacts import DEFAULT
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError, NotFoundError
 from mngr.records import NamedTuple
@@ -16,12 +17,13 @@ TESTS = ("tests",)
 
 class Sources(NamedTuple):
     """Paths are relative to `root`. `artifacts` are runs, or directories of runs of which the newest counts; None means
-    the usual place, if there is any run, and an empty tuple that what was run is not looked at."""
+    the `usual` place, if there is any run, and an empty tuple that what was run is not looked at."""
 
     root: str
     script: str = SCRIPT
     tests: tuple[str, ...] = TESTS
     artifacts: tuple[str, ...] | None = None
+    usual: str = DEFAULT
     tests_needed: bool = True  # whether tests that are not there are an error, and not just no tests
 
     def elsewhere(self, root: str) -> Sources:
@@ -55,7 +57,7 @@ class Sources(NamedTuple):
     def _ran(self) -> ran.Ran | None:
         if self.artifacts is None:
             try:
-                return ran.read(os.path.join(self.root, ran.DEFAULT))
+                return ran.read(os.path.join(self.root, self.usual))
             except NotFoundError:
                 return None
         return ran.read_all([os.path.join(self.root, path) for path in self.artifacts]) if self.artifacts else None

@@ -7,6 +7,7 @@ import os
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.text import amount
+from mngr.config import project_root
 from mngr.errors import UsageError
 from mngr.records import TYPE_CHECKING
 
@@ -23,7 +24,6 @@ EXAMPLES = (
     ("mngr e2e report", "as files that open from disk, in .mngr/e2e/report"),
     ("mngr e2e report .mngr/e2e/nightly --output site", "one run, somewhere else"),
 )
-_DEFAULT = os.path.join(".mngr", "e2e")
 _REPORT = "report"
 
 
@@ -39,16 +39,25 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     from mngr.report.e2e_runs import E2eRuns
 
-    source = E2eRuns(args.dir or _DEFAULT)
-    return _report(args, app, source) if args.subcommand == "report" else _serve(args, app, source)
+    directory = os.path.abspath(args.dir) if args.dir else _usual(app)
+    source = E2eRuns(directory)
+    run_it = _report if args.subcommand == "report" else _serve
+    return run_it(args, app, source, directory)
 
 
-def _report(args: Args, app: App, source: E2eRuns) -> int:
+def _usual(app: App) -> str:
+    from mngr.e2e.artifacts import usual_place
+
+    here = os.getcwd()
+    return usual_place(here, project_root(here, app.host_dir) or here)
+
+
+def _report(args: Args, app: App, source: E2eRuns, directory: str) -> int:
     """`path` of the index.html, how many `runs` and `tests` it shows, and the `player` in it, if any."""
     from mngr.report import player, site
 
     source.check()
-    path = site.write(source, args.output or os.path.join(args.dir or _DEFAULT, _REPORT))
+    path = site.write(source, args.output or os.path.join(directory, _REPORT))
     runs, tests = source.counts()
     found = player.find()
     value = {"path": path, "runs": runs, "tests": tests, "player": found.origin if found else None}
@@ -58,11 +67,10 @@ def _report(args: Args, app: App, source: E2eRuns) -> int:
     return 0
 
 
-def _serve(args: Args, app: App, source: E2eRuns) -> int:
+def _serve(args: Args, app: App, source: E2eRuns, directory: str) -> int:
     from mngr.report import player
     from mngr.report.server import Server
 
-    directory = os.path.abspath(args.dir or _DEFAULT)
     server = Server(source, _port(args.port))
     try:
         value = {"url": server.url, "port": server.server_port, "directory": directory}

@@ -10,6 +10,7 @@ from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
 from mngr.config import project_root
+from mngr.e2e.artifacts import usual_place
 from mngr.e2e.shell_blocks import ScriptBlock
 from mngr.errors import UsageError
 from mngr.records import TYPE_CHECKING
@@ -154,7 +155,8 @@ def places(args: Args, app: App) -> Sources:
         if artifacts:
             raise UsageError("`--artifacts` and `--no-artifacts` cannot be used together")
         artifacts = ()
-    return Sources(here, script, tests, artifacts, tests_needed=bool(getattr(args, "tests", None)))
+    usual = os.path.relpath(usual_place(here, root), here)
+    return Sources(here, script, tests, artifacts, usual, tests_needed=bool(getattr(args, "tests", None)))
 
 
 def _blocks(app: App, place: Sources) -> int:
