@@ -103,6 +103,11 @@ def test_what_was_taken_back_is_not_in_the_conversation() -> None:
     assert "and test it" not in str(opencode_record.transcript(lines))
 
 
+def test_what_was_taken_back_was_used_all_the_same() -> None:
+    lines = [*CONVERSATION, line("removed", "prt_5"), line("removed", "msg_2"), line("removed", "prt_7")]
+    assert opencode_record.usage(lines) == opencode_record.usage(CONVERSATION)
+
+
 def test_lines_of_another_form_are_passed_over() -> None:
     odd: list[dict[str, Any]] = [
         {},

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class _Known(NamedTuple):
-    """By id, in the order of first mention. Of each, the last form; what was removed is not there."""
+    """By id, in the order of first mention. Of each, the last form."""
 
     sessions: dict[str, dict[str, Any]]
     messages: dict[str, dict[str, Any]]
@@ -26,11 +26,14 @@ class _Known(NamedTuple):
         """Not of a subagent."""
         return not self.sessions.get(str(message.get("sessionID")), {}).get("parentID")
 
-    def parts_of(self, message: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [part for part in self.parts.values() if part.get("messageID") == message["id"]]
+    def parts_by_message(self) -> dict[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in self.messages}
+        for part in self.parts.values():
+            found.setdefault(str(part.get("messageID")), []).append(part)
+        return found
 
 
-def _known(lines: Iterable[Mapping[str, Any]]) -> _Known:
+def _known(lines: Iterable[Mapping[str, Any]], *, with_removed: bool = False) -> _Known:
     known = _Known({}, {}, {}, {})
     for line in lines:
         for kind, found in (("session", known.sessions), ("message", known.messages), ("part", known.parts)):
@@ -38,7 +41,7 @@ def _known(lines: Iterable[Mapping[str, Any]]) -> _Known:
             if isinstance(value, dict) and isinstance(value.get("id"), str):
                 found[value["id"]] = value
                 known.times[value["id"]] = str(line.get("timestamp") or "")
-        if isinstance(line.get("removed"), str):
+        if isinstance(line.get("removed"), str) and not with_removed:
             for found in known[:3]:
                 found.pop(line["removed"], None)
     return known
@@ -58,10 +61,11 @@ def session(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 def exported(lines: Iterable[Mapping[str, Any]], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """A session as `opencode import` takes it. A tool that was at work has to have an end there."""
     known = _known(lines)
+    parts = known.parts_by_message()
     own = [message for message in known.messages.values() if message.get("sessionID") == wanted["id"]]
     return {
         "info": dict(wanted),
-        "messages": [{"info": one, "parts": [_ended(part) for part in known.parts_of(one)]} for one in own],
+        "messages": [{"info": one, "parts": [_ended(part) for part in parts[one["id"]]]} for one in own],
     }
 
 
@@ -76,10 +80,10 @@ def _ended(part: dict[str, Any]) -> dict[str, Any]:
 
 def transcript(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     known = _known(lines)
-    found = []
+    parts, found = known.parts_by_message(), []
     for message in known.messages.values():
         if known.main(message):
-            for part in known.parts_of(message):
+            for part in parts[message["id"]]:
                 found += _entries(message, part, known.times[part["id"]])
             if failure := _failure(message):
                 found.append({"timestamp": known.times[message["id"]], "role": "assistant", "text": failure})
@@ -128,8 +132,9 @@ def _input(given: object) -> str:
 
 
 def usage(lines: Iterable[Mapping[str, Any]]) -> list[Spent]:
-    """One for every answer of a model, also to subagents. OpenCode calls a cost that it does not know 0."""
-    known = _known(lines)
+    """One for every answer of a model, also to subagents, and also when it was taken back. OpenCode calls a cost that it
+    does not know 0."""
+    known = _known(lines, with_removed=True)
     found = []
     for part in known.parts.values():
         tokens = part.get("tokens")
