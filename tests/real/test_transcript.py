@@ -120,6 +120,33 @@ def test_follow_prints_what_comes_and_ends_with_the_agent(talked: User) -> None:
     assert following.returncode == 0
 
 
+def test_follow_prints_each_entry_once_also_one_that_is_written_late(user: User) -> None:
+    """A program may write down what it said before a message after that message."""
+    path = user.host_dir / "agents" / user.create("foo")["id"] / "transcript.jsonl"
+    said = [
+        {"timestamp": f"2026-01-02T03:04:0{number}.000000Z", "role": "assistant", "text": text}
+        for number, text in enumerate(("one", "two", "three", "two"))
+    ]
+
+    def write(*numbers: int) -> None:
+        draft = path.with_suffix(".draft")
+        draft.write_text("".join(json.dumps(said[number]) + "\n" for number in numbers))
+        draft.replace(path)
+
+    write(0, 2)
+    following = user.popen("transcript", "foo", "--follow", "--format", "{text}")
+    assert following.stdout is not None and following.stderr is not None
+    try:
+        assert [following.stdout.readline() for _ in range(2)] == [b"one\n", b"three\n"]
+        write(0, 1, 2)
+        assert following.stdout.readline() == b"two\n"
+        write(0, 1, 2, 3)
+        assert following.stdout.readline() == b"two\n"
+    finally:
+        following.kill()
+        following.communicate()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -59,7 +59,7 @@ def run(args: Args, app: App) -> int:
         app.out.note(_no_transcript(agent, len(found.entries)))
     elif not found.entries:
         app.out.note(f"nothing was said by or to {agent.name} yet")
-    return _follow(args, app, agent, len(found.entries), show) if args.follow else 0
+    return _follow(args, app, agent, found.entries, show) if args.follow else 0
 
 
 def _is_wanted(args: Args, entry: dict[str, Any]) -> bool:
@@ -73,19 +73,33 @@ def _no_transcript(agent: Agent, messages: int) -> str:
     return f"{kind}, and no message was sent to {agent.name}; `mngr capture {agent.name}` shows its screen"
 
 
-def _follow(args: Args, app: App, agent: Agent, seen: int, show: _Shown) -> int:
+def _follow(args: Args, app: App, agent: Agent, shown: list[dict[str, Any]], show: _Shown) -> int:
+    """Print each entry once, also one that comes before others: a program may write down late what it said."""
+    from collections import Counter
+
     state_dir = app.fleet.store.state_dir(agent.id)
+    seen = Counter(map(_words, shown))
     try:
         for _ in waiting.changes([state_dir], deadline=waiting.Deadline(None), at_least_every=2.0):
             entries = transcripts.read(app.fleet, agent).entries
-            if new := [entry for entry in entries[seen:] if _is_wanted(args, entry)]:
+            left, new = seen.copy(), []
+            for entry in entries:
+                left[_words(entry)] -= 1
+                if left[_words(entry)] < 0 and _is_wanted(args, entry):
+                    new.append(entry)
+            if new:
                 show.entries(new)
-            seen = len(entries)
+            seen |= Counter(map(_words, entries))
             if agent.id not in app.fleet.host.entries(app.fleet.store.dir):
                 break
     except KeyboardInterrupt:
         pass
     return 0
+
+
+def _words(entry: dict[str, Any]) -> tuple[str, ...]:
+    """An entry without its time, which another record of the same message has not."""
+    return tuple(str(entry.get(name)) for name in ("role", "text", "tool", "input"))
 
 
 class _Shown:
