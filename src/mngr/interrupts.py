@@ -6,6 +6,7 @@ Only the command line installs the handlers; without them a hold changes nothing
 from __future__ import annotations
 
 import _thread
+import os
 
 from mngr.records import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ _main_thread: int | None = None
 _holds = 0
 _waiting: int | None = None
 _latest = _INTERRUPT
+_left = False
 
 
 class Terminated(BaseException):
@@ -62,6 +64,12 @@ class held:  # noqa: N801 (used like the function it would be with contextlib)
             raise _exception(number)
 
 
+def leave() -> None:
+    """The command is over, and its end is being told: a signal from now on ends the process at once."""
+    global _left
+    _left = True
+
+
 def latest() -> BaseException:
     """What the last signal asks to raise, for where its exception was swallowed."""
     return _exception(_latest)
@@ -69,6 +77,8 @@ def latest() -> BaseException:
 
 def _on_signal(number: int, frame: object) -> None:
     global _latest, _waiting
+    if _left:
+        os._exit(128 + number)
     _latest = number
     if _holds:
         _waiting = number

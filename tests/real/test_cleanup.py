@@ -25,15 +25,18 @@ def test_agents_are_stopped_by_state(user: User) -> None:
 
 
 def test_agents_are_chosen_by_idleness(user: User) -> None:
+    """So long that nothing but an agent that is idle is silent for it, be the machine ever so busy."""
+    idle = ("--idle", "15s")
     user.create("quiet", command="sleep 9999")
-    user.create("busy", command="while :; do echo busy; sleep 0.1; done")
+    user.create("busy", command="while :; do echo busy; sleep 0.3; done")
 
     def rows() -> list[tuple[str, str]]:
-        found = user.mngr("cleanup", "--idle", "3s", "--dry-run", "--format", "json").ok().json
+        found = user.mngr("cleanup", *idle, "--dry-run", "--format", "json").ok().json
         return [(row["name"], row["action"]) for row in found]
 
-    assert wait_for(rows, "an idle agent") == [("quiet", "stop")]
-    user.mngr("cleanup", "--idle", "3s", "--yes").ok()
+    wait_for(lambda: user.agent("quiet")["idle_seconds"] >= 15, "an idle agent")
+    assert rows() == [("quiet", "stop")]
+    user.mngr("cleanup", *idle, "--yes").ok()
     assert (user.state("quiet"), user.state("busy")) == ("STOPPED", "RUNNING")
 
 

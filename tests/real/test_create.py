@@ -220,9 +220,8 @@ def test_the_first_message_arrives(user: User) -> None:
     prompt.write_text("line one\nline two\n")
     user.create("bar", "--message-file", str(prompt), command="cat > got.txt")
     got = user.work_dir("bar") / "got.txt"
-    assert (
-        wait_for(lambda: t if (t := got.read_text()).count("\n") == 2 else None, "both lines") == "line one\nline two\n"
-    )
+    wait_for(lambda: got.exists() and got.read_text().count("\n") == 2, "both lines")
+    assert got.read_text() == "line one\nline two\n"
 
 
 def test_a_bad_first_message_makes_nothing(user: User) -> None:

@@ -5,6 +5,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 import mngr
 from tests.support.terminals import on_a_terminal
 from tests.support.trees import tree
@@ -23,8 +25,17 @@ def traces(user: User, name: str) -> list[str]:
     return found
 
 
+def command_line(pid: int) -> bytes:
+    """Of a process that has ended meanwhile, nothing."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.timeout(300)
 def test_a_count_makes_numbered_agents_each_with_a_worktree_of_its_own(user: User) -> None:
-    ran = user.mngr("create", "w", "--count", "25", *SLEEP).ok()
+    ran = user.mngr("create", "w", "--count", "25", *SLEEP, timeout=120).ok()
     names = [f"w-{number}" for number in range(1, 26)]
     assert ran.stdout.splitlines() == [f"created {name} on branch mngr/{name}" for name in names]
     agents = user.agents()
@@ -38,7 +49,7 @@ def test_a_count_makes_numbered_agents_each_with_a_worktree_of_its_own(user: Use
         assert user.git("status", "--porcelain", cwd=agent["work_dir"]) == ""
         assert tree(agent["work_dir"]) == tree(user.repo)
     assert user.git("worktree", "prune", "--dry-run", "--verbose") == ""
-    user.mngr("destroy", "--all", timeout=110).ok()
+    user.mngr("destroy", "--all", timeout=120).ok()
     assert user.git("branch", "--format=%(refname:short)") == "main"
     assert not (user.repo / ".git" / "worktrees").exists()
 
@@ -142,7 +153,7 @@ def test_a_mirror_may_be_packed_anew_while_others_are_copied_from_it(user: User)
 
 
 def test_an_interrupt_takes_back_those_that_do_not_run_yet(user: User) -> None:
-    slow = 'test "$MNGR_AGENT_NAME" = w-2 || sleep 60'
+    slow = 'test "$MNGR_AGENT_NAME" = w-2 || sleep 9998'
     child = user.popen("create", "w", "--count", "4", "--extra-provision-command", slow, *SLEEP)
     wait_for(lambda: [a for a in user.agents() if a["name"] == "w-2" and a["state"] == "RUNNING"], "w-2 to run")
     child.send_signal(signal.SIGINT)
@@ -152,7 +163,7 @@ def test_an_interrupt_takes_back_those_that_do_not_run_yet(user: User) -> None:
     for name in ("w-1", "w-3", "w-4"):
         assert traces(user, name) == []
     assert len(list((user.host_dir / "agents").iterdir())) == 1
-    assert not [pid for pid in user.processes() if b"sleep\x0060" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert not [pid for pid in user.processes() if b"sleep\x009998" in command_line(pid)]
 
 
 def test_two_commands_at_once_do_not_get_in_each_others_way(user: User) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 
 from tests.support.user import User, wait_for
 
@@ -75,11 +74,12 @@ def test_an_agent_in_place_has_nothing_of_its_own_and_leaves_the_directory(user:
 
 
 def test_destroy_leaves_nothing(user: User) -> None:
-    user.create("foo", "--env", "A=b", command="setsid sleep 9998 & sleep 9999")
+    user.create("foo", "--env", "A=b", command="setsid sh -c 'touch ~/begun; exec sleep 9998' & sleep 9999")
     user.create("bar", "--transfer", "git-mirror")
     user.create("plain", "--transfer", "rsync")
+    wait_for((user.home / "begun").exists, "the process that leaves its terminal")
     user.mngr("destroy", "--all").ok()
-    assert user.tmux("ls").exit_code != 0
+    wait_for(lambda: user.tmux("ls").exit_code != 0, "the tmux server, which has nothing left to do, to end")
     assert user.git("worktree", "list").count("\n") == 0
     assert user.git("for-each-ref", "--format=%(refname)") == "refs/heads/main"
     assert user.git("status", "--short") == ""
@@ -216,9 +216,10 @@ def test_by_session_name(user: User) -> None:
 
 
 def test_an_agent_that_writes_until_its_end_loses_nothing(user: User) -> None:
-    user.create("foo", command="trap 'echo last > last.txt; exit 0' HUP TERM; while :; do sleep 0.02; done")
+    trap = "trap 'echo last > last.txt; exit 0' HUP TERM; touch ~/begun"
+    user.create("foo", command=f"{trap}; while :; do sleep 0.02; done")
     (user.work_dir("foo") / "first.txt").write_text("first\n")
-    subprocess.run(["sleep", "0.1"], check=True)
+    wait_for((user.home / "begun").exists, "the agent to be prepared for its end")
     user.mngr("destroy", "foo", "--force").ok()
     row = user.mngr("saved", "list", "--format", "json").ok().json["saved"][0]
     assert row["uncommitted"] == ["first.txt", "last.txt"]

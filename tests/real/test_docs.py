@@ -83,6 +83,7 @@ def first_missing(shown: list[str], printed: str) -> str | None:
     return None
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_every_example_runs_and_prints_what_the_page_shows(page: str, user: User) -> None:
     user.repo = user.repo.rename(user.root / "shop")
@@ -90,7 +91,7 @@ def test_every_example_runs_and_prints_what_the_page_shows(page: str, user: User
     assert found
     for example in found:
         command = ["bash", "-o", "pipefail", "-c", f"exec 2>&1\n{example.command}"]
-        done = user.run(command, timeout=90)
+        done = user.run(command, timeout=300)
         where = f"{page}:{example.line}: `{example.command}`"
         assert done.exit_code == example.exit_code, f"{where} exited with {done.exit_code}\n{done.stdout}"
         missing = first_missing(example.shown, done.stdout)
@@ -124,6 +125,7 @@ def test_an_example_that_is_not_true_is_found() -> None:
     assert first_missing(["two", "one"], "one\ntwo\n") == "one"
 
 
+@pytest.mark.timeout(300)
 def test_the_verbs_of_the_readmes_table_run(user: User) -> None:
     table = (ROOT / "README.md").read_text().partition("## And more")[2].partition("\n## ")[0]
     commands = [
@@ -140,5 +142,5 @@ def test_the_verbs_of_the_readmes_table_run(user: User) -> None:
     user.env["MNGR__COMMANDS__CREATE__TYPE"] = "scripted"
     for number, command in enumerate(commands):
         name = f"new-{number}" if command.startswith("mngr create") else "old"
-        done = user.run(["sh", "-c", command.replace("NAME", name)])
+        done = user.run(["sh", "-c", command.replace("NAME", name)], timeout=120)
         assert done.exit_code == 0, f"{command}\n{done.stdout}{done.stderr}"

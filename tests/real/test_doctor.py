@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.user import MNGR, Ran, User
+from tests.support.user import MNGR, Ran, User, wait_for
 
 NAMES = [
     "python", "tmux", "git", "rsync", "state directory", "writing and locking", "disk", "settings", "agent records",
@@ -134,7 +134,9 @@ def test_a_program_that_cannot_say_its_version_fails_with_what_it_said(user: Use
 def test_a_tmux_server_that_does_not_answer_fails_and_leaves_the_rest_unknown(user: User) -> None:
     user.create("foo")
     folder = user.tmux_dir / f"tmux-{os.getuid()}"
+    real = int(user.tmux("display-message", "-p", "#{pid}").ok().stdout)
     user.tmux("kill-server")
+    wait_for(lambda: not Path(f"/proc/{real}").exists(), "the real server to be gone")
     with socket.socket(socket.AF_UNIX) as server:
         (folder / "mngr").unlink(missing_ok=True)
         server.bind(str(folder / "mngr"))
@@ -216,6 +218,7 @@ def test_running_agents_are_no_reason_for_a_word(user: User) -> None:
     user.create("rests")
     user.mngr("stop", "rests").ok()
     user.mngr("rename", "foo", "bar").ok()
+    user.wait_for_state("short", "DONE")
     user.wait_for_state("failed", "FAILED")
     before = snapshot(user.host_dir)
     found = doctor(user)

@@ -20,7 +20,7 @@ def with_mounts(user: User, script: str) -> Ran:
     if able.returncode:
         pytest.skip(f"this machine allows no mounts of our own: {able.stderr.decode().strip()}")
     ending = "trap 'tmux -L mngr kill-server 2>/dev/null' EXIT\n"
-    return user.run(["unshare", "-rm", "sh", "-c", ending + script])
+    return user.run(["unshare", "-rm", "sh", "-c", ending + script], timeout=110)
 
 
 def says_full(done: Ran) -> bool:

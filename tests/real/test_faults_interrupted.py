@@ -18,22 +18,28 @@ from tests.support.user import MNGR, User, wait_for
 CREATE = ("create", "foo", "--no-connect", "--command", "sleep 9999")
 
 
+def some(times: int) -> Any:
+    """As long as all of it takes on a busy machine."""
+    return pytest.param(times, marks=pytest.mark.timeout(600))
+
+
 def soak(times: int) -> Any:
     """The same many times over, in `make soak`."""
     return pytest.param(times, marks=[pytest.mark.soak, pytest.mark.timeout(1800)])
 
 
-def slow_checkout(user: User, seconds: float = 30) -> Path:
-    """Make git take long to write `slow.txt`. Returns a file that exists once it has begun to."""
-    begun = user.root / "begun"
-    user.git("config", "--global", "filter.slow.smudge", f"touch {begun}; sleep {seconds}; cat")
+def slow_checkout(user: User) -> tuple[Path, Path]:
+    """Make git stand still before it writes `slow.txt`. Returns a file that exists once it has come there, and one that
+    lets it go on."""
+    begun, go = user.root / "begun", user.root / "go"
+    user.git("config", "--global", "filter.slow.smudge", f"touch {begun}; until [ -e {go} ]; do sleep 0.05; done; cat")
     user.git("config", "--global", "filter.slow.clean", "cat")
     (user.repo / ".gitattributes").write_text("slow.txt filter=slow\n")
     for name in ("a.txt", "slow.txt", "z.txt"):
         (user.repo / name).write_text(name)
     user.git("add", ".")
     user.git("commit", "-q", "-m", "slow")
-    return begun
+    return begun, go
 
 
 def end(child: "subprocess.Popen[bytes]", number: int, timeout: float = 60) -> tuple[int, str]:
@@ -50,7 +56,7 @@ def before_our_time(code: int, said: str) -> bool:
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
 @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_during_checkout_takes_everything_back(user: User, transfer: str, number: int, exit_code: int) -> None:
-    begun = slow_checkout(user)
+    begun, _ = slow_checkout(user)
     child = user.popen(*CREATE, "--transfer", transfer)
     wait_for(begun.exists, "the checkout to begin")
     assert user.state("foo") == "STARTING"
@@ -58,11 +64,11 @@ def test_a_signal_during_checkout_takes_everything_back(user: User, transfer: st
     assert code == exit_code, said
     assert "Traceback" not in said
     assert leftovers.found(user) == []
-    wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "git"], "git to end")
+    wait_for(lambda: not _named(user, "git"), "git to end")
 
 
 def test_a_second_ctrl_c_does_not_stop_the_cleaning_up(user: User) -> None:
-    begun = slow_checkout(user)
+    begun, _ = slow_checkout(user)
     child = user.popen(*CREATE)
     wait_for(begun.exists, "the checkout to begin")
     for _ in range(5):
@@ -76,7 +82,7 @@ def test_a_second_ctrl_c_does_not_stop_the_cleaning_up(user: User) -> None:
 def test_ctrl_c_during_a_copy_with_rsync_takes_it_back(user: User) -> None:
     slow = user.root / "bin"
     slow.mkdir()
-    (slow / "rsync").write_text(f"#!/bin/sh\ntouch {user.root}/begun\nsleep 30\n")
+    (slow / "rsync").write_text(f"#!/bin/sh\ntouch {user.root}/begun\nexec sleep 9999\n")
     (slow / "rsync").chmod(0o755)
     child = user.popen(*CREATE, "--transfer", "rsync", env={"PATH": f"{slow}:{user.env['PATH']}"})
     wait_for((user.root / "begun").exists, "the copy to begin")
@@ -84,7 +90,7 @@ def test_ctrl_c_during_a_copy_with_rsync_takes_it_back(user: User) -> None:
     assert leftovers.found(user) == []
 
 
-@pytest.mark.parametrize("times", [15, soak(250)])
+@pytest.mark.parametrize("times", [some(15), soak(250)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_any_moment_leaves_all_or_nothing(user: User, number: int, times: int) -> None:
     user.create("warm")  # the tmux server and the state directory are there
@@ -111,7 +117,7 @@ def test_a_signal_at_any_moment_leaves_all_or_nothing(user: User, number: int, t
 
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
 def test_a_creation_that_was_killed_is_said_and_destroyed_without_a_trace(user: User, transfer: str) -> None:
-    begun = slow_checkout(user, seconds=60)
+    begun, _ = slow_checkout(user)
     child = user.popen(*CREATE, "--transfer", transfer)
     wait_for(begun.exists, "the checkout to begin")
     end(child, signal.SIGKILL)
@@ -124,7 +130,7 @@ def test_a_creation_that_was_killed_is_said_and_destroyed_without_a_trace(user: 
     user.mngr(*CREATE).ok()
 
 
-@pytest.mark.parametrize("times", [9, soak(150)])
+@pytest.mark.parametrize("times", [some(9), soak(150)])
 def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User, times: int) -> None:
     started = time.monotonic()
     user.mngr(*CREATE).ok()
@@ -134,15 +140,14 @@ def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User, times: int
         child = user.popen(*CREATE)
         time.sleep(random.uniform(0, whole * 1.1))
         end(child, signal.SIGKILL)
+        wait_for(lambda: not _orphans(user), "git and tmux, which outlived it, to be through")
         if user.agents():
-            # A git that outlived its parent finishes within moments.
-            wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "git"], "git to end")
             user.mngr("destroy", "foo").ok()
         left = [line for line in leftovers.found(user) if not line.startswith(("lock", "state", "draft"))]
         assert left == []
 
 
-@pytest.mark.parametrize("times", [5, soak(80)])
+@pytest.mark.parametrize("times", [some(5), soak(80)])
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_many_creations_ended_at_any_moment_leave_whole_agents_only(
@@ -157,7 +162,7 @@ def test_many_creations_ended_at_any_moment_leave_whole_agents_only(
         child = user.popen(*words)
         time.sleep(random.uniform(whole * 0.2, whole))
         end(child, number)
-        wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "git"], "git to end")
+        wait_for(lambda: not _orphans(user), "git and tmux, which outlived it, to be through")
         agents = user.agents()
         if number == signal.SIGINT:
             assert {agent["state"] for agent in agents} <= {"RUNNING"}
@@ -171,12 +176,15 @@ def test_many_creations_ended_at_any_moment_leave_whole_agents_only(
 
 
 def test_destroy_waits_for_a_creation_in_progress(user: User) -> None:
-    begun = slow_checkout(user, seconds=1)
+    begun, go = slow_checkout(user)
     child = user.popen(*CREATE)
     wait_for(begun.exists, "the checkout to begin")
-    user.mngr("destroy", "foo").ok()
-    child.communicate(timeout=60)
-    assert child.returncode == 0
+    lock = user.host_dir / "locks" / user.agent("foo")["id"]
+    waits = user.popen("destroy", "foo")
+    wait_for(lambda: _has_open(waits.pid, lock), "the other command to come to the lock")
+    go.touch()
+    said = [waiting.communicate(timeout=60)[1].decode() for waiting in (child, waits)]
+    assert (child.returncode, waits.returncode) == (0, 0), said
     assert leftovers.found(user) == []
 
 
@@ -217,11 +225,13 @@ def test_stops_and_starts_at_once_end_in_one_true_state(user: User) -> None:
     said = [child.communicate(timeout=60)[1].decode() for child in children]
     assert [child.returncode for child in children] == [0] * 6, said
     agent = user.agent("foo")
-    running = [pid for pid in user.processes() if _command(pid) == "sleep"]
-    assert len(running) == (1 if agent["state"] == "RUNNING" else 0)
     assert agent["state"] in ("RUNNING", "STOPPED")
+    if agent["state"] == "RUNNING":  # its shell may still be about to become it
+        wait_for(lambda: _named(user, "sleep"), "the process of the agent")
+    assert len(_named(user, "sleep")) == (1 if agent["state"] == "RUNNING" else 0)
 
 
+@pytest.mark.timeout(600)
 def test_ctrl_c_during_destroy_leaves_no_half_of_a_workspace(user: User) -> None:
     for _ in range(6):
         user.mngr(*CREATE).ok()
@@ -258,13 +268,16 @@ def test_wait_ends_with_the_code_of_the_signal(user: User) -> None:
 
 
 def test_an_ignored_hangup_stays_ignored(user: User) -> None:
-    begun = slow_checkout(user, seconds=0.5)
+    begun, go = slow_checkout(user)
     command = f"trap '' HUP; exec {MNGR} {' '.join(CREATE[:-1])} 'sleep 9999'"
     child = subprocess.Popen(
         ["sh", "-c", command], cwd=user.repo, env=user.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     wait_for(begun.exists, "the checkout to begin")
-    assert end(child, signal.SIGHUP)[0] == 0
+    os.kill(child.pid, signal.SIGHUP)
+    go.touch()
+    said = child.communicate(timeout=60)[1].decode()
+    assert child.returncode == 0, said
     assert user.state("foo") == "RUNNING"
 
 
@@ -286,11 +299,38 @@ def test_a_killed_tmux_server_is_a_fact_and_agents_start_again(user: User) -> No
     user.mngr("stop", "foo", "bar").ok()
     user.mngr("destroy", "foo", "bar", "--force").ok()
     assert [line for line in leftovers.found(user) if "refs/mngr/saved" not in line] == []
-    wait_for(lambda: not [pid for pid in user.processes() if _command(pid) == "sleep"], "the agents to end")
+    wait_for(lambda: not _named(user, "sleep"), "the agents to end")
 
 
-def _command(pid: int) -> str:
+def _named(user: User, command: str) -> list[int]:
+    return [pid for pid in user.processes() if _facts(pid)[0] == command]
+
+
+def _orphans(user: User) -> list[int]:
+    """Processes outside the tmux server: after the death of the command that started them, what they still do is done
+    behind the back of whoever looks now."""
+    return [pid for pid in user.processes() if not _in_tmux(pid)]
+
+
+def _in_tmux(pid: int) -> bool:
+    while pid > 1:
+        command, pid = _facts(pid)
+        if command == "tmux: server":
+            return True
+    return False
+
+
+def _facts(pid: int) -> tuple[str, int]:
+    """The name of a process and its parent; of one that has ended meanwhile, nothing."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition(" (")[2].rpartition(") ")
+        return name, int(rest.split()[1])
     except OSError:
-        return ""
+        return "", 0
+
+
+def _has_open(pid: int, path: Path) -> bool:
+    try:
+        return any(Path(f"/proc/{pid}/fd/{name}").readlink() == path for name in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False

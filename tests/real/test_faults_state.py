@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,7 @@ WAYS = (
 )
 
 
+@pytest.mark.timeout(300)
 def test_corrupt_records_are_errors_beside_the_others(user: User) -> None:
     user.create("good")
     words = ("--no-connect", "--transfer", "git-mirror", "--command", "sleep 9999")
@@ -266,22 +269,34 @@ def test_a_merge_into_a_locked_repository_says_what_git_says_and_changes_nothing
 def test_a_lock_that_is_held_is_waited_for_and_let_go_with_its_process(user: User) -> None:
     user.create("foo")
     lock = user.host_dir / "locks" / "host"
-    code = f"import fcntl, time; f = open({str(lock)!r}, 'a'); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
-    holder = user.root / "holder.py"
-    holder.write_text(code)
-    user.tmux("new-window", "-d", f"exec python3 {holder}")
-    pid = wait_for(lambda: [p for p in user.processes() if _is(p, str(holder))], "the holder")[0]
+    holder, held = user.root / "holder.py", user.root / "held"
+    holder.write_text(HOLDER)
+    user.tmux("new-window", "-d", f"exec python3 {holder} {lock} {held}")
+    pid = int(wait_for(lambda: held.read_text() if held.exists() else None, "the lock to be held"))
     child = user.popen("label", "foo", "a=b")
-    with pytest.raises(Exception, match="timed out"):
+    wait_for(lambda: _has_open(child.pid, lock), "the command to come to the lock")
+    with pytest.raises(subprocess.TimeoutExpired):
         child.wait(1)
-    os.kill(pid, 9)
-    assert child.wait(10) == 0
-    child.communicate()
+    assert user.agent("foo")["labels"] == {}
+    os.kill(pid, signal.SIGKILL)
+    said = child.communicate(timeout=60)
+    assert child.returncode == 0, said
     assert user.agent("foo")["labels"] == {"a": "b"}
 
 
-def _is(pid: int, word: str) -> bool:
+HOLDER = """
+import fcntl, os, sys, time
+lock = open(sys.argv[1], "a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+with open(sys.argv[2] + ".new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(file.name, sys.argv[2])
+time.sleep(9999)
+"""
+
+
+def _has_open(pid: int, path: Path) -> bool:
     try:
-        return word in Path(f"/proc/{pid}/cmdline").read_text()
+        return any(Path(f"/proc/{pid}/fd/{name}").readlink() == path for name in os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return False

@@ -48,12 +48,14 @@ few = settings(
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[User]:
-    """One user for all examples, with one agent that writes down every byte of its terminal."""
+    """One user for all examples, with an agent that writes down every byte of its terminal, and one that does not."""
     made = User()
     try:
         (made.root / "listen.py").write_text(LISTENER)
         made.create("listener", "--transfer", "none", command=f"exec python3 {made.root}/listen.py {made.root}/heard")
-        wait_for((made.root / "heard").exists, "the listener")
+        made.create("sink", "--transfer", "none", command=f"exec python3 {made.root}/listen.py {made.root}/sunk")
+        # Once tmux shows this word it also knows what was said before it: that the program wants pastes in brackets.
+        wait_for(lambda: "listening" in made.mngr("capture", "listener").ok().stdout, "the listener")
         yield made
         assert not list(made.root.glob("**/pwned"))
     finally:
@@ -63,9 +65,8 @@ def world() -> Iterator[User]:
 LISTENER = r"""
 import os, sys, tty
 tty.setraw(0)
-out = os.open(sys.argv[1] + ".new", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-os.write(1, b"\x1b[?2004h")
-os.rename(sys.argv[1] + ".new", sys.argv[1])
+out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+os.write(1, b"\x1b[?2004hlistening")
 while data := os.read(0, 65536):
     os.write(out, data)
 """
@@ -75,7 +76,7 @@ TMUX = ("tmux", "-u", "-L", "mngr")
 
 
 def output(world: User, argv: list[str]) -> bytes:
-    return subprocess.run(argv, env=world.env, cwd=world.repo, capture_output=True, check=True, timeout=30).stdout
+    return subprocess.run(argv, env=world.env, cwd=world.repo, capture_output=True, check=True, timeout=60).stdout
 
 
 def values_of(path: Path) -> list[bytes]:
@@ -83,6 +84,7 @@ def values_of(path: Path) -> list[bytes]:
     return path.read_bytes().split(b"\0")[:-2]
 
 
+@pytest.mark.timeout(600)
 @few
 @given(st.lists(texts, min_size=1, max_size=30))
 @example(NASTY)
@@ -93,6 +95,7 @@ def test_a_word_in_a_tmux_command_file_is_that_word(world: User, words: list[str
     assert output(world, [*TMUX, *show]) == b"".join(os.fsencode(word) + b"\n" for word in words)
 
 
+@pytest.mark.timeout(600)
 @few
 @given(st.dictionaries(st.from_regex(r"\AFUZZ_[A-Z0-9_]{0,8}\Z"), texts, min_size=1, max_size=8), texts)
 @example({f"FUZZ_{at}": text for at, text in enumerate(NASTY)}, "of\nthe 'caller'\udcff")
@@ -113,6 +116,7 @@ def test_variables_arrive_exactly(world: User, env: dict[str, str], inherited: s
     world.mngr("destroy", name).ok()
 
 
+@pytest.mark.timeout(600)
 @few
 @given(st.lists(texts, min_size=1, max_size=8))
 @example(NASTY)
@@ -127,6 +131,7 @@ def test_arguments_arrive_exactly(world: User, words: list[str]) -> None:
     world.mngr("destroy", name).ok()
 
 
+@pytest.mark.timeout(600)
 @few
 @given(st.dictionaries(st.from_regex(r"\A[a-z][a-z.]{0,8}\Z"), texts, min_size=1, max_size=6))
 @example({f"k{at}": text for at, text in enumerate(NASTY)})
@@ -149,6 +154,7 @@ def test_labels_arrive_exactly(world: User, labels: dict[str, str]) -> None:
 printable = texts.filter(lambda text: all(c in "\n\t" or (c >= " " and c != "\x7f") for c in text))
 
 
+@pytest.mark.timeout(600)
 @few
 @given(printable.filter(lambda text: bool(text.strip("\n"))), st.booleans())
 @example("one\ntwo\n\n  three\t'\"$(touch pwned)`touch pwned`\\ #{x} \udcff ✓", False)
@@ -168,12 +174,13 @@ def test_a_message_arrives_exactly(world: User, text: str, on_stdin: bool) -> No
     assert os.fsencode(logged["text"]) == os.fsencode(text.rstrip("\n"))
 
 
+@pytest.mark.timeout(600)
 @few
 @given(st.binary(max_size=30))
 @example(b"\xff\xfe")
 @example(b"\0")
 def test_any_bytes_on_stdin_are_a_message_or_refused(world: User, data: bytes) -> None:
-    done = world.mngr("message", "listener", input=data)
+    done = world.mngr("message", "sink", input=data)
     assert done.exit_code in (0, 1, 2), done
     assert "bug" not in done.stderr
     for words in (("destroy", "-"), ("stop", "-"), ("list", "--stdin")):

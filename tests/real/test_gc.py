@@ -111,8 +111,9 @@ def test_worktrees_of_the_user_stay(user: User) -> None:
 
 
 def test_a_session_that_no_record_knows_is_ended(user: User) -> None:
-    user.create("foo", command="setsid sh -c 'trap \"\" TERM HUP; sleep 9998; :' & sleep 9999")
+    user.create("foo", command="setsid sh -c 'trap \"\" TERM HUP; touch ~/begun; sleep 9998; :' & sleep 9999")
     user.create("bar")
+    wait_for((user.home / "begun").exists, "the process that leaves its terminal")
     forget(user, "foo")
     assert ("session", "would remove") in kinds(gc(user, "--dry-run"))
     assert ("session", "removed") in kinds(gc(user))
@@ -143,7 +144,7 @@ def test_sessions_of_another_state_directory_are_left_alone(user: User) -> None:
 def test_an_interrupted_creation_goes(user: User) -> None:
     user.create("foo")
     user.mngr("stop", "foo").ok()
-    making = subprocess.Popen(["sleep", "9999"])
+    making = subprocess.Popen(["sleep", "9999"], env=user.env)  # so that it ends with the test, whatever happens
     agent = user.agent("foo")
     path = user.host_dir / "agents" / agent["id"] / "agent.json"
     record = json.loads(path.read_text())
@@ -176,7 +177,7 @@ def test_a_creation_that_is_going_on_is_left_alone(user: User) -> None:
         assert gc(user) == []
     finally:
         (user.home / "go").touch()
-        making.communicate(timeout=30)
+        making.communicate(timeout=60)
     assert making.returncode == 0
     assert user.state("foo") == "RUNNING"
 
@@ -185,7 +186,8 @@ def test_an_agent_whose_creation_was_killed_leaves_nothing(user: User) -> None:
     making = half_way(user)
     making.kill()
     (user.home / "go").touch()
-    making.communicate(timeout=30)
+    making.communicate(timeout=60)
+    wait_for(lambda: b"read-tree" not in _command_lines(user), "git, which outlived it, to be through")
     assert user.state("foo") == "FAILED"
     assert ("interrupted creation", "removed") in kinds(gc(user))
     assert leftovers.found(user) == []

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def _make_a_run(user: User) -> None:
     (user.root / "leave.script").write_text(NO_CHANGE)
     words = ("--name", "first", "--type", "scripted", "--no-canary", "--no-record", "--", f"{user.root}/leave.script")
     user.env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    user.mngr("tmr", "tests/test_one.py", *words).ok()
+    user.mngr("tmr", "tests/test_one.py", *words, timeout=200).ok()
 
 
 def _make_history(user: User) -> None:
@@ -120,7 +121,13 @@ def _make_history(user: User) -> None:
     user.mngr("destroy", "fix-login", "--force").ok()
 
 
-@pytest.mark.parametrize(("verb", "command"), [pytest.param(*found, id=found[1][:70]) for found in examples()])
+def parameters() -> Iterator[Any]:
+    for verb, command in examples():
+        long = verb == "tmr" or "--count" in command
+        yield pytest.param(verb, command, id=command[:70], marks=pytest.mark.timeout(300) if long else ())
+
+
+@pytest.mark.parametrize(("verb", "command"), parameters())
 def test_the_example_works(world: User, verb: str, command: str) -> None:
     prepare(world, verb, command)
     if command.startswith("mngr push fix-login") and ":" not in command:
@@ -130,7 +137,7 @@ def test_the_example_works(world: User, verb: str, command: str) -> None:
         line = f"script -qec {quoted(f'timeout 3 {command}')} /dev/null"
     elif STAYS.search(command):
         line = f"timeout 2 {command}"
-    done = world.run(["bash", "-c", f"set -o pipefail; {line}"], input="")
+    done = world.run(["bash", "-c", f"set -o pipefail; {line}"], input="", timeout=200)
     expected = {SHOWS.get(command, 0)} | ({124, 143, 0} if line != command else set())
     assert done.exit_code in expected, f"{command}\n{done.stdout}{done.stderr}"
     assert "bug in mngr" not in done.stdout + done.stderr

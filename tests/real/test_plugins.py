@@ -40,7 +40,7 @@ class Installation:
         options = ("--disable-pip-version-check", "--no-input", "--quiet")
         command = [sys.executable, "-m", "pip", "--python", str(self.python), *options, *words]
         env = {**os.environ, "PIP_NO_INDEX": "1", "HOME": str(self.user.home)}
-        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
 
     def mngr(self, *words: str) -> Ran:
@@ -79,6 +79,7 @@ def run(args, app):
 """
 
 
+@pytest.mark.timeout(600)
 def test_the_example_installed_with_pip_adds_its_verb_and_its_type_until_it_goes(installation: Installation) -> None:
     user, mngr = installation.user, installation.mngr
     assert mngr("plugin", "list").ok().stdout == "No plugins found\n"
@@ -305,6 +306,7 @@ def readme_commands() -> Iterator[str]:
             yield line
 
 
+@pytest.mark.timeout(600)
 def test_every_command_of_the_examples_readme_runs(installation: Installation) -> None:
     installation.pip("install", "--no-build-isolation", "--no-deps", str(EXAMPLE))
     commands = list(readme_commands())
@@ -313,6 +315,7 @@ def test_every_command_of_the_examples_readme_runs(installation: Installation) -
         installation.mngr(*shlex.split(command)[1:]).ok()
 
 
+@pytest.mark.timeout(600)
 def test_every_example_of_the_guide_runs_and_prints_what_it_shows(installation: Installation) -> None:
     installation.pip("install", "--no-build-isolation", "--no-deps", str(EXAMPLE))
     for example in examples(GUIDE.read_text()):

@@ -59,9 +59,10 @@ class Watch:
 def test_no_process_list_shows_the_values_while_agents_are_made_and_started(user: User) -> None:
     options = give(user)[2:]
     check = ("--extra-provision-command", "sleep 0.1", "-w", "side=sleep 9998")
-    (user.root / "env file").write_text("FILED=filed-of-this-test\n")
-    user.env["PASSED"] = "passed-of-this-test"
-    with Watch("passed-of-this-test", "filed-of-this-test") as watch:
+    passed, filed = f"passed-{os.urandom(4).hex()}", f"filed-{os.urandom(4).hex()}"
+    (user.root / "env file").write_text(f"FILED={filed}\n")
+    user.env["PASSED"] = passed
+    with Watch(passed, filed) as watch:
         user.mngr("create", "foo", "--no-connect", "--command", "sleep 9999", *options, *check).ok()
         user.mngr("create", "w", "--count", "3", "--no-connect", "--command", "sleep 9999", *options, *check).ok()
         user.mngr("stop", "foo").ok()
@@ -72,7 +73,7 @@ def test_no_process_list_shows_the_values_while_agents_are_made_and_started(user
 
 
 def test_what_was_typed_is_blanked_out_in_our_own_command_line(user: User) -> None:
-    slow = ("--extra-provision-command", "sleep 1; touch $HOME/over")
+    slow = ("--extra-provision-command", "touch ~/begun; until [ -e ~/go ]; do sleep 0.05; done")
     child = user.popen(
         "create",
         "foo",
@@ -85,12 +86,13 @@ def test_what_was_typed_is_blanked_out_in_our_own_command_line(user: User) -> No
         *slow,
     )
     line = Path(f"/proc/{child.pid}/cmdline")
-    wait_for(lambda: user.agents() and b"sleep 1" in line.read_bytes(), "the agent to be on its way")
+    wait_for((user.home / "begun").exists, "the agent to be on its way")
     words = line.read_bytes()
+    (user.home / "go").touch()
     assert TYPED.encode() not in words and PASSED.encode() not in words
     assert b"TYPED=" + b"*" * len(TYPED) in words
-    child.communicate(timeout=30)
-    assert child.returncode == 0
+    said = child.communicate(timeout=60)
+    assert child.returncode == 0, said
     assert user.mngr("exec", "foo", "echo $TYPED $B").ok().stdout == f"{TYPED} {PASSED}\n"
 
 
@@ -147,9 +149,9 @@ def test_a_transcript_that_we_write_does_not_hold_the_values(user: User) -> None
     user.wait_for_state("foo", "WAITING")
     user.mngr("message", "foo", "-m", f"the key is {TYPED}, the other sk-ant-0123456789abcdefghij").ok()
     state = user.host_dir / "agents" / user.agent("foo")["id"]
-    text = wait_for(
-        lambda: (state / "transcript.jsonl").read_text() if (state / "transcript.jsonl").exists() else None, "it"
-    )
+    written = state / "transcript.jsonl"
+    wait_for(lambda: written.exists() and "the other" in written.read_text(), "the message in its transcript")
+    text = written.read_text()
     assert TYPED not in text and "the key is ***, the other ***" in text
     assert TYPED not in (state / "events.jsonl").read_text()
 

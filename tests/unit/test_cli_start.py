@@ -1,5 +1,6 @@
 """The way in: what `mngr`, `--help` and `--version` print, what they cost, and how a verb is found."""
 
+import contextlib
 import json
 import os
 import pty
@@ -22,7 +23,7 @@ def run(*words: str, stdout: int = subprocess.PIPE) -> "subprocess.CompletedProc
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
 
@@ -30,7 +31,7 @@ def run(*words: str, stdout: int = subprocess.PIPE) -> "subprocess.CompletedProc
 def modules_loaded(*words: str) -> set[str]:
     code = f"import sys; before = set(sys.modules); from mngr.cli.main import main; main({list(words)!r}); "
     code += "print('\\n' + ' '.join(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -80,9 +81,12 @@ def test_help_on_a_terminal_still_begins_with_usage():
     reader, writer = pty.openpty()
     environ = {key: value for key, value in os.environ.items() if key != "NO_COLOR"} | {"TERM": "xterm"}
     command = [sys.executable, "-m", "mngr.cli.main", "--help"]
-    subprocess.run(command, stdout=writer, env=environ, timeout=30, check=True)
+    subprocess.run(command, stdout=writer, env=environ, timeout=60, check=True)
     os.close(writer)
-    shown = os.read(reader, 100_000)
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that all was read and the other side is closed
+        while data := os.read(reader, 65536):
+            shown += data
     os.close(reader)
     assert shown.startswith(b"Usage: mngr")
     assert b"\x1b[1mLook:\x1b[0m" in shown
@@ -174,7 +178,7 @@ def test_a_closed_standard_output_is_no_bug():
         ["sh", "-c", 'exec "$0" -m mngr.cli.main help --topics >&- <&-', sys.executable],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

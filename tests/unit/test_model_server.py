@@ -26,6 +26,7 @@ from mngr.testing.model_server import ModelServer, load_rules
 from mngr.testing.model_server.answer import Usage
 from mngr.testing.model_server.model import program_of
 from mngr.testing.model_server.script import BadDirective, Call, turn
+from mngr.waiting import wait_until
 
 BASH = {"name": "Bash", "input_schema": {"properties": {"command": {"type": "string"}}, "required": ["command"]}}
 
@@ -42,7 +43,7 @@ class Reply(NamedTuple):
 
 def ask(url: str, method: str, path: str, body: Any = None, **headers: str) -> Reply:
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
     try:
         connection.request(method, path, data, {name.replace("_", "-"): value for name, value in headers.items()})
         got = connection.getresponse()
@@ -189,14 +190,13 @@ def test_thinking_comes_before_the_first_byte_and_slow_text_after_it(server: Mod
 
 
 def test_a_request_is_in_the_log_while_it_is_thought_about(server: ModelServer):
-    asking = threading.Thread(
-        target=lambda: ask(server.url, "POST", "/v1/messages", messages("%% think 1\n%% say hello")), daemon=True
-    )
-    asking.start()
-    waiting = server.wait_for(lambda entry: entry.user_text, timeout=10)
-    assert (waiting.ended, waiting.answer) == (None, "")
-    assert server.wait_for(lambda entry: entry.ended, timeout=10).text == "hello"
-    asking.join(10)
+    body = json.dumps(messages("%% think 9999\n%% say hello")).encode()
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
+        client.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+        thinking = server.wait_for(lambda entry: entry.user_text, timeout=60)
+    assert (thinking.ended, thinking.answer) == (None, "")
+    server.wait_for(lambda entry: entry.ended, timeout=60)
+    assert [entry.id for entry in server.log] == [thinking.id], "its end is noted in the same entry"
 
 
 def test_waiting_in_vain_says_what_came_instead(server: ModelServer):
@@ -340,7 +340,7 @@ def test_bodies_come_in_chunks_and_compressed(server: ModelServer):
     assert text_of(ask(server.url, "POST", "/v1/messages", data, Content_Encoding="gzip")) == "packed"
     assert ask(server.url, "POST", "/v1/messages", b"no gzip", Content_Encoding="gzip").status == 400
     assert ask(server.url, "POST", "/v1/messages", data, Content_Encoding="zstd").status == 415
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     plain = json.dumps(messages("%% say chunked")).encode()
     connection.request("POST", "/v1/messages", iter([plain[:20], plain[20:]]), encode_chunked=True)
     assert b"chunked" in connection.getresponse().read()
@@ -357,7 +357,7 @@ def test_bodies_come_in_chunks_and_compressed(server: ModelServer):
     ],
 )
 def test_a_wrong_length_is_refused_and_ends_the_connection(server: ModelServer, head: str):
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(f"POST /v1/messages HTTP/1.1\r\nHost: x\r\n{head}".encode())
         got = b"".join(iter(lambda: client.recv(65536), b""))
     assert got.startswith((b"HTTP/1.1 400", b"HTTP/1.1 413"))
@@ -365,7 +365,7 @@ def test_a_wrong_length_is_refused_and_ends_the_connection(server: ModelServer, 
 
 
 def test_a_connection_is_used_again(server: ModelServer):
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     for number in range(3):
         body = json.dumps(messages(f"%% say number {number}", stream=number == 1))
         connection.request("POST", "/v1/messages", body)
@@ -376,31 +376,31 @@ def test_a_connection_is_used_again(server: ModelServer):
 
 def test_an_old_client_gets_a_stream_without_chunks(server: ModelServer):
     body = json.dumps(messages("%% say old", stream=True)).encode()
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(b"POST /v1/messages HTTP/1.0\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         head, _, data = b"".join(iter(lambda: client.recv(65536), b"")).partition(b"\r\n\r\n")
     assert b"chunked" not in head
     assert data.startswith(b"event: message_start\n") and data.endswith(b'{"type": "message_stop"}\n\n')
 
 
-@pytest.mark.parametrize("script", ["%% think 60", "%% slow 60 many words that nobody waits for"])
+@pytest.mark.parametrize("script", ["%% think 9999", "%% slow 9999 many words that nobody waits for"])
 def test_a_client_that_hangs_up_is_noticed_at_once(server: ModelServer, script: str):
     body = json.dumps(messages(script, stream=True)).encode()
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        server.wait_for(lambda entry: entry.user_text, timeout=10)
-    entry = server.wait_for(lambda entry: entry.ended, timeout=10)
+        server.wait_for(lambda entry: entry.user_text, timeout=60)
+    entry = server.wait_for(lambda entry: entry.ended, timeout=60)
     assert (entry.answer, entry.usage) == ("gone", Usage())
 
 
 def test_a_body_that_never_comes_whole_is_no_request(server: ModelServer):
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
-    assert server.wait_for(lambda entry: entry.ended, timeout=10).answer == "gone"
+    assert server.wait_for(lambda entry: entry.ended, timeout=60).answer == "gone"
 
 
 def test_a_hundred_at_once_are_all_answered_right(server: ModelServer):
-    together = threading.Barrier(100, timeout=30)
+    together = threading.Barrier(100, timeout=60)
 
     def one(number: int) -> str:
         together.wait()
@@ -412,17 +412,18 @@ def test_a_hundred_at_once_are_all_answered_right(server: ModelServer):
 
 
 def test_stopping_ends_what_is_under_way_and_frees_the_port(capfd: pytest.CaptureFixture[str]):
-    threads = threading.active_count()
+    before = set(threading.enumerate())
     with contextlib.ExitStack() as sockets:
         with ModelServer() as server:
             url = server.url
             place = ("127.0.0.1", urlsplit(url).port or 0)
-            clients = [sockets.enter_context(socket.create_connection(place, timeout=30)) for _ in range(3)]
-            body = json.dumps(messages("%% think 60")).encode()
+            clients = [sockets.enter_context(socket.create_connection(place, timeout=60)) for _ in range(3)]
+            body = json.dumps(messages("%% think 9999")).encode()
             clients[0].sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
             clients[1].sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
-            server.wait_for(lambda entry: entry.user_text, timeout=10)
-        assert threading.active_count() == threads
+            server.wait_for(lambda entry: entry.user_text, timeout=60)
+        wait_until(lambda: not set(threading.enumerate()) - before, timeout=60)
+        assert set(threading.enumerate()) - before == set()
         for client in clients:
             with contextlib.suppress(ConnectionResetError):
                 assert client.recv(1) == b""
@@ -496,14 +497,14 @@ def test_the_command_prints_its_url_and_serves_until_it_is_told_to_end(tmp_path:
             assert process.stdout is not None
             url = process.stdout.readline().strip()
             assert text_of(ask(url, "POST", "/v1/messages", messages("hello you"))) == "bye you"
-            connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
-            connection.request("POST", "/v1/messages", json.dumps(messages("%% slow 60 text", stream=True)))
+            connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+            connection.request("POST", "/v1/messages", json.dumps(messages("%% slow 9999 text", stream=True)))
             answer = connection.getresponse()
             process.send_signal(number)
             with pytest.raises(http.client.IncompleteRead):
                 answer.read()
             connection.close()
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         finally:
             process.kill()
         assert process.communicate() == ("", "")

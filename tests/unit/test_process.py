@@ -1,5 +1,6 @@
 """The one door to other processes."""
 
+import gc
 import os
 import time
 
@@ -11,41 +12,41 @@ from mngr.process import ProgramMissing
 
 
 def test_output_errors_and_exit_code_come_back():
-    result = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], timeout=30)
+    result = process.run(["sh", "-c", "echo out; echo err >&2; exit 3"], timeout=60)
     assert (result.exit_code, result.stdout, result.stderr) == (3, b"out\n", b"err\n")
     assert not result.ok
 
 
 def test_a_signal_is_a_negative_exit_code():
-    assert process.run(["sh", "-c", "kill -9 $$"], timeout=30).exit_code == -9
+    assert process.run(["sh", "-c", "kill -9 $$"], timeout=60).exit_code == -9
 
 
 def test_large_input_and_output_pass_whole():
     data = os.urandom(3_000_000)
-    assert process.run(["cat"], timeout=30, input=data).stdout == data
+    assert process.run(["cat"], timeout=60, input=data).stdout == data
 
 
 def test_a_program_that_reads_no_input_does_not_hang_or_fail():
-    assert process.run(["true"], timeout=30, input=b"x" * 1_000_000).ok
+    assert process.run(["true"], timeout=60, input=b"x" * 1_000_000).ok
 
 
 def test_past_the_deadline_the_whole_group_is_killed():
     started = time.monotonic()
     with pytest.raises(TimedOut):
-        process.run(["sh", "-c", "sleep 60 & echo $! >&2; sleep 60"], timeout=0.3)
-    assert time.monotonic() - started < 30
+        process.run(["sh", "-c", "sleep 9999 & echo $! >&2; sleep 9999"], timeout=0.3)
+    assert time.monotonic() - started < 60
 
 
 def test_a_background_child_that_holds_the_output_is_not_waited_for():
     started = time.monotonic()
-    result = process.run(["sh", "-c", "sleep 60 & echo $!"], timeout=50)
-    assert result.ok
-    assert time.monotonic() - started < 30
+    result = process.run(["sh", "-c", "sleep 9999 & echo $!"], timeout=100)
     os.kill(int(result.stdout), 9)
+    assert result.ok
+    assert time.monotonic() - started < 60
 
 
 def test_a_program_that_closes_its_output_is_still_waited_for():
-    result = process.run(["sh", "-c", "exec >&- 2>&-; sleep 0.3; exit 4"], timeout=30)
+    result = process.run(["sh", "-c", "exec >&- 2>&-; sleep 0.3; exit 4"], timeout=60)
     assert result.exit_code == 4
 
 
@@ -53,32 +54,32 @@ def test_it_runs_in_the_directory_and_environment_given(tmp_path):
     place = tmp_path / "a b'c"
     place.mkdir()
     result = process.run(
-        ["sh", "-c", 'pwd; echo "$X"'], timeout=30, cwd=str(place), env={"X": "y z", "PATH": os.defpath}
+        ["sh", "-c", 'pwd; echo "$X"'], timeout=60, cwd=str(place), env={"X": "y z", "PATH": os.defpath}
     )
     assert result.text == f"{place}\ny z"
 
 
 def test_a_missing_program_names_how_to_install_it():
     with pytest.raises(ProgramMissing) as caught:
-        process.run(["tmux-does-not-exist"], timeout=30)
+        process.run(["tmux-does-not-exist"], timeout=60)
     assert "tmux-does-not-exist" in caught.value.message
     assert "apt-get install tmux" in ProgramMissing("tmux").hint
 
 
 def test_a_missing_directory_is_named():
     with pytest.raises(MngrError, match="does not exist"):
-        process.run(["true"], timeout=30, cwd="/nowhere/at/all")
+        process.run(["true"], timeout=60, cwd="/nowhere/at/all")
 
 
 def test_children_do_not_inherit_that_python_ignores_broken_pipes():
-    assert process.run(["sh", "-c", "yes | head -n 1"], timeout=30).stdout == b"y\n"
+    assert process.run(["sh", "-c", "yes | head -n 1"], timeout=60).stdout == b"y\n"
 
 
 def test_pointers_of_git_hooks_do_not_reach_children_by_themselves():
     os.environ["GIT_INDEX_FILE"] = "/nowhere"
     try:
-        assert process.run(["sh", "-c", 'echo "${GIT_INDEX_FILE-unset}"'], timeout=30).text == "unset"
-        explicit = process.run(["sh", "-c", 'echo "$GIT_INDEX_FILE"'], timeout=30, env={"GIT_INDEX_FILE": "/mine"})
+        assert process.run(["sh", "-c", 'echo "${GIT_INDEX_FILE-unset}"'], timeout=60).text == "unset"
+        explicit = process.run(["sh", "-c", 'echo "$GIT_INDEX_FILE"'], timeout=60, env={"GIT_INDEX_FILE": "/mine"})
         assert explicit.text == "/mine"
     finally:
         del os.environ["GIT_INDEX_FILE"]
@@ -88,9 +89,10 @@ def test_no_file_descriptor_is_left_open():
     def count() -> int:
         return len(os.listdir("/dev/fd"))
 
+    gc.collect()  # what other tests forgot to close is not closed while this one counts
     before = count()
     for _ in range(5):
-        process.run(["cat"], timeout=30, input=b"x")
+        process.run(["cat"], timeout=60, input=b"x")
         with pytest.raises(ProgramMissing):
-            process.run(["no-such-program"], timeout=30)
+            process.run(["no-such-program"], timeout=60)
     assert count() == before

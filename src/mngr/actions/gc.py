@@ -4,7 +4,7 @@ never what another mngr is making at this moment."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from mngr.actions import destroy, leftovers
@@ -112,10 +112,17 @@ def _end(fleet: Fleet, session: Session, found: Leftover) -> Leftover:
     for number in (0, _TERM, _KILL):
         if number:
             fleet.host.signal(processes, number)
-        if wait_until(lambda: not fleet.host.alive(processes), timeout=1.0):
+        wait_until(partial(_ended, fleet, processes), timeout=1.0)
+        # What it started meanwhile belongs to it too, wherever it went.
+        processes = {**fleet.host.alive(processes), **fleet.host.processes_of(session.agent_id, (), None)}
+        if not processes:
             return found
     left = ", ".join(map(str, sorted(fleet.host.alive(processes))))
     return found._replace(note=f"processes {left} could not be ended") if left else found
+
+
+def _ended(fleet: Fleet, processes: Mapping[int, str]) -> bool:
+    return not fleet.host.alive(processes)
 
 
 def _interrupted(fleet: Fleet, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:

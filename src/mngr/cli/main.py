@@ -27,18 +27,23 @@ def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
     _replace_closed_streams()
     try:
-        code = _run(words)
+        code = _run(words, last=argv is None)
         sys.stdout.flush()
         return code
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 (the one handler reports all)
+        from mngr import interrupts
+
+        if argv is None:
+            interrupts.leave()
         from mngr.cli.failure import report
 
         return report(error, words)
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], last: bool) -> int:
+    """`last` says that this process ends with the command, and no signal may come between the two."""
     before, verb, after = split(words)
     if before and before[-1] in STOP_HERE:
         return _print_version() if before[-1] == "--version" else _print_help(words)
@@ -57,7 +62,11 @@ def _run(words: list[str]) -> int:
     interrupts.install()
     from mngr.cli.dispatch import run_command
 
-    return run_command(entry, before + after)
+    code = run_command(entry, before + after)
+    if last:
+        sys.stdout.flush()
+        interrupts.leave()
+    return code
 
 
 def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
