@@ -210,7 +210,10 @@ def test_the_program_of_a_tutorial_is_what_it_runs_most() -> None:
         ("mngr list --colour", "--colour"),
         ("mngr snapshot restore", "NAME"),
         ("mngr create --count many", "--count"),
-        ("mngr --loud list", "`mngr` has no option `--loud`"),
+        ("mngr --loud list", "`--loud`"),
+        ("mngr -q --format json list --running", ""),
+        ("mngr --format json list --colour", "--colour"),
+        ("mngr -V", "`-V`"),
     ],
 )
 def test_our_own_commands_are_parsed_and_not_run(command: str, expected: str) -> None:

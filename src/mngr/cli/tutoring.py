@@ -200,18 +200,18 @@ def parse_problem(command: str) -> str:
     """What our own parser says to a command line of mngr, without running it."""
     from mngr.cli import extensions
     from mngr.cli.dispatch import command_parser
+    from mngr.cli.main import split
 
-    words = shlex.split(command)[1:]
-    if not words or words[0].startswith("-"):
-        known = {"--help", "-h", "--version", "-V"}
-        return "" if not words or words[0] in known else f"`mngr` has no option `{words[0]}`"
-    entry = catalog.find(words[0])
-    if entry is None:
-        verbs = extensions.known_verbs(os.environ, [])
-        return "" if verbs is None or words[0] in verbs else f"`mngr` has no verb `{words[0]}`"
-    parser = command_parser(entry)
     try:
-        scan = parser.scan(words[1:])
+        before, verb, after = split(shlex.split(command)[1:])
+        if verb is None:
+            return ""
+        entry = catalog.find(verb)
+        if entry is None:
+            verbs = extensions.known_verbs(os.environ, [])
+            return "" if verbs is None or verb in verbs else f"`mngr` has no verb `{verb}`"
+        parser = command_parser(entry)
+        scan = parser.scan([*before, *after])
         if not scan.asked:
             parser.bind(scan)
     except MngrError as error:
