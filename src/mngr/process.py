@@ -155,10 +155,16 @@ def run_attached(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -
     """Run with this process's own terminal and wait for its end, however long: for editors and connect commands."""
     import subprocess
 
+    child = None
     try:
-        child = subprocess.Popen(list(argv), env=environment() if env is None else dict(env))
+        with held():  # it may be running long before we get to know
+            child = subprocess.Popen(list(argv), env=environment() if env is None else dict(env))
     except FileNotFoundError as error:
         raise ProgramMissing(argv[0]) from error
+    except KeyboardInterrupt:
+        if child is None:
+            raise
+    assert child is not None
     while True:
         try:
             return child.wait()

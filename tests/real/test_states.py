@@ -1,10 +1,15 @@
 """The one true state of an agent, from its process, its session and its own words."""
 
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
 
+import pytest
+
+from mngr.hosts.local import LocalHost
+from mngr.tools.tmux import Session, Tmux
 from tests.support.timing import best_of
 from tests.support.user import User, wait_for
 
@@ -45,7 +50,7 @@ def test_another_exit_code_is_failed_and_known(user: User) -> None:
 def test_a_command_that_does_not_exist_is_failed(user: User) -> None:
     user.create("foo", command="no-such-program-anywhere")
     assert user.wait_for_state("foo", "FAILED")["exit_code"] == 127
-    assert "not found" in user.mngr("capture", "foo").ok().stdout
+    assert "not found" in user.mngr("capture", "foo").ok().stdout, "all that it wrote is there when it has ended"
 
 
 def test_a_process_killed_by_a_signal_is_failed_with_its_name(user: User) -> None:
@@ -116,6 +121,32 @@ def test_a_killed_tmux_server_is_told_and_all_can_be_started(user: User) -> None
     user.mngr("start", "--all").ok()
     assert {agent["state"] for agent in user.agents()} == {"RUNNING"}
     user.mngr("destroy", "--all").ok()
+
+
+def test_a_server_that_is_about_to_end_has_no_panes_and_another_one_starts(user: User) -> None:
+    """A client that comes in its last moment, which is most of these times, gets no answer."""
+    tmux = Tmux(LocalHost(str(user.host_dir)), user.env)
+    for _ in range(15):
+        tmux.start(Session("a", ["sleep", "9999"], str(user.root), {}, {"agent": "a"}))
+        assert [pane.session for pane in tmux.panes()] == ["a"]
+        user.tmux("kill-server").ok()
+    assert tmux.panes() == []
+
+
+@pytest.mark.parametrize(("verb", "seen"), [("stop", ["STOPPED"]), ("destroy", [])])
+def test_an_agent_that_is_ended_between_two_looks_has_not_failed(user: User, verb: str, seen: list[str]) -> None:
+    """Its record was read before, its session is looked for afterwards."""
+    user.create("foo")
+    fake = user.root / "bin"
+    fake.mkdir()
+    end = f"mkdir {fake}/done 2> /dev/null && PATH='{user.env['PATH']}' mngr {verb} foo > /dev/null"
+    (fake / "tmux").write_text(
+        f"#!/bin/sh\ncase \"$*\" in *list-panes*) {end} ;; esac\nexec {shutil.which('tmux')} \"$@\"\n"
+    )
+    (fake / "tmux").chmod(0o755)
+    ran = user.mngr("list", "--format", "json", env={"PATH": f"{fake}:{user.env['PATH']}"}).ok().json
+    assert (fake / "done").exists()
+    assert [agent["state"] for agent in ran["agents"]] == seen and ran["errors"] == []
 
 
 def test_a_tmux_server_that_does_not_answer_makes_states_unknown_and_nothing_is_destroyed(user: User) -> None:

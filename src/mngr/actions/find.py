@@ -19,13 +19,14 @@ def listing(fleet: Fleet, only: Collection[str] | None = None) -> Listing:
         return Listing([], [])
     records, corrupt = fleet.store.records(only)
     panes, trouble = _panes(fleet) if records else ({}, [])
-    agents = [_seen(fleet, record, panes) for record in records]
+    agents = [agent for record in records if (agent := _seen(fleet, record, panes)) is not None]
     return Listing(agents, [*corrupt, *trouble])
 
 
 def agent(fleet: Fleet, agent_id: str) -> Agent:
     """One agent as it is now."""
-    return _seen(fleet, fleet.store.read(agent_id), _panes(fleet)[0])
+    found = _seen(fleet, fleet.store.read(agent_id), _panes(fleet)[0])
+    return found if found is not None else agent(fleet, agent_id)
 
 
 def one(fleet: Fleet, word: str) -> Agent:
@@ -71,7 +72,19 @@ def explain(found: Agent) -> list[str]:
     return lines
 
 
-def _seen(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent:
+def _seen(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent | None:
+    """The agent of this record, or of the one that has taken its place; None if it was destroyed meanwhile."""
+    found = _decided(fleet, record, panes)
+    if panes is None or found.pane is not None or found.state != state.FAILED or found.status.exit_code is not None:
+        return found
+    # Whoever ends a session writes so into the record first, which may have been after we had read that.
+    now = fleet.store.records([record.id])[0]
+    if now == [record]:
+        return found
+    return _seen(fleet, now[0], _panes(fleet)[0]) if now else None
+
+
+def _decided(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent:
     pane = panes.get(record.id) if panes is not None else None
     facts = state.Facts(
         pane=pane,

@@ -77,7 +77,7 @@ def end_processes(fleet: Fleet, agent: Agent, graceful_seconds: float = 0.0) -> 
         from mngr.agents import recording
 
         recording.finish(fleet.host, agent.id)
-    for number, seconds in ((0, 1.0), (_TERM, 1.0), (_KILL, 3.0)):
+    for number, seconds in ((0, 1.0), (_TERM, 1.0), (_KILL, 10.0)):
         if number:
             # What it started meanwhile belongs to it too.
             found = {**fleet.host.alive(found), **fleet.host.processes_of(agent.id, found, server)}

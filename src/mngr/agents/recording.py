@@ -29,7 +29,7 @@ def recorder_argv(record: Record, host: Host, state_dir: str, max_mb: float) -> 
 def finish(host: Host, agent_id: str) -> None:
     """Wait until what a terminal that is gone had written last is in its recording, and nobody writes there."""
     try:
-        with host.locked(LOCK.format(agent_id), timeout=2.0, what="the recording"):
+        with host.locked(LOCK.format(agent_id), timeout=10.0, what="the recording"):
             pass
     except TimedOut:
         pass  # it ends by itself; nothing else depends on it

@@ -11,6 +11,8 @@ from mngr.records import NamedTuple
 
 SOCKET = "mngr"
 SECONDS = 20.0
+_SECONDS_TO_END = 10.0
+_EXITED = "server exited"  # what a client says whose server is about to end, or ended
 
 # The server lives longer than any caller, so it gets only what it needs to run; agents get theirs with `-e`.
 _SERVER_ENV = (
@@ -125,8 +127,18 @@ class Tmux:
 
     def _start(self, sessions: Sequence[Session], history_lines: int, config: str | None) -> Result:
         lines = [*(_line(words) for words in _server_options(history_lines, config)), *map(_session_line, sessions)]
-        text = "\n".join(lines)
-        return self._run("-f", os.devnull, "start-server", ";", "source-file", "-", input=text)
+        words, text = ("-f", os.devnull, "start-server", ";", "source-file", "-"), "\n".join(lines)
+        result = self._run(*words, input=text)
+        if result.ok or _EXITED not in result.error_text:
+            return result
+        from mngr.waiting import wait_until
+
+        # The server was just ending, and took nothing. Soon it is gone, and a new one starts.
+        def again() -> Result | None:
+            result = self._run(*words, input=text)
+            return result if _EXITED not in result.error_text else None
+
+        return wait_until(again, timeout=_SECONDS_TO_END) or result
 
     def kill(self, session: str) -> None:
         """End a session and hang up its processes. A session that is gone already is fine."""
@@ -292,9 +304,8 @@ def _not_a_format(text: str) -> str:
 
 def _no_server(result: Result) -> bool:
     text = result.error_text
-    return (
-        "no server running" in text or ("error connecting" in text and "No such file" in text) or "lost server" in text
-    )
+    missing = "error connecting" in text and "No such file" in text
+    return missing or any(words in text for words in ("no server running", "lost server", _EXITED))
 
 
 def _parse_pane(line: str) -> Pane | None:
