@@ -18,7 +18,7 @@ TEST = """
     @pytest.mark.parametrize("n", range({count}))
     def test_it(e2e, n):
         e2e.run("echo begun; sleep 7777 & setsid -f sleep 7777 </dev/null >/dev/null 2>&1; tmux new -d sleep 7777")
-        e2e.run("printf 'half a line'; echo; trap '' INT; echo waiting; sleep 7777", timeout=60)
+        e2e.run("printf 'half a line'; echo; trap '' INT; echo waiting; sleep 7777", timeout=300)
 """
 
 
@@ -41,7 +41,7 @@ def started(project: Project, name: str) -> Path:
 
 
 def finished(running: "subprocess.Popen[bytes]") -> str:
-    printed, _ = running.communicate(timeout=40)
+    printed, _ = running.communicate(timeout=100)
     return printed.decode()
 
 
@@ -55,7 +55,7 @@ def test_a_signal_to_pytest_leaves_the_trace_and_nothing_else(project: Project, 
     project.write("test_it.py", TEST.format(count=1))
     running = project.popen("-q")
     root = started(project, "test_it[0]")
-    assert len(running_in(root)) >= 4
+    wait_for(lambda: len(running_in(root)) >= 4, "all that it started")
     os.kill(running.pid, number)
     finished(running)
     check_nothing_is_left(root)
@@ -82,7 +82,8 @@ def test_a_signal_to_pytest_and_its_workers_leaves_nothing(project: Project, num
 @pytest.mark.parametrize("method", ["signal", "thread"])
 def test_the_timeout_of_a_whole_test_cleans_up_too(project: Project, method: str) -> None:
     project.write("test_it.py", TEST.format(count=1))
-    running = project.popen("-q", "--timeout", "3", "--timeout-method", method)
+    # Of the test alone: before it, an environment is made for it, which may take as long.
+    running = project.popen("-q", "--timeout", "8", "--timeout-method", method, "-o", "timeout_func_only=true")
     root = project.environment_of("test_it[0]")
     printed = finished(running)
     assert "Timeout" in printed
@@ -108,7 +109,7 @@ def test_a_forked_child_does_not_keep_the_clean_up_waiting(project: Project) -> 
         def test_it(e2e):
             e2e.run("sleep 7777 &")
             if os.fork() == 0:
-                time.sleep(20)
+                time.sleep(300)
                 os._exit(0)
             os.kill(os.getpid(), 9)
         """,

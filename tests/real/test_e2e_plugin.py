@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.project import Project
-from tests.support.user import User
+from tests.support.project import SEEN, Project
+from tests.support.user import User, wait_for
 
 SEEDS_TEST = '''
     from mngr.e2e import E2eSession, expect
@@ -52,15 +52,18 @@ def test_a_transcript_has_comments_commands_output_and_errors_as_they_came(proje
         "test_it.py",
         """
         def test_it(e2e):
-            e2e.run("echo out; sleep 0.5; echo err >&2; sleep 0.5; printf 'no end'", comment="first")
+            (e2e.bin / "seen").write_text(SEEN)
+            (e2e.bin / "seen").chmod(0o755)
+            e2e.run("echo out; seen out; echo err >&2; seen '! err'; printf 'no end'", comment="first")
             e2e.run("cat <<E >&2\\nhere\\nE")
             e2e.note("a note")
             e2e.run(["printf", "%s\\n", "a b"])
         """,
     )
+    project.write("test_it.py", f"SEEN = {SEEN!r}\n" + (project.root / "test_it.py").read_text())
     project.pytest("-q").ok()
     assert project.tests()["test_it"].transcript() == (
-        "# first\n$ echo out; sleep 0.5; echo err >&2; sleep 0.5; printf 'no end'\nout\n! err\nno end\n\n"
+        "# first\n$ echo out; seen out; echo err >&2; seen '! err'; printf 'no end'\nout\n! err\nno end\n\n"
         "$ cat <<E >&2\n> here\n> E\n! here\n\n# a note\n\n$ printf '%s\n> ' 'a b'\na b\n"
     )
     exits = [event for event in project.tests()["test_it"].events() if event["type"] == "exit"]
@@ -174,7 +177,8 @@ def test_a_project_extends_its_sessions_and_they_are_isolated(project: Project) 
     done = project.pytest("-q").failed()
     assert "2 passed, 1 error" in done.stdout, done.stdout
     assert project.tests()["test_other"].outcome == "error"
-    assert not any("sleep 5555" in line for line in _command_lines()), "the agent ended with its test"
+    root = project.environment_of("test_it")
+    assert _command_lines(str(root)) == [], "the agent ended with its test"
 
 
 def test_tests_of_the_same_name_do_not_mix(project: Project) -> None:
@@ -292,8 +296,8 @@ def test_a_kept_environment_lives_until_its_script_removes_it(project: Project) 
     assert root is not None and f"{root}  remove it: sh " in done.stdout
     command = re.search(r"remove it: (sh \S+)", done.stdout)
     assert command is not None
-    mine = [line for line in _command_lines(root) if line == "sleep 6666"]
-    assert mine == ["sleep 6666"]
+    # The shell that left it may have been quicker than the program in it.
+    wait_for(lambda: _command_lines(root) == ["sleep 6666"], "what the test left to run, and nothing else")
     assert project.user.run(["cat", f"{root}/repo/kept"]).ok().stdout == "x\n"
     project.user.run(command[1].split()).ok()
     assert _command_lines(root) == []
@@ -348,11 +352,11 @@ def test_a_test_that_removes_its_own_artifacts_is_told_so(project: Project) -> N
     assert "2 passed, 1 error" in done.stdout and "INTERNALERROR" not in done.stdout, done.stdout
 
 
-def _command_lines(root: str = "") -> list[str]:
+def _command_lines(root: str) -> list[str]:
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if not root or f"HOME={root}/home\0".encode() in (entry / "environ").read_bytes():
+            if f"HOME={root}/home\0".encode() in (entry / "environ").read_bytes():
                 found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip())
         except OSError:
             continue

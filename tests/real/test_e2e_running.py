@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 from mngr.e2e.artifacts import TestInfo
 from mngr.e2e.environment import Environment
 from mngr.e2e.keeping import CUT
-from mngr.e2e.running import CommandTimedOut
+from mngr.e2e.running import CommandTimedOut, Running
 from mngr.e2e.session import E2eSession
 from mngr.errors import MngrError, UsageError
+from tests.support.project import SEEN
 from tests.support.user import wait_for
 
 
@@ -49,10 +51,14 @@ def is_running(pid: int) -> bool:
 
 
 def test_a_result_has_both_streams_the_code_and_the_time(session: E2eSession) -> None:
-    ran = session.run("echo out; sleep 0.5; echo err >&2; sleep 0.5; echo more; exit 3", comment="why")
+    # What two streams have when somebody looks at both for the first time has no order: each waits for the other.
+    (session.bin / "seen").write_text(SEEN)
+    (session.bin / "seen").chmod(0o755)
+    began = time.monotonic()
+    ran = session.run("echo out; seen out; echo err >&2; seen '! err'; echo more; sleep 0.3; exit 3", comment="why")
     assert (ran.stdout, ran.stderr, ran.output) == ("out\nmore\n", "err\n", "out\nerr\nmore\n")
     assert (ran.exit_code, ran.timed_out, ran.number) == (3, False, 1)
-    assert 1 <= ran.duration < 60
+    assert 0.3 <= ran.duration <= time.monotonic() - began
 
 
 def test_input_variables_and_directory_are_the_commands_own(session: E2eSession) -> None:
@@ -73,21 +79,23 @@ def test_input_variables_and_directory_are_the_commands_own(session: E2eSession)
 
 def test_a_recording_that_a_command_starts_names_the_command(session: E2eSession) -> None:
     session.run("true")
-    session.run("mngr create talker --type scripted", timeout=60)
+    session.run("mngr create talker --type scripted", timeout=100)
     recordings = TestInfo(path=str(session.artifacts), slug="x", node_id="x").recordings()
     assert [(recording.kind, recording.number) for recording in recordings] == [("connect", 2)]
 
 
 def test_a_command_that_hangs_is_ended_with_all_that_it_started(session: E2eSession) -> None:
     line = "trap '' TERM; printf prompt; sleep 999 & (sleep 999; true) & echo $! >pid; sleep 999; sleep 999"
-    began = time.monotonic()
-    with pytest.raises(CommandTimedOut, match=r"`trap .* did not end within 0.5 s") as caught:
-        session.run(line, timeout=0.5)
-    assert time.monotonic() - began < 60
+    file = session.cwd / "pid"
+    for seconds in (0.5, 5, 50):  # on a busy machine it is not even begun when a short time is over
+        with pytest.raises(CommandTimedOut, match=rf"`trap .* did not end within {seconds} s") as caught:
+            session.run(line, timeout=seconds)
+        if file.exists() and file.read_text():
+            break
     assert (caught.value.ran.stdout, caught.value.ran.exit_code, caught.value.ran.timed_out) == ("prompt", 124, True)
-    assert not is_running(int((session.cwd / "pid").read_text()))
-    assert session.transcript().splitlines()[1:] == ["prompt", "# did not end in time, and was ended"]
-    assert [event["timed_out"] for event in events(session, "exit")] == [True]
+    assert not is_running(int(file.read_text()))
+    assert session.transcript().splitlines()[-2:] == ["prompt", "# did not end in time, and was ended"]
+    assert {event["timed_out"] for event in events(session, "exit")} == {True}
 
 
 def test_one_that_closes_its_output_or_stops_itself_is_ended_too(session: E2eSession) -> None:
@@ -97,10 +105,9 @@ def test_one_that_closes_its_output_or_stops_itself_is_ended_too(session: E2eSes
 
 
 def test_a_background_process_does_not_hold_up_the_test_and_goes_on(session: E2eSession) -> None:
-    began = time.monotonic()
-    ran = session.run("(while sleep 0.1; do echo tick; echo tock >&2; done) & echo $!; echo started")
-    assert time.monotonic() - began < 20
-    pid = int(ran.stdout.split()[0])
+    line = "(while sleep 0.1; do echo tick; echo tock >&2; done) & echo $! >pid; echo started"
+    ran = session.run(line, timeout=60)  # one that held it up would do so until then
+    pid = int((session.cwd / "pid").read_text())
     assert "started" in ran.stdout
     wait_for(lambda: session.transcript().count("tick") > 3, "what it prints later to be in the transcript")
     assert is_running(pid), "a closed pipe did not end it"
@@ -119,7 +126,7 @@ def test_a_daemon_that_leaves_session_and_parent_ends_with_the_test(session: E2e
 
 
 def test_a_flood_is_cut_and_says_so(session: E2eSession) -> None:
-    ran = session.run("echo first; yes 0123456789 | head -c 55000000; echo last; echo warning >&2")
+    ran = session.run("echo first; yes 0123456789 | head -c 55000000; echo last; echo warning >&2", timeout=100)
     assert ran.stdout.startswith("first\n0123") and ran.stdout.endswith("\nlast\n")
     assert CUT in ran.stdout and len(ran.stdout) < 9_000_000
     assert ran.stderr == "warning\n"
@@ -134,7 +141,7 @@ def test_a_flood_without_end_is_ended_in_time(session: E2eSession) -> None:
     with pytest.raises(CommandTimedOut) as caught:
         session.run("yes; true", timeout=1)
     assert len(caught.value.ran.stdout) < 9_000_000
-    assert session.run("yes & echo $!", timeout=20).exit_code == 0
+    assert session.run("yes & echo $!", timeout=60).exit_code == 0
 
 
 def test_bytes_that_are_no_text_are_shown(session: E2eSession) -> None:
@@ -144,6 +151,22 @@ def test_bytes_that_are_no_text_are_shown(session: E2eSession) -> None:
     assert ran.stderr == "\\xe2\\x82"
     assert session.transcript().splitlines()[1:3] == ["a\\xffb", "é"]
     assert "".join(event["text"] for event in events(session, "output") if event["stream"] == "stdout") == ran.stdout
+
+
+def test_what_a_command_wrote_last_is_seen_however_late_somebody_looks(session: E2eSession) -> None:
+    seen: list[str] = []
+
+    def slowly(stream: str, text: str) -> None:
+        seen.append(text)
+        time.sleep(0.6)  # longer than what comes after a command's end is waited for
+
+    line = r"printf first; sleep 0.2; printf 'last\342'"
+    running = Running(["bash", "-c", line], cwd=str(session.cwd), env=session.env, input=None, on_output=slowly)
+    try:
+        assert running.finish(60)[0] == 0
+        assert "".join(seen) == "firstlast\\xe2"
+    finally:
+        running.close()
 
 
 def test_a_command_that_kills_its_shell_has_the_code_of_the_signal(session: E2eSession) -> None:
@@ -157,13 +180,18 @@ def test_an_interrupt_ends_the_command_and_keeps_what_it_printed(session: E2eSes
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
+    def interrupt_once_it_printed() -> None:
+        wait_for(lambda: session.transcript().count("\n") > 1, "its process id")
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGALRM)
+
     before = signal.signal(signal.SIGALRM, interrupt)
+    watching = threading.Thread(target=interrupt_once_it_printed)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        watching.start()
         with pytest.raises(KeyboardInterrupt):
-            session.run("echo $$; exec sleep 999")
+            session.run("echo $$; exec sleep 999", timeout=100)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        watching.join()
         signal.signal(signal.SIGALRM, before)
     assert not is_running(int(session.transcript().splitlines()[1]))
 
@@ -198,7 +226,7 @@ def test_a_screen_is_recorded_under_its_name_and_ends_with_the_session(session: 
     screen.type("hello")
     wait_for(lambda: "hello" in screen.text, "the screen to show it")
     other = session.spawn(["sh", "-c", "exit 7"], name="typing")
-    assert other.wait_exit(10) == 7
+    assert other.wait_exit(60) == 7
     session.close()
     assert [event["recording"] for event in events(session, "spawn")] == ["typing.cast", "typing-2.cast"]
     assert (session.artifacts / "typing.cast").stat().st_size > 0

@@ -9,7 +9,7 @@ from mngr.demo import sample
 from tests.support.pytests import results
 from tests.support.user import User
 
-pytestmark = pytest.mark.timeout(300)  # whole runs of pytest, one after the other
+pytestmark = pytest.mark.timeout(600)  # whole runs of pytest, one after the other
 
 FLAKY = "test_a_tip_is_about_water"
 FAILING = {"test_a_wrong_name_waters_nobody", "test_watering_on_an_earlier_day"}

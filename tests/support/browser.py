@@ -33,7 +33,7 @@ class Browser:
 
     def tab(self, **options: Any) -> Any:
         page = self._chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **options}).new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("request", lambda request: self.requests.append(request.url))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda message: self.complaints.append(message.text) if message.type == "error" else None)
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=list(FLAGS), timeout=100_000)
         try:
             yield Browser(chromium)
         finally:

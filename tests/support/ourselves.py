@@ -56,7 +56,7 @@ class Ourselves:
 
 
 def _not_copied(directory: str, names: list[str]) -> set[str]:
-    at_top = {".git", ".mngr", ".venv", "dist"} if Path(directory) == ROOT else set()
+    at_top = {".git", ".mngr", ".programs", ".venv", "dist"} if Path(directory) == ROOT else set()
     return _NOT_COPIED(directory, names) | at_top
 
 

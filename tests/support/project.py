@@ -12,6 +12,10 @@ from tests.support.user import Ran, User, wait_for
 PYTEST = (sys.executable, "-m", "pytest")
 # Of the plugins of our own environment, those that a test asks for: pytest then starts in half the time.
 PLUGINS = {"-n": "xdist", "--timeout": "pytest_timeout"}
+# A program for the commands of a test: ends once the test's transcript has this line.
+SEEN = """#!/bin/sh
+until grep -qxF -e "$1" "$MNGR_E2E_ARTIFACTS/transcript.txt"; do sleep 0.05; done
+"""
 
 
 class Project:
@@ -27,7 +31,7 @@ class Project:
         path.write_text(dedent(text))
         return path
 
-    def pytest(self, *words: str, timeout: float = 60) -> Ran:
+    def pytest(self, *words: str, timeout: float = 100) -> Ran:
         return self.user.run([*PYTEST, *words, *_plugins(words)], cwd=self.root, timeout=timeout)
 
     def popen(self, *words: str) -> "subprocess.Popen[bytes]":

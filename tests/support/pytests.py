@@ -15,7 +15,7 @@ def results(user: User, project: Path, *words: str) -> dict[str, str]:
     report = user.root / "junit.xml"
     report.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *words]
-    done = user.run(argv, cwd=project, env=PLAIN, timeout=110)
+    done = user.run(argv, cwd=project, env=PLAIN, timeout=250)
     assert report.exists(), f"pytest wrote no report\n{done.stdout}\n{done.stderr}"
     return results_in(report)
 

@@ -145,13 +145,16 @@ class Running:
         return True
 
     def _rest(self) -> None:
-        """After the end: what is in the pipes, and what comes at once."""
+        """After the end: what is in the pipes, and what comes at once. What the command itself wrote is there by now:
+        the first look takes all that a pipe can hold, and the second sees its end, however late they are."""
         limit = time.monotonic() + _LONGEST_REST
         for fd in [fd for fd, name in self._fds.items() if name == "stdin"]:
             self._close(fd)
-        while self._fds and time.monotonic() < limit:
+        looks = 0
+        while self._fds and (looks < 2 or time.monotonic() < limit):
             if not self._move(_PAUSE):
                 break
+            looks += 1
 
     def _move(self, seconds: float) -> bool:
         """Wait so long for the pipes, and pass on what they have; False when there was nothing."""
