@@ -1,6 +1,7 @@
 """`mngr tutorial fill`: an agent proposes, the real program is asked, a person keeps or drops."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +82,27 @@ def test_a_person_keeps_or_drops_one_by_one(greeter: User) -> None:
     assert "interface problems" in done.stdout and "Being loud: `greet` has no verb `shout`" in done.stdout
     text = (greeter.repo / "tutorial.sh").read_text()
     assert LOUD["text"] in text and BYE["text"] in text and SHORT["text"] not in text
+
+
+def test_a_tutorial_edited_meanwhile_gets_examples_where_its_headings_are_now(greeter: User) -> None:
+    script = greeter.repo / "tutorial.sh"
+    edited = TUTORIAL.replace("greet hello\n", "greet hello\n\n# and to Ada\ngreet hello --name Ada\n")
+    (greeter.root / "edited").write_text(edited)
+    path = agent(greeter, [LOUD, BYE])
+    text = Path(path).read_text()
+    Path(path).write_text(text.replace("artifact ", f"run cp {greeter.root / 'edited'} {script}\nartifact ", 1))
+    fill(greeter, path, "--yes")
+    expected = edited.replace("# Being loud\n", f"# Being loud\n\n{LOUD['text']}\n") + f"\n{BYE['text']}\n"
+    assert script.read_text() == expected
+    greeter.mngr("destroy", "fill-tutorial", "--force").ok()
+    greeter.git("checkout", "tutorial.sh")
+    (greeter.root / "edited").write_text(edited.replace("# Being loud", "# Being heard"))
+    done = fill(greeter, path, "--yes", exit_code=1)
+    assert (
+        "has no heading `Being loud` without an example any more" in done.stderr
+        and LOUD["text"].split("\n")[1] in done.stderr
+    )
+    assert script.read_text() == edited.replace("# Being loud", "# Being heard")
 
 
 def test_a_heading_that_stays_empty_is_said(greeter: User) -> None:

@@ -9,7 +9,8 @@ from mngr import files, prompts
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.agents import launch
-from mngr.e2e.shell_blocks import ScriptBlock
+from mngr.e2e.shell_blocks import ScriptBlock, blocks
+from mngr.errors import MngrError
 from mngr.process import Runner, quote
 from mngr.records import NamedTuple
 from mngr.tutorial import proposals, talk
@@ -89,10 +90,18 @@ def _file(fleet: Fleet, agent: Agent) -> bytes | None:
 
 
 def write(job: Job, kept: Sequence[Proposal]) -> None:
-    """Put the kept examples into the script, which has to be as it was when the headings were found."""
-    headings = {heading.title: heading for heading in job.headings}
+    """Put the kept examples into the script, below their headings as they are now: somebody may have edited it since
+    the agent was asked. If one of them is gone or has an example, raises, and writes nothing."""
+    text = job.sources.text()
+    headings = {heading.title: heading for heading in proposals.empty_headings(blocks(text))}
+    if gone := [one.heading for one in kept if one.heading not in headings]:
+        raise MngrError(
+            f"`{job.sources.script}` was changed meanwhile: it has no heading `{gone[0]}` without an example any more",
+            details="\n\n".join(one.text for one in kept),
+            hint="nothing was written; these are the examples",
+        )
     path = os.path.realpath(os.path.join(job.sources.root, job.sources.script))
-    text = proposals.insert(job.sources.text(), [(headings[one.heading], one.text) for one in kept])
+    text = proposals.insert(text, [(headings[one.heading], one.text) for one in kept])
     files.write_atomic(path, text.encode("utf-8", "surrogateescape"), mode=os.stat(path).st_mode & 0o7777)
 
 
