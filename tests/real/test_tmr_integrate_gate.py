@@ -197,3 +197,15 @@ def test_what_could_not_be_measured_did_not_pass(project: Project) -> None:
     assert [aside.reason for aside in done.set_aside] == ["turns the gate red: `t_bad`"]
     assert summary(done) == [("implementation", ("a",))] and done.green
     assert done.gate is not None and done.gate.green, "what is told of the tip is what was measured on it"
+
+
+def test_a_test_that_its_agent_mended_without_the_product_stays_mended(project: Project) -> None:
+    gate = TextGate(project, {"t_a": lambda read: bool(read("tests/test_a.py")) and not read("src/b.py")})
+    work = [
+        project.work("a", {"tests/test_a.py": "x\n"})._replace(mended=("t_a",)),
+        project.work("b", {"src/b.py": "x\n"}),
+    ]
+    rules = Rules(known=Known(failing=frozenset({"t_a"})))
+    done = integrate(project.git, "r1", project.base, work, gate=gate, rules=rules)
+    assert [(aside.slugs, aside.against) for aside in done.set_aside] == [(("b",), ("r1-a-1",))]
+    assert summary(done) == [("test", ("a",))] and done.green and not done.excused

@@ -19,8 +19,8 @@ class TestThings:
 """
 
 
-def kinds(*files: File, read_only: tuple[str, ...] = ()) -> list[str]:
-    return [flag.kind for flag in flags.find(files, test=TEST, read_only=read_only)]
+def kinds(*files: File, commands: tuple[str, ...] = ()) -> list[str]:
+    return [flag.kind for flag in flags.find(files, test=TEST, commands=commands)]
 
 
 def changed(old: str, new: str) -> File:
@@ -75,10 +75,30 @@ def test_product_code_that_knows_its_test_is_seen() -> None:
 
 def test_settings_of_all_tests_are_seen() -> None:
     assert kinds(File("tests/conftest.py", "", "x = 1", implementation=False)) == ["conftest"]
-    assert (
-        kinds(File("pyproject.toml", "", "[tool.pytest.ini_options]\n", implementation=True))[-1] == "pytest-settings"
-    )
+    ini, more = "[pytest]\nminversion = 7\n", "[pytest]\nminversion = 7\naddopts = -k 'not hard'\n"
+    project = '[project]\nname = "a"\n[tool.pytest.ini_options]\nxfail_strict = true\n'
+    for path, before, after in (
+        ("pyproject.toml", "", "[tool.pytest.ini_options]\n"),
+        ("pyproject.toml", project, project.replace("true", "false")),
+        ("pyproject.toml", project, project.removesuffix("xfail_strict = true\n")),
+        ("pyproject.toml", project, "["),
+        ("pytest.ini", ini, more),
+        ("pytest.ini", more, ini),
+        ("tests/pytest.ini", more, None),
+        ("tox.ini", ini, more),
+        ("setup.cfg", ini.replace("[", "[tool:"), more.replace("[", "[tool:")),
+    ):
+        assert "pytest-settings" in kinds(File(path, before, after, implementation=True)), (path, after)
+    assert kinds(File("pyproject.toml", project, project.replace('"a"', '"b"'), implementation=True)) == []
+    assert kinds(File("setup.cfg", ini, ini + "[metadata]\nname = other\n", implementation=True)) == []
 
 
-def test_read_only_paths_are_seen() -> None:
-    assert kinds(File("a.md", "", "x", implementation=False), read_only=("a.md",)) == ["read-only"]
+def test_what_the_tests_are_run_with_is_seen() -> None:
+    def marks(path: str, *commands: str) -> list[str]:
+        return kinds(File(path, "x = 1\n", "x = 2\n", implementation=True), commands=commands)
+
+    assert marks("scripts/check.sh", "PYTHONPATH=. ./scripts/check.sh -q") == ["test-command"]
+    assert marks("Makefile", "python3 -m pytest", "make lint") == ["test-command"]
+    assert marks("Makefile", "python3 -m pytest") == marks("src/make.py", "make lint") == []
+    for path in (".mngr/settings.toml", "sitecustomize.py", "pytest.py", "_pytest/runner.py"):
+        assert marks(path) == ["test-command"], path

@@ -118,3 +118,14 @@ def test_slugs_differ_where_names_that_git_allows_do_not() -> None:
 
 def test_verdicts_that_are_integrated_are_verdicts() -> None:
     assert set(verdict.VERDICTS) > verdict.INTEGRATED
+
+
+def test_an_expected_failure_is_a_failure_unless_it_was_expected_before() -> None:
+    assert judged(after="xfailed") == ("refuted", "its test is xfailed in a clean checkout")
+    assert judged(before=Measured("pass", ("xfailed",)), after="xfailed")[0] == "improved"
+
+
+def test_a_test_that_is_skipped_as_before_is_not_fixed() -> None:
+    skipped = Measured("skipped", ("skipped",))
+    assert judged(before=skipped, after="skipped") == ("improved", "skipped before and after; 1 file changed")
+    assert judged(before=skipped)[0] == "fixed"

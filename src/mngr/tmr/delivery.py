@@ -38,7 +38,8 @@ def deliver(
     inputs = [found for task in tasks if (found := verified(task, accepted)) is not None]
     of = {task.slug: _tests_of(task) for task in tasks}
     tests = [*ground.tests, *sorted({test for found in of.values() for test in found} - set(ground.tests))]
-    gate = SuiteGate(ground.bench, tests=tests, of=of, gate_command=ground.gate_command)
+    stay = set(ground.tests) - {test for task in tasks for test in _renamed(task)}
+    gate = SuiteGate(ground.bench, tests=tests, stay=stay, of=of, gate_command=ground.gate_command)
     resolver, recipe = None, None
     if wish.integrator is not None:
         recipe = IntegratorRecipe(run, fleet, git, wish.integrator, ground.bench.surroundings)
@@ -94,6 +95,7 @@ def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
         summary=_words(claim),
         stands_alone=last.verdict.get("stands_alone"),
         flags=tuple(sorted({flag["kind"] for flag in last.verdict.get("flags", ())})),
+        mended=tuple(last.verdict.get("mended", ())),
     )
 
 
@@ -145,7 +147,13 @@ def _tests_of(task: TaskState) -> list[str]:
     """Its own test, and those that its work added or changed."""
     last = task.last
     found = (last.verdict or {}) if last is not None else {}
-    return sorted({task.id, *found.get("new", ()), *found.get("changed", ())})
+    return sorted({task.id, *found.get("new", ()), *found.get("changed", ())} - _renamed(task))
+
+
+def _renamed(task: TaskState) -> set[str]:
+    """Tests of the base that its work has under another name."""
+    last = task.last
+    return set((last.verdict or {}).get("renamed", ())) if last is not None else set()
 
 
 def _of_verdict(ground: Ground, *verdicts: str) -> list[str]:

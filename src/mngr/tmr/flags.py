@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from mngr.records import NamedTuple
 
 _SKIPS = frozenset({"skip", "skipif", "xfail", "importorskip"})
 _WAITS = frozenset({"timeout", "seconds", "sleep", "retries", "reruns", "delay"})
-_UNDER_TEST = ("PYTEST_CURRENT_TEST", "pytest")
+_UNDER_TEST = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "MNGR_TMR_ROWS", "pytest")
 # Flags of files that decide how tests are judged, also those of others: with these, a green suite means little.
-STEERING = frozenset({"conftest", "pytest-settings"})
-_PYTEST_SETTINGS = ("pytest.ini", ".pytest.ini", "pytest.toml", "tox.ini", "setup.cfg", "pyproject.toml")
+STEERING = frozenset({"conftest", "pytest-settings", "test-command"})
+_PYTEST_SETTINGS = frozenset({"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"})
+# What a program reads to know what to do.
+_READ_BY = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "nox": ("noxfile.py",),
+    "pre-commit": (".pre-commit-config.yaml",),
+    "ruff": ("ruff.toml", ".ruff.toml"),
+    "tox": ("tox.ini",),
+}
+# At the top of a project, Python takes these for its own or for pytest.
+_SHADOWS = frozenset({"sitecustomize", "usercustomize", "pytest", "_pytest", "pluggy", "mngr_tmr_probe"})
 
 
 class Flag(NamedTuple):
@@ -33,17 +43,17 @@ class File(NamedTuple):
     implementation: bool
 
 
-def find(changed: Sequence[File], *, test: str, read_only: Sequence[str] = ()) -> list[Flag]:
-    """All flags of a change that was made for one test, in the order of its files."""
-    flags = []
+def find(changed: Sequence[File], *, test: str, commands: Sequence[str] = ()) -> list[Flag]:
+    """All flags of a change that was made for one test, in the order of its files. `commands` are those by which the
+    tests are run and judged."""
+    flags: list[Flag] = []
+    words = {word.removeprefix("./") for command in commands for word in _words(command)}
     for file in changed:
-        if file.path in read_only:
-            flags.append(Flag("read-only", file.path, f"`{file.path}` is read-only for agents"))
         if file.implementation:
             flags += _special_cases(file, test)
         elif file.path.endswith(".py"):
             flags += _weaker_tests(file)
-        flags += _wider_settings(file, test)
+        flags += _wider_settings(file, words)
     return flags
 
 
@@ -85,13 +95,47 @@ def _special_cases(file: File, test: str) -> Iterator[Flag]:
                 break
 
 
-def _wider_settings(file: File, test: str) -> Iterator[Flag]:
+def _wider_settings(file: File, words: Set[str]) -> Iterator[Flag]:
     """Files that change how tests are run, also those of others."""
-    name = file.path.rpartition("/")[2]
+    top, name = file.path.partition("/")[0], file.path.rpartition("/")[2]
     if name == "conftest.py":
         yield Flag("conftest", file.path, f"`{file.path}` is changed, which other tests use too")
-    elif name in _PYTEST_SETTINGS and any("pytest" in line for _, line in _added(file)):
+    elif name in _PYTEST_SETTINGS or _of_pytest(name, file.before) != _of_pytest(name, file.after):
         yield Flag("pytest-settings", file.path, f"`{file.path}` changes how pytest is run")
+    if top == ".mngr" or file.path in words or any(name in _READ_BY.get(word, ()) for word in words):
+        yield Flag("test-command", file.path, f"`{file.path}` is part of how the tests are run")
+    elif top.removesuffix(".py") in _SHADOWS:
+        yield Flag("test-command", file.path, f"`{file.path}` takes the place of what the tests are run with")
+
+
+def _of_pytest(name: str, text: str | None) -> object:
+    """The settings of pytest in a file that has others too; all of it when it cannot be read."""
+    if name == "pyproject.toml":
+        import tomllib
+
+        try:
+            return tomllib.loads(text or "").get("tool", {}).get("pytest")
+        except (tomllib.TOMLDecodeError, AttributeError, RecursionError):
+            return text
+    if name in ("tox.ini", "setup.cfg"):
+        import configparser
+
+        reader = configparser.RawConfigParser(strict=False)
+        try:
+            reader.read_string(text or "")
+        except configparser.Error:
+            return text
+        return {section: dict(reader[section]) for section in ("pytest", "tool:pytest") if section in reader}
+    return None
+
+
+def _words(command: str) -> list[str]:
+    import shlex
+
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
 
 
 def _added(file: File) -> list[tuple[int, str]]:

@@ -11,6 +11,8 @@ from mngr.records import NamedTuple
 PASSED = "passed"
 # Outcomes in which a test did what it should. A skipped test measured nothing.
 GOOD = frozenset({PASSED, "xfailed"})
+# What the probe says of a test that is no function: nothing can be told from it.
+NO_BODY = "-" * 16
 
 
 class Found(NamedTuple):

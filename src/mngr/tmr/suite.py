@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mngr.tmr.baseline import shards
 from mngr.tmr.gate import Failure, Gate, GateResult
@@ -16,12 +16,19 @@ _TESTS_MIN = 5  # worth a copy of the code of their own
 
 
 class SuiteGate(Gate):
-    """`tests` are all that the delivered branch may have; `of` those that belong to a task's work, by slug."""
+    """`tests` are all that the delivered branch may have, `stay` those among them that must be there; `of` those that
+    belong to a task's work, by slug."""
 
     def __init__(
-        self, bench: Bench, *, tests: Sequence[str], of: Mapping[str, Sequence[str]], gate_command: str = ""
+        self,
+        bench: Bench,
+        *,
+        tests: Sequence[str],
+        stay: Collection[str],
+        of: Mapping[str, Sequence[str]],
+        gate_command: str = "",
     ) -> None:
-        self._bench, self._tests, self._of, self._gate_command = bench, tests, of, gate_command
+        self._bench, self._tests, self._stay, self._of, self._gate_command = bench, tests, stay, of, gate_command
         self._number = 0
 
     def check(
@@ -30,11 +37,13 @@ class SuiteGate(Gate):
         self._number += 1
         label = f"gate-{self._number}{'-final' if final else ''}-{commit[:8]}"
         lint = [Shell("gate", self._gate_command)] if self._gate_command and (not focus or LINT in focus) else []
+        tests: Sequence[str]
         if focus:
             tests = [name for name in focus if name != LINT]
             jobs = [Job(label, commit, [*([_pytest(tests)] if tests else []), *lint])]
         elif final:
-            parts = shards(self._tests, self._bench.at_once)
+            tests = self._tests
+            parts = shards(tests, self._bench.at_once)
             jobs = [Job(f"{label}-{at + 1}", commit, [_files(part)]) for at, part in enumerate(parts)]
             jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
         else:
@@ -43,13 +52,39 @@ class SuiteGate(Gate):
             parts = shards(tests, min(self._bench.at_once, -(-len(tests) // _TESTS_MIN))) or [[]]
             jobs = [Job(f"{label}-{at + 1}", commit, [_pytest(part)]) for at, part in enumerate(parts)]
             jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
-        failures: list[Failure] = []
-        for done in self._bench.run_all(jobs):
-            problem = _problem(done)
-            if problem:
-                return GateResult(False, (), problem)
-            failures += _failures(done)
+        ended = self._bench.run_all(jobs)
+        for problem in filter(None, map(_problem, ended)):
+            return GateResult(False, (), problem)
+        failures = [failure for done in ended for failure in _failures(done)]
+        failures += self._lost(tests, units, ended)
         return GateResult(not failures, tuple(failures), ", ".join(job.label for job in jobs))
+
+    def _lost(self, tests: Sequence[str], units: tuple[Unit, ...], ended: Sequence[Done]) -> list[Failure]:
+        """Tests that should be there and are not, nor came up under their name elsewhere: what is not run does not
+        pass."""
+        rows = [done.steps["test"].rows for done in ended if "test" in done.steps]
+        found = {test for each in rows for test in each.tests}
+        moved = {_name(test) for test in found.difference(self._tests)}
+        broken = {_file(item.id) for each in rows for item in each.broken}
+        pieces = [piece for unit in units for piece in unit.pieces]
+        made = {
+            test
+            for piece in pieces
+            for maker in piece.makers
+            for test in self._of[maker.slug]
+            if _file(test) in piece.part.paths
+        }
+        due = [test for test in tests if "::" in test and (test in self._stay or test in made)]
+        lost = [test for test in due if test not in found and _name(test) not in moved and _file(test) not in broken]
+        return [Failure(test, "it is not there any more") for test in lost]
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _name(test: str) -> str:
+    return test.partition("::")[2]
 
 
 def _pytest(tests: Sequence[str]) -> Pytest:
@@ -59,7 +94,7 @@ def _pytest(tests: Sequence[str]) -> Pytest:
 
 def _files(tests: Sequence[str]) -> Pytest:
     """Every test in the files of these: the delivered branch is measured as it is, not as it was expected to be."""
-    return Pytest("test", paths=sorted({test.partition("::")[0] for test in tests}))
+    return Pytest("test", paths=sorted(set(map(_file, tests))))
 
 
 def _problem(done: Done) -> str:
@@ -75,7 +110,7 @@ def _failures(done: Done) -> list[Failure]:
     found = []
     if "test" in done.steps:
         rows = done.steps["test"].rows
-        found += [Failure(item.id.partition("::")[0], item.text[-_TEXT_MAX:]) for item in rows.broken]
+        found += [Failure(_file(item.id), item.text[-_TEXT_MAX:]) for item in rows.broken]
         bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
         found += [Failure(ran.id, ran.text[-_TEXT_MAX:]) for ran in bad]
     if "gate" in done.steps and done.steps["gate"].exit_code != 0:

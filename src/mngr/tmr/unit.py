@@ -11,7 +11,8 @@ class Verified(NamedTuple):
 
     `effect` is what was measured: the tests that failed at the base and pass with this work; None when nobody measured.
     `importance` is what the agent claims. `stands_alone`: whether its tests, docs and the like pass without its
-    implementation part; None when nobody measured. `flags` are what a person should look at, a word each.
+    implementation part; None when nobody measured. `flags` are what a person should look at, a word each. `mended` is
+    for work without an implementation part what `effect` is for a fix.
     """
 
     task: str
@@ -23,6 +24,7 @@ class Verified(NamedTuple):
     summary: str = ""
     stands_alone: bool | None = None
     flags: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[str, str, str]:
@@ -75,7 +77,8 @@ class Unit(NamedTuple):
     @property
     def promises(self) -> frozenset[str]:
         """Tests that were measured to pass with this unit: their failure is never excused by the baseline."""
-        return frozenset(test for maker in self.makers for test in maker.effect or ()) if self.fix else frozenset()
+        each = (maker.effect or () if self.fix else maker.mended for maker in self.makers)
+        return frozenset(test for tests in each for test in tests)
 
 
 class SetAside(NamedTuple):

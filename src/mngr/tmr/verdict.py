@@ -7,7 +7,7 @@ from typing import Any
 
 from mngr.records import NamedTuple
 from mngr.tmr import baseline
-from mngr.tmr.rows import GOOD
+from mngr.tmr.rows import GOOD, PASSED
 
 FIXED = "fixed"  # did not pass before, passes now
 IMPROVED = "improved"  # passed before and after, with changes
@@ -25,7 +25,8 @@ INTEGRATED = frozenset({FIXED, IMPROVED})
 
 class Evidence(NamedTuple):
     """What was measured at the agent's commit. `after` is the outcome of its own test there; `new` and `changed` are
-    tests that the base has not, or otherwise, with all their outcomes; `lost` are tests of the base that are gone;
+    tests that the base has not, or otherwise, with all their outcomes; `lost` are tests of the base that are gone,
+    `renamed` those that are there under another name;
     `steering` are changed files that decide how tests, also those of others, are judged."""
 
     changed_files: int
@@ -33,6 +34,7 @@ class Evidence(NamedTuple):
     new: Mapping[str, tuple[str, ...]] = {}
     changed: Mapping[str, tuple[str, ...]] = {}
     lost: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
     gate_exit: int | None = None
     refusals: tuple[str, ...] = ()
@@ -66,8 +68,8 @@ def judge(
     if seen.steering:
         files = ", ".join(f"`{path}`" for path in seen.steering)
         return Verdict(HELD, (f"it changes {files}, by which all tests are judged: a person must accept that",))
-    if before.verdict == baseline.PASS:
-        return Verdict(IMPROVED, (f"passed before and after; {_sizes(seen)}",))
+    if before.verdict == baseline.PASS or _skipped(before, seen):
+        return Verdict(IMPROVED, (f"{_was(before)} before and after; {_sizes(seen)}",))
     return Verdict(FIXED, (f"{_was(before)} before, {seen.after or 'passed'} now; {_sizes(seen)}",))
 
 
@@ -88,7 +90,7 @@ def _wrong(task: str, before: baseline.Measured, seen: Evidence) -> tuple[str, .
     wrong = []
     if task in seen.lost:
         wrong.append("its test is deleted")
-    elif "::" in task and seen.after not in GOOD and (before.verdict, seen.after) != (baseline.SKIPPED, "skipped"):
+    elif not _passes(before, seen) and not _skipped(before, seen) and task not in seen.broken:
         wrong.append(f"its test is {seen.after} in a clean checkout")
     wrong += [f"`{test}` is deleted" for test in seen.lost if test != task]
     wrong += [f"`{file}` can no longer be collected" for file in seen.broken]
@@ -101,6 +103,15 @@ def _wrong(task: str, before: baseline.Measured, seen: Evidence) -> tuple[str, .
     if seen.gate_exit:
         wrong.append(f"the gate command fails (exit code {seen.gate_exit})")
     return tuple(wrong)
+
+
+def _passes(before: baseline.Measured, seen: Evidence) -> bool:
+    """A failure that is expected only since this work is a failure."""
+    return seen.after in GOOD and (seen.after == PASSED or seen.after in before.runs)
+
+
+def _skipped(before: baseline.Measured, seen: Evidence) -> bool:
+    return (before.verdict, seen.after) == (baseline.SKIPPED, "skipped")
 
 
 def _sizes(seen: Evidence) -> str:

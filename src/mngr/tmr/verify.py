@@ -8,11 +8,12 @@ from typing import Any
 
 from mngr.records import NamedTuple
 from mngr.tmr import flags, parts
-from mngr.tmr.baseline import FAIL, FLAKY, UNKNOWN, Measured
-from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines
+from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, UNKNOWN, Measured
+from mngr.tmr.baseline import judge as judge_runs
+from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked
 from mngr.tmr.objects import Change, Ident, NewCommit, Objects
 from mngr.tmr.paths import Kind, Paths
-from mngr.tmr.rows import GOOD, Found
+from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found
 from mngr.tmr.verdict import INTEGRATED, Evidence, judge
 from mngr.tools.git import Git
 
@@ -38,6 +39,7 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
     """The verdict with everything that led to it, as JSON."""
     tip, claim = harvested["tip"], harvested["outcome"]
     before = ground.measured.get(task, Measured(UNKNOWN))
+    done = claim is not None and claim["status"] == "done"
     if tip is None:
         reasons = "; ".join(harvested["problems"]) or "its commits could not be had"
         return _row(*judge(task, before, claim, harvested["outcome_problem"], Evidence(0, problem=reasons)))
@@ -48,13 +50,15 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
     targets = objects.blobs(parts.links(changes))
     evidence = Evidence(len(changes), refusals=parts.refusals(changes, targets, ground.paths))
     facts: dict[str, Any] = {"files": [change.path for change in changes]}
+    if before.verdict == UNKNOWN and done and not evidence.refusals:
+        before = _at_base(ground, task, slug)
     if changes and not evidence.refusals:
-        evidence, more = _measure(ground, objects, task, slug, tip, changes)
+        evidence, more = _measure(ground, objects, task, slug, tip, changes, before)
         facts.update(more)
-        marks = _flags(objects, changes, task, ground.paths)
+        marks = _flags(ground, objects, changes, task)
         facts["flags"] = [flag._asdict() for flag in marks]
         evidence = evidence._replace(steering=tuple(flag.path for flag in marks if flag.kind in flags.STEERING))
-    elif not changes and claim is not None and claim["status"] == "done" and before.verdict == FAIL:
+    elif not changes and done and before.verdict == FAIL:
         before = _measured_again(ground, task, slug, before)
     facts["after"] = evidence.after
     found = _row(*judge(task, before, claim, harvested["outcome_problem"], evidence))
@@ -63,13 +67,22 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
     return {**found, **facts}
 
 
+def _at_base(ground: Ground, task: str, slug: str) -> Measured:
+    """What its test does without its work, when no baseline has told."""
+    done = ground.bench.run(Job(f"base-{slug}", ground.base, [Pytest("test", tests=[task], paths=_files([task]))]))
+    rows = checked(done).steps["test"].rows
+    return judge_runs([rows.ran[task]] if task in rows.ran else [], next(iter(rows.broken), None))
+
+
 def _measure(
-    ground: Ground, objects: Objects, task: str, slug: str, tip: str, changes: Sequence[Change]
+    ground: Ground, objects: Objects, task: str, slug: str, tip: str, changes: Sequence[Change], before: Measured
 ) -> tuple[Evidence, dict[str, Any]]:
     steps: list[Shell | Pytest] = [
         Pytest("test", tests=[task], base=base_lines(ground.tests), again=NEW_AGAIN, args=("-p", "no:randomly"))
     ]
-    shared = _shared(ground, task)
+    if before.verdict == FLAKY:
+        steps += [Pytest(f"steady-{at + 1}", tests=[task], paths=_files([task])) for at in range(NEW_AGAIN)]
+    shared = _shared(ground, task, before)
     if shared:
         steps.append(Pytest("effect", tests=shared, paths=_files(shared)))
     if ground.gate_command:
@@ -77,18 +90,20 @@ def _measure(
     done = ground.bench.run(Job(f"verify-{slug}", tip, steps))
     evidence = _evidence(ground, done, task, len(changes))
     split = parts.split(ground.base, changes, ground.paths)
-    effect = [task] if evidence.after in GOOD and _failed(ground, task) else []
+    effect = [task] if evidence.after == PASSED and before.verdict in (FAIL, BROKEN) else []
     if shared and "effect" in done.steps:
-        effect += [test for test in shared if done.steps["effect"].rows.outcome(test) in GOOD]
+        effect += [test for test in shared if done.steps["effect"].rows.outcome(test) == PASSED]
     facts: dict[str, Any] = {
         "log": done.directory,
         "new": sorted(evidence.new),
         "changed": sorted(evidence.changed),
         "lost": list(evidence.lost),
+        "renamed": list(evidence.renamed),
         "gate_exit": evidence.gate_exit,
         "seconds": round(done.seconds, 3),
         "implementation": split.implementation is not None,
         "effect": effect if split.implementation is not None else None,
+        "mended": effect if split.implementation is None else [],
         "stands_alone": None,
     }
     if split.implementation and split.rest:
@@ -117,40 +132,45 @@ def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evid
         for test, found in rows.tests.items()
         if test not in ground.tests or ground.tests[test].body != found.body
     }
-    bodies = {found.body for test, found in rows.tests.items() if test not in ground.tests}
+    heirs: dict[str, list[str]] = {}
+    for test, found in rows.tests.items():
+        if test not in ground.tests and found.body != NO_BODY:
+            heirs.setdefault(found.body, []).append(test)
     broken_files = {item.id.partition("::")[0] for item in rows.broken}
     gone = [test for test in ground.tests if test not in rows.tests and test.partition("::")[0] not in broken_files]
-    renamed = {test for test in gone if ground.tests[test].body in bodies}
-    after = rows.outcome(task)
-    if task in renamed:
-        heir = next(test for test, found in rows.tests.items() if found.body == ground.tests[task].body)
-        after = rows.outcome(heir)
-    known_broken = {test.partition("::")[0] for test, each in ground.measured.items() if each.verdict == "broken"}
+    renamed = [test for test in gone if ground.tests[test].body in heirs]
+    if "::" not in task:
+        own = [test for test in rows.tests if test.startswith((f"{task}::", f"{task.removesuffix('/__init__.py')}/"))]
+    else:
+        own = heirs[ground.tests[task].body] if task in renamed else [task]
+    steady = [found.rows for name, found in done.steps.items() if name.startswith("steady-")]
+    after = _worst([*(rows.outcome(test) for test in own), *(each.outcome(test) for each in steady for test in own)])
+    known_broken = {test.partition("::")[0] for test, each in ground.measured.items() if each.verdict == BROKEN}
     gate = done.steps.get("gate")
     return Evidence(
         changed_files,
-        after=after,
+        after=after or rows.outcome(task),
         new={test: seen for test, seen in outcomes.items() if test not in ground.tests},
         changed={test: seen for test, seen in outcomes.items() if test in ground.tests},
         lost=tuple(test for test in gone if test not in renamed),
+        renamed=tuple(renamed),
         broken=tuple(sorted(broken_files - (known_broken - {task}))),
         gate_exit=gate.exit_code if gate is not None else None,
         problem=done.problem,
     )
 
 
-def _shared(ground: Ground, task: str) -> list[str]:
+def _worst(outcomes: Sequence[str]) -> str:
+    """The first that is bad; else the first."""
+    return next((outcome for outcome in outcomes if outcome not in GOOD), next(iter(outcomes), ""))
+
+
+def _shared(ground: Ground, task: str, own: Measured) -> list[str]:
     """Other tests that failed in the same way: this work may be the fix of them all."""
-    own = ground.measured.get(task)
-    if own is None or own.verdict != FAIL or not own.signature:
+    if own.verdict != FAIL or not own.signature:
         return []
     same = [test for test, each in ground.measured.items() if each.verdict == FAIL and each.signature == own.signature]
     return [test for test in same if test != task][: ground.effect_runs]
-
-
-def _failed(ground: Ground, test: str) -> bool:
-    measured = ground.measured.get(test)
-    return measured is not None and measured.verdict in (FAIL, "broken")
 
 
 def _stands_alone(ground: Ground, objects: Objects, slug: str, rest: parts.Part, tests: Sequence[str]) -> bool | None:
@@ -169,9 +189,10 @@ def _files(tests: Sequence[str]) -> list[str]:
     return sorted({test.partition("::")[0] for test in tests})
 
 
-def _flags(objects: Objects, changes: Sequence[Change], task: str, paths: Paths) -> list[flags.Flag]:
+def _flags(ground: Ground, objects: Objects, changes: Sequence[Change], task: str) -> list[flags.Flag]:
     sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
     blobs = objects.blobs(sides)
+    kind = ground.paths.kind
 
     def text(entry: Any) -> str | None:
         if entry is None or len(blobs.get(entry.oid, b"")) > _TEXT_MAX:
@@ -179,10 +200,11 @@ def _flags(objects: Objects, changes: Sequence[Change], task: str, paths: Paths)
         return blobs.get(entry.oid, b"").decode(errors="replace")
 
     changed = [
-        flags.File(change.path, text(change.old), text(change.new), paths.kind(change.path) == Kind.IMPLEMENTATION)
+        flags.File(change.path, text(change.old), text(change.new), kind(change.path) == Kind.IMPLEMENTATION)
         for change in changes
     ]
-    return flags.find(changed, test=task)
+    given = ground.bench.surroundings
+    return flags.find(changed, test=task, commands=(given.prepare, given.test_command, ground.gate_command))
 
 
 def _row(verdict: str, reasons: tuple[str, ...]) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""What agents say is held against what their tests do, also where that is not plain to see."""
+
+import pytest
+
+from tests.support.tmr import FIX_SUB, NO_CHANGE, OUTCOME, Project
+from tests.support.user import User, wait_for
+
+pytestmark = pytest.mark.timeout(300)
+
+FAILS = "import calc\n\n\ndef test_{0}():\n    assert calc.sub(3, 2) == 1\n"
+
+
+def done(kind: str = "test") -> str:
+    change = f'[{{"kind": "{kind}", "commit": "{{head}}", "summary": "x", "importance": 1}}]'
+    return OUTCOME.format(status="done", changes=change, summary="done")
+
+
+LIES = {
+    "expected": (
+        "wait\nreplace tests/test_expected.py <<E\ndef test\n====\nimport pytest\n\n\n@pytest.mark.xfail\ndef test\nE\n"
+        "commit expect it\n" + done(),
+        ("refuted", "its test is xfailed"),
+    ),
+    "settings": (
+        FIX_SUB.replace("commit Sub", "append pytest.ini <<E\naddopts = -q\nE\ncommit Sub"),
+        ("held", "`pytest.ini`"),
+    ),
+    "odd.py": (
+        "wait\ndelete tests/test_odd.py\nrun! git add -A\ncommit no file, no trouble\n" + done(),
+        ("refuted", "its test is missing"),
+    ),
+    "away": ("wait\nthink 600\n", ("failed", "its agent is gone")),
+}
+
+
+def test_work_that_only_seems_to_hold_is_told_and_kept_off_the_branch(user: User) -> None:
+    project = Project(user, tests="")
+    for name, (script, _) in LIES.items():
+        project.write(f"tests/test_{name.removesuffix('.py')}.py", FAILS.format(name))
+        project.script(f"test_{name}", script)
+    project.write("pytest.ini", "[pytest]\n")
+    base = project.commit("tests that fail")
+    child = user.popen(*project.words("--no-canary"))
+    try:
+        running = [f"{agent['name']}" for agent in wait_for(lambda: working(user), "the agent that is destroyed", 100)]
+        user.mngr("destroy", *running, "--force").ok()
+        assert child.wait(timeout=150) == 3
+    finally:
+        child.kill()
+        child.communicate()
+    rows = {row["task"].rpartition("test_")[2]: row for row in project.status()["rows"]}
+    for name, (_, (verdict, why)) in LIES.items():
+        assert rows[name]["verdict"] == verdict and why in rows[name]["why"], rows[name]
+    assert project.status()["integration"]["tip"] == base
+    user.mngr("tmr", "status").ok()
+
+
+def working(user: User) -> list[dict[str, object]]:
+    return [one for one in user.agents() if one["state"] == "RUNNING" and str(one["name"]).startswith("r1-away")]
+
+
+def test_without_a_baseline_each_test_is_measured_before_its_agent_is_believed(user: User) -> None:
+    project = Project(user)
+    project.script("test_add", FIX_SUB)
+    project.script("test_sub", NO_CHANGE)
+    project.tmr("--no-baseline", "--no-canary").failed(3)
+    assert project.verdicts() == {"test_add": "improved", "test_sub": "refuted", "test_mul": "fixed"}
+    assert "failed at the base" in project.row("test_sub")["why"]
