@@ -10,7 +10,7 @@ from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
 from mngr.waiting import wait_until
 from tests.real.test_kind_from_settings import SETTINGS
-from tests.support.user import User, wait_for
+from tests.support.user import MNGR, User, wait_for
 
 STAND_IN = """#!/bin/sh
 [ "$1" != --version ] || { echo 2.1.325; exit; }
@@ -24,14 +24,19 @@ def write_event(user: User, name: str, **fields: str) -> None:
         file.write(json.dumps({"event_id": "evt-1", "source": "test", **fields}) + "\n")
 
 
+def install(user: User, name: str, folder: str) -> Path:
+    """A stand-in for a program, which is not on PATH."""
+    place = user.root / folder
+    place.mkdir()
+    (place / name).write_text(STAND_IN)
+    (place / name).chmod(0o755)
+    return place
+
+
 @pytest.fixture
 def claude(user: User) -> Path:
     """The home of an agent `foo` that a stand-in for Claude Code runs."""
-    folder = user.root / "bin"
-    folder.mkdir()
-    (folder / "claude").write_text(STAND_IN)
-    (folder / "claude").chmod(0o755)
-    user.env["PATH"] = f"{folder}:{user.env['PATH']}"
+    user.env["PATH"] = f"{install(user, 'claude', 'bin')}:{user.env['PATH']}"
     user.mngr("create", "foo", "claude", "--no-connect").ok()
     return user.host_dir / "agents" / str(user.agent("foo")["id"]) / "home"
 
@@ -95,3 +100,42 @@ def test_what_counts_is_the_state_at_the_moment_of_sending(shop: User) -> None:
         fleet.message(waiting, "y")
     assert not wait_until(lambda: fleet.find("foo").state != "BLOCKED", timeout=1)
     assert os.path.exists(fleet.find("foo").record.work_dir)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("'{place}/claude'", ()),
+        ('"$HERE"/claude', ("--env", "HERE={place}")),
+        ("claude", ("--env", "PATH={place}:/usr/bin:/bin")),
+    ],
+)
+def test_a_program_that_only_the_shell_finds_is_found(user: User, command: str, words: tuple[str, ...]) -> None:
+    place = str(install(user, "claude", "a b"))
+    own = f"agent_types.claude.command={command.format(place=place)}"
+    more = [word.format(place=place) for word in words]
+    user.mngr("-S", own, "create", "foo", "claude", "--no-connect", *more).ok()
+    assert user.state("foo") == "STARTING"
+
+
+def test_permissions_of_a_type_that_nobody_knows_how_to_set_make_no_agent(user: User) -> None:
+    settings = ("-S", "agent_types.mine.command=sleep 9999", "-S", "agent_types.mine.permissions=ask")
+    done = user.mngr(*settings, "create", "foo", "mine", "--no-connect").failed(2)
+    assert "does not know how to set the permissions of `mine`" in done.stderr
+    assert user.agents() == []
+
+
+def test_a_type_that_settings_only_adjust_is_not_taken_for_installed(user: User) -> None:
+    user.env["PATH"] = f"{install(user, 'codex', 'bin')}:{Path(MNGR).parent}:/usr/bin:/bin"
+    done = user.mngr("-S", "agent_types.claude.permissions=ask", "create", "foo", "--no-connect", "--dry-run").ok()
+    assert "running: codex" in done.stdout
+
+
+def test_settings_of_the_user_that_cannot_be_read_are_told_and_not_left_out(user: User) -> None:
+    user.env["PATH"] = f"{install(user, 'claude', 'bin')}:{user.env['PATH']}"
+    own = user.home / ".claude" / "settings.json"
+    own.parent.mkdir()
+    own.write_text('{"permissions": {"deny": ["Bash"]},}')
+    done = user.mngr("create", "foo", "claude", "--no-connect").failed()
+    assert f"`{own}` is not JSON" in done.stderr
+    assert user.agents() == []

@@ -120,7 +120,7 @@ def check_program(fleet: Fleet, request: Request) -> None:
         raise UsageError(
             f"an agent of type `{kind.name}` has no form that does one task and ends", hint="leave out `--one-shot`"
         )
-    if request.permissions and not kind.driver:
+    if (request.permissions or kind.permissions) and not kind.driver:
         raise UsageError(
             f"mngr does not know how to set the permissions of `{kind.name}`", hint="give its own options after `--`"
         )
@@ -132,13 +132,13 @@ def check_program(fleet: Fleet, request: Request) -> None:
     if request.prompt is not None:
         known.wording(request.prompt)
     word = kind.command.split(None, 1)[0] if kind.command.strip() else ""
-    if "=" in word or not word.replace("/", "").isprintable():
+    if "=" in word or process.quote(word.removeprefix("~")) != word.removeprefix("~"):
         return  # a shell line that only the shell can read
-    path = process.find_program(os.path.expanduser(word), fleet.environ.get("PATH"))
+    path = process.find_program(os.path.expanduser(word), request.variables.get("PATH") or fleet.environ.get("PATH"))
     if path is None:
         install = known.program.install
         raise MngrError(
-            f"`{word or kind.name}` is not installed, or not on PATH",
+            f"`{word}` is not installed, or not on PATH",
             hint=f"`{install}`" if install else f"install it, or set `agent_types.{kind.name}.command`",
         )
     if os.path.basename(word) == known.program.name:
