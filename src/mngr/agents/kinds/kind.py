@@ -89,9 +89,9 @@ def of_plugins(settings: Settings, warn: Callable[[str], None] = _ignore) -> dic
 
 
 def default_name(settings: Settings) -> str:
-    """The kind when none is named: a known coding agent that is installed."""
+    """The kind when none is named: a known coding agent that is installed, or of which settings say where it is."""
     for name in KNOWN_AGENTS:
-        if name in settings.names("agent_types") or find_program(name):
+        if "command" in settings.table(("agent_types", name)) or find_program(name):
             return name
     raise UsageError(
         "no agent type was named, and none of " + ", ".join(f"`{name}`" for name in KNOWN_AGENTS) + " is installed",
