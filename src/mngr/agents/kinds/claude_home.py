@@ -115,10 +115,11 @@ def _ours(place: Place) -> dict[str, Any]:
 
 
 def _settings(place: Place, own: str) -> dict[str, Any]:
-    """The user's, with what they chose in the repository for themselves: no worktree has that file."""
+    """The user's, with what they chose in the repository for themselves: no worktree has that file. Without the user's,
+    what they forbid would be allowed: one that cannot be read is an error."""
     repo = place.record.repo or place.record.source
     chosen = _read(place, f"{repo}/.claude/settings.local.json") if repo else {}
-    settings = {**_read(place, f"{own}/{SETTINGS}"), **{name: chosen[name] for name in CHOSEN if name in chosen}}
+    settings = {**_strict(place, f"{own}/{SETTINGS}"), **{name: chosen[name] for name in CHOSEN if name in chosen}}
     return {**settings, "skipDangerousModePermissionPrompt": True} if place.record.permissions == BYPASS else settings
 
 
@@ -157,6 +158,15 @@ def _key(place: Place) -> str:
 
 def _table(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _strict(place: Place, path: str) -> dict[str, Any]:
+    try:
+        return _table(json.loads(place.host.read(path)))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        raise MngrError(f"`{path}` is not JSON: {error}", hint="Claude Code cannot read it either; mend it") from None
 
 
 def _read(place: Place, path: str) -> dict[str, Any]:

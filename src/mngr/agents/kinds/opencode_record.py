@@ -132,8 +132,8 @@ def _input(given: object) -> str:
 
 
 def usage(lines: Iterable[Mapping[str, Any]]) -> list[Spent]:
-    """One for every answer of a model, also to subagents, and also when it was taken back. OpenCode calls a cost that it
-    does not know 0."""
+    """One for every answer of a model, also to subagents, and also when it was taken back. OpenCode calls a cost that
+    it does not know 0."""
     known = _known(lines, with_removed=True)
     found = []
     for part in known.parts.values():
