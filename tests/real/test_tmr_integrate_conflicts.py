@@ -87,6 +87,7 @@ def test_a_conflict_is_resolved_by_the_resolver_and_verified_by_the_gate(project
         ({"src/app.py": "broken\n"}, "refuted"),
         ({"src/app.py": edited(5, "both"), "src/other.py": "stolen = 1\n"}, "not about"),
         ({"src/app.py": edited(5, "<<<<<<< ours")}, "markers"),
+        ({"src/app.py": ("120000", "/etc/passwd")}, "symbolic link out of the repository"),
         ({}, "leaves the change out"),
         (None, "no answer"),
     ],
@@ -104,6 +105,19 @@ def test_a_wrong_answer_is_refused_and_the_change_set_aside(
     assert done.set_aside[0].against == ("r1-a-1",)
     (decision,) = [one for one in done.decisions if one.what == "conflict not resolved"]
     assert because in decision.because
+
+
+def test_an_answer_that_takes_the_tests_of_both_sides_away_is_refused(project: Project) -> None:
+    def tests(name: str, mark: str = "") -> str:
+        return f"import pytest\n\n\n{mark}def test_new():\n    assert {name!r}\n"
+
+    gate = TextGate(project, {"t_true": lambda read: True})
+    work = [project.work(name, {"tests/test_new.py": tests(name)}) for name in ("a", "b")]
+    for answer, refused in ((tests("a and b"), False), (tests("a and b", "@pytest.mark.skip\n"), True)):
+        answers = Answers(project, {"tests/test_new.py": answer})
+        done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=answers)
+        told = [one.because for one in done.decisions if one.what == "conflict not resolved"]
+        assert bool(done.set_aside) == refused == any("weaker than both sides" in because for because in told)
 
 
 def test_without_a_gate_no_answer_is_believed(project: Project) -> None:

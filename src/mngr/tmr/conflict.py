@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mngr.records import NamedTuple, Protocol
+from mngr.tmr import flags
 from mngr.tmr.apply import Applier, Clash, State
 from mngr.tmr.gate import Decision, Failure
-from mngr.tmr.parts import Part
+from mngr.tmr.objects import Change, Entry, Objects
+from mngr.tmr.parts import Part, links, refusals
+from mngr.tmr.paths import Paths
 from mngr.tmr.unit import Piece, Unit
 
 _MARKERS = (b"<<<<<<< ", b">>>>>>> ")
@@ -147,9 +150,13 @@ class Arranger:
             return f"the answer changes `{outside[0]}`, which the conflict is not about"
         if not changes:
             return "the answer leaves the change out"
+        if reasons := refusals(changes, objects.blobs(links(changes)), Paths()):
+            return f"in the answer, {reasons[0]}"
         blobs = objects.blobs(change.new.oid for change in changes if change.new and change.path in conflict.paths)
         if any(line.startswith(_MARKERS) for data in blobs.values() for line in data.splitlines()):
             return "the answer has conflict markers in it"
+        if weaker := _weaker(objects, changes, stuck.piece):
+            return f"the answer is weaker than both sides: {weaker}"
         if self._verify is None:
             return "there is no gate to verify the answer"
         self._applier.resolve(stuck.piece.part, Part(conflict.tip, changes))
@@ -187,6 +194,29 @@ class Arranger:
             paths=clash.paths,
             against=_against(clash, stuck.piece, before.units),
         )
+
+
+def _weaker(objects: Objects, changes: Sequence[Change], piece: Piece) -> str:
+    """What a person would have to look at in the answer and in neither of the sides that it is made of; or nothing."""
+    theirs = {change.path: change.new for change in piece.part.changes}
+    ways = [(one.path, one.old, theirs[one.path], one.new) for one in changes if theirs.get(one.path) and one.old]
+    blobs = objects.blobs(entry.oid for _, *entries in ways for entry in entries if entry)
+
+    def text(entry: Entry | None) -> str | None:
+        return blobs.get(entry.oid, b"").decode(errors="replace") if entry else None
+
+    for path, ours, other, answer in ways:
+        marks = [
+            {
+                flag.kind: flag.text
+                for flag in flags.find([flags.File(path, text(side), text(answer), False)], test=piece.makers[0].task)
+                if flag.kind not in flags.STEERING
+            }
+            for side in (ours, other)
+        ]
+        for kind in marks[0].keys() & marks[1].keys():
+            return marks[0][kind]
+    return ""
 
 
 def _others(line: Line, stuck: Stuck) -> tuple[Stuck, ...]:
