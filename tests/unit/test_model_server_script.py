@@ -23,6 +23,7 @@ from mngr.testing.model_server.script import (
     turn,
 )
 from mngr.testing.model_server.tools import ToolCall, plainest, tool_call
+from tests.support.timing import best_of
 
 
 def shell(name: str, argument: str, **schema: object) -> Tool:
@@ -186,9 +187,13 @@ def test_a_message_in_mid_turn_is_taken_out_of_its_frame():
 
 def test_reading_a_hostile_text_takes_no_longer_than_reading_it():
     hostile = "<system-reminder><environment_context>" * 50_000
-    began = time.process_time()
-    assert real_text([hostile]) == hostile
-    assert time.process_time() - began < 5
+
+    def measure(_: int) -> float:
+        began = time.process_time()
+        assert real_text([hostile]) == hostile
+        return time.process_time() - began
+
+    best_of(3, 5, measure)
 
 
 @pytest.mark.parametrize(

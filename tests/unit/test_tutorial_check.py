@@ -9,6 +9,7 @@ from mngr.e2e.shell_blocks import blocks
 from mngr.tutorial.check import NOT_RUN, UNCITED, UNFINISHED, UNKNOWN, UNREADABLE, Report, check
 from mngr.tutorial.citations import Citation, Found, Unreadable, find
 from mngr.tutorial.ran import Ran, RanTest
+from tests.support.timing import best_of
 
 SCRIPT = """#!/bin/sh
 set -e
@@ -160,17 +161,24 @@ def test_ten_thousand_blocks_and_tests(tmp_path: Path) -> None:
         for n in range(10_000)
     ]
     (tmp_path / "test_all.py").write_text("\n".join(tests))
-    started = time.process_time()
-    assert checked(find(["test_all.py"], str(tmp_path)), script=script).ok
-    seconds = time.process_time() - started
-    assert seconds < 6  # 1.2 on an idle machine
+
+    def measure(_: int) -> float:
+        started = time.process_time()
+        assert checked(find(["test_all.py"], str(tmp_path)), script=script).ok
+        return time.process_time() - started
+
+    best_of(3, 6, measure)  # 1.2 on an idle machine
 
 
 def test_ten_thousand_citations_of_nothing() -> None:
     script = "\n\n".join(f"tool create a-{n} --label a=b" for n in range(2_000))
     found = cited(*(f"tool create a-{n} --label a=c" for n in range(2_000)))
-    started = time.process_time()
-    report = checked(found, script=script)
-    assert len(report.problems) == 4_000
-    assert all(f"a-{n} " in report.problems[2_000 + n].diff.split("\n")[3] for n in range(2_000))
-    assert time.process_time() - started < 10
+
+    def measure(_: int) -> float:
+        started = time.process_time()
+        report = checked(found, script=script)
+        assert len(report.problems) == 4_000
+        assert all(f"a-{n} " in report.problems[2_000 + n].diff.split("\n")[3] for n in range(2_000))
+        return time.process_time() - started
+
+    best_of(3, 10, measure)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mngr.e2e.shell_blocks import Block, block, blocks, normalise
 from mngr.e2e.shell_commands import comparable, split
+from tests.support.timing import best_of
 
 UNHURRIED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Each is one complete command; the text is what is left of it without comments and continued lines.
@@ -222,7 +223,10 @@ def test_ten_thousand_blocks() -> None:
         f"# number {n}\ntool create a-{n} --message \"do {n}\" \\\n    --label a=b\ntool list | grep {n} && echo '{n}'"
         for n in range(10_000)
     )
-    started = time.process_time()
-    assert len(blocks(text)) == 10_000
-    seconds = time.process_time() - started
-    assert seconds < 4  # 0.8 on an idle machine
+
+    def measure(_: int) -> float:
+        started = time.process_time()
+        assert len(blocks(text)) == 10_000
+        return time.process_time() - started
+
+    best_of(3, 4, measure)  # 0.8 on an idle machine
