@@ -34,6 +34,7 @@ def run(subject: Subject, subtests: pytest.Subtests, *, heavy: bool = False, but
                 check.run(subject)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("transfer", TRANSFERS)
 @pytest.mark.parametrize("kind", WITHOUT_MODEL)
 def test_a_kind_of_our_own_does_what_every_kind_does(

@@ -81,7 +81,7 @@ class Subject:
         rests: Callable[[Agent], object] = is_waiting,
         acknowledges: bool = True,
         turn_seconds: float = 60.0,
-        fact_seconds: float = 10.0,
+        fact_seconds: float = 30.0,
         late_seconds: float = 1.0,
     ) -> None:
         self.fleet = fleet
@@ -223,6 +223,13 @@ class Subject:
             return self.fleet.host.read(os.path.join(agent.record.work_dir, name)).decode().strip()
         except FileNotFoundError:
             return ""
+
+    def hold(self, mark: str) -> str:
+        """A command that lasts until `release`: what a check looks at does not end before it was seen."""
+        return f"until [ -e {mark}.go ]; do sleep 0.1; done"
+
+    def release(self, agent: Agent, mark: str) -> None:
+        self.fleet.host.write(os.path.join(agent.record.work_dir, f"{mark}.go"), b"")
 
     def close(self) -> None:
         """Destroy every agent of the fleet."""
