@@ -11,6 +11,7 @@ from mngr.agents.kinds import versions
 from mngr.agents.kinds.driver import Program
 from mngr.errors import MngrError
 from mngr.home import FORMAT, FORMAT_FILE
+from mngr.waiting import wait_until
 
 PROGRAM = Program("acme", "npm install -g acme", oldest="1.9.0", tried="2.1.325", broken={"2.0.7": "it eats prompts"})
 
@@ -74,7 +75,13 @@ def test_the_version_is_asked_once_until_the_file_changes(tmp_path: Path, host_d
     assert runs(tmp_path) == 1
     old = os.stat(tmp_path / "acme")
     path = acme(tmp_path, "1.8.0")
-    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+
+    def changed() -> bool:
+        """The clock of a file system ticks some hundred times a second."""
+        os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))
+        return os.stat(path).st_ctime_ns != old.st_ctime_ns
+
+    assert wait_until(changed, timeout=60)
     assert os.stat(path).st_size == old.st_size and os.stat(path).st_mtime_ns == old.st_mtime_ns
     refused(path, host_dir)
     refused(path, host_dir)
