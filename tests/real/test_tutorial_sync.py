@@ -72,6 +72,17 @@ commit Run what is cited
     greeter.mngr("tutorial", "check").ok()
 
 
+def test_what_was_run_is_measured_in_the_agents_copy_or_it_does_not_pass(user: User) -> None:
+    add_greeter(user, test_hello=HELLO, test_bye=BYE.replace("run(command)", 'run("greet bye; echo see you")'))
+    user.env["PYTHONDONTWRITEBYTECODE"] = "1"
+    assert user.run(["sh", "-c", PYTEST], timeout=100).exit_code == 0
+    change = f"wait\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit Run it\n"
+    words = ("--rounds", "1", "--format", "json")
+    (problem,) = document(sync(user, script(user, change), *words, exit_code=1))["problems"]
+    assert problem["kind"] == "not-run" and "there is no recorded run" in problem["message"]
+    assert document(sync(user, script(user, f"{change}run {PYTEST}\n"), *words))["ok"]
+
+
 def test_it_gives_up_after_so_many_rounds(greeter: User) -> None:
     agent = script(greeter, "repeat 9 <<END\n  wait\nEND\n")
     done = sync(greeter, agent, "--rounds", "2", exit_code=1)
@@ -146,10 +157,14 @@ def test_uncommitted_changes_can_be_carried_along(greeter: User) -> None:
     script_path.write_text(TUTORIAL.replace("Ada", "Bob").split("# Saying good bye")[0])
     agent = script(greeter, "wait\n")
     script_path.write_text(script_path.read_text() + "\ngreet hello\n")
-    assert "uncommitted" in sync(greeter, agent, exit_code=1).stderr
+    assert "--exclude-unclean" in sync(greeter, agent, exit_code=1).stderr
+    assert "would leave out" in sync(greeter, agent, "--exclude-unclean", exit_code=2).stderr
     words = ("--include-unclean", "--rounds", "1", "--format", "json")
     (problem,) = document(sync(greeter, agent, *words, exit_code=1))["problems"]
     assert problem["text"] == "greet hello"
+    greeter.git("commit", "-q", "-m", "Edit", "tutorial.sh")
+    (greeter.repo / "loose").touch()
+    sync(greeter, agent, "--exclude-unclean", "--rounds", "1", exit_code=1)
 
 
 def test_the_skill_is_installed_and_never_overwritten(user: User) -> None:

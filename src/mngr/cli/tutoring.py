@@ -32,7 +32,7 @@ def _wish(args: Args, app: App, place: Sources, name: str) -> talk.Wish:
         args=tuple(args.rest),
         source=place.root,
         transfer=args.transfer,
-        unclean="include" if args.include_unclean else None,
+        unclean=None if args.include_unclean is None else "include" if args.include_unclean else "exclude",
         labels={"tutorial": name},
     )
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from mngr import prompts
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
-from mngr.errors import MngrError, TimedOut
+from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.records import NamedTuple
 from mngr.tools.git import Git
 from mngr.tutorial import talk
-from mngr.tutorial.check import Problem, Report
+from mngr.tutorial.check import NOT_RUN, Problem, Report
 from mngr.tutorial.sources import Sources
 
 CHANGED, UNCOMMITTED, FAILING = "script-changed", "uncommitted", "tests-failing"
@@ -41,12 +41,18 @@ def run(
     """Talk with an agent until its copy passes the check, is committed and has the tutorial unchanged. What was missing
     at the end comes with it. The work is left as the commits of the agent."""
     text = job.sources.text()
+    if wish.unclean == "exclude" and _is_edited(fleet, job.sources):
+        raise UsageError(
+            f"`{job.sources.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
+            hint="commit it, or take all along with `--include-unclean`",
+        )
     prefix = _prefix(fleet, job.sources.root)
+    measured = report.ran is not None
     last: tuple[Problem, ...] = ()
 
     def verdict(agent: Agent) -> talk.Verdict:
         nonlocal last
-        last = tuple(_missing(fleet, agent, job, os.path.join(agent.record.work_dir, prefix), text))
+        last = tuple(_missing(fleet, agent, job, os.path.join(agent.record.work_dir, prefix), text, measured))
         return talk.Verdict(len(last), _render("sync_again.md.j2", job, last) if last else "")
 
     talked = talk.hold(fleet, wish, first_prompt(job, report), verdict, rounds=rounds, timeout=timeout, tell=tell)
@@ -71,8 +77,13 @@ def _prefix(fleet: Fleet, root: str) -> str:
     return found.text if found.ok else ""
 
 
-def _missing(fleet: Fleet, agent: Agent, job: Job, root: str, text: str) -> list[Problem]:
-    """Everything that keeps the agent's copy from being what was asked for."""
+def _is_edited(fleet: Fleet, sources: Sources) -> bool:
+    return bool(Git(fleet.host, sources.root).run("status", "--porcelain", "--", sources.script).text)
+
+
+def _missing(fleet: Fleet, agent: Agent, job: Job, root: str, text: str, measured: bool) -> list[Problem]:
+    """Everything that keeps the agent's copy from being what was asked for. `measured`: what was run was looked at
+    before, so it has to be known in the copy too."""
     there = job.sources.elsewhere(root)
     problems: list[Problem] = []
     if _text(there) != text:
@@ -81,7 +92,11 @@ def _missing(fleet: Fleet, agent: Agent, job: Job, root: str, text: str) -> list
         return [Problem(CHANGED, message, job.sources.script, 1, hint=hint)]
     if job.test_command:
         problems += _failing(fleet, agent, job)
-    problems += there.report().problems
+    report = there.report()
+    problems += report.problems
+    if measured and report.ran is None:
+        message = f"{there.usual}:1: there is no recorded run of the tests in this copy: what they run is not known"
+        problems.append(Problem(NOT_RUN, message, there.usual, 1, hint="run the tests with pytest"))
     if changed := _uncommitted(fleet, agent):
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         problems.append(

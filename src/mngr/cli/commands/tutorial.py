@@ -6,7 +6,7 @@ import os
 
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser import Args, BooleanPair, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
 from mngr.config import project_root
@@ -103,7 +103,13 @@ def _add_agent_options(parser: Parser, name: str) -> None:
         "--prompt", metavar="FILE", help="your own prompt, a Jinja template, instead of the packaged one"
     )
     parser.add_argument("--transfer", metavar="MODE", help="how the code is copied, as in `mngr create`")
-    parser.add_argument("--include-unclean", action="store_true", help="carry uncommitted changes along as a commit")
+    parser.add_argument(
+        "--include-unclean",
+        action=BooleanPair,
+        negative=("--exclude-unclean",),
+        default=None,
+        help="carry uncommitted changes along as a commit, or leave them out",
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the prompt and what is missing, and do nothing")
 
 
