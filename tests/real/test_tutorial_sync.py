@@ -180,7 +180,8 @@ def test_the_skill_is_installed_and_never_overwritten(user: User) -> None:
     assert "up to date" in user.mngr("tutorial", "install-skill", "--for", "claude").ok().stdout
     claude.write_text("mine\n")
     assert "was changed" in user.mngr("tutorial", "install-skill", "--for", "claude").failed().stderr
-    assert claude.read_text() == "mine\n"
+    assert "was changed" in user.mngr("tutorial", "install-skill", "--for", "codex", "--for", "claude").failed().stderr
+    assert claude.read_text() == "mine\n" and not (user.repo / ".agents").exists()
     row = (
         user.mngr("tutorial", "install-skill", "--for", "claude", "--force", "--format", "json").ok().json["skills"][0]
     )

@@ -239,9 +239,11 @@ def run_install(args: Args, app: App, root: str) -> int:
     if args.scope == "user":
         directory = app.environ.get("HOME") or os.path.expanduser("~")
     found = [skill.look(agent, directory) for agent in agents]
+    if not (args.force or args.dry_run):
+        skill.refuse_changed(found)
     rows, lines = [], []
     for one in found:
-        kept = None if args.dry_run else skill.install(one, force=args.force)
+        kept = None if args.dry_run else skill.install(one)
         rows.append({"agent": one.agent, "path": one.path, "found": one.state, "kept": kept, "dry_run": args.dry_run})
         if one.state == "same":
             lines.append(f"{one.path} is up to date")

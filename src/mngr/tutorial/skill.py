@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from mngr import files
-from mngr.errors import MngrError, UsageError
-from mngr.names import suggest
+from mngr.errors import MngrError
 from mngr.records import NamedTuple
 
 NAME = "sync-tutorial-to-e2e-tests"
 # Both read the same form of a skill, a directory with `SKILL.md`, from places of their own.
 PLACES = {"claude": os.path.join(".claude", "skills"), "codex": os.path.join(".agents", "skills")}
 HOW = {"claude": f"/{NAME}", "codex": f"${NAME}"}
-SCOPES = ("project", "user")
 
 
 class Skill(NamedTuple):
@@ -32,8 +31,6 @@ def text() -> str:
 
 def look(agent: str, directory: str) -> Skill:
     """Where the skill of this agent is, below a project or a home directory, and what is there."""
-    if agent not in PLACES:
-        raise UsageError(f"no skill is made for `{agent}`", hint=suggest(agent, tuple(PLACES), "agent"))
     path = os.path.join(directory, PLACES[agent], NAME, "SKILL.md")
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
@@ -44,18 +41,22 @@ def look(agent: str, directory: str) -> Skill:
         raise MngrError(f"`{path}` cannot be read: {error.strerror}") from None
 
 
-def install(skill: Skill, *, force: bool = False) -> str | None:
-    """Write it. One that somebody changed is left alone, unless forced: then it is kept beside, under the returned
-    name. Twice is safe."""
-    kept = None
-    if skill.state == "same":
-        return None
-    if skill.state == "changed":
-        if not force:
+def refuse_changed(skills: Sequence[Skill]) -> None:
+    """Raise if somebody changed one of them."""
+    for skill in skills:
+        if skill.state == "changed":
             raise MngrError(
                 f"`{skill.path}` is there and is not the packaged one: it was changed, or is of another version",
                 hint="`--force` replaces it, and keeps what is there beside it",
             )
+
+
+def install(skill: Skill) -> str | None:
+    """Write it. One that somebody changed is kept beside, under the returned name. Twice is safe."""
+    kept = None
+    if skill.state == "same":
+        return None
+    if skill.state == "changed":
         kept = _free(skill.path)
         os.rename(skill.path, kept)
     os.makedirs(os.path.dirname(skill.path), exist_ok=True)
