@@ -221,6 +221,15 @@ def test_a_budget_is_over_when_it_is_used(limits: Limits, why: str | None) -> No
     assert (found.why if found else None) == why
 
 
+def test_what_was_collected_is_checked_when_a_budget_is_over_but_not_when_a_person_stops() -> None:
+    spent = Limits(budget_usd=1.0, when_over="stop")
+    done = failed("t", "", reason="outcome", collected={"tip": "c"}, usage=Usage(cost_usd=2.0), released=True)
+    now = of_tasks(done)
+    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [decide.Check("t", 1)]
+    stopped = decide.decide(now, ["t"], spent, View(100.0, {}, stop_asked=True))
+    assert (stopped.over, stopped.actions) == ("stopped", ())
+
+
 class Killed(Exception):
     pass
 

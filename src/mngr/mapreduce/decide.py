@@ -109,11 +109,16 @@ class Decision(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """Why nothing more is begun; with `stop`, agents that work are stopped too."""
+    """Why nothing more is begun; with `stop`, agents that work are stopped too. What was collected is checked all the
+    same, since that costs nothing, unless a person wants the run to end."""
 
     why: str
     because: str
     stop: bool = False
+
+    @property
+    def checks(self) -> bool:
+        return self.why != STOPPED
 
 
 def decide(state: RunState, tasks: Sequence[str], limits: Limits, view: View) -> Decision:
@@ -155,7 +160,7 @@ def _over(chosen: Sequence[TaskState], holding: Holding | None) -> Holding | Non
     open_ones = {task.status for task in chosen} & {WAITING, LAUNCHING, RUNNING, COLLECTING, CHECKING}
     if not open_ones:
         return Holding(SETTLED, "every task is settled")
-    if holding is not None and open_ones <= ({WAITING, CHECKING} if holding.stop else {WAITING}):
+    if holding is not None and open_ones <= ({WAITING} if holding.checks else {WAITING, CHECKING}):
         return holding
     return None
 
@@ -175,8 +180,7 @@ def _for_attempt(
         return [Collect(task.id, attempt.number, sight.agent_id if sight is not None else "")], math.inf
     if sight is not None and _to_release(attempt, sight) and not _kept(attempt, limits, holding):
         return [Stop(task.id, attempt.number, sight.agent_id)], math.inf
-    checks_begin = holding is None or not holding.stop
-    if attempt is task.last and task.status == CHECKING and checks_begin:
+    if attempt is task.last and task.status == CHECKING and (holding is None or holding.checks):
         return [Check(task.id, attempt.number)], math.inf
     return [], math.inf
 
