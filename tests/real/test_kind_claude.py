@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mngr.actions import usage
 from mngr.actions.fleet import Fleet
 from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
@@ -206,7 +207,7 @@ def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World
     world.says("b", ("assistant", "in the clone"))
     assert ("assistant", "remembered") in world.said("b")
     assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.transcript("b")])
-    assert len(DRIVER.usage(world.fleet.place(clone.record))) == 2
+    assert usage.total(world.fleet, clone.id).answers == 2, "and not those of the agent that it was made from"
     assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == answers
 
     world.fleet.stop("a")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from mngr.actions.doctor import NOTE, OK, UNKNOWN, WARN, Check
 from mngr.agents.kinds import driver, versions
 from mngr.agents.kinds.driver import Program
+from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.errors import MngrError
 from mngr.process import find_program
 
@@ -15,8 +16,8 @@ def examine(environ: Mapping[str, str]) -> list[Check]:
     """A check for each program, all asked at the same time: some take seconds to tell their version."""
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(max_workers=len(driver.PROGRAMS)) as pool:
-        return list(pool.map(lambda name: _look(name, environ), driver.PROGRAMS))
+    with ThreadPoolExecutor(max_workers=len(KNOWN_AGENTS)) as pool:
+        return list(pool.map(lambda name: _look(name, environ), KNOWN_AGENTS))
 
 
 def _look(name: str, environ: Mapping[str, str]) -> Check:

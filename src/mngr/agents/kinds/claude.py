@@ -101,8 +101,6 @@ class Claude:
         return Launch(f'{command} -- "$(cat {file})"' if prompted else command, env)
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        if place.record.one_shot:
-            return _busy(place, status._replace(state=RUNNING, reason=""), status.since)
         live = _live(place)
         found = reconcile(live, status, time.time(), had_queue(events))
         if found.state == WAITING and _has_queue(place, status, events):
@@ -152,15 +150,12 @@ class Claude:
         return sorted(found, key=lambda entry: str(entry["timestamp"]))
 
     def usage(self, place: Place) -> list[Spent]:
-        """With that of sub-agents. What a clone took along was used by the agent that it was made from."""
+        """With that of sub-agents."""
         found: dict[str, Spent] = {}
         for paths in _records(place).values():
             for path in (*paths, *_of_subagents(place, paths)):
                 found.update(claude_record.usage(read_lines(_read(place, path))))
-        since = place.record.created_at
-        return sorted(
-            (spent for spent in found.values() if spent.timestamp >= since), key=lambda spent: spent.timestamp
-        )
+        return sorted(found.values(), key=lambda spent: spent.timestamp)
 
     def login(self, environ: Mapping[str, str]) -> str:
         for name, words in VARIABLES.items():

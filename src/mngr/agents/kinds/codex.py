@@ -107,8 +107,6 @@ class Codex:
         return Launch(f"{record.command} {join(words)}" + (f' -- "$(cat {file})"' if prompted else ""), env)
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        if place.record.one_shot:
-            return status._replace(state=RUNNING, reason="")
         fact = _fact(place)
         found = _told(fact) if fact else _opened(place, status) if status.state == STARTING else status
         untold = status.state == STARTING and found.state == RUNNING

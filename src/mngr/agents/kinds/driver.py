@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from mngr.agents.kinds.kind import KNOWN_AGENTS, PERMISSIONS
+from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.process import quote
@@ -109,7 +109,8 @@ class Driver(Protocol):
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         """The state of an agent whose process lives: `status` is what its events tell since its start; what the
-        program's own files tell wins where it is newer. Quick: `list` asks for every agent."""
+        program's own files tell wins where it is newer. Quick: `list` asks for every agent. Not asked about one that
+        is made for one task: it works until it ends."""
 
     def wording(self, text: str) -> Wording:
         """How a message reaches the program as plain text. Raises MngrError for one that it would not take as that."""
@@ -145,7 +146,6 @@ _MODULES = {
     "opencode": "mngr.agents.kinds.opencode",
     "screen": "mngr.agents.kinds.screen",
 }
-PROGRAMS = KNOWN_AGENTS
 
 
 def find(name: str) -> Driver:
@@ -171,15 +171,20 @@ def one_shot(place: Place, template: str) -> str:
 
 
 def first_prompt(place: Place) -> bytes:
-    """The first prompt without the blanks around it, which only a terminal needs. Linux takes no longer word on a
-    command line than 128 KiB."""
+    """The first prompt without the blanks around it, which only a terminal needs."""
     prompt = place.host.read(place.prompt_file).strip()
-    if len(prompt) > _LONGEST_WORD and not place.record.one_shot:
+    if not place.record.one_shot:
+        check_word(prompt)
+    return prompt
+
+
+def check_word(prompt: bytes) -> None:
+    """Raise for a first prompt that cannot be a word on a command line: Linux takes none longer than 128 KiB."""
+    if len(prompt) > _LONGEST_WORD:
         raise MngrError(
             f"a first message of {len(prompt)} bytes is too long for a command line",
             hint="create the agent without it, and send it with `mngr message`",
         )
-    return prompt
 
 
 _LONGEST_WORD = 130_000
@@ -189,7 +194,8 @@ def plain(screen: str) -> str:
     """A screen, or a part of one, without escape sequences."""
     import re
 
-    return re.sub(r"\x1b\[[0-9;:?]*[ -/]*[@-~]|\x1b[()][0-9A-B]|[\x0e\x0f]", "", screen)
+    link = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+    return re.sub(rf"\x1b\[[0-9;:?]*[ -/]*[@-~]|{link}|\x1b[()][0-9A-Z]|[\x0e\x0f]", "", screen)
 
 
 def user_home(environ: Mapping[str, str]) -> str:

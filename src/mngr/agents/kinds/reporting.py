@@ -11,7 +11,6 @@ from mngr.agents.kinds import driver
 from mngr.agents.kinds.driver import Launch, Place, Program, Spent, Wording
 from mngr.agents.record import Record
 from mngr.agents.state import Status
-from mngr.errors import UsageError
 from mngr.files import read_lines
 from mngr.records import TYPE_CHECKING
 
@@ -33,8 +32,6 @@ class Reporting:
     def prepare(self, place: Place, *, prompted: bool) -> Launch:
         if not place.record.one_shot:
             return Launch(place.record.command)
-        if not place.record.rules.get("one_shot"):
-            raise UsageError(f"`{place.record.kind}` has no form that does one task and ends")
         return Launch(driver.one_shot(place, place.record.rules["one_shot"]))
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:

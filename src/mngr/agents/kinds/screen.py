@@ -26,9 +26,6 @@ GIVEN = "was given a message"
 UNCLEAR = "its screen is neither `ready` nor `busy` nor `blocked`"
 # A program needs a moment to show that it works on a message: so long a screen that is `ready` is not believed.
 SETTLE_SECONDS = 1.0
-# Linux takes no longer word on a command line than 128 KiB.
-LONGEST_WORD = 130_000
-_ESCAPES = re.compile(r"\x1b(?:\[[0-9;:?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])|[\x0e\x0f]")
 
 
 class Screen:
@@ -104,7 +101,7 @@ DRIVER = Screen()
 
 
 def plain(screen: str) -> str:
-    return "\n".join(line.rstrip() for line in _ESCAPES.sub("", screen).split("\n"))
+    return "\n".join(line.rstrip() for line in driver.plain(screen).split("\n"))
 
 
 def judged(own: Mapping[str, str], text: str, status: Status, *, given_at: float, now: float) -> tuple[str, str]:
@@ -159,11 +156,8 @@ def _evidence(place: Place) -> str:
 def _check_prompt(place: Place, line: str) -> None:
     prompt = place.host.read(place.prompt_file)
     _refuse(place, prompt.decode("utf-8", "surrogateescape"))
-    if "{prompt}" in line and len(prompt) > LONGEST_WORD:
-        raise MngrError(
-            f"a first message of {len(prompt)} bytes is too long for a command line",
-            hint="create the agent without it, and send it with `mngr message`",
-        )
+    if "{prompt}" in line:
+        driver.check_word(prompt)
 
 
 def _refuse(place: Place, text: str) -> None:
