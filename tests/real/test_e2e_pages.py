@@ -18,7 +18,10 @@ from tests.support import e2e_runs
 from tests.support.browser import BROWSER, Browser, browser, go
 from tests.support.user import User, wait_for
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on this machine")
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on this machine"),
+    pytest.mark.timeout(300),
+]
 START = e2e_runs.START
 RUN = "2026-09-21-nightly"
 
@@ -96,10 +99,12 @@ def test_from_the_runs_to_a_test_to_a_moment_of_its_recording(sample: str, looki
     page.locator("#command-3.now").wait_for()
     page.locator("#command-2 button.command").click()
     wait_for(lambda: second(page) < 0.01, "the player at the beginning")
+    wait_for(lambda: "screen" not in screen.inner_text(), "the empty screen of that moment")
 
     page.locator(".ap-playback-button").click()
     wait_for(lambda: second(page) > 0.8, "the recording to play")
-    wait_for(lambda: "screen 0" in screen.inner_text() or "screen 1" in screen.inner_text(), "a screen of it")
+    # Which one is seen is a matter of when somebody looks; the last one says good bye.
+    wait_for(lambda: re.search(r"screen \d|bye", screen.inner_text()), "a screen of it")
 
 
 def test_a_command_after_the_first_recording_opens_the_one_that_shows_it(sample: str, looking: Browser) -> None:
@@ -319,13 +324,14 @@ def test_serve_shows_a_run_while_it_goes_on(user: User, looking: Browser) -> Non
         wait_for(lambda: abs(second(page) - 1.0) < 0.01, "the player at the second of the command")
         e2e_runs.make_test(run, "tests/test_a.py::test_live", events=e2e_runs.command(1, "ls", 0.1))
         page.locator(".pill", has_text="passed").wait_for()
+        assert looking.complaints == []
     page.locator(".live.lost").wait_for()
-    looking.complaints[:] = [text for text in looking.complaints if "ERR_CONNECTION_REFUSED" not in text]
+    looking.complaints.clear()  # about the server that is gone
 
 
 def asked(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
     address = url.removeprefix("http://").rstrip("/")
-    connection = http.client.HTTPConnection(address, timeout=10)
+    connection = http.client.HTTPConnection(address, timeout=60)
     try:
         connection.putrequest(method, path, skip_host=True)
         for name, value in {"Host": address, **headers}.items():

@@ -101,7 +101,6 @@ def screens(count: int, every: float = 1.0) -> list[list[Any]]:
 def make_cast(test: Path, name: str, events: Sequence[Any], *, started_at: float, title: str = "", **more: Any) -> Path:
     path = test / name
     lines = [{"version": 2, "width": 80, "height": 24, "timestamp": int(started_at)}, *events]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     facts = {
         "schema": 1,
         "recording": name,
@@ -115,7 +114,10 @@ def make_cast(test: Path, name: str, events: Sequence[Any], *, started_at: float
         "exit_code": 0,
     }
     write(test / f"{name}.json", {**facts, **more})
-    return path
+    # It is there all at once, and the last: who watches the directory sees it whole.
+    draft = test / f"{name}.draft"
+    draft.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return draft.rename(path)
 
 
 def make_sample(base: Path) -> Path:
