@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from mngr.mapreduce.run import Run
 from tests.support.tmr import NO_CHANGE, OUTCOME, SCRIPTS, TESTS, Project
 from tests.support.user import User, wait_for
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
     project.write("tests/test_odd.py", "def test_odd(:\n    pass\n")
     project.script("test_odd.py", MEND)
     base = project.commit("a file that does not collect")
-    ran = project.tmr("--no-canary", "--max-agents", "8", timeout=250).failed(3)
+    ran = project.tmr("--no-canary", "--max-agents", "8", timeout=500).failed(3)
     rows = {row["task"].rpartition("::test_")[2]: row for row in project.status()["rows"]}
     for name, (_, verdict, why) in CASES.items():
         assert rows[name]["verdict"] == verdict and why in rows[name]["why"], rows[name]
@@ -157,7 +158,7 @@ def test_tests_that_hang_or_end_pytest_are_rows_of_the_baseline(user: User) -> N
     )
     for name in ("test_hang", "test_kill", "test_add"):
         project.script(name, "wait\nexit\n")
-    user.mngr("config", "set", "--scope", "local", "tmr.test_seconds", "2").ok()
+    user.mngr("config", "set", "--scope", "local", "tmr.test_seconds", "6").ok()
     project.tmr("-k", "hang or kill or add", "--exclude-unclean", "--no-canary").failed(3)
     measured = json.loads((project.repo / ".mngr/runs/r1/baseline.json").read_text())["tests"]
     runs = {test.rpartition("::")[2]: (one["verdict"], one["runs"]) for test, one in measured.items()}
@@ -181,6 +182,12 @@ def test_bad_input_begins_nothing(project: Project) -> None:
     assert "does not exist" in project.tmr("tests/none.py").failed(2).stderr
     assert "no branch or commit" in project.tmr("--base", "nowhere").failed(2).stderr
     assert "at least 1" in project.tmr("--max-agents", "0").failed(2).stderr
+    assert "no name for a branch" in project.tmr("--branch", "so so").failed(2).stderr
+    project.user.git("branch", "tmr")
+    assert "there is one called `tmr`" in project.tmr().failed(2).stderr
+    project.user.git("branch", "-d", "tmr")
+    project.user.mngr("config", "set", "--scope", "user", "tmr.prompt", "prompts/none.j2").ok()
+    assert "none.j2` cannot be used" in project.tmr().failed(2).stderr
     project.write("calc.py", "changed = 1\n")
     assert "1 uncommitted change that agents" in project.tmr().failed(1).stderr
     assert not (project.repo / ".mngr" / "runs").exists()
@@ -258,9 +265,9 @@ def test_a_run_is_stopped_with_its_work_and_goes_on(project: Project) -> None:
     child = project.user.popen(*project.words("tests/test_calc.py::test_sub", "--no-canary"))
     try:
         wait_for(
-            lambda: any(agent["state"] == "RUNNING" and agent["type"] == "scripted" for agent in project.user.agents()),
+            lambda: any(Path(agent["work_dir"], "half.txt").exists() for agent in project.user.agents()),
             "the agent to work",
-            60,
+            100,
         )
         project.user.mngr("tmr", "stop", timeout=100).ok()
         assert child.wait(timeout=60) != 0
@@ -276,11 +283,11 @@ def test_a_run_is_stopped_with_its_work_and_goes_on(project: Project) -> None:
 
 def test_a_run_is_stopped_in_its_baseline_and_goes_on(user: User) -> None:
     sign = user.root / "hurry"
-    slow = f"    import os, time\n    time.sleep(0 if os.path.exists({str(sign)!r}) else 60)\n"
+    slow = f"    import os, time\n    while not os.path.exists({str(sign)!r}):\n        time.sleep(0.05)\n"
     project = Project(user, tests=f"{TESTS}\n\ndef test_slow():\n{slow}")
     child = user.popen(*project.words("-k", "add", "--no-canary"))
     try:
-        wait_for(lambda: any("baseline" in agent["name"] for agent in user.agents()), "the baseline to begin", 60)
+        wait_for(lambda: any("baseline" in agent["name"] for agent in user.agents()), "the baseline to begin", 100)
         user.mngr("tmr", "stop", timeout=100).ok()
         assert child.wait(timeout=60) == 1
     finally:
@@ -297,7 +304,8 @@ def test_a_second_orchestrator_is_refused(project: Project) -> None:
     project.script("test_sub", "wait\nthink 600\n")
     child: subprocess.Popen[bytes] = project.user.popen(*project.words("tests/test_calc.py::test_sub", "--no-canary"))
     try:
-        wait_for((project.repo / ".mngr/runs/r1/ledger.jsonl").exists, "the run to begin")
+        ledger = project.repo / ".mngr/runs/r1/ledger.jsonl"
+        wait_for(lambda: ledger.exists() and Run(str(ledger.parent)).orchestrator() == child.pid, "the run to begin")
         refused = project.resume().failed(1)
         assert f"process {child.pid}" in refused.stderr
     finally:
@@ -331,11 +339,13 @@ def test_dropped_and_held_work_is_a_persons_choice_that_is_not_forgotten(project
 
 
 def drop_but_be_killed(project: Project, slug: str) -> None:
-    """While what is left is integrated anew."""
-    asked = project.user.popen("tmr", "review", "--drop", slug)
-    try:
-        wait_for(lambda: project.status()["integration"] is None, "the integration to begin")
-    finally:
-        asked.kill()
-        asked.communicate()
-    assert project.status()["state"] == "broken off"
+    """When what is left begins to be integrated anew."""
+    before = len(project.ledger())
+    asked = project.user.mngr("tmr", "review", "--drop", slug, env={"MNGR_TEST_KILL_AT": "2"})
+    assert asked.exit_code == -9, asked
+    assert [(one["type"], one.get("name")) for one in project.ledger()[before:]] == [
+        ("resumed", None),
+        ("phase", "integrate"),
+    ]
+    found = project.status()
+    assert (found["integration"], found["state"]) == (None, "broken off")

@@ -117,14 +117,14 @@ def point(git: Git, run: Run, wish: Wish, tip: str, before: Mapping[str, Any]) -
     checked_out = f"branch refs/heads/{name}\n" in git.must("worktree", "list", "--porcelain") + "\n"
     if tip == wish.base:
         if here is not None and here == before.get("tip") and not checked_out:
-            git.must("update-ref", f"refs/heads/{name}", tip)
+            git.must("update-ref", f"refs/heads/{name}", tip, here)
         return ""
     if here != tip and (checked_out or here not in (None, before.get("tip"))):
         number = 2
         while git.has_branch(f"{name}-{number}"):
             number += 1
-        name = f"{name}-{number}"
-    git.must("update-ref", f"refs/heads/{name}", tip)
+        name, here = f"{name}-{number}", None
+    git.must("update-ref", f"refs/heads/{name}", tip, here or "0" * len(tip))
     return name
 
 

@@ -108,10 +108,9 @@ class AgentResolver(Resolver):
         *,
         tests: Mapping[str, Sequence[str]],
         test_command: str,
-        own_prompt: str = "",
     ) -> None:
         self._engine, self._recipe, self._run, self._objects = engine, recipe, run, Objects(git)
-        self._tests, self._test_command, self._own_prompt = tests, test_command, own_prompt
+        self._tests, self._test_command = tests, test_command
 
     def resolve(self, conflict: Conflict) -> str | None:
         task = self._task(conflict)
@@ -134,7 +133,6 @@ class AgentResolver(Resolver):
         wanted = conflict.piece.makers
         text = prompts.render(
             "integrator.md.j2",
-            own=self._own_prompt,
             task=name,
             paths=conflict.paths,
             quoted_paths=join(conflict.paths),

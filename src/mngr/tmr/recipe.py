@@ -20,6 +20,7 @@ from mngr.tmr.verify import Ground, verify
 from mngr.tools.git import Git
 
 _FAILURE_MAX = 6000
+_PROMPT = "mapper.md.j2"
 
 
 class Workers(NamedTuple):
@@ -60,7 +61,7 @@ class TestRecipe(Recipe):
         surroundings = self._ground.bench.surroundings
         found, measured = self._ground.tests.get(task.id), self._ground.measured.get(task.id)
         return prompts.render(
-            "mapper.md.j2",
+            _PROMPT,
             own=self._workers.prompt,
             task=task.id,
             file=found.file if found else task.id,
@@ -92,6 +93,12 @@ class TestRecipe(Recipe):
     def place(self, task: TaskState, attempt: Attempt) -> str:
         """Where the files of an attempt are."""
         return os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
+
+
+def check_prompt(own: str) -> None:
+    """Raises when no prompt can be made of this file: better known before anything is run."""
+    names = ("task", "file", "line", "verdict", "failure", "command", "gate_command", "implementation", "read_only")
+    prompts.render(_PROMPT, own=own, **dict.fromkeys((*names, "more"), ""))
 
 
 def filled(words: tuple[str, ...], *, task: str, slug: str, attempt: int) -> tuple[str, ...]:

@@ -22,7 +22,8 @@ from mngr.mapreduce.state import RUNNING, SETTLED, TaskState
 from mngr.names import suggest
 from mngr.records import TYPE_CHECKING
 from mngr.tmr import settings as tmr_settings
-from mngr.tmr.recipe import Workers
+from mngr.tmr.paths import folders
+from mngr.tmr.recipe import Workers, check_prompt
 from mngr.tmr.run import TestRun
 from mngr.tmr.summary import tasks_of, verdict_of
 from mngr.tmr.verdict import VERDICTS
@@ -193,16 +194,21 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
             f"`{repo.top}` has {amount(len(dirty), 'uncommitted change')} that agents would not see: `{dirty[0]}`...",
             hint="commit them, or leave them out on purpose: `--exclude-unclean`",
         )
+    _check_branch(git, args.branch or f"tmr/{args.name or 'run'}")
     chosen = args.type or _default_type(app, needed=not args.dry_run)
     if chosen:
         _check_kind(args, app, chosen)
+    settings = tmr_settings.read(app.settings)
+    prompt = args.prompt or (os.path.join(repo.top, settings.prompt) if settings.prompt else "")
+    if prompt:
+        check_prompt(prompt)
     workers = Workers(
         type=chosen,
         args=tuple(args.rest),
         transfer=args.transfer,
         env=variables(args, app),
         record=args.record,
-        prompt=os.path.abspath(args.prompt) if args.prompt else "",
+        prompt=os.path.abspath(prompt) if prompt else "",
         more=args.instructions or "",
         permissions=args.permissions or "",
     )
@@ -220,7 +226,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
         repo=repo.top,
         base=base,
         branch=args.branch or "",
-        settings=tmr_settings.read(app.settings),
+        settings=settings,
         workers=workers,
         integrator=integrator,
         paths=tuple(_in_repository(app, repo, path) for path in args.tests),
@@ -230,6 +236,19 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
         canary=args.canary,
         limits=limits,
     )
+
+
+def _check_branch(git: Git, name: str) -> None:
+    """Whether a branch of this name can be made, before anything is paid for."""
+    if not git.ok("check-ref-format", f"refs/heads/{name}") or name.startswith("-"):
+        raise UsageError(f"`{name}` is no name for a branch")
+    above = [parent for parent in folders(name) if git.has_branch(parent)]
+    below = git.must("for-each-ref", "--count=1", "--format=%(refname:short)", f"refs/heads/{name}/")
+    if above or below:
+        raise UsageError(
+            f"the branch `{name}` cannot be made, since there is one called `{below or above[0]}`",
+            hint="name another one: `--branch NAME`",
+        )
 
 
 def _check_kind(args: Args, app: App, name: str) -> None:
