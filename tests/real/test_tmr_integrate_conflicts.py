@@ -107,6 +107,20 @@ def test_a_wrong_answer_is_refused_and_the_change_set_aside(
     assert because in decision.because
 
 
+def test_an_answer_that_leaves_out_what_did_not_clash_is_refused(project: Project) -> None:
+    gate = TextGate(project, {"t_true": lambda read: True})
+    work = [
+        project.work("a", {"src/app.py": edited(5, "five of a")}, importance=4),
+        project.work("b", {"src/app.py": edited(5, "five of b"), "src/b.py": "precious\n"}, importance=2),
+    ]
+    for more, refused in (({"src/b.py": "precious\n"}, False), ({}, True)):
+        answers = Answers(project, {"src/app.py": edited(5, "both"), **more})
+        done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=answers)
+        assert bool(done.set_aside) == refused
+        where = done.set_aside[0].branch if refused else done.tip
+        assert project.show(where, "src/b.py") == "precious"
+
+
 def test_an_answer_that_takes_the_tests_of_both_sides_away_is_refused(project: Project) -> None:
     def tests(name: str, mark: str = "") -> str:
         return f"import pytest\n\n\n{mark}def test_new():\n    assert {name!r}\n"

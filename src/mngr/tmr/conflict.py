@@ -145,7 +145,12 @@ class Arranger:
         if not objects.git.ok("cat-file", "-e", f"{tree}^{{tree}}"):
             return f"the answer `{tree[:60]}` is no tree"
         changes = objects.changes([(tip_tree, tree)])[tip_tree, tree]
-        outside = sorted({change.path for change in changes} - {*stuck.piece.part.paths, *conflict.paths})
+        asked = {
+            *conflict.paths,
+            *(path.rpartition("~")[0] for path in conflict.paths),
+        }  # git's name for a file in the way
+        beside = objects.changes([(conflict.merged, tree)])[conflict.merged, tree]
+        outside = sorted({change.path for change in beside} - asked)
         if outside:
             return f"the answer changes `{outside[0]}`, which the conflict is not about"
         if not changes:
