@@ -95,7 +95,7 @@ def test_the_command_that_it_shows_is_the_one_that_it_runs(user: User) -> None:
     script = typed.replace("git log", "git --no-pager log").replace(
         "--name demo", "--name again --dry-run --format json"
     )
-    shown = user.run(["sh", "-euc", script], cwd=user.root, timeout=100).ok()
+    shown = user.run(["sh", "-euc", script], cwd=user.root, timeout=300).ok()
     assert len(json.loads(shown.stdout[shown.stdout.index("\n{") :])["tasks"]) == 18
     facts = json.loads((user.root / "with space/sprout/.mngr/runs/demo/ledger.jsonl").read_text().splitlines()[0])
     assert facts["workers"]["args"] == [str(user.root / "with space/scripts/{name}.script")]
@@ -111,7 +111,7 @@ def ended(user: User, child: "subprocess.Popen[bytes]", number: signal.Signals, 
     try:
         wait_for(lambda: len(sessions(user)) >= jobs, f"{jobs} jobs to run", timeout=300)
         child.send_signal(number)
-        stdout, stderr = child.communicate(timeout=60)
+        stdout, stderr = child.communicate(timeout=200)
     finally:
         child.kill()
         child.communicate()
@@ -119,8 +119,13 @@ def ended(user: User, child: "subprocess.Popen[bytes]", number: signal.Signals, 
     assert b"the agents of the demo are gone" in stderr
     assert b"Traceback" not in stderr
     (demo,) = [path.parent for path in user.root.glob("*/sprout")]
-    assert (sessions(user), agents_of(user, demo), user.processes()) == ([], [], [])
+    nothing_is_left(user, demo)
     return stdout
+
+
+def nothing_is_left(user: User, demo: Path) -> None:
+    assert (sessions(user), agents_of(user, demo)) == ([], [])
+    wait_for(lambda: not user.processes(), "the tmux server to end, which has nothing left to serve")
 
 
 @pytest.fixture
@@ -143,20 +148,21 @@ def screen(user: User) -> Iterator[Screen]:
 
 
 def test_on_a_terminal_its_agents_are_seen_at_work_until_ctrl_c(user: User, screen: Screen) -> None:
-    wait_for(lambda: " RUNNING " in screen.text, "an agent at work", timeout=600)
-    assert "/2" in screen.text and "$ mngr tmr --name demo" in screen.text
+    # All of it at once: between two screens there is half of one.
+    wanted = (" RUNNING ", "/2", "$ mngr tmr --name demo")
+    wait_for(lambda: all(text in shown for text in wanted) if (shown := screen.text) else None, "an agent at work", 600)
     assert all(len(line) <= 100 for line in screen.text.splitlines())
     screen.press("C-c")
-    wait_for(lambda: not screen.alive, "its end", timeout=60)
+    wait_for(lambda: not screen.alive, "its end", timeout=200)
     assert screen.exit_code == 130
     assert "the agents of the demo are gone" in screen.text
     written = (user.root / "demo.cast").read_text()
     assert written.rfind("\\u001b[?25h") > written.rfind("\\u001b[?25l") >= 0, "the cursor is back"
-    assert (sessions(user), agents_of(user, user.root / "mngr-demo"), user.processes()) == ([], [], [])
+    nothing_is_left(user, user.root / "mngr-demo")
 
 
 def test_when_nobody_reads_it_any_more_it_leaves_nothing_running(user: User) -> None:
-    user.run(["sh", "-c", "mngr demo | head -n 1"], cwd=user.root)
+    user.run(["sh", "-c", "mngr demo | head -n 1"], cwd=user.root, timeout=300)
     wait_for(lambda: not sessions(user) and not user.processes(), "all to be gone")
 
 

@@ -12,6 +12,8 @@ from mngr.e2e import cleaning
 from tests.support.project import Project, running_in
 from tests.support.user import User, wait_for
 
+pytestmark = pytest.mark.timeout(300)
+
 TEST = """
     import pytest
 

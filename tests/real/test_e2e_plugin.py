@@ -9,6 +9,8 @@ import pytest
 from tests.support.project import SEEN, Project
 from tests.support.user import User, wait_for
 
+pytestmark = pytest.mark.timeout(300)
+
 SEEDS_TEST = '''
     from mngr.e2e import E2eSession, expect
 

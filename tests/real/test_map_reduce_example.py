@@ -70,7 +70,7 @@ END
 """
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(500)
 def test_good_work_is_merged_and_the_rest_is_named(user: User) -> None:
     project = Project(user, tests=TESTS)
     script = user.root / "all.script"
@@ -81,7 +81,7 @@ def test_good_work_is_merged_and_the_rest_is_named(user: User) -> None:
         "PYTHONPATH": ".",
         "MAX_AGENTS": "2",
     }
-    ran = user.run(["sh", str(EXAMPLE), "scripted", str(script)], env=env, timeout=200).ok()
+    ran = user.run(["sh", str(EXAMPLE), "scripted", str(script)], env=env, timeout=450).ok()
     said = [line for line in ran.stdout.splitlines() if line.startswith("tests/")]
     run = user.git("branch", "--show-current")
     test = "tests/test_calc.py::test_"

@@ -1,7 +1,9 @@
 """The engine with real agents: how attempts end, what is retried, what stops a run."""
 
 import json
+import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +22,8 @@ from mngr.mapreduce.state import Attempt, TaskState
 from tests.real.test_docs import blocks
 from tests.support.orchestrator import QUICK, Scripts, tasks_of, work
 from tests.support.user import User, wait_for
+
+pytestmark = pytest.mark.timeout(300)
 
 ROOT = Path(__file__).parents[2]
 OUTCOME = 'outcome <<END\n{"schema": 1, "task": "{task}", "status": "done", "summary": "well"}\nEND\n'
@@ -62,6 +66,23 @@ class World:
 
     def states(self) -> dict[str, str]:
         return {agent.name: agent.state for agent in self.fleet.list().agents}
+
+    def wait_until_running(self, *names: str) -> None:
+        """Until the orchestrator knows that they run: before that, they are being made."""
+
+        def known() -> bool:
+            tasks = self.run.refresh().tasks
+            return all(name in tasks and tasks[name].status == "running" for name in names)
+
+        wait_for(known, f"the run to know that {names} run")
+
+    def wait_for_files(self, name: str, count: int) -> None:
+        """Until so many agents have the file."""
+
+        def made() -> list[str]:
+            return [a.name for a in self.fleet.list().agents if os.path.exists(os.path.join(a.record.work_dir, name))]
+
+        wait_for(lambda: len(made()) == count, f"{count} agents to write {name}")
 
 
 @pytest.fixture
@@ -143,24 +164,26 @@ def test_a_crash_is_retried_with_its_work_collected_and_given_up_in_the_end(worl
 
 
 def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: World) -> None:
-    busy = "write half.txt <<END\nhalf\nEND\nthink 60\n"
+    busy = "write half.txt <<END\nhalf\nEND\nthink 600\n"
     heeds = f"wait\nif-message ends.in <<MORE\n{OUTCOME}MORE\n"
-    gone = world.go(world.scripts(busy=busy, heeds=heeds), timeout_seconds=8, warn_seconds=6, rest_seconds=20)
+    gone = world.go(world.scripts(heeds=heeds), timeout_seconds=102, warn_seconds=100, rest_seconds=100)
+    assert gone.why == engine.ALL_SETTLED
+    assert (world.last("heeds").ended, world.last("heeds").nudged_at) == ("outcome", None)
+    gone = world.go(world.scripts(busy=busy), timeout_seconds=17, warn_seconds=15)
     assert gone.why == engine.ALL_SETTLED
     last = world.last("busy")
-    assert (last.ended, last.retry, last.because) == ("timeout", False, "it did not finish within 8 s")
+    assert (last.ended, last.retry, last.because) == ("timeout", False, "it did not finish within 17 s")
     assert last.warned_at is not None and last.started_at is not None and last.ended_at is not None
-    assert last.started_at + 2 <= last.warned_at < last.ended_at and last.ended_at - last.started_at >= 8
+    assert last.started_at + 2 <= last.warned_at < last.ended_at and last.ended_at - last.started_at >= 17
     assert last.collected is not None and "?? half.txt" in last.collected["git"]
     assert [event["type"] for event in world.fleet.events("r-busy-1")].count("prompt") == 1
-    assert world.last("heeds").ended == "outcome"
     assert set(world.states().values()) == {"STOPPED"}
 
 
 def test_one_that_hangs_is_stalled_and_one_that_asks_is_blocked(world: World) -> None:
-    scripts = world.scripts(hangs="hang-ignoring-signals\n", asks="ask Which colour?\n", may="permission rm -r\n")
-    world.go(scripts, stall_seconds=5)
-    assert [(world.last(name).ended, len(world.task(name).attempts)) for name in scripts] == [
+    world.go(world.scripts(asks="ask Which colour?\n", may="permission rm -r\n"))
+    world.go(world.scripts(hangs="hang-ignoring-signals\n"), stall_seconds=5)
+    assert [(world.last(name).ended, len(world.task(name).attempts)) for name in ("hangs", "asks", "may")] == [
         ("stalled", 1),
         ("blocked", 1),
         ("blocked", 1),
@@ -184,7 +207,9 @@ def test_a_blocked_one_can_be_kept_answered_and_collected_again(world: World) ->
 
 
 def test_a_rate_limit_is_waited_for_and_makes_the_run_careful(world: World) -> None:
-    scripts = world.scripts(limited="rate-limit 2\n" + DONE, other="think 1\n" + DONE, third=DONE)
+    # The run is quiet for 30 s then. The other one holds its place until that has begun.
+    noted = f"run until grep -q 'is rate-limited' {world.run.ledger.path}; do sleep 0.1; done\n"
+    scripts = world.scripts(limited="rate-limit 25\n" + DONE, other=noted + DONE, third=DONE)
     world.go(scripts, first_agents=2)
     assert [world.last(name).ended for name in scripts] == ["outcome", "outcome", "outcome"]
     changes = [(entry["limit"], entry["because"]) for entry in world.entries("concurrency")]
@@ -245,7 +270,8 @@ def test_many_that_fail_alike_open_the_breaker_and_resume_tries_them_again(world
     scripts = world.scripts(**{f"t{number}": script for number in range(6)})
     gone = world.go(scripts, breaker_tasks=3, max_attempts=1, first_agents=3, max_agents=3)
     assert gone.why == engine.BREAKER
-    assert "3 tasks failed alike: crash: exit code 1" in gone.because
+    # Three, and those that failed too before it was seen.
+    assert re.search("[345] tasks failed alike: crash: exit code 1", gone.because), gone.because
     assert gone.state.counts()["waiting"] > 0
     failed = sum(bool(task.attempts) for task in gone.state.tasks.values())
     marker.touch()
@@ -259,7 +285,8 @@ def test_many_that_fail_alike_open_the_breaker_and_resume_tries_them_again(world
 def test_when_the_budget_is_spent_nothing_more_begins_until_there_is_more(world: World) -> None:
     script = "usage input=900 output=100 cost=1\n" + DONE
     scripts = world.scripts(**{f"t{number}": script for number in range(5)})
-    gone = world.go(scripts, budget_usd=2.0, first_agents=2, max_agents=2)
+    # One after the other: what agents used that work at the same time is known when they end.
+    gone = world.go(scripts, budget_usd=2.0, first_agents=1, max_agents=1)
     assert (gone.why, gone.because) == (engine.BUDGET, "$2.00 of $2.00 are spent")
     assert gone.state.counts()["waiting"] == 3
     gone = world.go(scripts, budget_tokens=3000, first_agents=1, max_agents=1)
@@ -269,13 +296,14 @@ def test_when_the_budget_is_spent_nothing_more_begins_until_there_is_more(world:
 
 
 def test_an_agent_that_somebody_destroys_or_stops_is_not_made_again(world: World, processes: list[Any]) -> None:
-    scripts = world.scripts(one="think 60\n", two="think 60\n", three=DONE)
-    processes.append(orchestrator(world, scripts))
+    scripts = world.scripts(one="think 600\n", two="think 600\n", three=DONE)
+    # Who destroys an agent ends its session first, and may take a while until nothing of it is left.
+    processes.append(orchestrator(world, scripts, vanished_seconds=200))
     wait_for(lambda: len(world.began()) == 3, "the agents to run")
-    wait_for(lambda: world.run.refresh().tasks["two"].status == "running", "the run to know it")
+    world.wait_until_running("one", "two")
     world.fleet.destroy("r-one-1", force=True)
     world.fleet.stop("r-two-1")
-    out, err = processes[0].communicate(timeout=60)
+    out, err = processes[0].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err
     world.run.refresh()
     assert [(a.ended, a.because) for a in world.task("one").attempts] == [("stopped", "its agent was destroyed")]
@@ -283,11 +311,12 @@ def test_an_agent_that_somebody_destroys_or_stops_is_not_made_again(world: World
 
 
 def test_agents_whose_tmux_server_is_killed_are_lost_and_made_again(world: World, processes: list[Any]) -> None:
-    scripts = world.scripts(one="run test $MNGR_ATTEMPT -gt 1 || sleep 60\n" + DONE)
+    scripts = world.scripts(one="run test $MNGR_ATTEMPT -gt 1 || sleep 600\n" + DONE)
     processes.append(orchestrator(world, scripts))
     wait_for(lambda: world.began() == ["r one 1"], "the agent to run")
+    world.wait_until_running("one")
     world.user.tmux("kill-server")
-    out, err = processes[0].communicate(timeout=60)
+    out, err = processes[0].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err
     world.run.refresh()
     assert [attempt.ended for attempt in world.task("one").attempts] == ["host-lost", "outcome"]
@@ -295,14 +324,15 @@ def test_agents_whose_tmux_server_is_killed_are_lost_and_made_again(world: World
 
 
 def test_a_second_orchestrator_is_refused_with_the_process_of_the_first(world: World, processes: list[Any]) -> None:
-    processes.append(orchestrator(world, world.scripts(one="think 60\n")))
+    processes.append(orchestrator(world, world.scripts(one="think 600\n")))
     wait_for(lambda: len(world.began()) == 1, "the agent to run")
     with pytest.raises(mngr.MngrError, match=rf"worked on by process {processes[0].pid}"), world.run.locked():
         pass
     assert world.run.orchestrator() == processes[0].pid
     processes[0].kill()
     processes[0].wait()
-    assert world.run.orchestrator() is None
+    # A program that it was just starting may have its open files for a moment.
+    wait_for(lambda: world.run.orchestrator() is None, "the lock to be free")
     with world.run.locked():
         assert world.run.orchestrator() is not None
 
@@ -314,9 +344,9 @@ def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
     working = f"write half.txt <<END\nhalf\nEND\nrun until test -e {marker}; do sleep 0.1; done\n" + DONE
     scripts = world.scripts(**{f"t{number}": working for number in range(4)})
     processes.append(orchestrator(world, scripts, max_agents=2))
-    wait_for(lambda: len(world.began()) == 2, "two agents to run")
+    world.wait_for_files("half.txt", 2)
     world.run.ask_to_stop()
-    out, err = processes[0].communicate(timeout=60)
+    out, err = processes[0].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.STOPPED, err
     state = world.run.refresh()
     stopped = [task.last for task in state.tasks.values() if task.last is not None]
@@ -332,9 +362,9 @@ def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
 
 
 def test_a_run_without_an_orchestrator_can_be_stopped_too(world: World, processes: list[Any]) -> None:
-    scripts = world.scripts(one="write half.txt <<END\nhalf\nEND\nthink 60\n")
+    scripts = world.scripts(one="write half.txt <<END\nhalf\nEND\nthink 600\n")
     processes.append(orchestrator(world, scripts))
-    wait_for(lambda: world.states().get("r-one-1") == "RUNNING", "the agent to run")
+    world.wait_for_files("half.txt", 1)
     processes[0].kill()
     processes[0].wait()
     assert world.states() == {"r-one-1": "RUNNING"}
@@ -353,8 +383,9 @@ def test_an_interrupt_leaves_the_agents_to_the_next_orchestrator(world: World, p
     scripts = world.scripts(one=script, two=script)
     processes.append(orchestrator(world, scripts))
     wait_for(lambda: len(world.began()) == 2, "the agents to run")
+    world.wait_until_running("one", "two")
     processes[0].send_signal(signal.SIGINT)
-    _, err = processes[0].communicate(timeout=60)
+    _, err = processes[0].communicate(timeout=200)
     assert "KeyboardInterrupt" in err
     assert set(world.states().values()) == {"RUNNING"}
     marker.touch()
@@ -386,7 +417,7 @@ def test_the_map_reduce_of_the_guide_runs_and_prints_what_it_says(user: User) ->
         (user.repo / name).write_text(text)
     user.git("add", ".")
     user.git("commit", "-q", "-m", "texts")
-    ran = user.run([sys.executable, "-c", "\n".join(script.lines)]).ok()
+    ran = user.run([sys.executable, "-c", "\n".join(script.lines)], timeout=200).ok()
     assert ran.stdout in guide.replace("261116-120000-c0de", runs.find(str(user.repo)).id)
 
 
@@ -399,28 +430,29 @@ def test_a_run_killed_at_a_point_of_its_ledger_is_resumed_to_the_same_result(
 ) -> None:
     scripts = world.scripts(**KILLED)
     processes.append(orchestrator(world, scripts, kill_at))
-    processes[0].communicate(timeout=60)
+    processes[0].communicate(timeout=200)
     assert processes[0].returncode == -9
     processes.append(orchestrator(world, scripts))
-    out, err = processes[1].communicate(timeout=60)
+    out, err = processes[1].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err
     counted(world, scripts)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("every", ["3", "3.5"])
 def test_a_run_whose_every_orchestrator_is_killed_soon_still_comes_to_its_end(
     world: World, processes: list[Any], every: str
 ) -> None:
     scripts = world.scripts(**KILLED)
-    for _ in range(60):
+    for _ in range(100):
         process = orchestrator(world, scripts, every)
         processes.append(process)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=200)
         if process.returncode == 0:
             break
         assert process.returncode == -9, err
     else:
-        pytest.fail("no end after 60 orchestrators")
+        pytest.fail("no end after 100 orchestrators")
     counted(world, scripts)
 
 
@@ -439,6 +471,6 @@ def test_orchestrators_killed_at_any_moment_leave_nothing_undone_and_nothing_don
             process.kill()
             process.wait()
     processes.append(orchestrator(world, scripts, max_agents=6))
-    out, err = processes[-1].communicate(timeout=90)
+    out, err = processes[-1].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err
     counted(world, scripts)

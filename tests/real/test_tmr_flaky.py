@@ -5,7 +5,7 @@ import pytest
 from tests.support.tmr import NO_CHANGE, Project
 from tests.support.user import User
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 # Fails twice, as the baseline sees it, and passes from then on.
 COUNTING = """\

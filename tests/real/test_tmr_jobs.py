@@ -12,7 +12,7 @@ def test_leaves():
     pathlib.Path(".mngr/e2e").mkdir()
     pathlib.Path(".mngr/e2e/transcript.txt").write_text("hello")
 """
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(500)
 
 
 def test_a_gate_that_is_red_before_anybody_worked_is_told_before_an_agent_is_paid(user: User) -> None:

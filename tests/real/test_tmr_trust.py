@@ -2,10 +2,11 @@
 
 import pytest
 
+from mngr.mapreduce.run import Run
 from tests.support.tmr import FIX_SUB, NO_CHANGE, OUTCOME, Project
 from tests.support.user import User, wait_for
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 FAILS = "import calc\n\n\ndef test_{0}():\n    assert calc.sub(3, 2) == 1\n"
 
@@ -42,7 +43,7 @@ def test_work_that_only_seems_to_hold_is_told_and_kept_off_the_branch(user: User
     base = project.commit("tests that fail")
     child = user.popen(*project.words("--no-canary"))
     try:
-        running = [f"{agent['name']}" for agent in wait_for(lambda: working(user), "the agent that is destroyed", 100)]
+        running = wait_for(lambda: told(project), "the agent that is destroyed", 100)
         user.mngr("destroy", *running, "--force").ok()
         assert child.wait(timeout=150) == 3
     finally:
@@ -55,8 +56,11 @@ def test_work_that_only_seems_to_hold_is_told_and_kept_off_the_branch(user: User
     user.mngr("tmr", "status").ok()
 
 
-def working(user: User) -> list[dict[str, object]]:
-    return [one for one in user.agents() if one["state"] == "RUNNING" and str(one["name"]).startswith("r1-away")]
+def told(project: Project) -> list[str]:
+    """Its name, once it has its task: before that, it is being made."""
+    tasks = Run(str(project.repo / ".mngr" / "runs" / "r1")).state.tasks.values()
+    last = [task.last for task in tasks if task.id.endswith("test_away") and task.last is not None]
+    return [attempt.agent for attempt in last if attempt.told_at is not None]
 
 
 def test_without_a_baseline_each_test_is_measured_before_its_agent_is_believed(user: User) -> None:

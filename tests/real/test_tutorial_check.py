@@ -7,6 +7,8 @@ import pytest
 from tests.support.greeter import BYE, HELLO, add_greeter, document
 from tests.support.user import User
 
+pytestmark = pytest.mark.timeout(300)
+
 PLAIN = ("--disable-plugin-autoload", "-p", "mngr.e2e.plugin", "-p", "no:cacheprovider")
 PYTEST = (sys.executable, "-m", "pytest", "-q", *PLAIN)
 

@@ -9,6 +9,8 @@ from tests.support.greeter import add_greeter, document
 from tests.support.terminals import on_a_terminal
 from tests.support.user import Ran, User
 
+pytestmark = pytest.mark.timeout(300)
+
 TUTORIAL = """#!/bin/sh
 
 # Saying hello
@@ -45,7 +47,7 @@ def agent(user: User, *rounds: list[dict[str, str]] | str) -> str:
 
 
 def fill(user: User, path: str, *words: str, exit_code: int = 0) -> Ran:
-    done = user.mngr("tutorial", "fill", "--type", "scripted", *words, "--", path, timeout=110)
+    done = user.mngr("tutorial", "fill", "--type", "scripted", *words, "--", path, timeout=250)
     assert done.exit_code == exit_code, done.stdout + done.stderr
     return done
 

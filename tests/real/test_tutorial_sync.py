@@ -8,6 +8,8 @@ import pytest
 from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
 from tests.support.user import User
 
+pytestmark = pytest.mark.timeout(300)
+
 PYTEST = f"{sys.executable} -m pytest -q --disable-plugin-autoload -p mngr.e2e.plugin -p no:cacheprovider tests"
 OLD_HELLO = HELLO.replace("Ada", "Bob")
 
@@ -19,7 +21,7 @@ def script(user: User, text: str) -> str:
 
 
 def sync(user: User, path: str, *words: str, exit_code: int = 0):
-    done = user.mngr("tutorial", "sync", "--type", "scripted", *words, "--", path, timeout=110)
+    done = user.mngr("tutorial", "sync", "--type", "scripted", *words, "--", path, timeout=250)
     assert done.exit_code == exit_code, done.stdout + done.stderr
     return done
 
@@ -126,8 +128,8 @@ echo '{{}}' > "$MNGR_OUTCOME_FILE"
 exec sleep 9999
 """
     )
-    words = ("--type", "command", "--format", "json", "--timeout", "60s")
-    done = greeter.mngr("tutorial", "sync", *words, "--", f"sh {program}", timeout=100)
+    words = ("--type", "command", "--format", "json", "--timeout", "200s")
+    done = greeter.mngr("tutorial", "sync", *words, "--", f"sh {program}", timeout=250)
     assert done.exit_code == 0, done.stdout + done.stderr
     assert greeter.state("sync-tutorial") == "RUNNING"
 

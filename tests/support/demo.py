@@ -28,7 +28,7 @@ class Demo:
     def run(self, *argv: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
         env = {**self.env, **PLAIN}
         return subprocess.run(
-            argv, cwd=cwd or self.repo, env=env, capture_output=True, text=True, timeout=110, check=False
+            argv, cwd=cwd or self.repo, env=env, capture_output=True, text=True, timeout=250, check=False
         )
 
     def git(self, *words: str) -> str:

@@ -20,7 +20,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 
 # Quick enough for tests, with agents that are quick themselves.
-QUICK = Limits(rest_seconds=0.3, vanished_seconds=3, backoff_seconds=0.2, timeout_seconds=60, warn_seconds=5)
+QUICK = Limits(rest_seconds=0.3, vanished_seconds=3, backoff_seconds=0.2, timeout_seconds=250, warn_seconds=5)
 
 
 class Scripts(Recipe):

@@ -105,15 +105,15 @@ class Project:
 
     def words(self, *words: str, name: str = "r1") -> list[str]:
         return [
-            *("tmr", "--name", name, "--type", "scripted", "--timeout", "60s", "--max-agents", "4"),
+            *("tmr", "--name", name, "--type", "scripted", "--timeout", "300s", "--max-agents", "4"),
             *("--integrator", "none", "--no-record", *words, "--", f"{self.scripts}/{{name}}.script"),
         ]
 
-    def tmr(self, *words: str, name: str = "r1", timeout: float = 110, env: dict[str, str] | None = None) -> Ran:
+    def tmr(self, *words: str, name: str = "r1", timeout: float = 200, env: dict[str, str] | None = None) -> Ran:
         return self.user.mngr(*self.words(*words, name=name), timeout=timeout, env=env)
 
     def resume(self, name: str = "r1", env: dict[str, str] | None = None) -> Ran:
-        return self.user.mngr("tmr", "resume", name, timeout=110, env=env)
+        return self.user.mngr("tmr", "resume", name, timeout=200, env=env)
 
     def status(self, name: str = "r1") -> dict[str, Any]:
         found: dict[str, Any] = self.user.mngr("tmr", "status", name, "--format", "json").ok().json
