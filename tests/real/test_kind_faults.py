@@ -139,3 +139,13 @@ def test_settings_of_the_user_that_cannot_be_read_are_told_and_not_left_out(user
     done = user.mngr("create", "foo", "claude", "--no-connect").failed()
     assert f"`{own}` is not JSON" in done.stderr
     assert user.agents() == []
+
+
+def test_doctor_looks_where_settings_say_a_program_is(user: User) -> None:
+    place = install(user, "claude", "elsewhere")
+    user.host_dir.mkdir(mode=0o700)
+    (user.host_dir / "settings.toml").write_text(f'[agent_types.claude]\ncommand = "{place}/claude --verbose"\n')
+    user.env["PATH"] = f"{Path(MNGR).parent}:/usr/bin:/bin"
+    checks = {check["name"]: check for check in user.mngr("doctor", "--format", "json").json["checks"]}
+    assert checks["claude"]["found"].startswith("2.1.325")
+    assert checks["coding agents"]["found"] == "claude"

@@ -45,6 +45,7 @@ def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
     from mngr.actions import doctor_programs
 
     ours, directory = _state_directory(fleet)
+    agents = doctor_programs.installed(fleet)
     return [
         python_version(tuple(sys.version_info[:3])),
         *_programs(fleet),
@@ -53,8 +54,8 @@ def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
         _disk(fleet.host.dir),
         _settings(read_settings),
         *_agents(fleet, ours),
-        coding_agents([name for name in KNOWN_AGENTS if find_program(name)]),
-        *doctor_programs.examine(fleet.environ),
+        coding_agents(list(agents)),
+        *doctor_programs.examine(fleet, agents),
     ]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
 
 from mngr.actions.doctor import NOTE, OK, UNKNOWN, WARN, Check
+from mngr.actions.fleet import Fleet
 from mngr.agents.kinds import driver, versions
 from mngr.agents.kinds.driver import Program
 from mngr.agents.kinds.kind import KNOWN_AGENTS
@@ -12,21 +13,35 @@ from mngr.errors import MngrError
 from mngr.process import find_program
 
 
-def examine(environ: Mapping[str, str]) -> list[Check]:
+def installed(fleet: Fleet) -> dict[str, str]:
+    """Where each program is that is there: on PATH, or where settings say. Settings that cannot be read say nothing
+    here: another check tells of them."""
+    found = {}
+    for name in KNOWN_AGENTS:
+        try:
+            said = fleet.settings.table(("agent_types", name)).get("command")
+        except MngrError:
+            said = None
+        words = str(said.value).split() if said is not None else [name]
+        if words and (path := find_program(os.path.expanduser(words[0]))):
+            found[name] = path
+    return found
+
+
+def examine(fleet: Fleet, paths: dict[str, str]) -> list[Check]:
     """A check for each program, all asked at the same time: some take seconds to tell their version."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(max_workers=len(KNOWN_AGENTS)) as pool:
-        return list(pool.map(lambda name: _look(name, environ), KNOWN_AGENTS))
+        return list(pool.map(lambda name: _look(fleet, name, paths.get(name)), KNOWN_AGENTS))
 
 
-def _look(name: str, environ: Mapping[str, str]) -> Check:
+def _look(fleet: Fleet, name: str, path: str | None) -> Check:
     found = driver.find(name)
-    path = find_program(found.program.name)
     if path is None:
         return missing(found.program)
     try:
-        login = found.login(environ)
+        login = found.login(fleet.environ)
     except (MngrError, OSError, ValueError) as error:
         return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")
     return judge(found.program, path, versions.ask(path), login)
