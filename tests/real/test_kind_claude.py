@@ -13,6 +13,7 @@ from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
 from mngr.errors import MngrError
 from mngr.testing.model_server import ModelServer
+from mngr.waiting import wait_until
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.programs import program
 from tests.support.user import User, wait_for
@@ -28,33 +29,34 @@ class World(ProgramWorld):
     def __init__(self, user: User, server: ModelServer) -> None:
         super().__init__("claude", user, server)
 
-    def blocks(self, name: str, reason: str = "") -> str:
-        """Its status file may tell that it is, before its hook has told why."""
-        status = self.until(
-            name, lambda agent: agent.state == "BLOCKED" and reason in agent.status.reason, f"be blocked: {reason}"
-        ).status
-        assert not reason or status.reason == reason
-        return status.reason
-
-    def shows(self, name: str, text: str) -> None:
-        """A dialog takes no key before it is drawn."""
-        wait_for(lambda: text in self.fleet.capture(name), f"`{text}` on its screen: {self.screen(name)}", TURN_SECONDS)
+    def waits_for_its_limit(self, name: str, text: str, reason: str) -> None:
+        """It is seen only while it lasts: a longer one, when one was over too soon."""
+        for seconds in (3, 12, 48):
+            self.fleet.message(name, text.format(seconds=seconds))
+            seen = self.until(
+                name,
+                lambda agent: agent.state in ("WAITING", "BLOCKED") or agent.status.reason.startswith(reason),
+                f"be {reason}",
+            )
+            if seen.status.reason.startswith(reason):
+                return
+            if seen.state == "BLOCKED":
+                self.clear(name)
+        raise AssertionError(f"it was never seen as `{reason}`, the last time in {seconds} s")
 
     def clear(self, name: str) -> None:
         """Begin another conversation, as a person does."""
         hooks = self.home(name) / "hooks.jsonl"
         before = hooks.read_text().count('"hook": "SessionStart"')
-        self.press(name, "/clear", "Enter")
-        wait_for(lambda: hooks.read_text().count('"hook": "SessionStart"') > before, "a new conversation", TURN_SECONDS)
-        self.until(name, lambda agent: agent.state != "RUNNING", "have cleared it")
 
-    def says(self, name: str, *last: tuple[str, str]) -> None:
-        """It writes its record a moment after it shows the answer."""
-        wait_for(
-            lambda: self.said(name)[-len(last) :] == list(last),
-            f"the transcript to end with {last}, and not {self.said(name)}",
-            TURN_SECONDS,
-        )
+        def begun() -> bool:
+            self.press(name, "Enter")
+            return bool(wait_until(lambda: hooks.read_text().count('"hook": "SessionStart"') > before, timeout=3))
+
+        self.press(name, "/clear")
+        self.shows(name, "/clear")
+        wait_for(begun, "a new conversation", TURN_SECONDS)
+        self.until(name, lambda agent: agent.state != "RUNNING", "have cleared it")
 
     def received(self, name: str) -> list[str]:
         return DRIVER.received(self.fleet.place(self.fleet.find(name).record), None)
@@ -74,6 +76,7 @@ def test_usage_is_that_of_the_model_with_tools_retries_caches_and_sub_agents(wor
     world.rests("a")
     helper = {"description": "help", "prompt": "%% run echo helped\n%% say helper", "subagent_type": "general-purpose"}
     world.ask("a", f"%% status 529 times=1\n%% tool Agent {json.dumps(helper)}\n%% say all done")
+    world.says("a", ("assistant", "all done"))
     turns = world.server.usage().turns
 
     def counted() -> bool:
@@ -90,17 +93,17 @@ def test_usage_is_that_of_the_model_with_tools_retries_caches_and_sub_agents(wor
 def test_an_interrupt_leaves_it_waiting_and_its_input_box_is_cleared(world: World) -> None:
     world.create("a")
     world.rests("a")
-    world.fleet.message("a", "%% think 30")
+    world.fleet.message("a", "%% think 300")
     world.until("a", lambda agent: agent.state == "RUNNING", "think")
-    world.server.wait_for(lambda entry: entry.user_text == "%% think 30" and not entry.side, TURN_SECONDS)
+    world.server.wait_for(lambda entry: entry.user_text == "%% think 300" and not entry.side, TURN_SECONDS)
     world.press("a", "Escape")
     world.rests("a")
     place = world.fleet.place(world.fleet.find("a").record, world.fleet.find("a").pane)
-    wait_for(lambda: DRIVER.occupied(place.screen()) == "%% think 30", "the text to be back in the input box")
+    wait_for(lambda: DRIVER.occupied(place.screen()) == "%% think 300", "the text to be back in the input box")
     world.ask("a", "%% say after")
     world.says("a", ("user", "%% say after"), ("assistant", "after"))
-    assert world.received("a") == ["%% think 30", "%% say after"]
-    assert DRIVER.occupied(place.screen()) == ""
+    assert world.received("a") == ["%% think 300", "%% say after"]
+    wait_for(lambda: DRIVER.occupied(place.screen()) == "", "an empty input box")
 
 
 def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> None:
@@ -121,7 +124,9 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
         world.ask("a", text)
     wanted = [DRIVER.wording(text).recorded for text in ["/clear", *texts]]
     assert world.received("a") == wanted
-    wait_for(lambda: [text for role, text in world.said("a") if role == "user"] == wanted, "all in its record")
+    wait_for(
+        lambda: [text for role, text in world.said("a") if role == "user"] == wanted, "all in its record", TURN_SECONDS
+    )
     assert wanted[0] == f"{claude_text.PLAIN}/clear"
     heard = "\n".join(entry.user_text for entry in world.server.log)
     assert all(text in heard for text in wanted)
@@ -131,13 +136,12 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
 
 
 def test_it_asks_and_goes_on_when_answered(world: World) -> None:
-    command = "echo allowed > asked; until [ -e go ]; do true; done"
+    command = "echo allowed > asked; until [ -e go ]; do sleep 0.1; done"
     world.create("a", f"%% run {command}\n%% say went on", permissions="ask")
-    world.blocks("a", f"permission: Bash: {command}")
+    assert world.blocks("a", "permission: ").status.reason == f"permission: Bash: {command}"
     asked = Path(world.fleet.find("a").record.work_dir, "asked")
     assert not asked.exists()
-    world.shows("a", "Do you want to proceed?")
-    world.answer("a", "Enter")
+    world.answer("a", "Enter", "Do you want to proceed?")
     wait_for(asked.exists, "the command to be run", TURN_SECONDS)
     assert world.fleet.find("a").state == "RUNNING"
     asked.with_name("go").touch()
@@ -145,40 +149,52 @@ def test_it_asks_and_goes_on_when_answered(world: World) -> None:
     options = [{"label": word, "description": word} for word in ("red", "blue")]
     question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}
     world.fleet.message("a", f"%% tool AskUserQuestion {json.dumps({'questions': [question]})}\n%% say chosen")
-    world.blocks("a", "question: Which colour?")
+    assert world.blocks("a", "question: Which").status.reason == "question: Which colour?"
     with pytest.raises(MngrError, match="BLOCKED"):
         world.fleet.message("a", "no answer")
-    world.shows("a", "Enter to select")
-    world.answer("a", "Escape")
-    assert world.rests("a").status.reason == ""
+    world.answer("a", "Escape", "Enter to select")
+    world.rests_well("a")
 
 
 def test_a_turn_that_fails_says_why(world: World) -> None:
-    world.create("a", "%% status 529 times=1 retry-after=3\n%% say over", env={"CLAUDE_CODE_MAX_RETRIES": "1"})
-    assert world.blocks("a").startswith("rate limit: overloaded: retry in ")
-    assert world.rests("a").status.reason == ""
-    failed = world.ask("a", "%% status 500 times=2")
-    assert "500" in failed.status.reason
+    world.create("a", env={"CLAUDE_CODE_MAX_RETRIES": "1"})
+    world.rests("a")
+    overloaded = "%% status 529 times=1 retry-after={seconds}\n%% say over"
+    world.waits_for_its_limit("a", overloaded, "rate limit: overloaded: retry in ")
+    world.rests_well("a")
+    world.fleet.message("a", "%% status 500 times=2")
+    world.until("a", lambda agent: agent.state == "WAITING" and "500" in agent.status.reason, "fail")
     world.clear("a")  # what failed is said again with every message
-    world.fleet.message("a", "%% status 429 times=2 retry-after=1")
-    world.until("a", lambda agent: agent.status.reason.startswith("rate limit: retry in "), "try again")
-    world.until("a", lambda agent: agent.state == "BLOCKED" and "retry in" not in agent.status.reason, "give up")
-    assert world.blocks("a").startswith("rate limit: ")
+    world.waits_for_its_limit("a", "%% status 429 times=2 retry-after={seconds}", "rate limit: retry in ")
+    given_up = world.until(
+        "a", lambda agent: agent.state == "BLOCKED" and "retry in" not in agent.status.reason, "give up"
+    )
+    assert given_up.status.reason.startswith("rate limit: ")
     world.clear("a")
-    assert world.ask("a", "%% say fine").status.reason == ""
+    world.fleet.message("a", "%% say fine")
+    world.rests_well("a")
     world.fleet.message("a", "%% status 401 times=9")
-    assert world.blocks("a").startswith("login: ")
+    world.blocks("a", "login: ")
     world.clear("a")
-    assert world.ask("a", "%% say logged in").status.reason == ""
+    world.fleet.message("a", "%% say logged in")
+    world.rests_well("a")
+    world.says("a", ("user", "%% say logged in"), ("assistant", "logged in"))
 
 
 def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> None:
-    call = {"command": WORK.format(seconds=2), "description": "wait", "run_in_background": True}
+    call = {"command": "until [ -e go ]; do sleep 0.1; done", "description": "wait", "run_in_background": True}
     world.create("a", f"%% tool Bash {json.dumps(call)}\n%% say started")
-    assert world.rests("a").status.reason == "a command runs in the background"
-    world.until("a", lambda agent: agent.state == "WAITING" and not agent.status.reason, "see its end")
-    world.says("a", ("assistant", "started"), ("assistant", world.said("a")[-1][1]))
-    assert [entry["role"] for entry in world.fleet.transcript("a")][-2:] == ["system", "assistant"]
+    background = "a command runs in the background"
+    agent = world.until("a", lambda agent: (agent.state, agent.status.reason) == ("WAITING", background), "rest")
+    world.says("a", ("assistant", "started"))
+    Path(agent.record.work_dir, "go").touch()
+
+    def roles() -> list[object]:
+        return [entry["role"] for entry in world.fleet.transcript("a")]
+
+    wait_for(lambda: roles()[-2:] == ["system", "assistant"], "a turn at its end", TURN_SECONDS)
+    world.rests_well("a")
+    assert world.said("a")[-2] == ("assistant", "started")
 
 
 def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World) -> None:
@@ -233,7 +249,7 @@ def test_one_task_ends_with_its_answer_or_its_failure(world: World) -> None:
     world.create("a", "!%% is no command\n%% run echo made > made\n%% say all done", one_shot=True)
     done = world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
     assert (done.state, done.status.exit_code) == ("DONE", 0)
-    assert "all done" in world.fleet.capture("a")
+    world.shows("a", "all done")
     assert world.said("a")[-1] == ("assistant", "all done")
     spent = DRIVER.usage(world.fleet.place(done.record))
     assert sum(one.output_tokens for one in spent) == world.server.usage().turns.output
@@ -279,7 +295,7 @@ def test_a_key_is_not_asked_about_and_without_a_login_it_is_blocked(world: World
     world.create("b")
     world.rests("b")
     world.fleet.message("b", "%% say hello")
-    assert world.blocks("b") == "login: Not logged in · Please run /login"
+    assert world.blocks("b", "login: ").status.reason == "login: Not logged in · Please run /login"
 
 
 def test_a_dialog_at_the_start_is_told_and_what_the_user_chose_answers_it(world: World) -> None:
@@ -287,7 +303,7 @@ def test_a_dialog_at_the_start_is_told_and_what_the_user_chose_answers_it(world:
     world.user.git("add", ".")
     world.user.git("commit", "-q", "-m", "a server")
     world.create("a", permissions="ask")
-    assert world.blocks("a").startswith("trust: ")
+    world.blocks("a", "trust: ")
     world.fleet.stop("a")
     (world.user.repo / ".claude").mkdir()
     (world.user.repo / ".claude" / "settings.local.json").write_text('{"disabledMcpjsonServers": ["x"]}')

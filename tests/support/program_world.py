@@ -12,7 +12,7 @@ from mngr.waiting import wait_until
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for
 
-TURN_SECONDS = 40.0
+TURN_SECONDS = 90.0
 
 
 class ProgramWorld:
@@ -43,17 +43,41 @@ class ProgramWorld:
     def press(self, name: str, *keys: str) -> None:
         self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
 
-    def answer(self, name: str, key: str) -> None:
-        """A dialog that was just drawn may take no key yet, so press it until the question is gone."""
+    def shows(self, name: str, text: str) -> None:
+        wait_for(lambda: text in self.fleet.capture(name), f"`{text}` on its screen: {self.screen(name)}", TURN_SECONDS)
 
-        def taken() -> object:
-            self.press(name, key)
-            return wait_until(lambda: self.fleet.find(name).state != "BLOCKED", timeout=3)
+    def answer(self, name: str, key: str, asks: str) -> None:
+        """A dialog that was just drawn may take no key yet, so press it until the question is gone."""
+        self.shows(name, asks)
+
+        def taken() -> bool:
+            if asks in self.fleet.capture(name):
+                self.press(name, key)
+            return bool(wait_until(lambda: asks not in self.fleet.capture(name), timeout=3))
 
         wait_for(taken, f"`{name}` to take {key} for an answer: {self.screen(name)}", TURN_SECONDS)
 
+    def blocks(self, name: str, reason: str) -> Agent:
+        """One source may tell that it is, before another tells why."""
+        return self.until(
+            name,
+            lambda agent: agent.state == "BLOCKED" and agent.status.reason.startswith(reason),
+            f"be blocked: {reason}",
+        )
+
+    def says(self, name: str, *last: tuple[str, str]) -> None:
+        """A program may write its record a moment after it shows the answer."""
+        try:
+            wait_for(lambda: self.said(name)[-len(last) :] == list(last), f"the last of {name}", TURN_SECONDS)
+        except AssertionError:
+            raise AssertionError(f"the transcript ends not with {last}: {self.said(name)}") from None
+
     def rests(self, name: str) -> Agent:
         return self.until(name, lambda agent: agent.state == "WAITING", "come to rest")
+
+    def rests_well(self, name: str) -> Agent:
+        """Without anything to tell about it."""
+        return self.until(name, lambda agent: agent.state == "WAITING" and not agent.status.reason, "rest in peace")
 
     def ask(self, name: str, text: str) -> Agent:
         self.fleet.message(name, text)
