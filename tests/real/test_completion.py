@@ -179,8 +179,8 @@ class Terminal:
 
     def clear(self) -> None:
         self._tmux("send-keys", "-t", "s", "C-u")
-        self.type(" clear", "Enter")
-        wait_for(lambda: "fix-log" not in self.screen(), "an empty screen")
+        self.type(" clear; echo 'all' gone", "Enter")
+        wait_for(lambda: "all gone" in self.screen().splitlines()[0], "an empty screen")
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -162,7 +162,7 @@ def test_a_connect_command_does_not_end_with_ctrl_c_for_it(user: User) -> None:
         "signal.pause()\n"
     )
     terminal = Terminal(
-        user, f"mngr create foo --command 'sleep 99' --connect-command '{sys.executable} {script}'; echo code $?"
+        user, f"mngr create foo --command 'sleep 9999' --connect-command '{sys.executable} {script}'; echo code $?"
     )
     terminal.shows("waits")
     terminal.press("C-c")

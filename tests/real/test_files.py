@@ -61,7 +61,8 @@ def test_all_files_without_the_repository_itself(user: User, agent_files: Path) 
 def test_artifacts(user: User) -> None:
     user.create("foo", command='echo result > "$MNGR_ARTIFACTS_DIR/result.txt"; sleep 9999')
     artifacts = user.work_dir("foo") / ".mngr" / "task" / "artifacts"
-    wait_for((artifacts / "result.txt").exists, "the artifact")
+    result = artifacts / "result.txt"
+    wait_for(lambda: result.exists() and result.read_text(), "the artifact")
     assert "would copy result.txt" in user.mngr("pull", "foo", "--artifacts", "--dry-run", cwd=here(user)).ok().stdout
     assert list(here(user).iterdir()) == []
     user.mngr("pull", "foo", "--artifacts", cwd=here(user)).ok()

@@ -71,7 +71,7 @@ def test_stop_leaves_other_agents_alone(user: User) -> None:
 def test_stop_keeps_the_worktree_and_what_was_written(user: User) -> None:
     user.create("foo", command="echo half-done > notes; sleep 9999")
     notes = user.work_dir("foo") / "notes"
-    wait_for(notes.exists, "the agent's file")
+    wait_for(lambda: notes.exists() and notes.read_text(), "the agent's file")
     user.mngr("stop", "foo").ok()
     assert notes.read_text() == "half-done\n"
     assert user.git("branch", "--list", "mngr/foo") != ""
@@ -117,7 +117,7 @@ def test_start_runs_it_again_in_the_same_place_with_its_variables(user: User) ->
     command = 'echo "$MNGR_AGENT_ID $COLOUR" >> runs; sleep 9999'
     before = user.create("foo", "--env", "COLOUR=dark blue", command=command)
     runs = Path(before["work_dir"]) / "runs"
-    wait_for(runs.exists, "the first run")
+    wait_for(lambda: runs.exists() and runs.read_text(), "the first run")
     user.mngr("stop", "foo").ok()
     assert "started foo" in user.mngr("start", "foo").ok().stdout
     lines = wait_for(lambda: t if len(t := runs.read_text().splitlines()) == 2 else None, "the second run")

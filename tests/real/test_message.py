@@ -190,7 +190,7 @@ def test_a_message_right_after_create_waits_until_the_agent_is_ready(user: User)
 
 
 def test_delivered_to_a_blocked_agent_has_an_exit_code_of_its_own(user: User) -> None:
-    scripted(user, "foo", "rate-limit 3\nwait\n")
+    scripted(user, "foo", "rate-limit 600\nwait\n")
     user.wait_for_state("foo", "BLOCKED")
     ran = user.mngr("message", "foo", "-m", "go", "--format", "json").failed(7)
     assert ran.json["blocked_agents"] == ran.json["successful_agents"] == ["foo"]

@@ -22,6 +22,7 @@ def waiting(user: User, *words: str) -> "subprocess.Popen[bytes]":
     return process
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("code", "state"), [(0, "DONE"), (3, "FAILED")])
 def test_wait_returns_within_300_ms_of_the_end(user: User, code: int, state: str) -> None:
     def late(number: int) -> float:
@@ -37,7 +38,7 @@ def test_wait_returns_within_300_ms_of_the_end(user: User, code: int, state: str
         assert (row["name"], row["state"], row["exit_code"]) == (name, state, code)
         return returned - float(go.with_name("ended").read_text())
 
-    best_of(10, 0.3, late)
+    best_of(20, 0.3, late)
 
 
 def test_wait_returns_at_once_when_it_is_there_already(user: User) -> None:
@@ -67,7 +68,7 @@ def test_the_time_limit_has_an_exit_code_of_its_own(user: User) -> None:
     user.create("foo")
     start = time.monotonic()
     ran = user.mngr("wait", "foo", "DONE", "--timeout", "0.3s").failed(4)
-    assert 0.3 <= time.monotonic() - start < 30
+    assert time.monotonic() - start >= 0.3
     assert "`foo` is RUNNING" in ran.stderr
     error = user.mngr("wait", "foo", "DONE", "--timeout", "0.1s", "--format", "json").failed(4).json
     assert error["exit_code"] == 4
@@ -106,7 +107,7 @@ def test_without_a_state_it_waits_until_the_work_stops(user: User) -> None:
 def test_names_come_from_stdin_too(user: User) -> None:
     for name in ("a1", "a2"):
         user.create(name, command="true")
-    ids = user.mngr("list", "--ids").ok().stdout
+    ids = user.mngr("list", "--ids", "--sort", "name").ok().stdout
     assert user.mngr("wait", "-", "DONE", input=ids).ok().stdout == "a1 is DONE\na2 is DONE\n"
 
 

@@ -22,11 +22,15 @@ def test_an_interrupt_ends_a_command_that_waits_for_changes(user: User, words: t
 
 
 def watches_files(pid: int) -> bool:
-    """Whether the process has an inotify descriptor."""
-    for link in Path(f"/proc/{pid}/fd").iterdir():
+    """Whether the process has an inotify descriptor. One that has ended has none."""
+    try:
+        links = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+    for link in links:
         try:
             if "inotify" in str(link.readlink()):
                 return True
-        except FileNotFoundError:
+        except OSError:
             continue
     return False
