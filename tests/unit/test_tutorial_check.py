@@ -32,7 +32,7 @@ ADD, REMOVE = "# one\ntool add \\\n    --to x\ntool list", "tool remove x && too
 
 def cited(*texts: str) -> Found:
     found = (Citation(text, "tests/test_it.py", 10 * number, f"test_{number}") for number, text in enumerate(texts, 1))
-    return Found(tuple(found), (), 1)
+    return Found(tuple(found), ())
 
 
 def ran(*tests: tuple[str, list[str]], file: str = "tests/test_it.py") -> Ran:
@@ -80,7 +80,7 @@ def test_a_citation_like_nothing_has_no_nearest() -> None:
 
 def test_a_citation_whose_backslash_python_took_has_a_hint() -> None:
     wrong = Citation("# one\ntool add     --to x\ntool list", "t.py", 3, "test_a", escaped=True)
-    (problem,) = checked(Found((*cited(ADD, REMOVE).citations, wrong), (), 1)).problems
+    (problem,) = checked(Found((*cited(ADD, REMOVE).citations, wrong), ())).problems
     assert 'r"""' in problem.hint
 
 
@@ -135,7 +135,7 @@ def test_a_block_that_the_test_itself_named_counts() -> None:
 def test_a_citation_is_found_from_wherever_the_check_is_run(file: str) -> None:
     citations = [one._replace(file=file) for one in cited(ADD, REMOVE).citations]
     recorded = ran(("test_1", ["tool add --to x", "tool list"]), ("test_2", [REMOVE]))
-    assert checked(Found(tuple(citations), (), 1), recorded).ok
+    assert checked(Found(tuple(citations), ()), recorded).ok
 
 
 def test_a_block_torn_by_an_empty_line_is_named() -> None:

@@ -65,6 +65,22 @@ def test_calls_and_docstrings_are_citations() -> None:
     ]
 
 
+def test_tests_that_are_there_on_a_condition_are_tests() -> None:
+    source = '''
+if shutil.which("tmux"):
+    class TestScreens:
+        def test_shown(self, e2e):
+            """Tutorial block:
+                tool show
+            """
+else:
+    def test_hidden(e2e):
+        with e2e:
+            e2e.write_tutorial_block("tool hide")
+'''
+    assert texts(source) == [("TestScreens::test_shown", "tool show"), ("test_hidden", "tool hide")]
+
+
 def test_each_citation_has_its_line() -> None:
     citations, _ = in_source(SOURCE.encode(), "test_it.py")
     lines = SOURCE.split("\n")

@@ -22,7 +22,6 @@ UNKNOWN = "unknown"
 NOT_RUN = "not-run"
 UNFINISHED = "unfinished"
 UNREADABLE = "unreadable"
-KINDS = (UNREADABLE, UNFINISHED, UNCITED, UNKNOWN, NOT_RUN)
 
 
 class Problem(NamedTuple):

@@ -22,6 +22,7 @@ METHOD = "write_tutorial_block"
 _SECTION = re.compile(r"(?m)^[ \t]*Tutorial block:[ \t]*\r?$")
 _MARK = re.compile(rb"write_tutorial_block|Tutorial block:")
 _TEST_FILE = re.compile(r"(?:test_.*|.*_test|conftest)\.py\Z")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _PASSED_OVER = frozenset(("__pycache__", "node_modules", "venv", "site-packages"))
 
 
@@ -48,7 +49,6 @@ class Unreadable(NamedTuple):
 class Found(NamedTuple):
     citations: tuple[Citation, ...]
     unreadable: tuple[Unreadable, ...]
-    files: int
 
 
 def find(paths: Sequence[str], root: str = ".") -> Found:
@@ -87,7 +87,7 @@ def _find(paths: Sequence[str], root: str) -> Found:
             more, problems = in_source(data, name, marked)
             citations += more
             unreadable += problems
-    return Found(tuple(citations), tuple(unreadable), len(files))
+    return Found(tuple(citations), tuple(unreadable))
 
 
 def _files(path: str) -> Iterator[str]:
@@ -142,15 +142,14 @@ class _Reader:
         for statement in statements:
             if not (renamed or self._marked(statement)):
                 continue
-            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                inner = (*scope, statement.name)
-                if statement.name.startswith("test"):
-                    self._docstring(statement, inner)
-                self.body(statement.body, inner, names)
-                continue
-            for call in _calls(statement):
-                if _is_citation(call.func, names):
-                    self._call(call, scope, names)
+            for node in _nodes(statement):
+                if isinstance(node, _DEFINITIONS):
+                    inner = (*scope, node.name)
+                    if node.name.startswith("test"):
+                        self._docstring(node, inner)
+                    self.body(node.body, inner, names)
+                elif isinstance(node, ast.Call) and _is_citation(node.func, names):
+                    self._call(node, scope, names)
 
     def _marked(self, statement: ast.stmt) -> bool:
         at = bisect_left(self.marks, statement.lineno)
@@ -214,13 +213,19 @@ def _shown(scope: tuple[str, ...]) -> str:
     return "::".join(scope) or "the module"
 
 
-def _calls(statement: ast.stmt) -> list[ast.Call]:
-    """The calls in a statement; of one that is nothing but a call with a literal, without a walk."""
+def _nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What is in a statement, in its order, up to the definitions in it; of a citation by itself without a walk."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         call = statement.value
         if isinstance(call.func, ast.Attribute) and call.func.attr == METHOD:
-            return [call]
-    return [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            yield call
+            return
+    left: list[ast.AST] = [statement]
+    while left:
+        node = left.pop()
+        yield node
+        if not isinstance(node, _DEFINITIONS):
+            left.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
 def _is_citation(function: ast.expr, names: dict[str, ast.expr | None]) -> bool:
