@@ -62,7 +62,9 @@ class Copy(NamedTuple):
 @pytest.fixture
 def copy(user: User) -> Copy:
     directory = user.root / "copy"
-    shutil.copytree(ROOT / "tests" / "sessions", directory / "tests" / "sessions")
+    # Other tests write what Python makes of these files at the same time.
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "tests" / "sessions", directory / "tests" / "sessions", ignore=ignored)
     shutil.copy(TUTORIAL, directory / "tutorial.sh")
     made = Copy(user, directory)
     made.record()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mngr import files
 from mngr.e2e.artifacts import slug
 
 START = 1_790_000_000.0
@@ -18,7 +19,16 @@ HOSTILE = (
 
 def write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value))
+    _put(path, json.dumps(value))
+
+
+def _put(path: Path, text: str) -> None:
+    """Who watches the directory sees a file whole, or not at all."""
+    files.write_atomic(str(path), text.encode(), mode=0o644)
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
 
 
 def make_run(base: Path, name: str, *, started_at: float = START, ended: bool = True, **more: Any) -> Path:
@@ -55,7 +65,7 @@ def make_test(
     path = run / "tests" / slug(node_id)
     facts = {"schema": 1, "node_id": node_id, "file": file, "line": line, "name": name, "doc": doc}
     write(path / "test.json", {**facts, "started_at": started_at})
-    (path / "transcript.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    _put(path / "transcript.jsonl", _lines(events))
     for number, block in enumerate(blocks, start=1):
         (path / ("tutorial_block.txt" if number == 1 else f"tutorial_block-{number}.txt")).write_text(block)
     if outcome is not None:
@@ -114,10 +124,8 @@ def make_cast(test: Path, name: str, events: Sequence[Any], *, started_at: float
         "exit_code": 0,
     }
     write(test / f"{name}.json", {**facts, **more})
-    # It is there all at once, and the last: who watches the directory sees it whole.
-    draft = test / f"{name}.draft"
-    draft.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return draft.rename(path)
+    _put(path, _lines(lines))  # after what belongs to it
+    return path
 
 
 def make_sample(base: Path) -> Path:
