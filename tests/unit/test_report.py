@@ -2,7 +2,11 @@
 
 import json
 import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from hypothesis import given
@@ -10,6 +14,7 @@ from hypothesis import strategies as st
 
 from mngr.report import casts
 from mngr.report.e2e_transcript import events_of
+from mngr.report.server import Server
 from mngr.report.source import is_id, key, script
 
 JSON = st.recursive(
@@ -123,3 +128,31 @@ def test_output_beyond_the_limit_is_counted_by_command():
     assert [len(event["text"]) for event in found if event["type"] == "output"] == [60, 40]
     cuts = {event["number"]: event["text"].split()[0] for event in found if event["type"] == "cut"}
     assert cuts == {1: "20", 2: "60"}
+
+
+class Unreadable:
+    """A source whose documents cannot be read."""
+
+    title = home = "runs"
+    scripts: tuple[str, ...] = ()
+
+    def ids(self) -> Iterator[str]:
+        return iter(())
+
+    def load(self, id: str) -> Any:
+        raise PermissionError(13, "Permission denied", "/secret/run.json")
+
+    version = load
+
+
+def test_a_server_says_why_a_document_cannot_be_read():
+    with Server(Unreadable()) as server, ThreadPoolExecutor() as pool:
+        pool.submit(server.serve_forever)
+        try:
+            for path in ("data/runs.js", "version/runs"):
+                with pytest.raises(HTTPError) as caught:
+                    urlopen(f"{server.url}{path}", timeout=60)
+                with caught.value as answer:
+                    assert answer.code == 500 and "Permission denied" in answer.read().decode()
+        finally:
+            server.shutdown()

@@ -57,7 +57,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(403, b"this server answers only its own pages\n", "text/plain")
             return
         path = self.path.partition("?")[0].removeprefix("/")
-        found = self._find(path)
+        try:
+            found = self._find(path)
+        except Exception as error:  # noqa: BLE001 (whoever opens the address is told)
+            self._answer(500, f"{type(error).__name__}: {error}\n".encode(errors="replace"), "text/plain")
+            return
         if found is None:
             self._answer(404, b"not found\n", "text/plain")
         else:
