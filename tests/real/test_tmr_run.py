@@ -295,6 +295,7 @@ def test_a_run_is_stopped_in_its_baseline_and_goes_on(user: User) -> None:
         child.communicate()
     assert user.agents() == []
     assert project.status()["state"] == "stopped"
+    assert "no work to integrate yet" in user.mngr("tmr", "integrate").failed(1).stderr
     sign.touch()
     project.resume().ok()
     assert project.status()["state"] == "over" and project.verdicts() == {"test_add": "unchanged"}
@@ -329,6 +330,7 @@ def test_dropped_and_held_work_is_a_persons_choice_that_is_not_forgotten(project
     assert project.status()["integration"]["dropped"] == [project.row("test_sub")["slug"]]
     assert "Subtract no more than asked" not in commits(project)
     project.user.mngr("tmr", "integrate", "--accept", "nobody").failed(2)
+    assert "there is no fix of `mul" in project.user.mngr("tmr", "review", "--drop", "mul").failed(2).stderr
     assert project.status()["state"] == "over"
     project.user.mngr("tmr", "review", "--drop", "add", timeout=110).failed(3)
     assert "tests/conftest.py" not in project.user.git("ls-tree", "-r", "--name-only", "tmr/r1")

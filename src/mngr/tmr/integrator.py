@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mngr import files, prompts
+from mngr import prompts
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.mapreduce import naming
@@ -57,7 +57,7 @@ class IntegratorRecipe(Recipe):
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         if task.data["about"] == _NARRATIVE:
-            answered = os.path.exists(_narrative(self._run, task.slug, attempt.number))
+            answered = bool(_narrative(self._run, task.slug, attempt.number))
         else:
             answered = collected.get("tip") not in (None, task.data["start"])
         return {"verdict": "proposed" if answered else "no answer"}
@@ -86,14 +86,17 @@ def narrate(
     if name not in run.state.tasks or run.state.tasks[name].status != SETTLED:
         engine(recipe, naming.INTEGRATE).go([task])
     last = run.state.tasks[name].last
-    if last is None:
-        return ""
-    data_read, _ = files.read_tail(_narrative(run, task.slug, last.number), _NARRATIVE_MAX)
-    return data_read.decode(errors="replace")
+    return _narrative(run, task.slug, last.number) if last is not None else ""
 
 
 def _narrative(run: Run, slug: str, number: int) -> str:
-    return os.path.join(run.directory, "tasks", slug, str(number), "artifacts", "narrative.md")
+    """What an attempt wrote; empty when there is no such file."""
+    path = os.path.join(run.directory, "tasks", slug, str(number), "artifacts", "narrative.md")
+    try:
+        with open(path, "rb") as file:
+            return file.read(_NARRATIVE_MAX).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 class AgentResolver(Resolver):

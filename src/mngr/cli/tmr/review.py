@@ -8,7 +8,7 @@ from mngr.cli.terminal import is_terminal
 from mngr.cli.text import amount
 from mngr.cli.tmr import ending
 from mngr.cli.tmr.starting import broken_off, find, task_named, working
-from mngr.errors import MngrError, Undecided
+from mngr.errors import MngrError, Undecided, UsageError
 from mngr.mapreduce.run import Run
 from mngr.process import checked
 from mngr.records import TYPE_CHECKING
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_STYLES = {"diff ": "bold", "--- ": "bold", "+++ ": "bold", "@@": "cyan", "+": "green", "-": "red"}
+
+
 def review(args: Args, app: App) -> int:
     found = find(app, args.run)
     integration = found.phase("integrate")
@@ -27,6 +30,12 @@ def review(args: Args, app: App) -> int:
         raise MngrError(f"run `{found.id}` is not integrated yet", hint=f"`mngr tmr resume {found.id}`")
     dropped = {task_named(found, name).slug for name in args.drop or ()}
     fixes = [commit for commit in integration["commits"] if commit["kind"] == "implementation"]
+    there = {slug for commit in fixes for slug in commit["slugs"]}.union(integration["accepted"])
+    if strange := sorted(dropped - there.union(integration["dropped"])):
+        raise UsageError(
+            f"there is no fix of `{strange[0]}` to drop",
+            hint=f"fixes are of: {', '.join(f'`{slug}`' for slug in sorted(there))}" if there else "",
+        )
     if not dropped:
         dropped = _ask(app, found, fixes)
     if not dropped:
@@ -83,5 +92,6 @@ def _show(app: App, run: Run, git: Git, commit: Mapping[str, Any], place: str) -
             out.line(f"  look at this: {flag}", "yellow")
     if commit["needed_by"]:
         out.line(f"  {amount(len(commit['needed_by']), 'later commit')} built on it would go too", "yellow")
-    colour = ["--color=always"] if out.colour else []
-    out.raw(checked(git.run("show", "--stat", "--patch", "--format=", *colour, commit["id"])).stdout)
+    shown = git.run("show", "--stat", "--patch", "--format=", "--no-color", "--no-ext-diff", commit["id"])
+    for line in checked(shown).text.split("\n"):  # in our own colours: an agent's line may hold others
+        out.line(line, next((style for start, style in _STYLES.items() if line.startswith(start)), ""))

@@ -76,6 +76,8 @@ def integrate(args: Args, app: App) -> int:
     found = find(app, args.run)
     collect = [task_named(found, name).id for name in args.collect or ()]
     accept = [task_named(found, name).slug for name in args.accept or ()]
+    if found.phase("select") is None:
+        raise MngrError(f"run `{found.id}` has no work to integrate yet", hint=f"`mngr tmr resume {found.id}` goes on")
     with broken_off(app, found), working(app, found) as work:
         found.resume()
         if collect:
