@@ -13,7 +13,7 @@ from mngr.report.ledger_reader import LedgerReader
 from mngr.report.tmr_chart import chart
 from mngr.report.tmr_history import FIXED, FRESH, NEW, RECURRING, Past, story, trends
 from mngr.report.tmr_rows import Known, before_and_after, clusters, overview, report, task_row
-from mngr.report.tmr_work import _by_head
+from mngr.report.tmr_work import Pair, Works, _by_head
 from mngr.tmr import verdict
 
 START = 1_790_000_000.0
@@ -200,3 +200,8 @@ def test_files_are_listed_without_links(run: Path) -> None:
     (run / "inner" / "deep" / "b").touch()
     assert [one.parts for one in run_files.listed(str(run), "inner")] == [("a.txt",), ("deep", "b")]
     assert run_files.listed(str(run), "inner", "up") == [] and run_files.listed(str(run), "..") == []
+
+
+def test_changes_that_git_cannot_show_are_not_said_to_be_gone(tmp_path):
+    found = Works(str(tmp_path), "a" * 40).patch(Pair("a" * 40, "b" * 40))
+    assert found.text == "" and "cannot be shown" in found.note and "git" in found.note

@@ -44,7 +44,7 @@ _MANY = Patch("", f"More than {MOST_FILES} files differ: too many for this page.
 
 
 class Works:
-    """The repository of a run. One that is gone, or lacks commits, gives patches that say so."""
+    """The repository of a run. One that lacks commits, or cannot be read, gives patches that say so."""
 
     def __init__(self, repo: str, base: str) -> None:
         self._objects = Objects(Git(process, repo))
@@ -61,9 +61,9 @@ class Works:
             for at in range(0, len(small), _AT_ONCE):
                 self._load_patches(small[at : at + _AT_ONCE])
             self._load_commits({pair.new for pair in wanted if pair.old == self._base})
-        except (MngrError, OSError):
+        except (MngrError, OSError) as error:
             for pair in wanted:
-                self._patches.setdefault((pair.old, pair.new), _GONE)
+                self._patches.setdefault((pair.old, pair.new), Patch("", f"It cannot be shown: {error}"))
 
     def patch(self, pair: Pair) -> Patch:
         if (pair.old, pair.new) not in self._patches:
