@@ -52,14 +52,21 @@ def states(user: User) -> list[tuple[str, str]]:
     return [one for number, one in enumerate(found) if number == 0 or one != found[number - 1]]
 
 
+def shows(user: User, text: str) -> None:
+    """What is on its screen for certain: who does not see it work within a second takes it for done."""
+    wait_for(lambda: text in user.mngr("capture", "foo").ok().stdout, f"`{text}` on its screen")
+
+
 def said(user: User) -> list[tuple[str, str]]:
     lines = user.mngr("transcript", "foo", "--format", "jsonl").ok().stdout.splitlines()
     return [(line["role"], line["text"]) for line in map(json.loads, lines)]
 
 
 def test_it_begins_with_its_message_works_asks_and_waits(shop: User) -> None:
-    create(shop, "prompter", "--message", "%% run sleep 0.5; touch one\n%% say first é")
+    work = "until [ -e go ]; do sleep 0.1; done; touch one"
+    create(shop, "prompter", "--message", f"%% run {work}\n%% say first é")
     shop.wait_for_state("foo", "RUNNING")
+    (shop.work_dir("foo") / "go").touch()
     shop.wait_for_state("foo", "WAITING")
     assert (shop.work_dir("foo") / "one").exists()
     assert shop.mngr("message", "foo", "-m", "%% ask rm -r x\n%% say second").ok().stdout == "foo: delivered\n"
@@ -67,7 +74,7 @@ def test_it_begins_with_its_message_works_asks_and_waits(shop: User) -> None:
     refused = shop.mngr("message", "foo", "-m", "no answer").failed()
     assert "BLOCKED (rm -r x)" in refused.stderr
     shop.tmux("send-keys", "-t", "mngr-foo", "y")
-    shop.mngr("wait", "foo", "WAITING", "--timeout", "20").ok()
+    shop.mngr("wait", "foo", "WAITING", "--timeout", "60", timeout=90).ok()
     assert said(shop)[1::2] == [("assistant", "first é"), ("assistant", "second")]
     seen = states(shop)
     assert seen[-1] == ("WAITING", "") and ("BLOCKED", "rm -r x") in seen
@@ -78,13 +85,14 @@ def test_it_goes_on_with_its_own_conversation_and_the_users_login(shop: User) ->
     create(shop, "prompter")
     shop.wait_for_state("foo", "WAITING")
     shop.mngr("message", "foo", "-m", "one").ok()
+    shows(shop, "you said: one")
     shop.wait_for_state("foo", "WAITING")
     shop.mngr("stop", "foo").ok()
     shop.mngr("start", "foo").ok()
     shop.wait_for_state("foo", "WAITING")
-    assert "resumed" in shop.mngr("capture", "foo").ok().stdout
+    shows(shop, "resumed")
     shop.mngr("message", "foo", "-m", "two\nlines").ok()
-    shop.wait_for_state("foo", "WAITING")
+    shows(shop, "you said: two")
     assert [text for role, text in said(shop) if role == "user"] == ["one", "two\nlines"]
     total = shop.mngr("usage", "foo", "--format", "json").ok().json["total"]
     assert (total["input_tokens"], total["output_tokens"]) == (14, 6)
@@ -107,7 +115,7 @@ def test_one_task_that_fails_tells_its_exit_code(shop: User) -> None:
 
 def test_without_a_line_for_it_the_first_message_is_pasted_when_it_is_ready(shop: User) -> None:
     create(shop, "plain", "--message", "%% say pasted\nand whole")
-    wait_for(lambda: "pasted" in shop.mngr("capture", "foo").ok().stdout, "the answer")
+    shows(shop, "pasted")
     assert said(shop) == [("user", "%% say pasted\nand whole")]
 
 
@@ -117,7 +125,7 @@ def test_what_it_would_take_for_a_command_is_refused_and_not_sent(shop: User, ki
     shop.wait_for_state("foo", "WAITING")
     assert "would not take this as a message" in shop.mngr("message", "foo", "-m", "/quit now").failed().stderr
     shop.mngr("message", "foo", "-m", "after").ok()
-    wait_for(lambda: "you said: after" in shop.mngr("capture", "foo").ok().stdout, "the answer")
+    shows(shop, "you said: after")
     assert "quit" not in shop.mngr("capture", "foo").ok().stdout
 
 
@@ -152,6 +160,7 @@ def test_every_type_of_the_guide_can_be_used(user: User) -> None:
         assert "would create" in user.mngr("create", "foo", name, "--no-connect", "--dry-run").ok().stdout
 
 
+@pytest.mark.timeout(300)
 def test_the_settings_of_the_guide_run_pi(user: User) -> None:
     """Through the command line; `test_kind_checks` has the rest."""
     from mngr.testing.model_server import ModelServer
@@ -162,6 +171,6 @@ def test_the_settings_of_the_guide_run_pi(user: User) -> None:
     with ModelServer() as server:
         point_pi(user, server)
         user.mngr("create", "foo", "pi", "--no-connect", "--message", "%% run echo made > it\n%% say did it").ok()
+        wait_for(lambda: said(user)[-1:] == [("assistant", "did it")], "its answer", 120)
         user.mngr("wait", "foo", "WAITING", "--timeout", "60", timeout=90).ok()
         assert (user.work_dir("foo") / "it").read_text() == "made\n"
-        assert said(user)[-1] == ("assistant", "did it")

@@ -8,7 +8,7 @@ import pytest
 from tests.support.programs import program, with_program
 from tests.support.user import User
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 TEST = "a_wrong_name_waters_nobody"
 
 
@@ -19,7 +19,7 @@ TEST = "a_wrong_name_waters_nobody"
 def test_a_real_program_fixes_a_bug_of_the_sample_product(user: User, kind: str) -> None:
     with_program(program(kind), user.env, user.root / "bin")
     words = ("demo", "--type", kind, "--keep", "--dir", "demo", "--format", "json")
-    found = user.mngr(*words, env={"PYTEST_ADDOPTS": f"-k {TEST}"}, timeout=280).ok().json
+    found = user.mngr(*words, env={"PYTEST_ADDOPTS": f"-k {TEST}"}, timeout=580).ok().json
 
     (row,) = found["rows"]
     assert (row["verdict"], row["task"]) == ("fixed", f"tests/test_watering.py::test_{TEST}")

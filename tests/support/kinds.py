@@ -139,7 +139,7 @@ def of_codex(user: User, server: ModelServer, transfer: str) -> Subject:
 
 def of_opencode(user: User, server: ModelServer, transfer: str) -> Subject:
     nested = "opencode run '%% say inside'"
-    return _of_program("opencode", user, server, transfer, nested=nested, turn_seconds=120, late_seconds=5)
+    return _of_program("opencode", user, server, transfer, nested=nested, turn_seconds=240, late_seconds=5)
 
 
 def _of_program(
