@@ -4,6 +4,10 @@
 set -eu
 type=$1
 shift
+if ! git diff --quiet HEAD; then
+    echo "commit or stash your changes first: the branch is put together in this work tree" >&2
+    exit 1
+fi
 pytest=${PYTEST:-python3 -m pytest}
 run=mr-$$
 base=$(git rev-parse HEAD)

@@ -1,5 +1,6 @@
 """`examples/map_reduce.sh`: the verbs are enough for a small map-reduce."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from tests.support.tmr import Project
 from tests.support.user import User
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "map_reduce.sh"
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "map_reduce.sh"
 TESTS = """\
 import calc
 import pytest
@@ -99,3 +101,15 @@ def test_good_work_is_merged_and_the_rest_is_named(user: User) -> None:
     assert user.run(["git", "show", "HEAD:calc.py"]).stdout == (project.repo / "calc.py").read_text()
     states = {agent["name"]: agent["state"] for agent in user.agents()}
     assert states[f"{run}-1"] == "STOPPED" and states[f"{run}-2"] == "WAITING", "what is not merged stays"
+
+
+def test_changes_that_are_not_committed_are_not_put_at_risk(user: User) -> None:
+    (user.repo / "README.md").write_text("precious\n")
+    ran = user.run(["sh", str(EXAMPLE), "scripted", "all.script"]).failed(1)
+    assert "commit or stash your changes first" in ran.stderr and user.agents() == []
+    assert (user.repo / "README.md").read_text() == "precious\n"
+
+
+def test_when_nobody_is_green_the_other_example_fails(user: User) -> None:
+    ran = user.run([sys.executable, str(ROOT / "examples" / "first_green.py"), "exit 3"]).failed(1)
+    assert "try-1 is FAILED" in ran.stdout and user.agents() == []
