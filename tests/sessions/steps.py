@@ -17,9 +17,15 @@ def follow(e2e: E2eSession, commands: Iterable[str]) -> list[Ran]:
 
 
 def create(e2e: E2eSession, *names: str, options: str = "") -> None:
-    """Scripted agents, or others with `options`, that are ready for messages."""
+    """Scripted agents, or others with `options`. They may still be starting; a message waits for that, and so does
+    `rest`."""
     words = " ".join(f"--name {name}" for name in names)
     expect(e2e.run(f"mngr create {words} --no-connect {options}".rstrip(), comment="what is there")).to_succeed()
+
+
+def rest(e2e: E2eSession, *names: str) -> None:
+    """Until they wait for messages."""
+    expect(e2e.run(f"mngr wait {' '.join(names)} WAITING --timeout 60", timeout=90)).to_succeed()
 
 
 def agents(e2e: E2eSession, options: str = "") -> dict[str, dict[str, Any]]:
@@ -37,7 +43,7 @@ def agent(e2e: E2eSession, name: str) -> dict[str, Any]:
 
 def said(e2e: E2eSession, name: str) -> list[str]:
     """What the agent said so far, oldest first, when its turn is over."""
-    expect(e2e.run(f"mngr wait {name} --timeout 60")).to_succeed()
+    expect(e2e.run(f"mngr wait {name} --timeout 60", timeout=90)).to_succeed()
     printed = e2e.run(f"mngr transcript {name} --role assistant --format jsonl")
     expect(printed).to_succeed()
     return [json.loads(line)["text"] for line in printed.stdout.splitlines()]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mngr.e2e import E2eSession, expect
-from tests.sessions.steps import agent, agents, create, follow, git
+from tests.sessions.steps import agent, agents, create, follow, git, rest
 from tests.support.demo import CHECKS, Demo
 
 
@@ -142,7 +142,7 @@ def test_destroy_before_the_merge_is_refused(e2e: E2eSession) -> None:
     refused = e2e.run("mngr destroy hello", comment="in the wrong order")
     expect(refused).to_have_exit_code(1)
     expect(refused.stderr).to_contain("1 commit that no other branch has").to_contain("mngr merge hello")
-    assert agent(e2e, "hello")["state"] == "WAITING"
+    rest(e2e, "hello")
 
 
 def test_every_verb_explains_itself(e2e: E2eSession) -> None:

@@ -1,7 +1,7 @@
 """Section "Nothing is lost" of the tutorial."""
 
 from mngr.e2e import E2eSession, expect
-from tests.sessions.steps import agent, agents, create, follow, git
+from tests.sessions.steps import agent, agents, create, follow, git, rest
 
 
 def lose(e2e: E2eSession) -> None:
@@ -20,7 +20,7 @@ def test_what_would_be_saved(e2e: E2eSession) -> None:
     create(e2e, "try-2")
     *_, result = follow(e2e, block.commands)
     expect(result.stdout).to_contain("would destroy try-2").to_contain("1 uncommitted file")
-    assert agent(e2e, "try-2")["state"] == "WAITING"
+    rest(e2e, "try-2")
 
 
 def test_without_force_it_stays(e2e: E2eSession) -> None:

@@ -109,7 +109,7 @@ def test_in_an_editor(e2e: E2eSession) -> None:
     editor.chmod(0o755)
     e2e.env["EDITOR"] = e2e.env["VISUAL"] = "type-it"
     screen = e2e.spawn("mngr config edit")
-    assert screen.wait_exit(20) == 0
+    assert screen.wait_exit(60) == 0
     expect(e2e.run("mngr config get tmux.history_lines").stdout).to_equal("9000\n")
 
 
@@ -124,7 +124,7 @@ def test_a_mistake_in_the_editor_is_told(e2e: E2eSession) -> None:
     e2e.env["EDITOR"] = e2e.env["VISUAL"] = "type-it"
     screen = e2e.spawn("mngr config edit")
     expect(screen).to_show("history_lines", timeout=60)
-    assert screen.wait_exit(20) == 2
+    assert screen.wait_exit(60) == 2
 
 
 def test_a_template(e2e: E2eSession) -> None:
@@ -203,7 +203,7 @@ def test_completion(e2e: E2eSession) -> None:
     screen.press("C-u")
     screen.type("exit")
     screen.press("Enter")
-    assert screen.wait_exit(20) == 0
+    assert screen.wait_exit(60) == 0
 
 
 def test_completion_is_a_script_for_the_shell(e2e: E2eSession) -> None:

@@ -1,7 +1,7 @@
 """Section "Managing snapshots" of the tutorial."""
 
 from mngr.e2e import E2eSession, expect
-from tests.sessions.steps import agent, agents, create, follow, said
+from tests.sessions.steps import agent, agents, create, follow, rest, said
 
 
 def keep(e2e: E2eSession) -> None:
@@ -61,6 +61,7 @@ def test_go_on_from_there_with_a_second_agent(e2e: E2eSession) -> None:
         mngr snapshot restore before-rewrite --as second-try
     """)
     keep(e2e)
+    rest(e2e, "try-1")
     expect(e2e.run("mngr snapshot restore before-rewrite --as second-try")).to_succeed()
     found = agents(e2e)
     assert (found["try-1"]["state"], found["second-try"]["state"]) == ("WAITING", "STOPPED")
@@ -87,6 +88,7 @@ def test_clone(e2e: E2eSession) -> None:
         mngr clone add-tests other-way --no-connect
     """)
     create(e2e, "add-tests", options="--message 'say I know something.'")
+    rest(e2e, "add-tests")
     expect(e2e.run("mngr exec add-tests 'echo draft > draft.txt'")).to_succeed()
     expect(e2e.run("mngr clone add-tests other-way --no-connect")).to_succeed()
     expect(e2e.run("mngr exec other-way 'cat draft.txt; git status --short'").stdout).to_equal("draft\n?? draft.txt\n")

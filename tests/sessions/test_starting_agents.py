@@ -81,7 +81,7 @@ def test_a_first_message_written_in_an_editor(e2e: E2eSession) -> None:
     """)
     write_editor(e2e, "say Once upon a time.")
     screen = e2e.spawn("mngr create essay --no-connect --edit-message")
-    assert screen.wait_exit(20) == 0
+    assert screen.wait_exit(60) == 0
     expect(screen).to_show("created essay")
     assert said(e2e, "essay") == ["Once upon a time."]
 
@@ -94,7 +94,7 @@ def test_an_empty_message_makes_nothing(e2e: E2eSession) -> None:
     write_editor(e2e, "")
     screen = e2e.spawn("mngr create essay --no-connect --edit-message")
     expect(screen).to_show("the message is empty", timeout=60)
-    assert screen.wait_exit(20) == 1
+    assert screen.wait_exit(60) == 1
     assert agents(e2e) == {}
 
 

@@ -1,7 +1,7 @@
 """Section "Taking their work" of the tutorial."""
 
 from mngr.e2e import E2eSession, expect
-from tests.sessions.steps import agent, create, follow, git
+from tests.sessions.steps import create, follow, git, rest
 
 
 def commit(e2e: E2eSession, name: str, path: str, text: str) -> None:
@@ -187,4 +187,4 @@ def test_push_files(e2e: E2eSession) -> None:
     create(e2e, "try-1")
     follow(e2e, block.commands)
     expect(e2e.run("mngr exec try-1 'cat data/numbers.csv'").stdout).to_equal("1,2,3\n")
-    assert agent(e2e, "try-1")["state"] == "WAITING"
+    rest(e2e, "try-1")

@@ -4,7 +4,7 @@ import json
 import re
 
 from mngr.e2e import E2eSession, expect
-from tests.sessions.steps import agent, create, follow, said
+from tests.sessions.steps import agent, create, follow, rest, said
 
 
 def test_a_message(e2e: E2eSession) -> None:
@@ -194,8 +194,8 @@ def test_connect_sits_down_at_its_terminal(e2e: E2eSession) -> None:
     screen.press("Enter")
     expect(screen).to_show(re.compile(r"^I hear you\.", re.MULTILINE), timeout=60)
     screen.press("C-b", "d")
-    assert screen.wait_exit(20) == 0
-    assert agent(e2e, "fix-login")["state"] == "WAITING"
+    assert screen.wait_exit(60) == 0
+    rest(e2e, "fix-login")
 
 
 def test_a_connection_is_recorded_by_the_command_that_is_set(e2e: E2eSession) -> None:

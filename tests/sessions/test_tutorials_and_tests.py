@@ -172,12 +172,12 @@ def test_pages_live_in_the_browser(e2e: E2eSession) -> None:
         mngr e2e serve
     """)
     screen = e2e.spawn("mngr e2e serve", columns=120)
-    expect(screen).to_show("http://127.0.0.1:", timeout=60)
+    expect(screen).to_show(re.compile(r"http://127\.0\.0\.1:\d+/"), timeout=60)
     (url,) = (word for word in screen.text.split() if word.startswith("http://"))
     with urllib.request.urlopen(url, timeout=60) as page:
         assert b"<html" in page.read()
     screen.press("C-c")
-    assert screen.wait_exit(20) == 0
+    assert screen.wait_exit(60) == 0
 
 
 def test_the_end(e2e: E2eSession) -> None:
