@@ -56,8 +56,10 @@ class User:
         }
         for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CI", "PYTHONDONTWRITEBYTECODE"):
             self.env.pop(name, None)
+        # A git that tidies up in the background, as newer ones do after a commit, holds a lock that no test expects.
         (self.home / ".gitconfig").write_text(
             "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
+            "[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n"
         )
         self.git("init", "-q")
         (self.repo / "README.md").write_text("hello\n")
