@@ -5,6 +5,7 @@ import gzip
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -67,6 +68,15 @@ def messages(*texts: str, calls: int = 0, **more: Any) -> dict[str, Any]:
 def text_of(reply: Reply) -> str:
     assert reply.status == 200, reply.data
     return "".join(block.get("text", "") for block in reply.json["content"])
+
+
+def quiet_port() -> int:
+    """A free one below those that are given to whoever asks for any: nobody takes it as soon as it is free again."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @pytest.fixture
@@ -414,7 +424,7 @@ def test_a_hundred_at_once_are_all_answered_right(server: ModelServer):
 def test_stopping_ends_what_is_under_way_and_frees_the_port(capfd: pytest.CaptureFixture[str]):
     before = set(threading.enumerate())
     with contextlib.ExitStack() as sockets:
-        with ModelServer() as server:
+        with ModelServer(port=quiet_port()) as server:
             url = server.url
             place = ("127.0.0.1", urlsplit(url).port or 0)
             clients = [sockets.enter_context(socket.create_connection(place, timeout=60)) for _ in range(3)]
