@@ -59,6 +59,11 @@ def decide(runner: Runner, wish: Wish) -> Plan:
             )
         if wish.branch is not None:
             raise UsageError(f"`--branch` needs a git repository, and `{wish.source}` is not in one")
+        if wish.transfer is None and _holds_home(wish.source):
+            raise MngrError(
+                f"`{wish.source}` is in no git repository, and a copy of it would hold your whole home directory",
+                hint="`cd` to a project first; or `--transfer none` to work in place, `--transfer rsync` to copy all",
+            )
         return Plan(transfer, wish.source)
     if transfer == NONE:
         if wish.branch is not None:
@@ -109,6 +114,12 @@ def _repository(runner: Runner, wish: Wish) -> Repo | None:
         if wish.transfer in (NONE, RSYNC) and wish.branch is None:
             return None  # asked to treat it as plain files; git is not needed
         raise
+
+
+def _holds_home(directory: str) -> bool:
+    """Whether it is the home directory or one above: where a shell begins, and hardly ever what an agent is for."""
+    home, place = os.path.realpath(os.path.expanduser("~")), os.path.realpath(directory)
+    return os.path.commonpath((home, place)) == place
 
 
 def _with_branch(runner: Runner, wish: Wish, repo: Repo, transfer: str) -> Plan:

@@ -1,0 +1,45 @@
+"""What somebody types in the first hour: in the wrong place, with a slip, without having read much."""
+
+from tests.support.user import User
+
+
+def test_the_home_directory_is_not_copied_by_accident(user: User) -> None:
+    for place in (user.home, "/"):
+        ran = user.mngr("create", "foo", "--no-connect", "--command", "sleep 99", cwd=place).failed()
+        assert "whole home directory" in ran.stderr and "`cd` to a project first" in ran.stderr
+    assert user.agents() == []
+    user.mngr("create", "foo", "--no-connect", "--transfer", "none", "--command", "sleep 99", cwd=user.home).ok()
+    (user.home / "plain").mkdir()
+    user.mngr("create", "bar", "--no-connect", "--command", "sleep 99", cwd=user.home / "plain").ok()
+    assert user.agent("bar")["transfer"] == "rsync"
+
+
+def test_what_nobody_committed_is_not_taken_by_the_verb_that_the_hint_names_for_commits(user: User) -> None:
+    user.create("foo", command="echo idea > idea.txt; sleep 999")
+    user.mngr("exec", "foo", "until [ -s idea.txt ]; do sleep 0.05; done").ok()
+    refused = user.mngr("destroy", "foo").failed()
+    assert "take it: `mngr pull foo --files DIR`;" in refused.stderr
+    user.mngr("pull", "foo", "--files", "taken").ok()
+    assert (user.repo / "taken" / "idea.txt").read_text() == "idea\n"
+    user.mngr("exec", "foo", "git add . && git commit -qm idea").ok()
+    assert "take it: `mngr merge foo`;" in user.mngr("destroy", "foo").failed().stderr
+
+
+def test_a_state_with_a_slip_is_recognised(user: User) -> None:
+    user.create("foo")
+    for word in ("DNOE", "done"):
+        assert "if a state is meant, the closest one is `DONE`;" in user.mngr("wait", "foo", word).failed().stderr
+    assert "state" not in user.mngr("wait", "fooo", "DONE").failed().stderr
+
+
+def test_types_of_the_settings_are_named_once(user: User) -> None:
+    user.host_dir.mkdir(mode=0o700, exist_ok=True)
+    (user.host_dir / "settings.toml").write_text('[agent_types.claude.env]\nA = "1"\n')
+    refused = user.mngr("create", "foo", "no-such-program", "--no-connect").failed(2)
+    assert refused.stderr.count("`claude`") == 1
+
+
+def test_an_agent_without_git_says_how_to_send_files(user: User) -> None:
+    (user.home / "plain").mkdir()
+    user.mngr("create", "foo", "--no-connect", "--command", "sleep 99", cwd=user.home / "plain").ok()
+    assert "`mngr push foo:PATH FILE`" in user.mngr("push", "foo").failed().stderr
