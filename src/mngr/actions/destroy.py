@@ -46,12 +46,19 @@ def check(fleet: Fleet, agent: Agent, *, force: bool) -> Work:
         )
     found = measure(fleet, agent.record)
     if found.any and not force:
-        take = f"merge {agent.name}" if agent.record.git else f"pull {agent.name} DIR"
         raise HasWork(
             f"`{agent.name}` has work that is found nowhere else: {found.describe()}",
-            hint=f"take it: `mngr {take}`; or let it be saved and go: `mngr destroy {agent.name} --force`",
+            hint=f"take it: `mngr {_taking(agent, found)}`; or let it be saved and go: "
+            f"`mngr destroy {agent.name} --force`",
         )
     return found
+
+
+def _taking(agent: Agent, found: Work) -> str:
+    """The verb that brings such work here: no merge takes files that nobody committed."""
+    if not agent.record.git:
+        return f"pull {agent.name} DIR"
+    return f"merge {agent.name}" if found.commits or found.tags else f"pull {agent.name} --files DIR"
 
 
 def destroy(

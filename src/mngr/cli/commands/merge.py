@@ -30,7 +30,5 @@ def run(args: Args, app: App) -> int:
         human=text if merged.commits else f"{merged.into} has all of {merged.name} already",
     )
     if merged.uncommitted:
-        app.out.note(
-            f"{amount(merged.uncommitted, 'uncommitted file')} stayed there: `mngr diff {merged.name}` shows them"
-        )
+        app.out.note(f"{amount(merged.uncommitted, 'uncommitted file')} stayed there; look: `mngr diff {merged.name}`")
     return 0
