@@ -6,7 +6,8 @@ from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.errors import UsageError
+from mngr.errors import NotFoundError, UsageError
+from mngr.names import nearest
 
 DESCRIPTION = (
     "Wait until all agents are in one of the states. Without a state: until they stop working (WAITING, BLOCKED, DONE, "
@@ -34,7 +35,11 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     names, states = split(args.words, app)
-    reached = app.fleet.wait(find.many(app.fleet, names), states, any_of=args.any, timeout=args.timeout)
+    try:
+        agents = find.many(app.fleet, names)
+    except NotFoundError as error:
+        raise _meant_a_state(names, error) from None
+    reached = app.fleet.wait(agents, states, any_of=args.any, timeout=args.timeout)
     rows = [agent.as_json() for agent in reached]
     if app.out.human:
         for row in rows:
@@ -54,3 +59,11 @@ def split(words: list[str], app: App) -> tuple[list[str], list[str]]:
     if not names:
         raise UsageError("no agent was named", hint="`mngr wait NAME DONE`")
     return names, states
+
+
+def _meant_a_state(names: list[str], error: NotFoundError) -> NotFoundError:
+    """What was typed last may be a state that is written otherwise."""
+    state = nearest(names[-1].upper(), STATES)
+    if state is None or f"`{names[-1]}`" not in error.message:
+        return error
+    return NotFoundError(error.message, hint=f"if a state is meant, the closest one is `{state}`; {error.hint}")
