@@ -97,10 +97,18 @@ def nearest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...])
 
 
 def suggest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...], what: str) -> str:
-    """A hint sentence that names the nearest candidate, or else all of a few, or nothing."""
+    """A hint sentence that names the nearest candidate, or else some of a few, or nothing."""
     found = nearest(word, candidates)
     if found:
         return f"the closest {what} is `{found}`"
-    if candidates and len(candidates) <= 20:
-        return f"known: {', '.join(f'`{c}`' for c in sorted(candidates))}"
-    return ""
+    known = sorted(set(candidates))
+    return f"known: {_first_of(known)}" if known and len(known) <= 20 else ""
+
+
+def _first_of(words: list[str], width: int = 240) -> str:
+    """As many as fit into a few lines of a terminal, and how many more there are."""
+    shown = [f"`{word}`" for word in words]
+    while len(shown) > 1 and len(", ".join(shown)) > width:
+        shown.pop()
+    more = len(words) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
