@@ -184,7 +184,8 @@ def _ends(fleet: Fleet, agent: Agent) -> tuple[Git, Git]:
     if record.repo is None:
         raise MngrError(
             f"`{agent.name}` has no git repository",
-            hint=f"move files instead: `mngr pull {agent.name} --files` or `mngr pull {agent.name}:PATH`",
+            hint=f"move files instead: `mngr pull {agent.name}:PATH` brings them here, "
+            f"`mngr push {agent.name}:PATH FILE` sends them",
         )
     for directory in (record.work_dir, record.repo):
         if not os.path.isdir(directory):
