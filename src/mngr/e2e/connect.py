@@ -22,7 +22,7 @@ from mngr.hosts.terminal import OnTerminal
 from mngr.interrupts import Terminated, held
 from mngr.tools.tmux import Tmux
 
-_SECONDS_TO_START = 20.0
+_SECONDS_TO_START = 60.0
 _TICK_MILLISECONDS = 500
 _READY = "ready\n"
 # The first that tmux's client writes when it gives the terminal back, right before it clears the screen: an xterm's

@@ -19,7 +19,7 @@ _FOREIGN_NAMES = frozenset(
         *("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PY_COLORS", "COLORTERM"),
     }
 )
-_GIT_SECONDS = 30
+_GIT_SECONDS = 60
 
 
 class Environment:

@@ -68,7 +68,7 @@ class Screen:
         try:
             self._process = OnTerminal(_argv(command), columns=columns, rows=rows, cwd=cwd, env=_on_our_terminal(env))
         except BaseException:
-            self._recording.close(None)
+            self._recording.remove()
             raise
         self._reader = threading.Thread(target=self._read, name=f"screen {number}", daemon=True)
         self._reader.start()
@@ -125,7 +125,7 @@ class Screen:
             self._recording.resize(columns, rows)
             self._process.resize(columns, rows)
 
-    def wait_exit(self, timeout: float = 10) -> int:
+    def wait_exit(self, timeout: float = 60) -> int:
         """The exit code, once the program has ended. It goes on running when the time is over."""
         wait_until(lambda: not self.alive or None, timeout=timeout)
         if self._exit_code is None:
@@ -171,8 +171,10 @@ class Screen:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         poll = select.poll()
         poll.register(self._process.fd, select.POLLIN)
-        is_open, quiet = True, 0
-        while not (self._closing and (quiet or not is_open)):
+        is_open, quiet, last = True, 0, False
+        while not last:
+            # Asked before the terminal is read: what was written until then is seen below.
+            closing, ended = self._closing, self._process.ended()
             wanted = select.POLLIN | (select.POLLOUT if self._unsent else 0)
             if is_open:
                 poll.modify(self._process.fd, wanted)
@@ -183,12 +185,12 @@ class Screen:
                 is_open, self._hung_up = False, True
             elif data:
                 self._take(decoder.decode(data))
-            quiet = 0 if data else quiet + 1
+            quiet = quiet + 1 if ended and not data else 0
+            last = closing and not data
             with self._lock:
                 self._flush()
-            if not is_open or quiet >= _QUIET_TICKS:
+            if last or not is_open or quiet >= _QUIET_TICKS:
                 self._look(decoder)
-        self._look(decoder)
 
     def _look(self, decoder: codecs.IncrementalDecoder) -> None:
         """Take note of the end, once."""
