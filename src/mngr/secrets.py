@@ -43,12 +43,14 @@ def mask_fields(fields: Mapping[str, Any], values: Iterable[str] = ()) -> dict[s
 
 
 def env_values(text: str) -> tuple[str, ...]:
-    """The values in an agent's `env` file, which holds `export NAME=VALUE` lines quoted for a shell."""
+    """The values in an agent's `env` file, which holds `export NAME=VALUE` lines quoted for a shell. Those of our own
+    variables (`MNGR_TASK`) are no secrets, and what an agent says is full of them."""
     if not text.strip():
         return ()
     import shlex
 
-    return tuple(word.partition("=")[2] for word in shlex.split(text) if word != "export")
+    words = (word for word in shlex.split(text) if word != "export" and not word.startswith("MNGR_"))
+    return tuple(word.partition("=")[2] for word in words)
 
 
 def _masked(value: Any, values: tuple[str, ...]) -> Any:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mngr import files
+from mngr import files, secrets
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
@@ -71,12 +71,13 @@ def _uncommitted(fleet: Fleet, git: Git, agent: Agent, ref: str) -> str | None:
 
 
 def _claim(fleet: Fleet, agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] | None, str]:
-    """What the outcome file says, and what is wrong with it. The file itself is kept as it is, cut when it is huge."""
+    """What the outcome file says, without secrets, since commits and pull requests will say it too; and what is wrong
+    with it. The file itself is kept as it is, cut when it is huge."""
     try:
         data = fleet.outcome(agent, at_most=outcome.MAX_BYTES)
         if data is not None:
             files.write_atomic(os.path.join(directory, "outcome.json"), data)
-        return _as_json(outcome.parse(data, task)), ""
+        return secrets.mask_fields(_as_json(outcome.parse(data, task)), fleet.store.secrets(agent.id)), ""
     except outcome.Wrong as wrong:
         return None, str(wrong)
     except MngrError as error:

@@ -1,0 +1,22 @@
+"""Variables that agents are given do not get into what is kept or published; the name of their test does."""
+
+import pytest
+
+from tests.support.tmr import FIX_SUB, Project
+from tests.support.user import User
+
+SECRET = "correct-horse-battery"
+
+
+@pytest.mark.timeout(300)
+def test_a_secret_in_an_agents_words_is_hidden_and_the_name_of_its_test_is_not(user: User) -> None:
+    project = Project(user)
+    said = f"say tests/test_calc.py::test_sub with {SECRET}\n"
+    project.script("test_sub", FIX_SUB.replace("wait\n", f"wait\n{said}", 1).replace("no more", f"{SECRET} more"))
+    words = ("tests/test_calc.py::test_sub", "--no-canary", "--no-baseline", "--env", f"TOKEN={SECRET}")
+    project.tmr(*words).ok()
+    assert user.git("log", "-1", "--format=%s", "tmr/r1") == "Subtract *** more than asked"
+    (transcript,) = (project.repo / ".mngr/runs/r1/tasks").glob("*/1/transcript.jsonl")
+    assert '"tests/test_calc.py::test_sub with ***"' in transcript.read_text()
+    rows = user.mngr("tmr", "status", "--format", "json").ok().stdout
+    assert SECRET not in rows and "Subtract *** more than asked" in rows
