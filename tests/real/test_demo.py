@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,11 +129,22 @@ def nothing_is_left(user: User, demo: Path) -> None:
     wait_for(lambda: not user.processes(), "the tmux server to end, which has nothing left to serve")
 
 
+# Agents run their tests with this `python`: they are at work until somebody has seen it.
+ENDLESS = f"""#!/bin/sh
+[ -z "$MNGR_TASK" ] || exec sleep 9999
+exec {sys.executable} "$@"
+"""
+
+
 @pytest.fixture
 def screen(user: User) -> Iterator[Screen]:
+    endless = user.root / "endless" / "python"
+    endless.parent.mkdir()
+    endless.write_text(ENDLESS)
+    endless.chmod(0o755)
     made = Screen(
         [MNGR, "demo"],
-        env={**user.env, **TWO_TESTS},
+        env={**user.env, **TWO_TESTS, "PATH": f"{endless.parent}:{user.env['PATH']}"},
         cwd=str(user.root),
         columns=100,
         rows=50,

@@ -38,7 +38,7 @@ def project(user: User) -> Iterator[Project]:
 
 def started(project: Project, name: str) -> Path:
     root = project.environment_of(name)
-    wait_for(lambda: "\nwaiting\n" in project.tests()[name].transcript(), "the second command to begin")
+    wait_for(lambda: "\nwaiting\n" in project.tests()[name].transcript(), "the second command to begin", 100)
     return root
 
 

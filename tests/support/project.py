@@ -61,7 +61,7 @@ class Project:
             events = tests[name].events() if name in tests else []
             return next((Path(event["cwd"]).parent for event in events if event["type"] == "command"), None)
 
-        return wait_for(seen, f"{name} to run a command")
+        return wait_for(seen, f"{name} to run a command", 100)
 
 
 def _plugins(words: Sequence[str]) -> list[str]:
