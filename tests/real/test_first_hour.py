@@ -1,5 +1,8 @@
 """What somebody types in the first hour: in the wrong place, with a slip, without having read much."""
 
+from pathlib import Path
+
+from mngr.mapreduce import run as runs
 from tests.support.user import User
 
 
@@ -43,3 +46,14 @@ def test_an_agent_without_git_says_how_to_send_files(user: User) -> None:
     (user.home / "plain").mkdir()
     user.mngr("create", "foo", "--no-connect", "--command", "sleep 99", cwd=user.home / "plain").ok()
     assert "`mngr push foo:PATH FILE`" in user.mngr("push", "foo").failed().stderr
+
+
+def test_stopping_a_run_that_is_over_leaves_it_as_it_is(user: User) -> None:
+    made = runs.new(str(user.repo), id="r", recipe="tmr", base=user.git("rev-parse", "HEAD"), repo=str(user.repo))
+    made.note("phase", name="integrate", status="began")
+    made.note("phase", name="integrate", status="ended", data={})
+    made.note("finished", exit_code=0)
+    files = [path for path in Path(made.directory).rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in files}
+    assert user.mngr("tmr", "stop").ok().stdout == "run `r` is over\n"
+    assert {path: path.read_bytes() for path in files} == before

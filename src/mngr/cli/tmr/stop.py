@@ -6,6 +6,7 @@ from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.tmr.starting import find, left
 from mngr.errors import TimedOut
+from mngr.mapreduce.run import Run
 from mngr.tmr.run import TestRun
 from mngr.tmr.summary import summary
 from mngr.waiting import wait_until
@@ -14,7 +15,8 @@ _SECONDS = 300.0
 
 
 def stop(args: Args, app: App) -> int:
-    """The orchestrator, if there is one, is asked and waited for; without one, its agents are stopped from here."""
+    """The orchestrator, if there is one, is asked and waited for; without one, its agents are stopped from here. A run
+    that is over is left as it is."""
     found = find(app, args.run)
     pid = found.orchestrator()
     if pid is not None:
@@ -23,11 +25,14 @@ def stop(args: Args, app: App) -> int:
         if not wait_until(lambda: found.orchestrator() is None, timeout=_SECONDS, every=0.1):
             raise TimedOut(f"run `{found.id}` still goes on after {_SECONDS:g} s", hint=f"`mngr tmr status {found.id}`")
         found.refresh()
-    else:
+    elif not _over(found):
         with found.locked():
             TestRun(app.fleet, found).stop()
     facts = {**summary(found.state), "directory": found.directory}
-    over = found.state.finished is not None and not left(found)
-    told = f"run `{found.id}` is over" if over else f"stopped {found.id}; `mngr tmr resume {found.id}` goes on"
+    told = f"run `{found.id}` is over" if _over(found) else f"stopped {found.id}; `mngr tmr resume {found.id}` goes on"
     app.out.emit_object(facts, human=told)
     return 0
+
+
+def _over(found: Run) -> bool:
+    return found.state.finished is not None and not left(found)
