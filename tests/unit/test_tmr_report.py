@@ -89,6 +89,26 @@ def test_failures_of_one_signature_are_one_cluster_the_biggest_first() -> None:
     assert found[0]["verdicts"] == {"fixed": 1, "not-started": 1}
 
 
+def test_a_failure_is_told_in_its_own_words_unless_they_differ() -> None:
+    measured = {
+        "a": {"verdict": "fail", "signature": "ValueError: 0 is odd", "text": "x\nE   ValueError: 7 is odd\nE   more"},
+        "b": {"verdict": "fail", "signature": "KeyError: 0", "text": "E   KeyError: 1"},
+        "c": {"verdict": "fail", "signature": "KeyError: 0", "text": "E   KeyError: 2"},
+        "d": {"verdict": "fail", "signature": "timeout", "text": "no end after 3 s"},
+    }
+    found = [(one["count"], one["title"]) for one in clusters(known(measured=measured))]
+    assert found == [(2, "KeyError: 0"), (1, "ValueError: 7 is odd"), (1, "timeout")]
+
+
+def test_a_test_that_was_seen_to_fail_twice_at_the_tip_is_named_once() -> None:
+    failures = [{"test": "a", "text": "first"}, {"test": "a", "text": "second"}]
+    data = {"excused": ["a", "a"], "gate": {"failures": failures}}
+    began, ended = {"name": "integrate", "status": "began"}, {"name": "integrate", "status": "ended", "data": data}
+    found = overview(known((1, "phase", began), (2, "phase", ended)))
+    assert [one["name"] for one in found["tests"]["failing"]] == ["a"]
+    assert found["branch"]["failures"] == [{"test": "a", "text": "second"}]
+
+
 def test_tests_are_counted_at_the_base_and_at_the_tip() -> None:
     found = before_and_after(
         known(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr.mapreduce.state import RunState, TaskState
+from mngr.names import nearest
 from mngr.report.source import key
 from mngr.report.tmr_chart import chart
 from mngr.tmr import baseline, verdict
@@ -130,7 +131,7 @@ def before_and_after(known: Known) -> dict[str, Any]:
         "before": dict(before),
         "after": dict(after) if known.at_tip else None,
         "new": len(set(known.at_tip) - set(known.tests)) if known.at_tip else 0,
-        "failing": [_linked(test, known.state) for test in integration.get("excused", ())],
+        "failing": [_linked(test, known.state) for test in dict.fromkeys(integration.get("excused", ()))],
     }
 
 
@@ -148,6 +149,7 @@ def clusters(known: Known) -> list[dict[str, Any]]:
         made.append(
             {
                 "signature": line(signature),
+                "title": line(_told(signature, [str(known.measured[test].get("text") or "") for test in tests])),
                 "count": len(tests),
                 "tests": [_linked(test, known.state) for test in tests[:_LISTED_MAX]],
                 "verdicts": {kind_of(word): count for word, count in words.items()},
@@ -156,6 +158,12 @@ def clusters(known: Known) -> list[dict[str, Any]]:
             }
         )
     return made[:_LISTED_MAX]
+
+
+def _told(signature: str, texts: list[str]) -> str:
+    """How it failed, in its own words where they are the same for all: a signature has 0 in place of every number."""
+    found = {nearest(signature, [one[1:].strip() for one in text.splitlines() if one[:2] == "E "]) for text in texts}
+    return found.pop() or signature if len(found) == 1 else signature
 
 
 def claim_of(task: TaskState) -> Mapping[str, Any]:
@@ -253,7 +261,10 @@ def _branch(known: Known, keys: Mapping[str, str]) -> dict[str, Any] | None:
         "dropped": [{"key": keys.get(slug, ""), "slug": slug} for slug in integration.get("dropped", ())],
         "accepted": [{"key": keys.get(slug, ""), "slug": slug} for slug in integration.get("accepted", ())],
         "failures": [
-            {"test": one["test"], "text": cut(str(one["text"]))} for one in gate.get("failures", ())[:_EVIDENCE_MAX]
+            {"test": test, "text": cut(text)}
+            for test, text in {
+                one["test"]: str(one["text"]) for one in gate.get("failures", ())[:_EVIDENCE_MAX]
+            }.items()
         ],
         "narrative": cut(str(integration.get("narrative") or ""), 20_000),
     }

@@ -98,13 +98,14 @@
     const found = value.branch;
     if (!found) return section("Branch", null, el("p", { class: "sub" }, value.run.state === "running" ? "Not integrated yet." : "Nothing was integrated."));
     const byId = new Map(found.commits.map((commit) => [commit.id, commit.title]));
-    const colour = { true: pill("fixed", "green: its suite passes as measured"), false: pill("failed", "red"), null: pill("waiting", "not measured") }[String(found.green)];
+    const still = value.tests.failing.length;
+    const colour = { true: pill("fixed", still ? `green: no test got worse; ${still} still not passing` : "green: its suite passes as measured"), false: pill("failed", "red"), null: pill("waiting", "not measured") }[String(found.green)];
     return section("Branch", found.commits.length,
       el("div", { class: "branch-head" }, el("code", { class: "branch-name" }, found.name || "no branch"), found.name ? colour : null,
         found.name ? el("code", { class: "dim" }, `git log -p ${value.run.base.slice(0, 8)}..${found.name}`) : null),
       found.narrative ? el("details", { class: "folded", open: true }, el("summary", {}, "In the integrator's words"), prose(found.narrative)) : null,
       el("ol", { class: "commits" }, some(found.commits, (commit) => commitRow(commit, byId), 40)),
-      value.tests.failing.length ? el("p", { class: "sub" }, "Fails at the tip and does not count, since it did before or is flaky: ", listed(value.tests.failing.map((one) => taskLink(one)))) : null,
+      still ? el("p", { class: "sub" }, "Fails at the tip and does not count, since it did before or is flaky: ", listed(value.tests.failing.map((one) => taskLink(one)))) : null,
       found.failures.map((one) => folded(`Fails at the tip: ${one.test}`, one.text)),
       found.dropped.length ? el("p", { class: "sub" }, "Dropped in review: ", listed(found.dropped.map((one) => taskLink(one)))) : null,
       found.accepted.length ? el("p", { class: "sub" }, "Accepted by a person: ", listed(found.accepted.map((one) => taskLink(one)))) : null);
@@ -130,7 +131,7 @@
   function clusterRow(one, open) {
     const rest = Object.entries(one.verdicts).map(([kind, count]) => el("span", { class: tone(kind) }, `${count} ${kind.replace("-", " ")}`));
     return el("details", { class: "cluster", open: open || null },
-      el("summary", {}, el("span", { class: "badge" }, one.count), el("span", { class: "mono grow" }, one.signature), el("span", { class: "sub" }, listed(rest, " · "),
+      el("summary", {}, el("span", { class: "badge" }, one.count), el("span", { class: "mono grow" }, one.title), el("span", { class: "sub" }, listed(rest, " · "),
         one.passing === null ? null : [rest.length ? " · " : "", el("b", {}, `${one.passing} of ${one.count} pass on the branch`)])),
       el("p", { class: "members" }, listed(one.tests.slice(0, 60).map((test) => taskLink(test))), one.tests.length > 60 ? `, and ${one.count - 60} more` : ""),
       one.example ? window.mngrAnsi.pre(one.example, 80) : null);
