@@ -148,6 +148,11 @@ def test_tests_are_searched_filtered_sorted_and_opened_by_keyboard(sample: str, 
     page.keyboard.press("u")
     wait_for(lambda: len(visible_tests(page)) == 7, "the list")
 
+    odd = "50%41 a+b&c?d#e ü%"
+    page.get_by_role("searchbox").fill(odd)
+    page.reload()
+    wait_for(lambda: page.get_by_role("searchbox").input_value() == odd, "what was searched, after a reload")
+
 
 def test_a_failure_shows_what_was_expected_and_seen(sample: str, looking: Browser) -> None:
     page = looking.tab()

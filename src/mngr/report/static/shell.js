@@ -80,18 +80,9 @@
 
   // `#test/run/key?q=x` is the page "test" with the parts ["run", "key"] and the state {q: "x"}.
   function route() {
-    const hash = decodeSafely(location.hash.slice(1)) || site().home;
-    const [path, query] = split(hash, "?");
+    const [path, query] = split(location.hash.slice(1) || site().home, "?");
     const [kind, ...parts] = path.split("/");
     return { kind, parts, state: Object.fromEntries(new URLSearchParams(query)) };
-  }
-
-  function decodeSafely(text) {
-    try {
-      return decodeURI(text);
-    } catch {
-      return "";
-    }
   }
 
   function split(text, mark) {
