@@ -49,6 +49,20 @@ def test_the_first_example_passes_and_leaves_its_transcript(project: Project) ->
     assert [(e["number"], e["passed"]) for e in test.events() if e["type"] == "expect"] == [(1, True)] * 4
 
 
+def test_a_failure_shows_the_end_of_a_long_transcript(project: Project) -> None:
+    project.write(
+        "test_it.py",
+        """
+        def test_it(e2e):
+            e2e.run("head -c 200000 /dev/zero | tr '\\\\0' x")
+            e2e.run("echo the last line")
+            assert not e2e
+        """,
+    )
+    said = project.pytest("-q").failed().stdout
+    assert len(said) < 40_000 and "before these are left out]\n" in said and "the last line" in said
+
+
 def test_a_transcript_has_comments_commands_output_and_errors_as_they_came(project: Project) -> None:
     project.write(
         "test_it.py",

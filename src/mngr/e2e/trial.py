@@ -16,6 +16,7 @@ from mngr.e2e.session import E2eSession
 from mngr.e2e.signature import signature
 
 _SHOWN_LINES = 200
+_SHOWN_CHARACTERS = 20_000
 _LONGEST_TEXT = 100_000
 
 
@@ -151,8 +152,8 @@ def _short(path: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    lines = text.rstrip("\n").split("\n")
-    left_out = len(lines) - _SHOWN_LINES
-    if left_out <= 0:
-        return "\n".join(lines)
-    return "\n".join([f"[{left_out} lines before these are left out]", *lines[left_out:]])
+    """The end of it."""
+    text = text.rstrip("\n")
+    shown = "\n".join(text[-_SHOWN_CHARACTERS:].split("\n")[-_SHOWN_LINES:])
+    left_out = len(text) - len(shown)
+    return f"[{left_out:,} characters before these are left out]\n{shown}" if left_out else shown
