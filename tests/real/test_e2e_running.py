@@ -245,6 +245,12 @@ def test_the_end_of_a_screen_is_noted_when_it_comes(session: E2eSession) -> None
     assert [event["exit_code"] for event in found if event["type"] == "exit"] == [7, 0] * 5
 
 
+def test_a_screen_that_cannot_start_leaves_no_recording(session: E2eSession) -> None:
+    with pytest.raises(MngrError, match="does not exist"):
+        session.spawn("cat", cwd="nowhere")
+    assert not [path.name for path in session.artifacts.iterdir() if ".cast" in path.name]
+
+
 def test_all_is_ended_though_a_recording_could_not_be_written(session: E2eSession) -> None:
     screens = [session.spawn("cat"), session.spawn("cat")]
     pid = int(session.run("sleep 999 >/dev/null 2>&1 & echo $!").stdout)
