@@ -62,6 +62,9 @@ def world(user: User) -> User:
 def prepare(user: User, verb: str, command: str) -> None:
     settled = command.startswith("mngr wait")
     for name in agents_in(command):
+        if "--wait-reply" in command:
+            user.mngr("create", name, "scripted", "--no-connect").ok()
+            continue
         user.create(name, *(["--record"] if "--cast" in command else []), command="true" if settled else "cat")
         if name == "fix-login" and not settled:
             work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
@@ -127,7 +130,7 @@ def parameters() -> Iterator[Any]:
         yield pytest.param(verb, command, id=command[:70], marks=pytest.mark.timeout(300) if long else ())
 
 
-@pytest.mark.parametrize(("verb", "command"), parameters())
+@pytest.mark.parametrize(("verb", "command"), list(parameters()))
 def test_the_example_works(world: User, verb: str, command: str) -> None:
     prepare(world, verb, command)
     if command.startswith("mngr push fix-login") and ":" not in command:

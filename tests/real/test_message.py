@@ -211,6 +211,23 @@ def test_many_agents_get_it_and_failures_are_told_apart(user: User) -> None:
     assert "never" not in first.read_text()
 
 
+def test_a_reply_is_printed_when_the_agent_stops_working(user: User) -> None:
+    for name in ("foo", "bar"):
+        user.mngr("create", name, "scripted", "--no-connect", "--message", "say early").ok()
+        user.wait_for_state(name, "WAITING")
+    ran = user.mngr("message", "foo", "-m", "run sleep 0.3\nsay one\nsay two", "--wait-reply").ok()
+    assert ran.stdout == "one\ntwo\n"
+    ran = user.mngr("message", "foo", "bar", "-m", "say yes", "--wait-reply", "--format", "json").ok()
+    assert ran.json["replies"] == {"foo": "yes", "bar": "yes"}
+    ran = user.mngr("message", "foo", "-m", "say hm\npermission rm x", "--wait-reply").failed(7)
+    assert ran.stdout.startswith("hm\n") and "blocked: permission: rm x" in ran.stderr
+    user.mngr("message", "bar", "-m", "run sleep 30", "--wait-reply", "--timeout", "0.5").failed(4)
+    user.create("plain", command="cat")
+    assert "keeps no transcript" in user.mngr("message", "plain", "-m", "x", "--wait-reply").failed().stderr
+    assert "message_queued" not in [event["type"] for event in user.events("plain")]
+    user.mngr("message", "plain", "-m", "x", "--timeout", "3").failed(2)
+
+
 def test_usage_errors_send_nothing(user: User) -> None:
     user.create("foo", command="cat")
     user.mngr("message", "foo", "-m", "a", "--message-file", "b").failed(2)

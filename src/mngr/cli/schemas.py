@@ -173,6 +173,7 @@ FORMS: dict[str, list[Any]] = {
             "blocked_agents": ["text"],
             "message_ids": {"*": "text"},
             "acknowledged": {"*": "bool?"},
+            "?replies": {"*": "text"},
         }
     ],
     "exec": [
