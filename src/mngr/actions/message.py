@@ -52,7 +52,7 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
     turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`")
     with turn as waited:
         if agent.state == STARTING or waited or agent.record.driver:  # whose state decides what is done
-            agent = _past_start(fleet, agent)
+            agent = _past_start(fleet, agent, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))
         pane = _open_terminal(agent)
         _refuse_blocked(agent)
         _check_line_length(fleet, agent, pane, text)
@@ -169,17 +169,17 @@ def _is_control(character: str) -> bool:
     return character == "\x7f" or "\ud800" <= character < "\udc80" or "\udcff" < character <= "\udfff"
 
 
-def _past_start(fleet: Fleet, agent: Agent) -> Agent:
+def _past_start(fleet: Fleet, agent: Agent, seconds: float) -> Agent:
     """The agent as it is now, or as soon as it is ready for input."""
 
     def ready() -> Agent | None:
         seen = find.agent(fleet, agent.id)
         return None if seen.state == STARTING else seen
 
-    seen = waiting.wait_until(ready, timeout=_READY_SECONDS, every=0.05)
+    seen = waiting.wait_until(ready, timeout=seconds, every=0.05)
     if seen is None:
         raise TimedOut(
-            f"`{agent.name}` was not ready within {_READY_SECONDS:g} s",
+            f"`{agent.name}` was not ready within {seconds:g} s",
             hint=f"`mngr capture {agent.name}` shows its screen",
         )
     return seen
