@@ -1,7 +1,11 @@
 """What somebody types in the first hour: in the wrong place, with a slip, without having read much."""
 
+from io import StringIO
 from pathlib import Path
 
+from mngr.cli.app import App
+from mngr.cli.commands.demo import Tour
+from mngr.demo.place import Place
 from mngr.mapreduce import run as runs
 from tests.support.user import User
 
@@ -57,3 +61,23 @@ def test_stopping_a_run_that_is_over_leaves_it_as_it_is(user: User) -> None:
     before = {path: path.read_bytes() for path in files}
     assert user.mngr("tmr", "stop").ok().stdout == "run `r` is over\n"
     assert {path: path.read_bytes() for path in files} == before
+
+
+def test_a_demo_that_has_no_place_says_so(user: User) -> None:
+    (user.root / "file").write_text("")
+    ran = user.mngr("demo", "--dir", str(user.root / "file" / "demo")).failed()
+    assert "file/demo` cannot be made: Not a directory" in ran.stderr and "--dir DIR" in ran.stderr
+
+
+def test_the_last_commands_of_the_demo_can_be_typed_where_it_was_begun(user: User) -> None:
+    repository = user.root / "a demo" / "sprout"
+    repository.mkdir(parents=True)
+    user.git("init", "-q", cwd=repository)
+    shown = StringIO()
+    app = App(user.env, StringIO(), shown, StringIO())
+    Tour(app, Place(str(repository.parent)), "scripted", None).say_goodbye({"branch": "tmr/demo"}, keep=False)
+    typed = [line.removeprefix("$ ") for line in shown.getvalue().splitlines() if line.startswith("$ ")]
+    assert typed[1:] == ["git log -p main..tmr/demo", "mngr tmr review"]
+    script = f"{typed[0]}; git rev-parse --show-toplevel; echo $MNGR_HOST_DIR"
+    lines = user.run(["sh", "-euc", script], cwd=user.root).ok().stdout.splitlines()
+    assert lines == [str(repository), str(repository.parent / "host")]

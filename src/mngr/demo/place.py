@@ -32,7 +32,10 @@ def claim(cwd: str, wanted: str | None) -> Place:
         path = os.path.abspath(os.path.join(cwd, wanted))
         if os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
             raise UsageError(f"`{wanted}` exists and is not an empty directory", hint="name a new one: `--dir DIR`")
-        os.makedirs(path, exist_ok=True)
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise _cannot_be_made(path, error) from None
         return Place(path)
     for number in range(1, 1000):
         path = os.path.join(os.path.abspath(cwd), NAME if number == 1 else f"{NAME}-{number}")
@@ -40,11 +43,17 @@ def claim(cwd: str, wanted: str | None) -> Place:
             os.mkdir(path)
         except FileExistsError:
             continue
+        except OSError as error:
+            raise _cannot_be_made(path, error) from None
         return Place(path)
     raise MngrError(
         f"`{NAME}` to `{NAME}-999` exist already",
         hint=f"remove old ones (`rm -r {NAME}-*`), or name a new one: `--dir DIR`",
     )
+
+
+def _cannot_be_made(path: str, error: OSError) -> MngrError:
+    return MngrError(f"`{path}` cannot be made: {error.strerror}", hint="name another place: `mngr demo --dir DIR`")
 
 
 def furnish(place: Place) -> None:

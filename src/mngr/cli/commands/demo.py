@@ -167,12 +167,17 @@ class Tour:
         self.teller.say(f"destroyed {amount(len(agents), 'agent')}")
 
     def say_goodbye(self, integration: Mapping[str, object], *, keep: bool) -> None:
+        # Whoever types these is where the demo was begun.
+        there = f"cd {quote(self.place.repository)}; export MNGR_HOST_DIR={quote(self.place.host_dir)}"
         if keep:
             self.teller.title("The agents are still there")
+            self.teller.command(there)
             self.teller.command("mngr list; mngr tmr connect watering-a")
             self.teller.command("mngr destroy --all --force")
         if branch := integration.get("branch"):
             self.teller.title("The branch is yours to read")
+            if not keep:
+                self.teller.command(there)
             self.teller.command(f"git log -p main..{branch}")
             self.teller.command("mngr tmr review")
         self.teller.say("With agents of your own, in a repository of yours: `mngr tmr init`, then `mngr tmr`.")
