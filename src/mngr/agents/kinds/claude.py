@@ -38,7 +38,7 @@ PROJECTS = "projects"
 PROMPT = "prompt"
 TAIL_BYTES = 64 * 1024
 # How long what a hook told may be ahead of the status file. A prompt takes longest: the turn begins after its hooks.
-AHEAD_SECONDS = {RUNNING: 5.0, BLOCKED: 1.0}
+AHEAD_SECONDS = {RUNNING: 15.0, BLOCKED: 1.0}
 SETTLED_SECONDS, QUEUED_SECONDS = 0.15, 0.8
 # It takes a message, and then draws its input box empty.
 DRAWN_SECONDS = 0.5
@@ -63,7 +63,7 @@ class Claude:
         oldest="2.1.300",
         tried="2.1.325",
     )
-    ready_seconds = 30.0
+    ready_seconds = 60.0
     dialogs: Sequence[tuple[str, str]] = (
         (r"Select login method|Paste code here|Please run /login", "login: Claude Code is not logged in; run `claude`"),
         (r"Do you trust the files|trust this folder|Is this a project you", "trust: Claude Code asks about the folder"),

@@ -75,7 +75,7 @@ class Thread(NamedTuple):
 
 class Codex:
     program = Program(name="codex", install="npm install -g @openai/codex", oldest="0.166.0", tried="0.166.0")
-    ready_seconds = 30.0
+    ready_seconds = 60.0
     dialogs: Sequence[tuple[str, str]] = (
         (r"Sign in with ChatGPT|Use an OpenAI API key", "login: Codex is not logged in; run `codex login`"),
         (r"Hooks need review", "trust: Codex asks whether to trust hooks"),
