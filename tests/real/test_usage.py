@@ -12,6 +12,7 @@ from mngr.mapreduce import sights
 from mngr.mapreduce.state import Usage
 from tests.support.user import User, wait_for
 
+pytestmark = pytest.mark.timeout(300)  # many commands, one after another
 PRICES = '[prices."own-model"]\ninput = 2.0\noutput = 10.0\ncache_read = 0.5\ncache_write = 2.5\n'
 
 
