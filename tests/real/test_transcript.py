@@ -58,6 +58,7 @@ def test_roles_head_and_tail_choose_entries(talked: User) -> None:
     assert len(lines(talked, "--tail", "99")) == 8
     assert lines(talked, "--tail", "0") == []
     assert len(lines(talked, "--head", "0")) == 0
+    assert lines(talked, "--role", "system") == []
     result = lines(talked, "--role", "tool_result")[0]
     assert (result["tool"], result["exit_code"], result["text"].count("\n")) == ("run", 0, 60)
     assert list(result)[:3] == ["timestamp", "role", "text"]

@@ -9,7 +9,8 @@ from mngr.records import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from typing import Any
 
-ROLES = ("user", "assistant", "tool_call", "tool_result")
+# `system` is what a program itself tells its model in between, such as the end of a command in the background.
+ROLES = ("user", "assistant", "system", "tool_call", "tool_result")
 
 
 class Transcript(NamedTuple):
