@@ -3,10 +3,14 @@
 from io import StringIO
 from pathlib import Path
 
+import pytest
+
 from mngr.cli.app import App
 from mngr.cli.commands.demo import Tour
 from mngr.demo.place import Place
 from mngr.mapreduce import run as runs
+from tests.support import e2e_runs
+from tests.support.browser import BROWSER, browser, go
 from tests.support.user import User
 
 
@@ -81,3 +85,18 @@ def test_the_last_commands_of_the_demo_can_be_typed_where_it_was_begun(user: Use
     script = f"{typed[0]}; git rev-parse --show-toplevel; echo $MNGR_HOST_DIR"
     lines = user.run(["sh", "-euc", script], cwd=user.root).ok().stdout.splitlines()
     assert lines == [str(repository), str(repository.parent / "host")]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+def test_the_names_of_runs_can_be_read_on_a_phone(user: User) -> None:
+    run = e2e_runs.make_run(user.repo / ".mngr" / "e2e", "20261116-171033-7407")
+    e2e_runs.make_test(run, "tests/test_a.py::test_a")
+    address = Path(user.mngr("e2e", "report").ok().stdout.strip()).as_uri()
+    with browser() as chromium:
+        page = chromium.tab(viewport={"width": 390, "height": 844})
+        go(page, address)
+        assert page.evaluate("document.documentElement.scrollWidth") == 390
+        link = page.locator("tbody a").first
+        assert link.inner_text() == "20261116-171033-7407"
+        assert link.evaluate("(link) => link.getClientRects().length") <= 2
+        chromium.forget()

@@ -43,7 +43,7 @@
           cell: (run) => [el("a", { href: "#run/" + run.key }, run.name), el("div", { class: "sub mono" }, ["pytest", ...run.args].join(" "))] },
         { key: "result", title: "Result", first: "-", value: (run) => bad(run.counts), class: "result",
           cell: (run) => [proportions(run.counts), el("div", { class: "sub" }, told(run.counts))] },
-        { key: "tests", title: "Tests", first: "-", value: (run) => run.total, class: "number", cell: (run) => run.total },
+        { key: "tests", title: "Tests", first: "-", value: (run) => run.total, class: "number total", cell: (run) => run.total },
         { key: "duration", title: "Duration", first: "-", value: (run) => run.duration, class: "number",
           cell: (run) => (run.running ? "running" : duration(run.duration)) },
         { key: "started", title: "Started", first: "-", value: (run) => run.started_at, class: "time", cell: (run) => moment(run.started_at) },
