@@ -124,8 +124,9 @@
       body.length ? code : null);
   }
 
+  // Only a newline ends a line of a patch: any other sign for that is text of the file.
   function patch(value) {
-    const parts = value.text.split(/^(?=diff --git )/m).filter((part) => part.trim());
+    const parts = value.text.split(/(?<![^\n])(?=diff --git )/).filter((part) => part.trim());
     return [value.note ? el("p", { class: "cut" }, value.note) : null, parts.map(filePatch)];
   }
 
