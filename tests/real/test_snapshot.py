@@ -302,14 +302,16 @@ def test_events_are_never_taken_back(user: User) -> None:
 def test_the_agent_may_work_while_it_is_kept(user: User) -> None:
     """Files come, go and are committed all the time; the snapshot is one that git can read, and is taken."""
     loop = (
-        "i=0; while true; do i=$((i+1)); echo $i > f-$((i % 50)); rm -f f-$(((i + 25) % 50)); "
-        "[ $((i % 20)) = 0 ] && git add -A && git commit -qm $i; sleep 0.005; done"
+        "i=0; until [ -e ~/enough ]; do i=$((i+1)); echo $i > f-$((i % 50)); rm -f f-$(((i + 25) % 50)); "
+        "[ $((i % 20)) = 0 ] && git add -A && git commit -qm $i; sleep 0.005; done; touch ~/rests; sleep 9999"
     )
     user.create("foo", command=loop)
     wait_for((user.work_dir("foo") / "f-1").exists, "the first file")
     for number in range(5):
         user.mngr("snapshot", "create", f"s{number}").ok()
-    assert user.state("foo") == "RUNNING"
+    assert user.state("foo") == "RUNNING" and not (user.home / "rests").exists()
+    (user.home / "enough").touch()
+    wait_for((user.home / "rests").exists, "the end of its last commit")  # killed, git would leave its locks
     user.mngr("stop", "foo").ok()
     restore(user, "s2")
     user.git("fsck", "--no-dangling", cwd=user.work_dir("foo"))
