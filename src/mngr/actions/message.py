@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095
 _READY_SECONDS = 30.0
-_ACKNOWLEDGE_SECONDS = 10.0
-# Real programs on a busy machine answer nothing for many seconds after their start.
-_PROGRAM_SECONDS = 30.0
+# Programs on a busy machine answer nothing for many seconds, above all after their start.
+_ACKNOWLEDGE_SECONDS = 30.0
 
 
 class Delivery(NamedTuple):
@@ -75,7 +74,6 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
             agent,
             lambda: wording.recorded in (known.received(place, mark) or ()),
             typed=typed,
-            seconds=_PROGRAM_SECONDS if agent.record.driver else _ACKNOWLEDGE_SECONDS,
         )
         fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
         return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
@@ -116,7 +114,7 @@ def _driver(agent: Agent) -> Driver | None:
     return driver.of(agent.record)
 
 
-def _refuse_blocked(agent: Agent) -> None:
+def _refuse_blocked(agent: Agent, *, typed: bool = True) -> None:
     """A program that asks something would take the text, and the Enter, for the answer. One of our own form is meant to
     be answered so; and who waits for a rate limit, or could not log in to its model, takes messages, unless its screen
     asks for the login."""
@@ -125,6 +123,11 @@ def _refuse_blocked(agent: Agent) -> None:
         return
     if reason.startswith("login") and "screen" not in agent.status.evidence:
         return
+    if not typed:
+        raise MngrError(
+            f"`{agent.name}` is BLOCKED ({reason}), and has not begun with the message",
+            hint=f"`mngr connect {agent.name}` to answer; its program has the message and goes on with it then",
+        )
     raise MngrError(
         f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
         hint=f"`mngr connect {agent.name}` to answer, then send it again",
@@ -230,7 +233,7 @@ def _await_acknowledgement(
                 hint=f"`mngr capture {agent.name}` shows its last screen",
             )
         if agent.record.driver:
-            _refuse_blocked(now)
+            _refuse_blocked(now, typed=typed)
         if typed and presses < 3 and deadline.left(seconds) < seconds - 2.0 * (presses + 1) and now.pane is not None:
             fleet.tmux.press(now.pane.pane_id, "Enter")
             presses += 1
