@@ -52,6 +52,7 @@ def test_no_change_is_fine_only_for_a_test_that_passes() -> None:
     assert judged(before=PASSED, claim=claim, changed_files=0)[0] == "unchanged"
     assert judged(before=FAILED, claim=claim, changed_files=0)[0] == "refuted"
     assert judged(before=PASSED, claim=DONE, changed_files=0)[0] == "refuted"
+    assert judged(before=Measured("not measured"), claim=claim, changed_files=0)[0] == "failed"
 
 
 def test_what_changes_how_all_tests_are_judged_is_held_for_a_person() -> None:

@@ -101,7 +101,8 @@ class Pytest(NamedTuple):
         ]
         if self.again:
             given.append(f'MNGR_TMR_NEW="$out/{self.name}.new"')
-        words = join(["-p", "mngr_tmr_probe", "--continue-on-collection-errors", *self.args])
+        # From the same root always: else a test's id depends on the files that pytest is given.
+        words = join(["-p", "mngr_tmr_probe", "--rootdir=.", "--continue-on-collection-errors", *self.args])
         start = "set --\n"
         if self.paths:  # a file may be gone at this commit, and pytest would then run nothing at all
             start += f'for path in {join(self.paths)}; do [ ! -e "$path" ] || set -- "$@" "$path"; done\n'

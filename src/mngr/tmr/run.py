@@ -163,6 +163,12 @@ class TestRun:
             tests = [test["id"] for test in kept["tests"]]
             repeats = self.wish.settings.baseline_repeats
             measured = baseline.measure(self.bench, self.wish.base, tests, repeats=repeats)
+            if tests and all(one.verdict == baseline.UNKNOWN for one in measured.values()):
+                raise MngrError(
+                    f"not one of {len(tests)} collected tests is run when pytest is given their files: `{tests[0]}`",
+                    hint="the test command must run pytest at the top of the repository: "
+                    "`mngr config get tmr.test_command` shows it",
+                )
         for item in kept["broken"]:
             measured[item["id"]] = Measured(baseline.BROKEN, (), item["signature"], item["text"])
         self._keep(BASELINE, {"tests": {test: one._asdict() for test, one in measured.items()}})

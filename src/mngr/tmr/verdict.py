@@ -78,6 +78,8 @@ def _without_changes(before: baseline.Measured, claim: Mapping[str, Any]) -> Ver
         return Verdict(REFUTED, (f"it claims {len(claim['changes'])} changes, and there are none",))
     if before.verdict in (baseline.FAIL, baseline.BROKEN):
         return Verdict(REFUTED, (f"its test does not pass ({_was(before)} at the base), and nothing was committed",))
+    if before.verdict == baseline.UNKNOWN:
+        return Verdict(FAILED, ("its test could not be run at the base, and nothing was committed",))
     return Verdict(UNCHANGED, (f"{_was(before)} at the base, and no change was needed",))
 
 

@@ -1,0 +1,26 @@
+"""Tests have the same names however pytest is called, or the run says that they do not."""
+
+import pytest
+
+from tests.support.tmr import Project
+from tests.support.user import User
+
+
+@pytest.mark.timeout(300)
+def test_settings_beside_the_tests_do_not_change_what_they_are_called(user: User) -> None:
+    project = Project(user)
+    project.write("tests/pytest.ini", "[pytest]\n")
+    project.commit("settings beside the tests")
+    project.tmr("--no-canary").ok()
+    assert project.status()["baseline"] == {"fail": 2, "pass": 1}
+
+
+@pytest.mark.timeout(300)
+def test_a_command_that_runs_the_tests_from_elsewhere_is_told_before_an_agent_is_paid(user: User) -> None:
+    project = Project(user)
+    project.settings["test_command"] = f"cd tests && env PYTHONPATH=..:$PYTHONPATH {project.settings['test_command']}"
+    project.write(".mngr/settings.toml", project.toml())
+    project.commit("tests from elsewhere")
+    ran = project.tmr("--no-canary").failed(1)
+    assert "not one of 3 collected tests is run" in ran.stderr and "at the top of the repository" in ran.stderr
+    assert user.agents() == []
