@@ -1,5 +1,6 @@
 """What somebody types in the first hour: in the wrong place, with a slip, without having read much."""
 
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from mngr.demo.place import Place
 from mngr.mapreduce import run as runs
 from tests.support import e2e_runs
 from tests.support.browser import BROWSER, browser, go
-from tests.support.user import User
+from tests.support.user import User, wait_for
 
 
 def test_the_home_directory_is_not_copied_by_accident(user: User) -> None:
@@ -100,3 +101,23 @@ def test_the_names_of_runs_can_be_read_on_a_phone(user: User) -> None:
         assert link.inner_text() == "20261116-171033-7407"
         assert link.evaluate("(link) => link.getClientRects().length") <= 2
         chromium.forget()
+
+
+def test_a_terminal_of_an_agent_that_has_ended_says_so(user: User) -> None:
+    user.create("works")
+    user.create("ends", command="true")
+    user.wait_for_state("ends", "DONE")
+    shown = {name: _status_line(user, name) for name in ("works", "ends")}
+    assert shown["works"] == "detach: C-b d"
+    wait_for(lambda: _status_line(user, "ends") == "it has ended - detach: C-b d", "the status line to tell the end")
+
+
+def _status_line(user: User, name: str) -> str:
+    return user.tmux("display-message", "-p", "-t", f"=mngr-{name}:", "#{T:status-right}").ok().stdout.strip()
+
+
+def test_a_command_that_does_not_end_points_to_the_line_of_the_test(user: User) -> None:
+    (user.repo / "test_it.py").write_text("def test_it(e2e):\n    e2e.run('sleep 99', timeout=0.1)\n")
+    ran = user.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]).failed()
+    assert "e2e.run('sleep 99', timeout=0.1)" in ran.stdout and "test_it.py:2: CommandTimedOut" in ran.stdout
+    assert "did not end within 0.1 s" in ran.stdout and "Running(" not in ran.stdout

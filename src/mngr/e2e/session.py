@@ -59,6 +59,7 @@ class E2eSession:
     ) -> Ran:
         """Run a shell line, or a list of words without a shell, and return what it did, whatever its exit code. At the
         deadline it is ended, with all that it started in its session, and `CommandTimedOut` fails the test."""
+        __tracebackhide__ = True
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
         collected = Collected()
