@@ -253,7 +253,7 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
         yield ["set-option", "-g", "mouse", "on"]
         yield ["set-option", "-g", "status-left-length", "60"]
         yield ["set-option", "-g", "status-left", "#{session_name}  "]
-        yield ["set-option", "-g", "status-right", "detach: C-b d "]
+        yield ["set-option", "-g", "status-right", "#{?pane_dead,it has ended - ,}detach: C-b d "]
 
 
 def _session_line(session: Session) -> str:
