@@ -1,5 +1,6 @@
 """What somebody types in the first hour: in the wrong place, with a slip, without having read much."""
 
+import re
 import sys
 from io import StringIO
 from pathlib import Path
@@ -35,6 +36,10 @@ def test_what_nobody_committed_is_not_taken_by_the_verb_that_the_hint_names_for_
     assert (user.repo / "taken" / "idea.txt").read_text() == "idea\n"
     user.mngr("exec", "foo", "git add . && git commit -qm idea").ok()
     assert "take it: `mngr merge foo`;" in user.mngr("destroy", "foo").failed().stderr
+    user.mngr("destroy", "foo", "--force").ok()
+    assert re.search(
+        r"saved on destroy, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", user.mngr("saved", "show", "foo-1").ok().stdout, re.M
+    )
 
 
 def test_a_state_with_a_slip_is_recognised(user: User) -> None:
@@ -121,3 +126,13 @@ def test_a_command_that_does_not_end_points_to_the_line_of_the_test(user: User) 
     ran = user.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]).failed()
     assert "e2e.run('sleep 99', timeout=0.1)" in ran.stdout and "test_it.py:2: CommandTimedOut" in ran.stdout
     assert "did not end within 0.1 s" in ran.stdout and "Running(" not in ran.stdout
+
+
+def test_events_are_for_people_to_read(user: User) -> None:
+    user.mngr("create", "foo", "--type", "scripted", "--no-connect").ok()
+    user.mngr("message", "foo", "-m", "say hello").ok()
+    shown = user.mngr("event", "foo", env={"TZ": "XXX-3"}).ok().stdout.splitlines()
+    stated = [str(event["timestamp"]) for event in user.events("foo")]
+    assert "prompt  bytes=9" in "\n".join(shown) and "sha256" not in "\n".join(shown)
+    hours = [(int(line[11:13]) - int(moment[11:13])) % 24 for line, moment in zip(shown, stated, strict=False)]
+    assert set(hours) == {3} and {line[19:21] for line in shown} == {"  "}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mngr import waiting
 from mngr.cli.app import App
+from mngr.cli.commands.transcript import local_time
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.records import TYPE_CHECKING
@@ -69,12 +70,19 @@ def _print(app: App, events: Sequence[Mapping[str, Any]]) -> None:
         )
         app.out.emit_rows(events, (Column("TYPE", "type"),), known=known)
     for event in events if app.out.human else ():
-        facts = {
-            name: value for name, value in event.items() if name not in ("event_id", "timestamp", "source", "type")
-        }
-        details = "  ".join(f"{name}={_short(value)}" for name, value in facts.items() if value not in (None, "", []))
-        app.out.line(f"{event.get('timestamp', ''):27}  {event.get('type', '?')}  {details}".rstrip())
+        app.out.line(_line(event))
     app.out.flush()
+
+
+def _line(event: Mapping[str, Any]) -> str:
+    """For people: local time, and without what only programs compare."""
+    facts = {
+        name: value
+        for name, value in event.items()
+        if name not in ("event_id", "timestamp", "source", "type") and not name.endswith("_sha256")
+    }
+    details = "  ".join(f"{name}={_short(value)}" for name, value in facts.items() if value not in (None, "", []))
+    return f"{' '.join(local_time(str(event.get('timestamp', '')))):19}  {event.get('type', '?')}  {details}".rstrip()
 
 
 def _short(value: object) -> str:

@@ -8,6 +8,7 @@ from mngr.actions import restore
 from mngr.agents.record import seconds_of
 from mngr.cli.ages import age
 from mngr.cli.app import App
+from mngr.cli.commands.transcript import local_time
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
@@ -93,7 +94,7 @@ def _show(args: Args, app: App, entry: Entry) -> int:
         app.out.emit_object(_row(entry))
         return 0
     git = Git(app.fleet.host, entry.repo)
-    app.out.line(f"{entry.id}: work of `{entry.name}`, saved on {entry.reason} at {entry.saved_at}")
+    app.out.line(f"{entry.id}: work of `{entry.name}`, saved on {entry.reason}, {' '.join(local_time(entry.saved_at))}")
     app.out.line(f"in {entry.repo}, as {entry.ref}")
     colour = ["--color=always"] if app.out.colour else []
     if entry.commits:
