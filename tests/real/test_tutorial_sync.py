@@ -85,6 +85,20 @@ def test_what_was_run_is_measured_in_the_agents_copy_or_it_does_not_pass(user: U
     assert document(sync(user, script(user, f"{change}run {PYTEST}\n"), *words))["ok"]
 
 
+def test_the_agent_is_told_names_as_they_are_in_its_copy(greeter: User) -> None:
+    deep = greeter.repo / "some where"
+    deep.mkdir()
+    greeter.git("mv", "tutorial.sh", "the tour.sh")
+    greeter.git("commit", "-q", "-m", "Move")
+    text = f"wait\nwrite tests/test_hello.py <<END\n{HELLO}END\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit All\n"
+    words = ("tutorial", "sync", "--script", "../the tour.sh", "--format", "json")
+    prompt = document(greeter.mngr(*words, "--dry-run", cwd=deep).ok())["prompt"]
+    assert "The tutorial is `the tour.sh`" in prompt
+    assert "`mngr tutorial check --script 'the tour.sh' --tests tests`" in prompt and "../" not in prompt
+    done = greeter.mngr(*words, "--type", "scripted", "--", script(greeter, text), cwd=deep, timeout=110)
+    assert document(done.ok())["ok"]
+
+
 def test_it_gives_up_after_so_many_rounds(greeter: User) -> None:
     agent = script(greeter, "repeat 9 <<END\n  wait\nEND\n")
     done = sync(greeter, agent, "--rounds", "2", exit_code=1)

@@ -14,6 +14,7 @@ from mngr.cli.terminal import visible_lines
 from mngr.cli.text import amount
 from mngr.errors import TIMED_OUT, MngrError, UsageError
 from mngr.records import TYPE_CHECKING
+from mngr.tools.git import Git
 from mngr.tutorial import fill, program, proposals, skill, sync, talk
 from mngr.tutorial.check import Report
 from mngr.tutorial.proposals import Proposal
@@ -58,6 +59,8 @@ _NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None,
 
 def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any], dict[str, Any]]) -> int:
     _check_rounds(args)
+    top = Git(app.fleet.host, place.root).run("rev-parse", "--show-toplevel")
+    place = place.seen_from(top.text) if top.ok else place
     report = place.report()
     job = sync.Job(
         place,

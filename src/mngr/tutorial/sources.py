@@ -26,6 +26,18 @@ class Sources(NamedTuple):
     usual: str = DEFAULT
     tests_needed: bool = True  # whether tests that are not there are an error, and not just no tests
 
+    def seen_from(self, root: str) -> Sources:
+        """The same places, named from another directory."""
+
+        def moved(path: str) -> str:
+            return os.path.relpath(os.path.join(self.root, path), root)
+
+        artifacts = None if self.artifacts is None else tuple(map(moved, self.artifacts))
+        tests = tuple(map(moved, self.tests))
+        return self._replace(
+            root=root, script=moved(self.script), tests=tests, artifacts=artifacts, usual=moved(self.usual)
+        )
+
     def elsewhere(self, root: str) -> Sources:
         """The same places in another copy of the project, with the artifacts that are there."""
         return self._replace(root=root, artifacts=None if self.artifacts != () else (), tests_needed=False)

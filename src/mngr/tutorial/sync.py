@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
 from mngr import prompts
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.process import join
 from mngr.records import NamedTuple
 from mngr.tools.git import Git
 from mngr.tutorial import talk
@@ -22,8 +22,8 @@ _LINES_OF_OUTPUT = 60
 
 
 class Job(NamedTuple):
-    """`test_command` is run in the agent's copy before each check, and has to end with 0. `prompt` is a file that
-    replaces the packaged prompt."""
+    """`sources` are named from the root of the repository, as the agent sees them in its copy. `test_command` is run
+    there before each check, and has to end with 0. `prompt` is a file that replaces the packaged prompt."""
 
     sources: Sources
     test_command: str = ""
@@ -46,13 +46,12 @@ def run(
             f"`{job.sources.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
             hint="commit it, or take all along with `--include-unclean`",
         )
-    prefix = _prefix(fleet, job.sources.root)
     measured = report.ran is not None
     last: tuple[Problem, ...] = ()
 
     def verdict(agent: Agent) -> talk.Verdict:
         nonlocal last
-        last = tuple(_missing(fleet, agent, job, os.path.join(agent.record.work_dir, prefix), text, measured))
+        last = tuple(_missing(fleet, agent, job, text, measured))
         return talk.Verdict(len(last), _render("sync_again.md.j2", job, last) if last else "")
 
     talked = talk.hold(fleet, wish, first_prompt(job, report), verdict, rounds=rounds, timeout=timeout, tell=tell)
@@ -66,29 +65,30 @@ def _render(name: str, job: Job, problems: Sequence[Problem], own: str | None = 
         script=job.sources.script,
         tests=job.sources.tests,
         test_command=job.test_command,
+        check_command=_check_command(job.sources),
         problems=problems[:_MOST_TOLD],
         more=max(0, len(problems) - _MOST_TOLD),
     )
 
 
-def _prefix(fleet: Fleet, root: str) -> str:
-    """Where `root` is inside its repository, and so inside the agent's copy of it."""
-    found = Git(fleet.host, root).run("rev-parse", "--show-prefix")
-    return found.text if found.ok else ""
+def _check_command(sources: Sources) -> str:
+    tests = [word for path in sources.tests for word in ("--tests", path)]
+    return join(["mngr", "tutorial", "check", "--script", sources.script, *tests])
 
 
 def _is_edited(fleet: Fleet, sources: Sources) -> bool:
     return bool(Git(fleet.host, sources.root).run("status", "--porcelain", "--", sources.script).text)
 
 
-def _missing(fleet: Fleet, agent: Agent, job: Job, root: str, text: str, measured: bool) -> list[Problem]:
+def _missing(fleet: Fleet, agent: Agent, job: Job, text: str, measured: bool) -> list[Problem]:
     """Everything that keeps the agent's copy from being what was asked for. `measured`: what was run was looked at
     before, so it has to be known in the copy too."""
-    there = job.sources.elsewhere(root)
+    there = job.sources.elsewhere(agent.record.work_dir)
     problems: list[Problem] = []
     if _text(there) != text:
         message = f"{job.sources.script}:1: the tutorial was changed; it is what the tests are held against"
-        hint = f"take it back as it was: `git checkout {agent.record.base_commit or 'BASE'} -- {job.sources.script}`"
+        words = ["git", "checkout", agent.record.base_commit or "BASE", "--", job.sources.script]
+        hint = f"take it back as it was: `{join(words)}`"
         return [Problem(CHANGED, message, job.sources.script, 1, hint=hint)]
     if job.test_command:
         problems += _failing(fleet, agent, job)
