@@ -137,6 +137,23 @@ def test_a_fix_wholly_in_another_gives_it_its_credit_instead_of_an_empty_commit(
     assert summary(done) == [("implementation", ("a", "b")), ("test", ("b",))]
 
 
+def test_a_fix_wholly_in_two_others_gives_its_credit_to_the_later_one(project: Project) -> None:
+    done = integrate(
+        project.git,
+        "r1",
+        project.base,
+        [
+            project.work("z", {"src/app.py": edited(5, "five"), "src/other.py": "other = 2\n"}, importance=5),
+            project.work("a", {"src/app.py": edited(30, "thirty")}, importance=4),
+            project.work(
+                "b", {"src/app.py": edited(5, "five").replace("line 30\n", "thirty\n"), "tests/test_b.py": "b\n"}
+            ),
+        ],
+    )
+    assert summary(done) == [("implementation", ("z",)), ("implementation", ("a", "b")), ("test", ("b",))]
+    assert [one.because for one in done.decisions if one.what == "made one"] == ["all of it is in `z` and `a`"]
+
+
 def test_changes_of_the_same_file_in_different_places_are_merged(project: Project) -> None:
     done = integrate(
         project.git,

@@ -259,10 +259,13 @@ class _Integration:
                 continue
             if not one.rank:
                 return lay(self.applier, [unit._replace(rest=()) if unit is one.unit else unit for unit in line.units])
-            into = one.needs[0] if one.needs else None
-            because = f"all of it is in `{into.slug}`" if into else "all of it is there already"
-            self.decide(Decision("made one", because, (one.unit.slug, *((into.slug,) if into else ()))))
-            return lay(self.applier, [_with(unit, one.unit, into) for unit in line.units if unit is not one.unit])
+            needed = {unit.id for unit in one.needs}
+            into = [unit for unit in line.units if unit.id in needed]
+            names = tuple(unit.slug for unit in into)
+            because = f"all of it is in {' and '.join(f'`{name}`' for name in names) or 'what is there already'}"
+            self.decide(Decision("made one", because, (one.unit.slug, *names)))
+            last = into[-1] if into else None
+            return lay(self.applier, [_with(unit, one.unit, last) for unit in line.units if unit is not one.unit])
         return None
 
     def finish(self, built: _Built, judged: Judged | None) -> Integrated:
@@ -288,9 +291,9 @@ class _Integration:
         )
 
 
-def _with(unit: Unit, contained: Unit, into: Unit | None) -> Unit:
-    """The unit with the makers of one that it contains, and with what was tied to that."""
-    if into is None or unit.id != into.id or unit.fix is None or contained.fix is None:
+def _with(unit: Unit, contained: Unit, last: Unit | None) -> Unit:
+    """The last of the units that together contain another one, with its makers and what was tied to it."""
+    if unit is not last or unit.fix is None or contained.fix is None:
         return unit
     fix = unit.fix._replace(makers=(*unit.fix.makers, *contained.fix.makers))
     return Unit(fix, (*unit.rest, *contained.rest))
