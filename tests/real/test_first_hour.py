@@ -136,3 +136,34 @@ def test_events_are_for_people_to_read(user: User) -> None:
     assert "prompt  bytes=9" in "\n".join(shown) and "sha256" not in "\n".join(shown)
     hours = [(int(line[11:13]) - int(moment[11:13])) % 24 for line, moment in zip(shown, stated, strict=False)]
     assert set(hours) == {3} and {line[19:21] for line in shown} == {"  "}
+
+
+def test_the_filter_that_a_hint_shows_is_one(user: User) -> None:
+    refused = user.mngr("list", "--include", "state = DONE").failed(2)
+    shown = re.search(r"for example `(.*)`; ", refused.stderr)
+    assert shown is not None
+    user.mngr("list", "--include", shown[1]).ok()
+
+
+def test_tests_for_agents_are_looked_for_in_a_project(user: User) -> None:
+    assert "`cd` to your project" in user.mngr("tmr", cwd=user.home).failed(2).stderr
+    (user.repo / "a.txt").write_text("")
+    refused = user.mngr("tmr", "--type", "scripted", "--dry-run").failed()
+    assert "1 uncommitted change that agents would not see: `a.txt`\n" in refused.stderr
+    (user.repo / "b.txt").write_text("")
+    assert "see: `a.txt`, ...\n" in user.mngr("tmr", "--type", "scripted", "--dry-run").failed().stderr
+
+
+def test_a_key_in_the_settings_counts_as_a_login(user: User) -> None:
+    (user.home / "bin").mkdir()
+    (user.home / "bin" / "claude").write_text("#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
+    (user.home / "bin" / "claude").chmod(0o755)
+    env = {name: "" for name in user.env if name.startswith(("ANTHROPIC", "CLAUDE"))}
+    env["PATH"] = f"{user.home}/bin:{user.env['PATH']}"
+    assert "but you are not logged in" in _line_of(user.mngr("doctor", env=env).stdout, "claude")
+    user.mngr("config", "set", "agent_types.claude.env.ANTHROPIC_AUTH_TOKEN", "any").ok()
+    assert "login: " in _line_of(user.mngr("doctor", env=env).stdout, "claude")
+
+
+def _line_of(text: str, check: str) -> str:
+    return next(line for line in text.splitlines() if line.split()[1:2] == [check])

@@ -41,10 +41,15 @@ def _look(fleet: Fleet, name: str, path: str | None) -> Check:
     if path is None:
         return missing(found.program)
     try:
-        login = found.login(fleet.environ)
+        login = found.login({**fleet.environ, **_variables(fleet, name)})
     except (MngrError, OSError, ValueError) as error:
         return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")
     return judge(found.program, path, versions.ask(path), login)
+
+
+def _variables(fleet: Fleet, name: str) -> dict[str, str]:
+    """Those that the settings give to agents of this type: a key may be among them."""
+    return {key: str(said.value) for key, said in fleet.settings.table(("agent_types", name, "env")).items()}
 
 
 def missing(program: Program) -> Check:
