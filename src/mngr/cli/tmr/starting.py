@@ -74,7 +74,7 @@ def retry(args: Args, app: App) -> int:
 
 def integrate(args: Args, app: App) -> int:
     found = find(app, args.run)
-    collect = [task_named(found, name).id for name in args.collect or ()]
+    collect = [_with_agent(app, task_named(found, name)).id for name in args.collect or ()]
     accept = [task_named(found, name).slug for name in args.accept or ()]
     if found.phase("select") is None:
         raise MngrError(f"run `{found.id}` has no work to integrate yet", hint=f"`mngr tmr resume {found.id}` goes on")
@@ -86,6 +86,15 @@ def integrate(args: Args, app: App) -> int:
         code = work.exit_code()
         found.note("finished", exit_code=code, summary={"why": "integrated again"})
     return ending.show(app, found, code, open_pr=args.open_pr)
+
+
+def _with_agent(app: App, task: TaskState) -> TaskState:
+    """The task, if its last attempt has ended and has an agent whose work can be taken once more."""
+    last = task.last
+    if last is None or not last.agent_id or last.goes_on:
+        raise MngrError(f"no agent of `{task.slug}` has ended yet", hint="`mngr tmr status` shows how far it is")
+    app.fleet.find(last.agent_id)
+    return task
 
 
 def orchestrate(app: App, found: Run, *, resumed: bool = False, open_pr: bool = False) -> int:
@@ -138,7 +147,10 @@ def _check_git() -> None:
 def repository(app: App) -> Repo:
     found = git_tool.look(app.fleet.host, app.fleet.cwd)
     if found is None:
-        raise UsageError("`mngr tmr` needs a git repository, and this is none", hint="`git init`, and commit something")
+        raise UsageError(
+            "`mngr tmr` needs a git repository, and this is none",
+            hint="`cd` to your project; a new one needs `git init` and a commit",
+        )
     if found.head is None:
         raise UsageError("the repository has no commit yet", hint="`git add -A && git commit -m start`")
     return found
@@ -193,7 +205,8 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     dirty = [path for path in repo.dirty if not path.startswith(".mngr/")]
     if dirty and base == repo.head and not args.exclude_unclean:
         raise MngrError(
-            f"`{repo.top}` has {amount(len(dirty), 'uncommitted change')} that agents would not see: `{dirty[0]}`...",
+            f"`{repo.top}` has {amount(len(dirty), 'uncommitted change')} that agents would not see: `{dirty[0]}`"
+            + (", ..." if len(dirty) > 1 else ""),
             hint="commit them, or leave them out on purpose: `--exclude-unclean`",
         )
     _check_branch(git, args.branch or f"tmr/{args.name or 'run'}")
