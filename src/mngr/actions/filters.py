@@ -87,5 +87,6 @@ def _not_an_expression(expression: str, said: str) -> UsageError:
     _, found, rest = said.partition("undeclared reference to '")
     hint = suggest(rest.partition("'")[0], FIELDS, "field") if found else ""
     return UsageError(
-        f"the filter `{expression}` cannot be read: {what}", hint=hint or "`mngr help filters` explains them"
+        f"the filter `{expression}` cannot be read: {what}",
+        hint=hint or 'for example `state == "DONE" && idle_seconds > 600`; `mngr help filters` explains them',
     )
