@@ -54,6 +54,11 @@ def test_a_run_ends_with_a_branch_on_which_the_suite_passes_from_mirrors_and_fro
 def test_only_failing_tests_and_only_those_named_get_an_agent(project: Project) -> None:
     project.tmr("--failing", "-k", "not mul", "--no-canary").ok()
     assert project.verdicts() == {"test_sub": "fixed"}
+    agent = project.row("test_sub")["agent"]
+    project.user.mngr("destroy", agent, "--force").ok()
+    assert (
+        "what was collected of it stays" in project.user.mngr("tmr", "integrate", "--collect", "sub").failed(1).stderr
+    )
     shown = project.tmr("tests/test_calc.py::test_add", "--dry-run", "--format", "json", name="r2").ok().json
     assert [task["task"] for task in shown["tasks"]] == ["tests/test_calc.py::test_add"]
 

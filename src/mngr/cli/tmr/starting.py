@@ -93,7 +93,11 @@ def _with_agent(app: App, task: TaskState) -> TaskState:
     last = task.last
     if last is None or not last.agent_id or last.goes_on:
         raise MngrError(f"no agent of `{task.slug}` has ended yet", hint="`mngr tmr status` shows how far it is")
-    app.fleet.find(last.agent_id)
+    if not app.fleet.list(only=[last.agent_id]).agents:
+        raise MngrError(
+            f"the agent of `{task.slug}` is gone; what was collected of it stays",
+            hint=f"`mngr tmr retry --task {task.slug}` gives the task another one",
+        )
     return task
 
 
