@@ -9,9 +9,11 @@ import pytest
 from mngr.agents.kinds import codex_record
 from mngr.agents.kinds.codex import DRIVER
 from mngr.agents.kinds.codex_record import Fact
-from mngr.agents.kinds.driver import Spent
+from mngr.agents.kinds.driver import Place, Spent
+from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
+from mngr.hosts.local import LocalHost
 
 AT = "2026-11-16T13:53:43.273Z"
 LATER = "2026-11-16T13:53:44.687Z"
@@ -195,3 +197,16 @@ def test_login_is_found_where_codex_keeps_it(tmp_path: Path) -> None:
     (own / "auth.json").write_text('{"tokens": {"id_token": "x"}}')
     assert DRIVER.login(environ) == f"with a ChatGPT account, in {own}/auth.json"
     assert DRIVER.login({"HOME": "/nowhere", "CODEX_HOME": str(own)}).startswith("with a ChatGPT account")
+
+
+def test_conversations_that_it_went_back_to_are_told_in_order_of_time(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "sessions").mkdir(parents=True)
+    threads = [{"session_id": name, "transcript_path": f"/x/sessions/{name}.jsonl"} for name in ("a", "b", "a")]
+    (home / "threads.jsonl").write_text("".join(json.dumps(thread) + "\n" for thread in threads))
+    for name, second in (("a", 1), ("b", 2)):
+        said = {**item("AgentMessage", content=[{"text": name}]), "timestamp": f"2026-11-16T13:53:0{second}.000Z"}
+        (home / "sessions" / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
+    record = Record("agent-" + "0" * 32, "foo", "codex", "codex", "/work", "none", "mngr-foo", AT)
+    place = Place(LocalHost(str(tmp_path)), record, str(tmp_path), {})
+    assert [entry["text"] for entry in DRIVER.transcript(place)] == ["a", "b"]

@@ -157,7 +157,7 @@ class Codex:
         entries: list[dict[str, Any]] = []
         for thread in _threads(place):
             entries += codex_record.transcript(read_lines(_read(place, thread.path)))
-        return entries
+        return sorted(entries, key=lambda entry: str(entry["timestamp"]))  # one that it went back to is the last
 
     def usage(self, place: Place) -> list[Spent]:
         """With that of sub-agents. What naming the conversation cost is in no record."""
