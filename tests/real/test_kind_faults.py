@@ -149,3 +149,11 @@ def test_doctor_looks_where_settings_say_a_program_is(user: User) -> None:
     checks = {check["name"]: check for check in user.mngr("doctor", "--format", "json").json["checks"]}
     assert checks["claude"]["found"].startswith("2.1.325")
     assert checks["coding agents"]["found"] == "claude"
+
+
+def test_a_dialog_before_the_first_message_is_told_and_the_message_not_to_be_sent_again(user: User) -> None:
+    place = install(user, "claude", "bin")
+    (place / "claude").write_text(STAND_IN.replace("exec", "echo 'New MCP server found'; exec"))
+    user.env["PATH"] = f"{place}:{user.env['PATH']}"
+    done = user.mngr("create", "foo", "claude", "--no-connect", "--message", "hello").failed()
+    assert "BLOCKED (trust: " in done.stderr and "its program has the message" in done.stderr
