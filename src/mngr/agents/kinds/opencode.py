@@ -70,7 +70,7 @@ class OpenCode:
         if session and not _stored(place, session):
             text = opencode_record.exported(lines, session)
             place.host.write(f"{place.home}/{IMPORT}", json.dumps(text).encode("utf-8", "replace"))
-            steps.append(f"MNGR_OPENCODE= {quote(program)} import {quote(f'{place.home}/{IMPORT}')} > /dev/null")
+            steps.append(f"MNGR_OPENCODE= {_quoted(program)} import {quote(f'{place.home}/{IMPORT}')} > /dev/null")
         going_on = f" --session {quote(str(session['id']))}" if session else ""
         if record.one_shot:
             title = "" if session else f" --title {quote(record.name)}"
@@ -174,7 +174,12 @@ def _run(record: Record) -> str:
     """The command line with `run` behind the program's name."""
     words = _words(record)
     at = words.index(_program(record)) + 1
-    return " ".join([*(word if "=" in word else quote(word) for word in words[:at]), "run", *map(quote, words[at:])])
+    return " ".join([*(word if "=" in word else _quoted(word) for word in words[:at]), "run", *map(quote, words[at:])])
+
+
+def _quoted(program: str) -> str:
+    """As a word that the shell still finds in the user's home."""
+    return f"~/{quote(program[2:])}" if program.startswith("~/") else quote(program)
 
 
 def _stored(place: Place, session: Mapping[str, Any]) -> bool:
