@@ -52,7 +52,7 @@ class E2eSession:
         command: Command,
         *,
         comment: str | None = None,
-        timeout: float = 60,
+        timeout: float = 30,
         input: str | bytes | None = None,
         env: Words | None = None,
         cwd: str | os.PathLike[str] | None = None,
