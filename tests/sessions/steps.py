@@ -11,7 +11,7 @@ def follow(e2e: E2eSession, commands: Iterable[str]) -> list[Ran]:
     """Run the commands of a block one by one, as they are; each must succeed."""
     done = []
     for command in commands:
-        done.append(e2e.run(command))
+        done.append(e2e.run(command, timeout=90))
         expect(done[-1]).to_succeed()
     return done
 
@@ -20,7 +20,8 @@ def create(e2e: E2eSession, *names: str, options: str = "") -> None:
     """Scripted agents, or others with `options`. They may still be starting; a message waits for that, and so does
     `rest`."""
     words = " ".join(f"--name {name}" for name in names)
-    expect(e2e.run(f"mngr create {words} --no-connect {options}".rstrip(), comment="what is there")).to_succeed()
+    command = f"mngr create {words} --no-connect {options}".rstrip()
+    expect(e2e.run(command, comment="what is there", timeout=60)).to_succeed()
 
 
 def rest(e2e: E2eSession, *names: str) -> None:

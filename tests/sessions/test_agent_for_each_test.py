@@ -19,7 +19,7 @@ def till(e2e: E2eSession) -> E2eSession:
 
 
 def verdicts(e2e: E2eSession) -> dict[str, str]:
-    found = json.loads(e2e.run("mngr tmr status --format json").stdout)
+    found = json.loads(e2e.run("mngr tmr status --format json", timeout=60).stdout)
     return {row["task"].rpartition("::")[2]: row["verdict"] for row in found["rows"]}
 
 
@@ -44,7 +44,7 @@ def test_before_any_agent_is_started(till: E2eSession) -> None:
         # how are the tests of this project run? without --dry-run it is written to its settings
         mngr tmr init --dry-run
     """)
-    expect(till.run("mngr tmr init --dry-run").stdout).to_contain("python3 -m pytest")
+    expect(till.run("mngr tmr init --dry-run", timeout=60).stdout).to_contain("python3 -m pytest")
     till.write_tutorial_block("""
         # which tests would get an agent, and what may that cost?
         mngr tmr test_till.py --dry-run
@@ -54,11 +54,11 @@ def test_before_any_agent_is_started(till: E2eSession) -> None:
     expect(planned.stdout).to_contain("2 tasks, at most 2 agents")
     expect(planned.stdout).to_contain("test_till.py::test_nothing_costs_nothing")
     assert not (till.repo / ".mngr").exists() and not git(till, "status --porcelain")
-    expect(till.run("mngr tmr nowhere.py --dry-run").stderr).to_contain("`nowhere.py` does not exist")
-    expect(till.run("mngr tmr status").stderr).to_contain("has no runs")
-    expect(till.run("mngr tmr test_till.py").stderr).to_contain("no agent type was named")
+    expect(till.run("mngr tmr nowhere.py --dry-run", timeout=60).stderr).to_contain("`nowhere.py` does not exist")
+    expect(till.run("mngr tmr status", timeout=60).stderr).to_contain("has no runs")
+    expect(till.run("mngr tmr test_till.py", timeout=60).stderr).to_contain("no agent type was named")
     (till.repo / "till.py").write_text("total = sum\n")
-    expect(till.run("mngr tmr --type scripted").stderr).to_contain("1 uncommitted change")
+    expect(till.run("mngr tmr --type scripted", timeout=60).stderr).to_contain("1 uncommitted change")
 
 
 def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
@@ -108,7 +108,9 @@ def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
         # what came of each test, as measured and not as claimed
         mngr tmr status
     """)
-    expect(till.run("mngr tmr status").stdout).to_match(r"(?m)nothing-costs.* fixed +1  fail.* before, passed now")
+    expect(till.run("mngr tmr status", timeout=60).stdout).to_match(
+        r"(?m)nothing-costs.* fixed +1  fail.* before, passed now"
+    )
     assert verdicts(till) == {"test_nothing_costs_nothing": "fixed", "test_more_costs_more": "unchanged"}
     till.write_tutorial_block("""
         # the branch that came out of it; your own is as it was
@@ -120,7 +122,7 @@ def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
         # pages with everything: claims beside measurements, transcripts, recordings
         mngr tmr report
     """)
-    report = till.run("mngr tmr report")
+    report = till.run("mngr tmr report", timeout=60)
     expect(report).to_succeed()
     expect(till.repo / report.stdout.strip().rpartition("repo/")[2]).to_exist()
     look_in_the_browser(till)
@@ -151,7 +153,7 @@ def change_the_branch(till: E2eSession) -> None:
     """)
     expect(till.run("mngr tmr integrate --accept nothing_costs_nothing", timeout=90)).to_succeed()
     assert git(till, "log -1 --format=%s tmr/till") == "Charge what things cost"
-    expect(till.run("mngr tmr review --drop nobody").stderr).to_contain("has no task `nobody`")
+    expect(till.run("mngr tmr review --drop nobody", timeout=60).stderr).to_contain("has no task `nobody`")
 
 
 def go_on(till: E2eSession) -> None:
@@ -165,7 +167,7 @@ def go_on(till: E2eSession) -> None:
         mngr tmr retry --task more_costs_more
     """)
     expect(till.run("mngr tmr retry --task more_costs_more", timeout=120)).to_succeed()
-    found = json.loads(till.run("mngr tmr status --format json").stdout)
+    found = json.loads(till.run("mngr tmr status --format json", timeout=60).stdout)
     assert attempts(found["rows"]) == {"test_nothing_costs_nothing": 1, "test_more_costs_more": 2}
     block = till.write_tutorial_block("""
         # a run can be stopped, killed or cut off at any moment; it goes on where it was

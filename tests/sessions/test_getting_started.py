@@ -96,7 +96,7 @@ def test_list_shows_who_is_there(e2e: E2eSession) -> None:
     """)
     expect(e2e.run("mngr list").stdout).to_equal("No agents found\n")
     create(e2e, "hello")
-    expect(e2e.run("mngr wait hello")).to_succeed()
+    expect(e2e.run("mngr wait hello", timeout=90)).to_succeed()
     result = e2e.run("mngr list")
     expect(result.stdout).to_match(r"^NAME +STATE +FOR +TYPE").to_match(r"^hello +WAITING +.*scripted")
 
@@ -214,7 +214,7 @@ def test_the_demo_ends_with_a_branch_and_a_report_and_nothing_runs_on(
     expect(e2e.run("mngr list", env=there).stdout).to_contain("No agents found")
     expect(e2e.run("tmux -L mngr list-sessions")).to_fail()
 
-    status = e2e.run("mngr tmr status demo --format json", cwd=place / "sprout", env=there)
+    status = e2e.run("mngr tmr status demo --format json", cwd=place / "sprout", env=there, timeout=60)
     demo = Demo(place, json.loads(status.stdout), e2e.env)
     for check in CHECKS:
         with subtests.test(check.__name__.replace("_", " ")):

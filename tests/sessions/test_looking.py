@@ -34,8 +34,10 @@ def test_who_needs_me(e2e: E2eSession) -> None:
     """)
     create(e2e, "red", "green")
     create(e2e, "build", options="--command 'sleep 600'")
-    expect(e2e.run("mngr message red -m 'ask Which colour?'; mngr wait red BLOCKED --timeout 60")).to_succeed()
-    expect(e2e.run("mngr wait green WAITING --timeout 60")).to_succeed()
+    expect(
+        e2e.run("mngr message red -m 'ask Which colour?'; mngr wait red BLOCKED --timeout 60", timeout=90)
+    ).to_succeed()
+    expect(e2e.run("mngr wait green WAITING --timeout 60", timeout=90)).to_succeed()
     result = e2e.run("mngr list --blocked --waiting")
     expect(result).to_succeed()
     expect(result.stdout).to_match(r"^red +BLOCKED").to_match(r"^green +WAITING").not_to_contain("build")
@@ -60,7 +62,7 @@ def test_a_filter(e2e: E2eSession) -> None:
     """)
     create(e2e, "try-1", "other")
     create(e2e, "try-2", options="--command 'sleep 600'")
-    expect(e2e.run("mngr wait try-1 other WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait try-1 other WAITING --timeout 60", timeout=90)).to_succeed()
     (result,) = follow(e2e, block.commands)
     expect(result.stdout).to_match(r"^try-1 ").not_to_contain("try-2").not_to_contain("other")
 
@@ -83,7 +85,7 @@ def test_explain_names_the_evidence(e2e: E2eSession) -> None:
         mngr list --explain build
     """)
     create(e2e, "build", options="--command 'exit 4'")
-    expect(e2e.run("mngr wait build FAILED --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait build FAILED --timeout 60", timeout=90)).to_succeed()
     result = e2e.run("mngr list --explain build")
     expect(result).to_succeed()
     expect(result.stdout).to_contain("build is FAILED").to_contain("evidence:").to_contain("4")
@@ -95,7 +97,7 @@ def test_wait_until_done(e2e: E2eSession) -> None:
         mngr wait build DONE --timeout 1m
     """)
     create(e2e, "build", options=DONE)
-    result = e2e.run("mngr wait build DONE --timeout 1m")
+    result = e2e.run("mngr wait build DONE --timeout 1m", timeout=90)
     expect(result).to_succeed()
     expect(result.stdout).to_equal("build is DONE\n")
 
@@ -106,7 +108,7 @@ def test_wait_ends_at_once_when_it_can_no_longer_be_done(e2e: E2eSession) -> Non
         mngr wait build DONE --timeout 1m
     """)
     create(e2e, "build", options="--command 'exit 3'")
-    result = e2e.run("mngr wait build DONE --timeout 1m")
+    result = e2e.run("mngr wait build DONE --timeout 1m", timeout=90)
     expect(result).to_have_exit_code(1)
     expect(result.stderr).to_contain("FAILED").to_contain("will not become DONE")
 
@@ -118,7 +120,7 @@ def test_wait_for_the_first_of_several(e2e: E2eSession) -> None:
     """)
     create(e2e, "try-1", "try-3", options="--command 'sleep 600'")
     create(e2e, "try-2", options=DONE)
-    result = e2e.run("mngr wait try-1 try-2 try-3 --any --timeout 1m")
+    result = e2e.run("mngr wait try-1 try-2 try-3 --any --timeout 1m", timeout=90)
     expect(result).to_succeed()
     expect(result.stdout).to_contain("try-2 is DONE")
     assert agents(e2e)["try-1"]["state"] == "RUNNING"
@@ -134,7 +136,7 @@ def test_the_screen_as_text_and_as_a_picture(e2e: E2eSession) -> None:
         mngr capture build --svg ~/build.svg
     """)
     create(e2e, "build", options=DONE)
-    expect(e2e.run("mngr wait build DONE --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait build DONE --timeout 60", timeout=90)).to_succeed()
     expect(e2e.run("mngr capture build").stdout).to_match(r"\Abuilding\nbuilt\s*\Z")
     expect(e2e.run("mngr capture build --svg ~/build.svg")).to_succeed()
     picture = ElementTree.parse(e2e.home / "build.svg").getroot()
@@ -177,7 +179,7 @@ def test_a_recording_has_the_time_between_two_moments(e2e: E2eSession) -> None:
     create(e2e, "movie", options="--record --command 'echo action; until [ -e go ]; do sleep 0.1; done; echo cut'")
     taped = "mngr capture movie --cast -"
     expect(lambda: e2e.run(taped, comment="until the first is on tape").stdout).to_contain("action", timeout=60)
-    expect(e2e.run("mngr exec movie 'sleep 1; touch go' && mngr wait movie DONE --timeout 60")).to_succeed()
+    expect(e2e.run("mngr exec movie 'sleep 1; touch go' && mngr wait movie DONE --timeout 60", timeout=90)).to_succeed()
     _, moments = cast(e2e.run(taped).stdout)
     action, cut = (next(at for at, _, data in moments if word in data) for word in ("action", "cut"))
     assert cut - action >= 1
@@ -213,7 +215,7 @@ def test_events_and_those_to_come(e2e: E2eSession) -> None:
         mngr event add-tests --follow --format jsonl
     """)
     create(e2e, "add-tests")
-    expect(e2e.run("mngr message add-tests -m 'say Looking.'; mngr wait add-tests")).to_succeed()
+    expect(e2e.run("mngr message add-tests -m 'say Looking.'; mngr wait add-tests", timeout=90)).to_succeed()
     result = e2e.run("mngr event add-tests --tail 5")
     assert len(result.stdout.splitlines()) == 5
     expect(result.stdout).to_contain("message_delivered").to_contain("message_acknowledged")
@@ -234,7 +236,7 @@ def test_the_conversation(e2e: E2eSession) -> None:
         mngr transcript add-tests --role assistant --tail 1
     """)
     create(e2e, "add-tests", options="--message 'say First.'")
-    expect(e2e.run("mngr message add-tests -m 'say Second.'; mngr wait add-tests")).to_succeed()
+    expect(e2e.run("mngr message add-tests -m 'say Second.'; mngr wait add-tests", timeout=90)).to_succeed()
     whole, last = follow(e2e, block.commands)
     expect(whole.stdout).to_match(r"(?s)user\s+say First\..*assistant\s+First\..*assistant\s+Second\.")
     expect(last.stdout).to_contain("Second.").not_to_contain("First.")
@@ -262,7 +264,7 @@ def test_what_it_cost_by_model_with_those_that_are_gone(e2e: E2eSession) -> None
     create(e2e, "one", options="--message 'usage input=10 output=5 cost=1.50 model=big'")
     create(e2e, "two", options="--message 'usage input=20 output=5 cost=0.25 model=big'")
     create(e2e, "three", options="--message 'usage input=30 model=house-model'")
-    expect(e2e.run("mngr wait one two three --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait one two three --timeout 60", timeout=90)).to_succeed()
     expect(e2e.run("mngr destroy one", comment="what it used stays in the books")).to_succeed()
     (table,) = follow(e2e, block.commands)
     expect(table.stdout).to_match(r"^MODEL .* COST +UNPRICED$").to_match(r"^big +2 +30 .* \$1\.75 +0$")

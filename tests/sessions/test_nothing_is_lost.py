@@ -75,7 +75,7 @@ def test_have_it_all_back(e2e: E2eSession) -> None:
     back = agent(e2e, "try-2")
     assert (back["state"], back["initial_branch"]) == ("STOPPED", "mngr/try-2")
     expect(e2e.run("mngr exec try-2 'cat idea.txt; git status --short'").stdout).to_equal("half an idea\n?? idea.txt\n")
-    expect(e2e.run("mngr start try-2 && mngr wait try-2 WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr start try-2 && mngr wait try-2 WAITING --timeout 60", timeout=90)).to_succeed()
 
 
 def test_what_was_never_saved_cannot_come_back(e2e: E2eSession) -> None:

@@ -19,7 +19,7 @@ def test_stop_and_start(e2e: E2eSession) -> None:
     assert agent(e2e, "fix-login")["state"] == "STOPPED"
     expect(e2e.run("tmux -L mngr has-session -t =mngr-fix-login")).to_fail()
     expect(e2e.run(start)).to_succeed()
-    expect(e2e.run("mngr wait fix-login WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait fix-login WAITING --timeout 60", timeout=90)).to_succeed()
     expect(e2e.run("mngr exec fix-login 'cat draft.txt'").stdout).to_equal("draft\n")
 
 
@@ -122,7 +122,7 @@ def test_an_agent_at_its_limit_is_stopped(e2e: E2eSession) -> None:
         mngr create night --no-connect --idle-timeout 30m --timeout 8h
     """)
     create(e2e, "night", options="--timeout 1s --command 'sleep 600'")
-    expect(e2e.run("mngr wait night STOPPED --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait night STOPPED --timeout 60", timeout=90)).to_succeed()
     expect(agent(e2e, "night")["state_reason"]).to_contain("limit")
 
 
@@ -150,7 +150,7 @@ def test_clean_up_those_that_are_done(e2e: E2eSession) -> None:
     """)
     create(e2e, "build", options="--command true")
     create(e2e, "server", options="--command 'sleep 600'")
-    expect(e2e.run("mngr wait build DONE --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait build DONE --timeout 60", timeout=90)).to_succeed()
     look = e2e.run("mngr cleanup --destroy --state DONE --dry-run")
     expect(look.stdout).to_equal("would destroy build\n")
     assert sorted(agents(e2e)) == ["build", "server"]
@@ -164,7 +164,7 @@ def test_clean_up_spares_work_and_needs_a_yes(e2e: E2eSession) -> None:
         mngr cleanup --destroy --state DONE --yes
     """)
     create(e2e, "build", options="--command 'echo 1 > result.txt'")
-    expect(e2e.run("mngr wait build DONE --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait build DONE --timeout 60", timeout=90)).to_succeed()
     unasked = e2e.run("mngr cleanup --destroy --state DONE")
     expect(unasked).to_have_exit_code(5)
     refused = e2e.run("mngr cleanup --destroy --state DONE --yes")

@@ -37,7 +37,7 @@ def test_a_form_of_yours(e2e: E2eSession) -> None:
         mngr list --format '{name}\\t{state}\\t{initial_branch}'
     """)
     create(e2e, "red")
-    expect(e2e.run("mngr wait red WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait red WAITING --timeout 60", timeout=90)).to_succeed()
     result = e2e.run("mngr list --format '{name}\\t{state}\\t{initial_branch}'")
     expect(result.stdout).to_equal("red\tWAITING\tmngr/red\n")
 

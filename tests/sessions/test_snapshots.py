@@ -52,7 +52,7 @@ def test_go_back(e2e: E2eSession) -> None:
     *_, result = follow(e2e, block.commands)
     expect(result.stderr).to_contain("what was there before is saved: `mngr saved show try-1-1`")
     expect(e2e.run("mngr exec try-1 'cat draft.txt; ls shop.py'").stdout).to_equal("draft\nshop.py\n")
-    expect(e2e.run("mngr wait try-1 WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait try-1 WAITING --timeout 60", timeout=90)).to_succeed()
 
 
 def test_go_on_from_there_with_a_second_agent(e2e: E2eSession) -> None:
@@ -102,7 +102,7 @@ def test_tell_the_copy_what_to_do_differently(e2e: E2eSession) -> None:
         mngr clone add-tests third-way --no-connect -m 'say I try it without the cache.'
     """)
     create(e2e, "add-tests", options="--message 'say I know something.'")
-    expect(e2e.run("mngr wait add-tests")).to_succeed()
+    expect(e2e.run("mngr wait add-tests", timeout=90)).to_succeed()
     expect(e2e.run("mngr clone add-tests third-way --no-connect -m 'say I try it without the cache.'")).to_succeed()
     assert said(e2e, "third-way") == ["I know something.", "I try it without the cache."]
     assert said(e2e, "add-tests") == ["I know something."]

@@ -104,7 +104,7 @@ def test_any_command_line(e2e: E2eSession) -> None:
         mngr create build --no-connect --command 'echo building; sleep 1; echo built'
     """)
     expect(e2e.run("mngr create build --no-connect --command 'echo building; sleep 1; echo built'")).to_succeed()
-    expect(e2e.run("mngr wait build DONE --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait build DONE --timeout 60", timeout=90)).to_succeed()
     expect(e2e.run("mngr capture build").stdout).to_match(r"building\s+built")
     assert agent(e2e, "build")["exit_code"] == 0
 
@@ -115,7 +115,7 @@ def test_a_command_that_fails_is_failed_with_its_code(e2e: E2eSession) -> None:
         mngr create build --no-connect --command 'echo building; sleep 1; echo built'
     """)
     create(e2e, "build", options="--command 'echo no compiler >&2; exit 3'")
-    expect(e2e.run("mngr wait build FAILED --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait build FAILED --timeout 60", timeout=90)).to_succeed()
     failed = agent(e2e, "build")
     assert (failed["state"], failed["exit_code"]) == ("FAILED", 3)
 
@@ -149,7 +149,7 @@ def test_three_at_once(e2e: E2eSession) -> None:
         # three at once: try-1, try-2 and try-3
         mngr create try --count 3 --no-connect
     """)
-    expect(e2e.run("mngr create try --count 3 --no-connect")).to_succeed()
+    expect(e2e.run("mngr create try --count 3 --no-connect", timeout=60)).to_succeed()
     made = agents(e2e)
     assert sorted(made) == ["try-1", "try-2", "try-3"]
     assert len({one["work_dir"] for one in made.values()}) == 3
@@ -162,7 +162,7 @@ def test_a_name_that_is_taken_does_not_keep_the_others_from_being_made(e2e: E2eS
     """)
     create(e2e, "try-2")
     before = agent(e2e, "try-2")["id"]
-    result = e2e.run("mngr create try --count 3 --no-connect", comment="with one that is there already")
+    result = e2e.run("mngr create try --count 3 --no-connect", comment="with one that is there already", timeout=60)
     expect(result).to_have_exit_code(3)
     expect(result.stderr).to_contain("`try-2` exists already")
     assert sorted(agents(e2e)) == ["try-1", "try-2", "try-3"]
@@ -174,7 +174,7 @@ def test_one_for_each_line(e2e: E2eSession) -> None:
         # or one for each line of a list
         printf '%s\\n' red green blue | mngr create - --no-connect
     """)
-    expect(e2e.run("printf '%s\\n' red green blue | mngr create - --no-connect")).to_succeed()
+    expect(e2e.run("printf '%s\\n' red green blue | mngr create - --no-connect", timeout=60)).to_succeed()
     assert sorted(agents(e2e)) == ["blue", "green", "red"]
 
 
@@ -188,7 +188,7 @@ def test_reuse_takes_the_one_that_is_there(e2e: E2eSession) -> None:
     before = agent(e2e, "fix-login")["id"]
     expect(e2e.run("mngr stop fix-login")).to_succeed()
     expect(e2e.run("mngr create fix-login --reuse --no-connect", comment="there, but stopped")).to_succeed()
-    expect(e2e.run("mngr wait fix-login WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait fix-login WAITING --timeout 60", timeout=90)).to_succeed()
     assert agent(e2e, "fix-login")["id"] == before
 
 

@@ -76,7 +76,7 @@ def test_what_is_piped_in_is_the_message(e2e: E2eSession) -> None:
     """)
     create(e2e, "fix-login")
     expect(e2e.run("git log --max-count 1 --patch | mngr message fix-login")).to_succeed()
-    expect(e2e.run("mngr wait fix-login")).to_succeed()
+    expect(e2e.run("mngr wait fix-login", timeout=90)).to_succeed()
     sent = e2e.run("mngr transcript fix-login --role user --format jsonl")
     text = json.loads(sent.stdout)["text"]
     expect(text).to_contain("Open the shop").to_contain('+print("welcome to the shop")')
@@ -96,7 +96,7 @@ def test_a_question_is_answered(e2e: E2eSession) -> None:
     assert asked.exit_code in (0, 7), "7 if it asked before the message was confirmed"
     waited, _ = follow(e2e, rest)
     expect(waited.stdout).to_equal("red is BLOCKED: question: Which colour shall it be?\n")
-    expect(e2e.run("mngr wait red WAITING --timeout 60")).to_succeed()
+    expect(e2e.run("mngr wait red WAITING --timeout 60", timeout=90)).to_succeed()
     words = e2e.run("mngr transcript red --role user --format jsonl").stdout
     assert [json.loads(line)["text"] for line in words.splitlines()][-1] == "a dark one"
 

@@ -78,7 +78,7 @@ def test_an_example_that_was_never_run_is_named(e2e: E2eSession) -> None:
         mngr tutorial check --tests test_tour.py
     """)
     write_tour(e2e, TEST.replace('e2e.run("mngr list").stdout', '"No agents found"'))
-    expect(e2e.run("pytest test_tour.py", comment="passes, and runs nothing")).to_succeed()
+    expect(e2e.run("pytest test_tour.py", comment="passes, and runs nothing", timeout=60)).to_succeed()
     result = e2e.run("mngr tutorial check --tests test_tour.py")
     expect(result).to_have_exit_code(1)
     expect(result.stdout).to_match(r"^tutorial\.sh:2: block .*`mngr list` was never run by `test_list`")
@@ -96,7 +96,7 @@ def test_what_an_agent_would_be_told(e2e: E2eSession) -> None:
     """)
     write_tour(e2e, "def test_nothing():\n    pass\n")
     before = git(e2e, "status --short")
-    sync = e2e.run("mngr tutorial sync --tests test_tour.py --dry-run")
+    sync = e2e.run("mngr tutorial sync --tests test_tour.py --dry-run", timeout=60)
     expect(sync).to_succeed()
     expect(sync.stdout).to_match(r"tutorial\.sh:1: block .* is cited by no test").to_contain("write_tutorial_block")
     *_, filled = follow(e2e, fill.commands)
@@ -111,7 +111,7 @@ def test_a_tutorial_in_order_needs_no_agent(e2e: E2eSession) -> None:
         mngr tutorial sync --tests test_tour.py --dry-run
     """)
     write_tour(e2e)
-    result = e2e.run("mngr tutorial sync --tests test_tour.py --no-artifacts --dry-run")
+    result = e2e.run("mngr tutorial sync --tests test_tour.py --no-artifacts --dry-run", timeout=60)
     expect(result).to_succeed()
     expect(result.output).not_to_contain("the prompt:")
 
@@ -148,7 +148,7 @@ def test_pages_that_open_from_disk(e2e: E2eSession) -> None:
         mngr e2e report
     """)
     write_tour(e2e)
-    expect(e2e.run("pytest test_tour.py")).to_succeed()
+    expect(e2e.run("pytest test_tour.py", timeout=60)).to_succeed()
     result = e2e.run("mngr e2e report")
     expect(result).to_succeed()
     index = e2e.repo / Path(result.stdout.strip())

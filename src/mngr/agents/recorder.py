@@ -20,7 +20,7 @@ import time
 SHORTEST_SECRET = 6
 MASK = "***"
 _TICK_SECONDS = 0.5
-_QUIET_SECONDS = 1.0  # how long a terminal whose process has ended must be silent until it is all here
+_QUIET_SECONDS = 2.0  # how long a terminal whose process has ended must be silent until it is all here
 _PAUSE_SECONDS = 1.0  # between the last screen of one start and the empty one of the next
 _TAIL = 1 << 20  # longer than any line of ours
 
