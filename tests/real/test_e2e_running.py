@@ -90,9 +90,12 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(session: E2eSess
     for seconds in (0.5, 5, 50):  # on a busy machine it is not even begun when a short time is over
         with pytest.raises(CommandTimedOut, match=rf"`trap .* did not end within {seconds} s") as caught:
             session.run(line, timeout=seconds)
+        ran = caught.value.ran
         if file.exists() and file.read_text():
             break
-    assert (caught.value.ran.stdout, caught.value.ran.exit_code, caught.value.ran.timed_out) == ("prompt", 124, True)
+    else:
+        pytest.fail("it did not begin within 50 s")
+    assert (ran.stdout, ran.exit_code, ran.timed_out) == ("prompt", 124, True)
     assert not is_running(int(file.read_text()))
     assert session.transcript().splitlines()[-2:] == ["prompt", "# did not end in time, and was ended"]
     assert {event["timed_out"] for event in events(session, "exit")} == {True}
