@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from mngr.records import NamedTuple
+from mngr.tmr.outcome import IMPLEMENTATION
 
 _SKIPS = frozenset({"skip", "skipif", "xfail", "importorskip"})
 _WAITS = frozenset({"timeout", "seconds", "sleep", "retries", "reruns", "delay"})
@@ -55,6 +56,23 @@ def find(changed: Sequence[File], *, test: str, commands: Sequence[str] = ()) ->
             flags += _weaker_tests(file)
         flags += _wider_settings(file, words)
     return flags
+
+
+def misclaimed(
+    claims: Sequence[Mapping[str, str]], implementation: Sequence[str], commits: Sequence[str]
+) -> Iterator[Flag]:
+    """Where the changes that an agent claims, each with its kind and commit, are not those that it made:
+    `implementation` are the paths of such kind that it changed, and `commits` all that it left."""
+    says_so = any(claim["kind"] == IMPLEMENTATION for claim in claims)
+    if implementation and not says_so:
+        yield Flag(
+            "claim", implementation[0], f"`{implementation[0]}` is changed, and no change of such kind is claimed"
+        )
+    if says_so and not implementation:
+        yield Flag("claim", "", "a change of the implementation is claimed, and there is none")
+    for claim in claims:
+        if not any(commit.startswith(claim["commit"]) for commit in commits):
+            yield Flag("claim", "", f"commit {claim['commit'][:12]} is claimed, and is not among its commits")
 
 
 def _weaker_tests(file: File) -> Iterator[Flag]:

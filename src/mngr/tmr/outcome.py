@@ -15,7 +15,8 @@ from mngr.records import NamedTuple
 
 SCHEMA = 1
 MAX_BYTES = 1_000_000
-CHANGE_KINDS = ("implementation", "test", "tutorial", "docs")
+IMPLEMENTATION = "implementation"
+CHANGE_KINDS = (IMPLEMENTATION, "test", "tutorial", "docs")
 STATUSES = ("done", "blocked")
 _TEXT_MAX = 20_000
 _LIST_MAX = 200

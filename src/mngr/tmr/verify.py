@@ -3,7 +3,7 @@ gate command; whether its tests stand without its fix; and what a person should 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mngr.records import NamedTuple
@@ -55,7 +55,7 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
     if changes and not evidence.refusals:
         evidence, more = _measure(ground, objects, task, slug, tip, changes, before)
         facts.update(more)
-        marks = _flags(ground, objects, changes, task)
+        marks = [*_flags(ground, objects, changes, task), *_misclaimed(ground, claim, changes, tip)]
         facts["flags"] = [flag._asdict() for flag in marks]
         evidence = evidence._replace(steering=tuple(flag.path for flag in marks if flag.kind in flags.STEERING))
     elif not changes and done and before.verdict == FAIL:
@@ -205,6 +205,17 @@ def _flags(ground: Ground, objects: Objects, changes: Sequence[Change], task: st
     ]
     given = ground.bench.surroundings
     return flags.find(changed, test=task, commands=(given.prepare, given.test_command, ground.gate_command))
+
+
+def _misclaimed(
+    ground: Ground, claim: Mapping[str, Any] | None, changes: Sequence[Change], tip: str
+) -> Iterator[flags.Flag]:
+    """Without a claim there is nothing to hold against its work."""
+    if claim is None:
+        return
+    paths = [change.path for change in changes if ground.paths.kind(change.path) == Kind.IMPLEMENTATION]
+    commits = ground.git.must("rev-list", tip, f"^{ground.base}", doing="git could not list its commits").split()
+    yield from flags.misclaimed(claim["changes"], paths, commits)
 
 
 def _row(verdict: str, reasons: tuple[str, ...]) -> dict[str, Any]:
