@@ -531,7 +531,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "model-server.md").read
 
 
 def test_the_example_of_the_guide_runs(tmp_path: Path):
-    (example,) = re.findall(r"^```sh\n(.*?)^```", GUIDE, flags=re.DOTALL | re.MULTILINE)
+    example, *_ = re.findall(r"^```sh\n(.*?)^```", GUIDE, flags=re.DOTALL | re.MULTILINE)
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-ec", f"{example}\nwait $server"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
