@@ -141,7 +141,7 @@ def test_an_agent_that_is_ended_between_two_looks_has_not_failed(user: User, ver
     fake.mkdir()
     end = f"mkdir {fake}/done 2> /dev/null && PATH='{user.env['PATH']}' mngr {verb} foo > /dev/null"
     (fake / "tmux").write_text(
-        f"#!/bin/sh\ncase \"$*\" in *list-panes*) {end} ;; esac\nexec {shutil.which('tmux')} \"$@\"\n"
+        f'#!/bin/sh\ncase "$*" in *list-panes*) {end} ;; esac\nexec {shutil.which("tmux")} "$@"\n'
     )
     (fake / "tmux").chmod(0o755)
     ran = user.mngr("list", "--format", "json", env={"PATH": f"{fake}:{user.env['PATH']}"}).ok().json

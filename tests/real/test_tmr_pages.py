@@ -183,7 +183,9 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
         go(page, page.url.partition("#")[0] + wrong)
         page.get_by_role("heading", name="Nothing to show").wait_for()
     forged = "diff --git a/a.py b/a.py\n@@ -1 +1,2 @@\n+x = 1\rdiff --git a/README b/README\n+evil()\n"
-    assert page.evaluate("(text) => mngrTmr.patch({ text, note: '' })[1].length", forged) == 1, "a line is no other file"
+    assert page.evaluate("(text) => mngrTmr.patch({ text, note: '' })[1].length", forged) == 1, (
+        "a line is no other file"
+    )
     looking.complaints[:] = [text for text in looking.complaints if "ERR_FILE_NOT_FOUND" not in text]
 
 
