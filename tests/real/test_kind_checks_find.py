@@ -14,6 +14,7 @@ import pytest
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.agents.state import RUNNING, WAITING
+from mngr.checks import kind_checks
 from mngr.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
 from tests.support.user import User
 
@@ -117,8 +118,9 @@ def test_a_state_that_is_not_seen(user: User) -> None:
     assert "was never seen RUNNING" in fails("state_within_a_second", kind)
 
 
-def test_a_state_that_comes_late(user: User) -> None:
+def test_a_state_that_comes_late(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a turn is not seen by a look that began a second and a half after it."""
+    monkeypatch.setattr(kind_checks, "TRIES", 2)
     kind = subject(user)
     kind.agent()
     missed = [2]

@@ -163,7 +163,7 @@ def test_tests_that_hang_or_end_pytest_are_rows_of_the_baseline(user: User) -> N
     )
     for name in ("test_hang", "test_kill", "test_add"):
         project.script(name, "wait\nexit\n")
-    user.mngr("config", "set", "--scope", "local", "tmr.test_seconds", "10").ok()
+    user.mngr("config", "set", "--scope", "local", "tmr.test_seconds", "5").ok()
     project.tmr("-k", "hang or kill or add", "--exclude-unclean", "--no-canary").failed(3)
     measured = json.loads((project.repo / ".mngr/runs/r1/baseline.json").read_text())["tests"]
     runs = {test.rpartition("::")[2]: (one["verdict"], one["runs"]) for test, one in measured.items()}
