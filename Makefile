@@ -3,7 +3,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 CODE := $(wildcard src tests bench scripts)
 # Tests mostly wait for other programs, so a small machine runs more workers than it has cores.
-WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n" -ge 6 ] || n=6; echo "$$n")
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n" -ge 4 ] || n=4; echo "$$n")
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help

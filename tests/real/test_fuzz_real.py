@@ -40,7 +40,7 @@ NASTY = [
     "\\u0041 \\101 \\e",
 ]
 few = settings(
-    max_examples=8,
+    max_examples=5,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
 )

@@ -172,11 +172,13 @@ class User:
 
 
 def wait_for(check: Callable[[], T | None], what: str, timeout: float = 60) -> T:
-    """Poll until the check gives something; fail with what was waited for and what was seen last."""
+    """Poll until the check gives something; fail with what was waited for and what was seen last. Less often what takes
+    longer, which is work for the machine: `mngr list` without a pause would slow down what is waited for."""
     deadline = time.monotonic() + timeout
     while True:
+        began = time.monotonic()
         value = check()
         if value:
             return value
         assert time.monotonic() < deadline, f"waited {timeout:g} s for {what}; last seen: {value!r}"
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, 1.5 * (time.monotonic() - began)), 0.5))
