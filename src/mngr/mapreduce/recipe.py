@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import cast
 
@@ -11,7 +12,7 @@ from mngr.errors import UsageError
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
+from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import Any
@@ -51,23 +52,23 @@ class Launch(NamedTuple):
     permissions: str = ""
 
 
-class Recipe(Protocol):
+class Recipe(ABC):
     """All methods may be called from several threads, for different tasks, and again after a kill: with the same task
     and attempt they must give the same. A `MngrError` from one is that attempt's failure and is written down."""
 
+    @abstractmethod
     def launch(self, task: TaskState, attempt: Attempt) -> Launch:
         """The agent for this attempt."""
-        raise NotImplementedError
 
+    @abstractmethod
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
         """Bring here what the agent made, however the attempt ended; the agent may still run and is stopped afterwards.
         What is returned goes through JSON into the ledger; bigger things go to files of the run."""
-        raise NotImplementedError
 
+    @abstractmethod
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         """Measure whether it is true: the verdict. A key `failure` with a text says that checking itself failed in a
         way that others may share; many of the same open the circuit breaker."""
-        raise NotImplementedError
 
     def warning(self, task: TaskState, attempt: Attempt, seconds_left: float) -> str:
         """What an agent is told before its time is over."""
