@@ -386,25 +386,25 @@ mngr gc --saved --older-than 30d
 # all values, each with its source; a mistake is found, and the nearest good key named
 mngr config list
 
-# any option of a verb can have a default
-mngr config set commands.create.connect false
+# any option of a verb can have a default; `--scope user` sets it for all your projects
+mngr config set --scope user commands.create.connect false
 mngr config get commands.create.connect
 
 # for everybody in this project; git takes it along
-mngr config set --scope project commands.create.project shop
+mngr config set commands.create.project shop
 
 # who sets a value, and who wins?
 mngr config explain commands.create.project
 
 # without it again
-mngr config unset --scope project commands.create.project
+mngr config unset commands.create.project
 
 # for one command only
 mngr -S commands.create.project=other create quick --no-connect
 
 # the price of a model that nobody knows, in USD per million tokens
-mngr config set prices.house-model.input 3
-mngr config set prices.house-model.output 15
+mngr config set --scope user prices.house-model.input 3
+mngr config set --scope user prices.house-model.output 15
 
 # in your editor, checked when you leave it
 mngr config edit
@@ -418,7 +418,7 @@ END
 mngr create look-at-it --no-connect --template review
 
 # a program that you start often becomes a type of its own
-mngr config set agent_types.ticker.command 'while date; do sleep 1; done'
+mngr config set --scope user agent_types.ticker.command 'while date; do sleep 1; done'
 mngr create tick ticker --no-connect
 
 # plugins bring more types and verbs; this is what is installed

@@ -12,7 +12,7 @@ from mngr.errors import MngrError, UsageError
 from mngr.home import host_dir as host_dir  # noqa: PLC0414 (exported)
 from mngr.names import suggest
 from mngr.records import NamedTuple
-from mngr.settings_schema import DEFAULTS, SCHEMA, Schema, as_key, inner, known_key
+from mngr.settings_schema import ALIASES, DEFAULTS, SCHEMA, Schema, as_key, inner, known_key, may_be_unknown
 from mngr.settings_values import (
     ANY,
     TEXT,
@@ -29,6 +29,7 @@ from mngr.settings_values import (
 
 SCOPES = ("user", "project", "local")
 VARIABLE_PREFIX = "MNGR__"
+SESSION_PREFIX = "MNGR_PREFIX"  # a variable
 
 
 class Value(NamedTuple):
@@ -47,9 +48,11 @@ class Layer(NamedTuple):
 
 
 class Settings:
-    """All layers merged key by key, the last one winning. A key is dotted text, or a tuple of its parts."""
+    """All layers merged key by key, the last one winning. A key is dotted text, or a tuple of its parts. `ignored`
+    says which unknown keys were skipped, a sentence each."""
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[Layer], ignored: Sequence[str] = ()) -> None:
+        self.ignored = tuple(ignored)
         self._layers = (Layer("default", DEFAULTS), *layers)
         self._merged = {key: Value(item, layer.source) for layer in self._layers for key, item in layer.values.items()}
 
@@ -133,18 +136,21 @@ def load(
             (os.path.join(root, ".mngr", name), f".mngr/{name}") for name in ("settings.toml", "settings.local.toml")
         ]
     layers = []
+    ignored: list[str] = []
     for path, source in files:
         source = source or short(path, home)
         tree = read_file(path, source)
         if tree is not None:
-            layers.append(read_layer(tree, source, commands))
+            layers.append(read_layer(tree, source, commands, ignored))
+    if environ.get(SESSION_PREFIX):
+        layers.append(read_layer({"prefix": environ[SESSION_PREFIX]}, SESSION_PREFIX))
     named = {key for layer in layers for key in layer.named}
     for variable in sorted(name for name in environ if name.startswith(VARIABLE_PREFIX)):
-        tree = text_tree(_variable_key(variable, named), environ[variable], variable, commands)
-        layers.append(read_layer(tree, variable, commands))
+        tree = _variable_tree(_variable_key(variable, named), environ[variable], variable, commands)
+        layers.append(read_layer(tree, variable, commands, ignored))
     for override in overrides:
         layers.append(read_layer(text_tree(*_split_override(override), "-S", commands), "-S", commands))
-    return Settings(layers)
+    return Settings(layers, ignored)
 
 
 def project_root(cwd: str, host_dir: str) -> str | None:
@@ -213,11 +219,17 @@ def parse_toml(data: bytes, source: str) -> dict[str, object]:
         raise UsageError(f"`{source}` is not valid TOML: {said}") from None
 
 
-def read_layer(tree: Mapping[str, object], source: str, commands: Collection[str] | None = None) -> Layer:
-    """Check a whole tree of settings against the schema. `source` is what an error names."""
+def read_layer(
+    tree: Mapping[str, object],
+    source: str,
+    commands: Collection[str] | None = None,
+    ignored: list[str] | None = None,
+) -> Layer:
+    """Check a whole tree of settings against the schema. `source` is what an error names. Unknown keys where other
+    programs have theirs are an error without `ignored`; with it, they are skipped and described there."""
     values: dict[Key, object] = {}
     named: set[Key] = set()
-    for key, item, kind in _leaves(tree, SCHEMA, (), source, commands):
+    for key, item, kind in _leaves(_renamed(tree), SCHEMA, (), source, commands, ignored):
         if len(key) == 2 and kind is None:
             named.add(key)
         if kind is None:
@@ -231,12 +243,38 @@ def read_layer(tree: Mapping[str, object], source: str, commands: Collection[str
     return Layer(source, values, frozenset(named))
 
 
+def _renamed(tree: Mapping[str, object]) -> Mapping[str, object]:
+    """The tree with the usual names in place of their aliases. A value under its usual name wins."""
+    found = [name for name in ALIASES if name in tree]
+    if not found:
+        return tree
+    renamed: dict[str, object] = {}
+    for name in found:
+        put(renamed, ALIASES[name], tree[name])
+    for name, item in tree.items():
+        if name not in found:
+            above = renamed.get(name)
+            renamed[name] = {**above, **item} if isinstance(above, dict) and isinstance(item, dict) else item
+    return renamed
+
+
 def _leaves(
-    tree: Mapping[str, object], node: Schema, path: Key, source: str, commands: Collection[str] | None
+    tree: Mapping[str, object],
+    node: Schema,
+    path: Key,
+    source: str,
+    commands: Collection[str] | None,
+    ignored: list[str] | None,
 ) -> Iterator[tuple[Key, object, Kind | None]]:
     """Each value with its key and kind. A table inside a section comes also by itself, without a kind."""
     for name, item in tree.items():
-        key = known_key((*path, name), source, commands)
+        try:
+            key = known_key((*path, name), source, commands)
+        except UsageError as error:
+            if ignored is None or not may_be_unknown(path):
+                raise
+            ignored.append(f"{error.message} (ignored{f'; {error.hint}' if error.hint else ''})")
+            continue
         below = inner(node, key[-1])
         if isinstance(below, Kind):
             yield key, item, below
@@ -244,7 +282,7 @@ def _leaves(
             raise _mismatch(key, source, "a table", item)
         else:
             yield key, item, None
-            yield from _leaves(item, below, key, source, commands)
+            yield from _leaves(item, below, key, source, commands, ignored)
 
 
 def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] | None = None) -> dict[str, object]:
@@ -259,6 +297,16 @@ def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] |
     tree: dict[str, object] = {}
     put(tree, key, text_value(text, kind) if isinstance(kind, Kind) else parse_text(text))
     return tree
+
+
+def _variable_tree(key: Key, text: str, variable: str, commands: Collection[str] | None) -> dict[str, object]:
+    """The tree that a variable sets. An unknown key is left to `read_layer`, which knows where that is a mistake."""
+    try:
+        return text_tree(key, text, variable, commands)
+    except UsageError:
+        tree: dict[str, object] = {}
+        put(tree, key, text)
+        return tree
 
 
 def _variable_key(variable: str, named: Collection[Key]) -> Key:

@@ -11,7 +11,7 @@ from mngr.config import parse_toml, put, read_layer, text_tree
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import suggest
 from mngr.records import TYPE_CHECKING
-from mngr.settings_schema import known_key
+from mngr.settings_schema import as_key, known_key
 from mngr.settings_values import Key, describe, format_key, parse_key
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def unset_value(path: str, key: str, *, scope: str = "user") -> None:
         data = _read(path)
         expected = parse_toml(data, path)
         parts = _spelled(expected, parse_key(key), path, strict=False)
+        if not _is_set(expected, parts):
+            parts = _spelled(expected, as_key(key), path, strict=False)
         if not _is_set(expected, parts):
             there = [format_key(other) for other in _leaves(expected)]
             hint = suggest(format_key(parts), there, "key set there") if there else ""

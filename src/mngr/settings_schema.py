@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 Schema: TypeAlias = "Mapping[str, Schema | Kind]"
 
+# Accepted so that a settings file written for another version works; nothing here reads them.
+NO_EFFECT = ("retry", "logging")
+
 # `*` stands for any name. What `commands` and `create_templates` hold is checked against the command's own options.
 SCHEMA: Schema = {
     "commands": {"*": {"*": ANY}},
@@ -65,11 +68,16 @@ SCHEMA: Schema = {
         "effect_runs": WHOLE,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
-    "list": {},
+    "headless": BOOLEAN,
+    **dict.fromkeys(NO_EFFECT, {"*": ANY}),
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
-NOT_YET = frozenset({"providers", "retry"})
+NOT_YET = frozenset({"providers"})
 OPTIONS = frozenset({"commands", "create_templates"})
+# Other spellings that scripts and settings files use.
+ALIASES: Mapping[str, Key] = {"prefix": ("tmux", "session_prefix"), "work_dir_extra_paths": ("workspace", "extra_paths")}
+# Plugins and other versions of mngr have keys of their own in these sections.
+_SHARED = frozenset({"commands", "agent_types", "plugins"})
 
 
 def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
@@ -100,7 +108,10 @@ def _known_part(path: Key, part: str, node: Schema, source: str, commands: Colle
         return part.replace("_", "-")
     if part in node or "*" in node:
         return part
-    if not node or (not path and part in NOT_YET):
+    if not path and part == "default_host_dir":
+        hint = "set the variable instead: `export MNGR_HOST_DIR=DIRECTORY`"
+        raise UsageError(f"`{full}`{place} has no effect: settings are read from the host directory", hint=hint)
+    if not path and part in NOT_YET:
         hint = suggest("", tuple(SCHEMA), "section")
         raise UsageError(f"`{full}`{place} is not a setting of this version of mngr", hint=hint)
     raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
@@ -110,9 +121,16 @@ def inner(node: Schema, name: str) -> Schema | Kind:
     return node[name] if name in node else node["*"]
 
 
+def may_be_unknown(path: Key) -> bool:
+    """Whether an unknown key in this table is skipped with a warning. Our own sections have no foreign keys."""
+    return not path or path[0] in _SHARED
+
+
 def as_key(key: str | Key) -> Key:
     """The parts of a dotted key; an option of a command or template may be written with `-` or `_`."""
     parts = parse_key(key) if isinstance(key, str) else key
+    if parts[0] in ALIASES:
+        parts = (*ALIASES[parts[0]], *parts[1:])
     if len(parts) > 2 and parts[0] in OPTIONS:
         return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])
     return parts

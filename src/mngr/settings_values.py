@@ -79,9 +79,9 @@ def _paths(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
         return dict.fromkeys(texts(value), "copy")
     for path, how in value.items():
-        if how not in ("copy", "share"):
+        if not isinstance(how, str) or how.lower() not in ("copy", "share"):
             raise ValueError(f"`{path}` is {describe(how)}")
-    return {_text(path): how for path, how in value.items()}
+    return {_text(path): how.lower() for path, how in value.items()}
 
 
 def _any(value: object, depth: int = 0) -> object:

@@ -158,12 +158,12 @@ def test_get_and_explain_of_what_is_not_there_name_the_nearest(user: User, key: 
 
 
 def test_set_writes_the_users_file_privately_and_keeps_its_comments(user: User) -> None:
-    ran = user.mngr("config", "set", "commands.create.type", "codex").ok()
+    ran = user.mngr("config", "set", "--scope", "user", "commands.create.type", "codex").ok()
     assert ran.stdout == 'set commands.create.type = "codex" in ~/.mngr/settings.toml\n'
     path = settings_file(user, "user")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     path.write_text("# mine\n" + path.read_text())
-    user.mngr("config", "set", "commands.create.connect", "false").ok()
+    user.mngr("config", "set", "--scope", "user", "commands.create.connect", "false").ok()
     assert path.read_text().startswith("# mine\n")
     assert tomllib.loads(path.read_text()) == {"commands": {"create": {"type": "codex", "connect": False}}}
     assert user.mngr("list").ok().stdout == "No agents found\n"
@@ -172,13 +172,16 @@ def test_set_writes_the_users_file_privately_and_keeps_its_comments(user: User) 
 def test_set_for_a_project_and_for_oneself_in_it(user: User) -> None:
     below = user.repo / "src"
     below.mkdir()
-    user.mngr("config", "set", "--scope", "project", "tmux.history_lines", "5", cwd=below).ok()
+    said = user.mngr("config", "set", "tmux.history_lines", "5", cwd=below).ok().stdout
+    assert said == "set tmux.history_lines = 5 in .mngr/settings.toml\n"
     found = user.mngr("config", "set", "tmux.history_lines", "6", "--scope=local", "--format", "json").ok().json
     local = settings_file(user, "local")
     assert found == {"key": "tmux.history_lines", "value": 6, "scope": "local", "path": str(local)}
     assert settings_file(user, "project").read_text() == "[tmux]\nhistory_lines = 5\n"
     assert local.read_text() == "[tmux]\nhistory_lines = 6\n"
     assert not settings_file(user, "user").exists()
+    outside = user.mngr("config", "set", "tmux.history_lines", "7", cwd=user.root).ok().stdout
+    assert outside == "set tmux.history_lines = 7 in ~/.mngr/settings.toml\n"
 
 
 def test_a_default_that_was_set_is_used(user: User) -> None:
@@ -191,7 +194,7 @@ def test_a_default_that_was_set_is_used(user: User) -> None:
 
 def test_set_says_when_something_else_wins(user: User) -> None:
     write(user, "project", "[tmux]\nhistory_lines = 7\n")
-    ran = user.mngr("config", "set", "tmux.history_lines", "5").ok()
+    ran = user.mngr("config", "set", "--scope", "user", "tmux.history_lines", "5").ok()
     assert ran.stderr == "here it is 7, set in .mngr/settings.toml\n"
 
 
@@ -216,17 +219,17 @@ def test_set_refuses_what_cannot_be_meant_and_writes_nothing(
 ) -> None:
     ran = user.mngr("config", "set", key, value).failed(2)
     assert said in ran.stderr and hint in ran.stderr and "``" not in ran.stderr
-    assert not user.host_dir.exists()
+    assert not user.host_dir.exists() and not settings_file(user, "project").exists()
 
 
 def test_unset_removes_a_value_and_says_what_holds_now(user: User) -> None:
     path = write(user, "user", "[tmux]\nhistory_lines = 5 # lines\nconfig = 'x'\n")
     write(user, "project", "[tmux]\nhistory_lines = 7\n")
-    ran = user.mngr("config", "unset", "tmux.history_lines").ok()
+    ran = user.mngr("config", "unset", "--scope", "user", "tmux.history_lines").ok()
     assert ran.stdout == "removed tmux.history_lines from ~/.mngr/settings.toml\n"
     assert ran.stderr == "here it is 7, set in .mngr/settings.toml\n"
     assert path.read_text() == "[tmux]\nconfig = 'x'\n"
-    again = user.mngr("config", "unset", "tmux.history_lines").failed(1).stderr
+    again = user.mngr("config", "unset", "--scope", "user", "tmux.history_lines").failed(1).stderr
     assert "`mngr config unset --scope project tmux.history_lines`" in again
     user.mngr("config", "unset", "--scope", "project", "tmux").ok()
     assert settings_file(user, "project").read_text() == ""
@@ -234,15 +237,15 @@ def test_unset_removes_a_value_and_says_what_holds_now(user: User) -> None:
 
 def test_unset_of_what_is_not_set_names_the_nearest(user: User) -> None:
     write(user, "user", "[tmux]\nhistory_lines = 5\n")
-    assert "`tmux.history_lines`" in user.mngr("config", "unset", "tmux.history_line").failed(1).stderr
+    assert "`tmux.history_lines`" in user.mngr("config", "unset", "tmux.history_line", cwd=user.root).failed(1).stderr
 
 
 def test_a_bad_key_can_be_unset_and_then_all_is_well(user: User) -> None:
     write(user, "user", "[tmux]\nhistory = 5\n[commands.create]\ntyp = 'x'\n")
     user.mngr("list").failed(2)
-    first = user.mngr("config", "unset", "tmux.history").ok()
+    first = user.mngr("config", "unset", "--scope", "user", "tmux.history").ok()
     assert first.stderr.startswith("warning: `commands.create.typ`")
-    assert user.mngr("config", "unset", "commands.create.typ").ok().stderr == ""
+    assert user.mngr("config", "unset", "--scope", "user", "commands.create.typ").ok().stderr == ""
     user.mngr("list").ok()
     assert values(user.mngr("config", "list", "--format", "json")) == DEFAULTS
 
@@ -255,23 +258,23 @@ def test_a_broken_file_can_be_found_and_opened_and_everything_else_says_how(user
         ["list"],
         ["get", "tmux.config"],
         ["explain", "tmux.config"],
-        ["set", "tmux.config", "x"],
-        ["unset", "tmux.config"],
+        ["set", "--scope", "user", "tmux.config", "x"],
+        ["unset", "--scope", "user", "tmux.config"],
     ):
         error = user.mngr("config", *words).failed(2).stderr
         assert "settings.toml` is not valid TOML" in error and "`mngr config edit --scope user`" in error, words
     assert path.read_text() == "[tmux\n"
     mend = editor(user, 'printf "[tmux]\\nhistory_lines = 5\\n" > "$1"')
-    ran = on_a_terminal(user, "config", "edit", EDITOR=mend).ok()
+    ran = on_a_terminal(user, "config", "edit", "--scope", "user", EDITOR=mend).ok()
     assert ran.stdout == "~/.mngr/settings.toml is changed and fine\n"
     assert user.mngr("config", "get", "tmux.history_lines").ok().stdout == "5\n"
 
 
 def test_another_files_mistake_does_not_stop_a_change(user: User) -> None:
     write(user, "project", "[tmux\n")
-    ran = user.mngr("config", "set", "tmux.history_lines", "5").ok()
+    ran = user.mngr("config", "set", "--scope", "user", "tmux.history_lines", "5").ok()
     assert "warning: `.mngr/settings.toml` is not valid TOML" in ran.stderr
-    user.mngr("config", "unset", "tmux.history_lines").ok()
+    user.mngr("config", "unset", "--scope", "user", "tmux.history_lines").ok()
 
 
 def test_edit_makes_the_directory_and_says_what_is_wrong_afterwards(user: User) -> None:
@@ -286,9 +289,11 @@ def test_edit_makes_the_directory_and_says_what_is_wrong_afterwards(user: User) 
 
 
 def test_edit_that_changes_nothing_leaves_nothing(user: User) -> None:
-    ran = on_a_terminal(user, "config", "edit", EDITOR="true --wait").ok()
+    ran = on_a_terminal(user, "config", "edit", "--scope", "user", EDITOR="true --wait").ok()
     assert ran.stdout == "~/.mngr/settings.toml is as it was\n"
     assert not user.host_dir.exists()
+    on_a_terminal(user, "config", "edit", EDITOR="true").ok()
+    assert not (user.repo / ".mngr").exists()
 
 
 def test_edit_without_its_editor_says_how_to_choose_one(user: User) -> None:
@@ -299,12 +304,19 @@ def test_edit_without_its_editor_says_how_to_choose_one(user: User) -> None:
     assert not user.host_dir.exists()
 
 
-def test_edit_without_a_terminal_is_refused(user: User) -> None:
-    path = settings_file(user, "user")
-    ran = user.mngr("config", "edit", env={"EDITOR": "touch"}).failed(5)
-    assert "needs a terminal" in ran.stderr and str(path) in ran.stderr
+def test_edit_without_a_terminal_runs_the_editor_that_is_set(user: User) -> None:
+    path = settings_file(user, "project")
+    for name in ("VISUAL", "EDITOR"):
+        user.env.pop(name, None)
+    ran = user.mngr("config", "edit").failed(5)
+    assert "cannot open an editor: no terminal" in ran.stderr and str(path) in ran.stderr
     on_a_terminal(user, "config", "edit", "--headless", EDITOR="touch").failed(5)
+    user.mngr("config", "edit", env={"EDITOR": "touch", "MNGR__HEADLESS": "true"}).failed(5)
     assert not path.exists()
+    write_it = editor(user, 'echo "headless = true" > "$1"')
+    ran = user.mngr("config", "edit", env={"EDITOR": write_it}).ok()
+    assert ran.stdout == ".mngr/settings.toml is changed and fine\n"
+    user.mngr("config", "edit", env={"EDITOR": write_it}).failed(5)
 
 
 def test_path_shows_where_the_files_are(user: User) -> None:
@@ -361,7 +373,7 @@ def test_the_state_directory_of_another_program_is_not_written(user: User) -> No
     user.host_dir.mkdir()
     (user.host_dir / "data.json").write_text("{}")
     for words in (["set", "tmux.config", "x"], ["unset", "tmux.config"], ["edit"]):
-        assert "another program" in user.mngr("config", *words).failed(1).stderr
+        assert "another program" in user.mngr("config", *words, "--scope", "user").failed(1).stderr
     assert [path.name for path in user.host_dir.iterdir()] == ["data.json"]
     user.mngr("config", "set", "--scope", "project", "tmux.config", "x").ok()
 

@@ -441,7 +441,7 @@ def tested(user: User) -> User:
     """A user whose agents are recorded, as in a test."""
     (user.root / "artifacts").mkdir()
     user.env["MNGR_E2E_ARTIFACTS"] = str(user.root / "artifacts")
-    user.mngr("config", "set", "commands.create.connect_command", "mngr-e2e-connect").ok()
+    user.mngr("config", "set", "--scope", "user", "commands.create.connect_command", "mngr-e2e-connect").ok()
     return user
 
 
@@ -530,7 +530,7 @@ def test_given_secrets_are_not_in_the_recording(tested):
 
 
 def test_outside_a_test_the_connect_command_says_so(user):
-    user.mngr("config", "set", "commands.create.connect_command", "mngr-e2e-connect").ok()
+    user.mngr("config", "set", "--scope", "user", "commands.create.connect_command", "mngr-e2e-connect").ok()
     failed = user.mngr("create", "a", "--command", "cat").failed()
     assert "error: mngr-e2e-connect records an agent for a test" in failed.stderr
     assert "`MNGR_E2E_ARTIFACTS` is not set" in failed.stderr and user.state("a") == "RUNNING"

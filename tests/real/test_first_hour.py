@@ -161,7 +161,7 @@ def test_a_key_in_the_settings_counts_as_a_login(user: User) -> None:
     env = {name: "" for name in user.env if name.startswith(("ANTHROPIC", "CLAUDE"))}
     env["PATH"] = f"{user.home}/bin:{user.env['PATH']}"
     assert "but you are not logged in" in _line_of(user.mngr("doctor", env=env).stdout, "claude")
-    user.mngr("config", "set", "agent_types.claude.env.ANTHROPIC_AUTH_TOKEN", "any").ok()
+    user.mngr("config", "set", "--scope", "user", "agent_types.claude.env.ANTHROPIC_AUTH_TOKEN", "any").ok()
     assert "login: " in _line_of(user.mngr("doctor", env=env).stdout, "claude")
 
 

@@ -70,9 +70,9 @@ def prepare(user: User, verb: str, command: str) -> None:
             work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
             user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()
     if verb == "config":
-        user.mngr("config", "set", "commands.create.type", "claude").ok()
+        user.mngr("config", "set", "--scope", "user", "commands.create.type", "claude").ok()
     if "claude --message" in command:  # the stand-in of that name takes none
-        user.mngr("config", "set", "agent_types.claude.parent_type", "scripted").ok()
+        user.mngr("config", "set", "--scope", "user", "agent_types.claude.parent_type", "scripted").ok()
     if "git diff" in command:
         (user.repo / "README.md").write_text("changed\n")
     if verb == "plugin":
@@ -86,7 +86,7 @@ def prepare(user: User, verb: str, command: str) -> None:
         test = "def test_one(e2e):\n    e2e.write_tutorial_block('mngr list')\n"
         (user.repo / "tests" / "test_one.py").write_text(test)
     if verb == "tmr":
-        user.mngr("config", "set", "agent_types.claude.permissions", "ask").ok()
+        user.mngr("config", "set", "--scope", "user", "agent_types.claude.permissions", "ask").ok()
         _make_a_run(user)
     if verb == "snapshot":
         if not agents_in(command):

@@ -30,8 +30,8 @@ def test_a_mistake_is_found(e2e: E2eSession) -> None:
 
 def test_a_default_for_an_option(e2e: E2eSession) -> None:
     block = e2e.write_tutorial_block("""
-        # any option of a verb can have a default
-        mngr config set commands.create.connect false
+        # any option of a verb can have a default; `--scope user` sets it for all your projects
+        mngr config set --scope user commands.create.connect false
         mngr config get commands.create.connect
     """)
     *_, got = follow(e2e, block.commands)
@@ -42,8 +42,8 @@ def test_a_default_for_an_option(e2e: E2eSession) -> None:
 
 def test_a_value_of_the_wrong_type_is_refused(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # any option of a verb can have a default
-        mngr config set commands.create.connect false
+        # any option of a verb can have a default; `--scope user` sets it for all your projects
+        mngr config set --scope user commands.create.connect false
         mngr config get commands.create.connect
     """)
     result = e2e.run("mngr config set commands.create.connect perhaps")
@@ -55,7 +55,7 @@ def test_a_value_of_the_wrong_type_is_refused(e2e: E2eSession) -> None:
 def test_settings_of_a_project(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # for everybody in this project; git takes it along
-        mngr config set --scope project commands.create.project shop
+        mngr config set commands.create.project shop
     """)
     e2e.write_tutorial_block("""
         # who sets a value, and who wins?
@@ -63,14 +63,14 @@ def test_settings_of_a_project(e2e: E2eSession) -> None:
     """)
     e2e.write_tutorial_block("""
         # without it again
-        mngr config unset --scope project commands.create.project
+        mngr config unset commands.create.project
     """)
-    expect(e2e.run("mngr config set commands.create.project mine", comment="the user's own")).to_succeed()
-    expect(e2e.run("mngr config set --scope project commands.create.project shop")).to_succeed()
+    expect(e2e.run("mngr config set --scope user commands.create.project mine", comment="the user's own")).to_succeed()
+    expect(e2e.run("mngr config set commands.create.project shop")).to_succeed()
     assert git(e2e, "status --short --untracked-files=all") == "?? .mngr/settings.toml"
     explained = e2e.run("mngr config explain commands.create.project")
     expect(explained.stdout).to_match(r'^\.mngr/settings\.toml +"shop" +wins$').to_contain('"mine"')
-    expect(e2e.run("mngr config unset --scope project commands.create.project")).to_succeed()
+    expect(e2e.run("mngr config unset commands.create.project")).to_succeed()
     expect(e2e.run("mngr config get commands.create.project").stdout).to_equal("mine\n")
 
 
@@ -88,8 +88,8 @@ def test_for_one_command_only(e2e: E2eSession) -> None:
 def test_the_price_of_a_model(e2e: E2eSession) -> None:
     block = e2e.write_tutorial_block("""
         # the price of a model that nobody knows, in USD per million tokens
-        mngr config set prices.house-model.input 3
-        mngr config set prices.house-model.output 15
+        mngr config set --scope user prices.house-model.input 3
+        mngr config set --scope user prices.house-model.output 15
     """)
     create(e2e, "hello", options="--message 'usage input=1000000 output=100000 model=house-model'")
     expect(e2e.run("mngr wait hello --timeout 60", timeout=90)).to_succeed()
@@ -161,7 +161,7 @@ def test_a_template_that_does_not_exist_is_answered_with_the_nearest(e2e: E2eSes
 def test_a_type_of_your_own(e2e: E2eSession) -> None:
     block = e2e.write_tutorial_block("""
         # a program that you start often becomes a type of its own
-        mngr config set agent_types.ticker.command 'while date; do sleep 1; done'
+        mngr config set --scope user agent_types.ticker.command 'while date; do sleep 1; done'
         mngr create tick ticker --no-connect
     """)
     follow(e2e, block.commands)

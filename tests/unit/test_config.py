@@ -235,9 +235,8 @@ def test_a_wrong_scope_suggests_the_nearest(place):
     ("text", "message", "hint"),
     [
         ("tmux.sesion_prefix = 'a'", "unknown key `tmux.sesion_prefix`", "the closest key is `session_prefix`"),
-        ("[tmuxx]", "unknown key `tmuxx`", "the closest key is `tmux`"),
-        ("[agent_types.x]\ncomand = 'a'", "unknown key `agent_types.x.comand`", "the closest key is `command`"),
-        ("[agent_types.'a b']\nq = 1", 'unknown key `agent_types."a b".q`', "known: `blocked`, `busy`, `cli_args`"),
+        ("[tmr.paths]\nreadonly = 'a'", "unknown key `tmr.paths.readonly`", "the closest key is `read_only`"),
+        ("saved.q = 1", "unknown key `saved.q`", "known: `ignored_max_mb`"),
     ],
 )
 def test_an_unknown_key_names_the_file_the_key_and_the_nearest_good_key(place, text, message, hint):
@@ -247,10 +246,65 @@ def test_an_unknown_key_names_the_file_the_key_and_the_nearest_good_key(place, t
     assert error.hint.startswith(hint)
 
 
-@pytest.mark.parametrize("text", ["[providers.modal]\na = 1", "retry = 1", "[list]\nfields = 'a'"])
-def test_a_section_of_another_version_says_so(place, text):
-    place.write("user", text)
-    assert "`~/.mngr/settings.toml` is not a setting of this version of mngr" in place.refusal().message
+FOREIGN = """
+prefix = "my-"
+default_host_dir = "/somewhere"
+headless = true
+[tmuxx]
+a = 1
+[providers.modal]
+a = 1
+[retry]
+connect_retry_times = 5
+[logging]
+console_level = "DEBUG"
+[commands.creat]
+x = 1
+[agent_types.x]
+comand = "a"
+command = "b"
+[plugins.board]
+columns = ["a"]
+enabled = false
+[work_dir_extra_paths]
+".env" = "COPY"
+"""
+
+
+def test_what_another_version_of_mngr_sets_is_used_or_named_as_ignored(place):
+    place.write("user", FOREIGN)
+    loaded = place.load(environ={"MNGR__FOO__BAR": "1"}, commands=["create", "list"])
+    assert loaded.ignored == (
+        "`default_host_dir` in `~/.mngr/settings.toml` has no effect: settings are read from the host directory "
+        "(ignored; set the variable instead: `export MNGR_HOST_DIR=DIRECTORY`)",
+        "unknown key `tmuxx` in `~/.mngr/settings.toml` (ignored; the closest key is `tmux`)",
+        *(text for text in loaded.ignored if "`providers` in `~/.mngr/settings.toml` is not a setting of this" in text),
+        "unknown key `commands.creat` in `~/.mngr/settings.toml` (ignored; the closest command is `create`)",
+        "unknown key `agent_types.x.comand` in `~/.mngr/settings.toml` (ignored; the closest key is `command`)",
+        "unknown key `plugins.board.columns` in `~/.mngr/settings.toml` (ignored; known: `enabled`)",
+        *(text for text in loaded.ignored if text.startswith("unknown key `foo` in `MNGR__FOO__BAR` (ignored")),
+    )
+    assert len(loaded.ignored) == 7
+    assert loaded.text("tmux.session_prefix") == loaded.text("prefix") == "my-"
+    assert loaded.get("workspace.extra_paths") == {".env": "copy"}
+    assert loaded.get("headless") is True and loaded.get("retry.connect_retry_times") == 5
+    assert loaded.get("agent_types.x.command") == "b" and loaded.get("plugins.board.enabled") is False
+    for typed in ("tmuxx.a=1", "commands.creat.x=1", "agent_types.x.comand=a"):
+        assert place.refusal(typed, commands=["create"]).message.startswith("unknown key")
+
+
+def test_the_prefix_of_sessions_has_three_spellings(place):
+    place.write("user", 'prefix = "a-"\n')
+    assert place.load().find("tmux.session_prefix") == Value("a-", "~/.mngr/settings.toml")
+    place.write("user", 'prefix = "a-"\n[tmux]\nsession_prefix = "b-"\n')
+    assert place.load().text("prefix") == "b-"
+    assert place.load(environ={"MNGR_PREFIX": "c-"}).find("prefix") == Value("c-", "MNGR_PREFIX")
+    assert place.load(environ={"MNGR_PREFIX": "c-", "MNGR__PREFIX": "d-"}).text("prefix") == "d-"
+    assert "must be a string of letters" in place.refusal(environ={"MNGR_PREFIX": "a.b"}).message
+    unset_value(place.path("user"), "prefix")
+    assert place.read("user") == '[tmux]\nsession_prefix = "b-"\n'
+    unset_value(place.path("user"), "prefix")
+    assert place.read("user") == ""
 
 
 def test_an_unknown_key_in_a_variable_or_override_names_it(place):
@@ -262,9 +316,8 @@ def test_an_unknown_key_in_a_variable_or_override_names_it(place):
 def test_an_unknown_command_suggests_the_nearest_only_when_commands_are_given(place):
     place.write("user", "[commands.creat]\nx = 1")
     assert place.load().table("commands.creat")
-    error = place.refusal(commands=["create", "list"])
-    assert error.message == "unknown key `commands.creat` in `~/.mngr/settings.toml`"
-    assert error.hint == "the closest command is `create`"
+    (ignored,) = place.load(commands=["create", "list"]).ignored
+    assert ignored == "unknown key `commands.creat` in `~/.mngr/settings.toml` (ignored; the closest command is `create`)"
 
 
 def test_a_command_with_a_dash_is_found_from_a_variable(place):

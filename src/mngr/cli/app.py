@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mngr.cli.catalog import ENTRIES
 from mngr.cli.output import Output
 from mngr.cli.terminal import columns, is_terminal, wants_colour
-from mngr.errors import Undecided, UsageError
+from mngr.errors import MngrError, Undecided
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,15 +61,15 @@ class App:
         """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
         if self._settings is None:
             verbs = [entry.name for entry in ENTRIES]
-            try:
-                self._settings = self._load(verbs)
-            except UsageError:
+            self._settings = self._load(verbs)
+            if self._settings.ignored:
                 from mngr.cli import extensions
 
                 known = extensions.known_verbs(self.environ, self.overrides)
-                if known == verbs:
-                    raise
-                self._settings = self._load(known)
+                if known != verbs:
+                    self._settings = self._load(known)
+                for text in self._settings.ignored:
+                    extensions.warn_once(text)
         return self._settings
 
     def _load(self, verbs: list[str] | None) -> Settings:
@@ -114,9 +114,17 @@ class App:
     @property
     def headless(self) -> bool:
         """Whether nobody can be asked."""
+        return self.asked_headless or not is_terminal(self.stdin)
+
+    @property
+    def asked_headless(self) -> bool:
+        """Whether the option, the variable or the setting says never to ask."""
         if self._headless_flag or self.environ.get("MNGR_HEADLESS", "").strip().lower() not in _NO:
             return True
-        return not is_terminal(self.stdin)
+        try:
+            return self.settings.get("headless") is True
+        except MngrError:
+            return False  # `mngr config edit` opens a file that cannot be read
 
     def confirm(self, question: str, *, hint: str = "") -> bool:
         """Ask yes or no; no is the default. Raises `Undecided` when nobody can be asked."""

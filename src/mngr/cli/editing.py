@@ -1,4 +1,4 @@
-"""Let a person write a text in their editor. Needs a terminal."""
+"""Let a person write a text or change a file in their editor."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ def edit_text(app: App, text: str, about: str) -> str:
     it was written in is private and removed."""
     if app.headless or not is_terminal(app.stdout):
         raise Undecided("an editor needs a terminal, and this is none", hint="give the text: `--message TEXT`")
-    command = app.environ.get("VISUAL") or app.environ.get("EDITOR") or "vi"
     comments = "".join(f"# {line}".rstrip() + "\n" for line in about.split("\n"))
     with tempfile.TemporaryDirectory(prefix="mngr-") as folder:
         path = os.path.join(folder, "message.md")
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f"{text.rstrip()}\n\n{comments}")
-        _run(command, path)
+        choose = "choose one: `EDITOR=nano mngr create --edit-message`"
+        run_editor(app, path, choose, ", so nothing was made")
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             lines = [line for line in file.read().split("\n") if not line.startswith("#")]
     return "\n".join(lines).strip("\n ")
 
 
-def _run(command: str, path: str) -> None:
-    choose = "choose one: `EDITOR=nano mngr create --edit-message`"
+def run_editor(app: App, path: str, choose: str, consequence: str = "") -> None:
+    """Open the file in $VISUAL, $EDITOR or vi and wait. Raises when the editor cannot be run or fails; `choose` is the
+    hint then, `consequence` says what that means."""
+    command = app.environ.get("VISUAL") or app.environ.get("EDITOR") or "vi"
     try:
         code = run_attached([*shlex.split(command), path])
     except (ProgramMissing, ValueError):
         raise MngrError(f"the editor `{command}` is not installed or not on PATH", hint=choose) from None
     except OSError as error:
-        raise MngrError(f"`{command}` cannot be run: {error.strerror}", hint=choose) from None
+        raise MngrError(f"`{command} {path}` cannot be run: {error.strerror}", hint=choose) from None
     if code != 0:
-        raise MngrError(f"the editor `{command}` ended with exit code {code}, so nothing was made", hint=choose)
+        raise MngrError(f"the editor `{command}` ended with exit code {code}{consequence}", hint=choose)

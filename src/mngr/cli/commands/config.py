@@ -16,7 +16,7 @@ from mngr.config import SCOPES, Layer, Settings, Value
 from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
 from mngr.names import nearest, suggest
 from mngr.records import TYPE_CHECKING
-from mngr.settings_schema import known_key
+from mngr.settings_schema import NO_EFFECT, known_key
 from mngr.settings_values import Key, format_key, parse_key, toml_text
 
 if TYPE_CHECKING:
@@ -32,16 +32,20 @@ DESCRIPTION = (
 EXAMPLES = (
     ("mngr config list", "all values, each with its source; finds mistakes"),
     ("mngr config get tmux.session_prefix", "one value"),
-    ("mngr config set commands.create.type codex", "a default for an option, in the user's file"),
-    ("mngr config set --scope project commands.create.transfer git-mirror", "for everyone in this project"),
-    ("mngr config unset commands.create.type", "remove it again"),
+    ("mngr config set --scope user commands.create.type codex", "a default for an option, in all projects"),
+    ("mngr config set commands.create.transfer git-mirror", "for everyone in this project"),
+    ("mngr config unset --scope user commands.create.type", "remove it again"),
     ("mngr config explain commands.create.type", "who sets it, and who wins"),
 )
 _OPTION_SECTIONS = ("commands", "create_templates")
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("--scope", choices=SCOPES, help="one file only (default for set, unset and edit: user)")
+    parser.add_argument(
+        "--scope",
+        choices=SCOPES,
+        help="one file only (default for set, unset and edit: project inside a project, otherwise user)",
+    )
     parser.add_subcommand("list", "Show all values with their sources, and check every key", default=True)
     get = parser.add_subcommand("get", "Print one value")
     get.add_argument("key", metavar="KEY", help="such as `commands.create.type`, or a whole section")
@@ -116,7 +120,7 @@ def _get(args: Args, app: App) -> None:
 
 
 def _set(args: Args, app: App) -> None:
-    scope = args.scope or "user"
+    scope = _scope_to_change(args, app)
     path = _path_to_change(app, scope)
     key = known_key(args.key, "", _verbs())
     layer = config.read_layer(config.text_tree(key, args.value, "", _verbs()), "", _verbs())
@@ -128,11 +132,13 @@ def _set(args: Args, app: App) -> None:
         {"key": format_key(key), "value": value, "scope": scope, "path": path},
         human=f"set {format_key(key)} = {toml_text(value)} in {_source(app, scope)}",
     )
+    if key[0] in NO_EFFECT:
+        app.out.note(f"{format_key(key)} has no effect in this version of mngr")
     _say_what_holds(app, key, scope)
 
 
 def _unset(args: Args, app: App) -> None:
-    scope = args.scope or "user"
+    scope = _scope_to_change(args, app)
     path = _path_to_change(app, scope)
     key = parse_key(args.key)
     try:
@@ -147,12 +153,14 @@ def _unset(args: Args, app: App) -> None:
 
 
 def _edit(args: Args, app: App) -> None:
-    scope = args.scope or "user"
+    scope = _scope_to_change(args, app)
     path = _path_to_change(app, scope)
-    if app.headless or not is_terminal(app.stdout):
+    chosen = app.environ.get("VISUAL") or app.environ.get("EDITOR")
+    if app.asked_headless or not (chosen or is_terminal(app.stdout)):
+        why = "this command is headless" if app.asked_headless else "no terminal, and neither VISUAL nor EDITOR is set"
         raise Undecided(
-            "an editor needs a terminal, and this is none",
-            hint=f"`mngr config set --scope {scope} KEY VALUE`, or edit `{path}` in your own way",
+            f"cannot open an editor: {why}",
+            hint=f"`mngr config set --scope {scope} KEY VALUE`, or change `{path}` directly",
         )
     before = _bytes(path)
     _run_editor(app, path, scope)
@@ -254,10 +262,14 @@ def _layer(app: App, scope: str) -> Layer:
     """What the file of one scope sets. An error says how to get at the file."""
     source = _source(app, scope)
     path = config.scope_path(scope, app.host_dir, os.getcwd())
+    ignored: list[str] = []
     try:
-        return config.read_layer(config.read_file(path, source) or {}, source, _verbs())
+        layer = config.read_layer(config.read_file(path, source) or {}, source, _verbs(), ignored)
     except MngrError as error:
         raise UsageError(error.message, hint=_joined(error.hint, _way_out(scope))) from None
+    for text in ignored:
+        extensions.warn_once(text)
+    return layer
 
 
 def _merged(app: App) -> Settings:
@@ -331,28 +343,26 @@ def _changing(scope: str, change: Callable[[], None]) -> None:
 
 
 def _run_editor(app: App, path: str, scope: str) -> None:
-    import shlex
-
+    """Open the file; a directory that was made for it and stays empty is removed again."""
     from mngr import files
-    from mngr.process import ProgramMissing, run_attached
+    from mngr.cli.editing import run_editor
 
-    command = app.environ.get("VISUAL") or app.environ.get("EDITOR") or "vi"
-    choose = f"choose one: `EDITOR=nano mngr config edit --scope {scope}`"
     parent = os.path.dirname(path)
     made = not os.path.isdir(parent)
     try:
-        words = shlex.split(command)
         files.make_private_dir(parent) if scope == "user" else os.makedirs(parent, exist_ok=True)
-        code = run_attached([*words, path])
-    except (ProgramMissing, ValueError):
-        raise MngrError(f"the editor `{command}` is not installed or not on PATH", hint=choose) from None
     except OSError as error:
-        raise MngrError(f"`{command} {path}` cannot be run: {error.strerror}", hint=choose) from None
+        raise MngrError(f"cannot create `{parent}`: {error.strerror}", hint=f"check it: `ls -ld {parent}`") from None
+    try:
+        run_editor(app, path, f"choose one: `EDITOR=nano mngr config edit --scope {scope}`")
     finally:
-        if made and os.path.isdir(parent) and not os.listdir(parent):
+        if made and not os.listdir(parent):
             os.rmdir(parent)
-    if code != 0:
-        raise MngrError(f"the editor `{command}` ended with exit code {code}", hint=choose)
+
+
+def _scope_to_change(args: Args, app: App) -> str:
+    """The scope that was named, else the project where there is one, else the user."""
+    return args.scope or ("project" if config.project_root(os.getcwd(), app.host_dir) else "user")
 
 
 def _path_to_change(app: App, scope: str) -> str:

@@ -279,7 +279,7 @@ def _check_kind(args: Args, app: App, name: str) -> None:
         raise UsageError(
             f"what may `{name}` do without asking? Its agents work alone, on this machine, as you",
             hint="`--permissions edits`: edit files, and stop at most commands; `--permissions bypass`: run anything. "
-            f"For good: `mngr config set agent_types.{name}.permissions edits`",
+            f"For good: `mngr config set --scope user agent_types.{name}.permissions edits`",
         )
 
 
