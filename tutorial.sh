@@ -16,7 +16,7 @@ mngr doctor
 
 # what should an agent be? `scripted` comes with mngr, needs no model, and does what it is told;
 # if you have claude, codex or opencode, leave this out and talk to your agents in plain words
-mngr config set commands.create.type scripted
+mngr config set --scope user commands.create.type scripted
 
 # start an agent: it gets a branch and a copy of the code of its own, and you sit at its terminal; C-b d leaves
 mngr create hello

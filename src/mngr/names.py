@@ -78,7 +78,7 @@ def parse_address(text: str, providers: frozenset[str] = frozenset({"local"})) -
         else:
             host = place
         if provider is not None and provider not in providers:
-            raise UsageError(f"no provider is called `{provider}`", hint=suggest(provider, providers, "provider"))
+            raise no_provider(provider)
         if host is not None and (any(c.isspace() or not c.isprintable() for c in host) or host.startswith("-")):
             raise UsageError(f"{host!r} is not a host name")
     if colon and "\0" in path:
@@ -86,6 +86,13 @@ def parse_address(text: str, providers: frozenset[str] = frozenset({"local"})) -
     if not name and not at and not colon:
         raise UsageError("an empty address names nothing", hint="write an agent's name; `mngr list` shows them")
     return Address(name or None, host, provider, path if colon else None)
+
+
+def no_provider(name: str) -> UsageError:
+    return UsageError(
+        f"provider `{name}` is not available: this version runs agents on this machine only",
+        hint="leave it out, or write `--provider local`",
+    )
 
 
 def nearest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...]) -> str | None:

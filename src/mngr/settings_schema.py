@@ -75,7 +75,10 @@ DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved",
 NOT_YET = frozenset({"providers"})
 OPTIONS = frozenset({"commands", "create_templates"})
 # Other spellings that scripts and settings files use.
-ALIASES: Mapping[str, Key] = {"prefix": ("tmux", "session_prefix"), "work_dir_extra_paths": ("workspace", "extra_paths")}
+ALIASES: Mapping[str, Key] = {
+    "prefix": ("tmux", "session_prefix"),
+    "work_dir_extra_paths": ("workspace", "extra_paths"),
+}
 # Plugins and other versions of mngr have keys of their own in these sections.
 _SHARED = frozenset({"commands", "agent_types", "plugins"})
 

@@ -52,10 +52,10 @@ def test_a_type_of_agent_for_create(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
         # what should an agent be? `scripted` comes with mngr, needs no model, and does what it is told;
         # if you have claude, codex or opencode, leave this out and talk to your agents in plain words
-        mngr config set commands.create.type scripted
+        mngr config set --scope user commands.create.type scripted
     """)
-    expect(e2e.run("mngr config unset commands.create.type", comment="as on a new machine")).to_succeed()
-    expect(e2e.run("mngr config set commands.create.type scripted")).to_succeed()
+    expect(e2e.run("mngr config unset --scope user commands.create.type", comment="as on a new machine")).to_succeed()
+    expect(e2e.run("mngr config set --scope user commands.create.type scripted")).to_succeed()
     expect(e2e.home / ".mngr" / "settings.toml").to_have_content(re.compile('type = "scripted"'))
     create(e2e, "hello")
     assert agent(e2e, "hello")["type"] == "scripted"

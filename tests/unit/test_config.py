@@ -317,7 +317,9 @@ def test_an_unknown_command_suggests_the_nearest_only_when_commands_are_given(pl
     place.write("user", "[commands.creat]\nx = 1")
     assert place.load().table("commands.creat")
     (ignored,) = place.load(commands=["create", "list"]).ignored
-    assert ignored == "unknown key `commands.creat` in `~/.mngr/settings.toml` (ignored; the closest command is `create`)"
+    assert (
+        ignored == "unknown key `commands.creat` in `~/.mngr/settings.toml` (ignored; the closest command is `create`)"
+    )
 
 
 def test_a_command_with_a_dash_is_found_from_a_variable(place):

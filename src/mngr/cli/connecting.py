@@ -12,8 +12,8 @@ from mngr.process import join, replace_self, run_attached
 from mngr.tools.tmux import SOCKET
 
 
-def after_create(app: App, record: Record, command: str | None) -> int:
-    """What `create` does last. Without a terminal and a command there is nobody to connect."""
+def after_start(app: App, record: Record, command: str | None) -> int:
+    """What `create` and `start` do last. Without a terminal and a command there is nobody to connect."""
     if command:
         return run_command(app, record, command)
     if not is_terminal(app.stdin) or not is_terminal(app.stdout) or app.headless:

@@ -56,7 +56,11 @@ def _run(entry: Entry, argv: list[str], app: App) -> int:
 def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> Args:
     """The final values: settings give defaults, the command line wins."""
     app.parser = parser
-    app.overrides = scan.values("setting")
+    app.overrides = [
+        *scan.values("setting"),
+        *(f"plugins.{name}.enabled=true" for name in scan.values("enable_plugin")),
+        *(f"plugins.{name}.enabled=false" for name in scan.values("disable_plugin")),
+    ]
     if getattr(module, "READS_SETTINGS", True):
         apply_settings(parser, app.settings.table(("commands", app.verb)), f"commands.{app.verb}")
     args = parser.bind(scan)

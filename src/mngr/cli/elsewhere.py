@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mngr.actions import clone as cloning
 from mngr.actions import find
 from mngr.actions.agent import Agent
@@ -11,13 +13,14 @@ from mngr.cli.parser import Args, given
 from mngr.errors import UsageError
 from mngr.names import Address, suggest
 from mngr.workspaces import sources
-from mngr.workspaces.plan import MIRROR
+from mngr.workspaces.plan import MIRROR, NONE
 
 # What `clone` has too; everything else of `create` is the source agent's.
 _CARRIED = frozenset(
     {
         *("address", "name", "source", "message", "message_file", "edit_message", "env", "env_file", "pass_env"),
-        *("label", "project", "connect", "connect_command", "dry_run"),
+        *("label", "project", "connect", "connect_command", "dry_run", "kind", "type"),
+        *("provider", "yes", "auto_start", "host_label", "enable_plugin", "disable_plugin", "no_start_on_boot"),
     }
 )
 
@@ -41,8 +44,27 @@ def run(args: Args, app: App, address: Address | None) -> int | None:
             f"`{args.source}` is not a directory, and no agent is called that",
             hint=suggest(args.source, tuple(agents), "agent") or "`mngr list` shows the agents",
         )
+    source = agents[args.source]
+    if _runs_something_else(args, source):
+        _begin_at_files(args, app, source)
+        return None
     _refuse_others(args, app)
-    return _clone(args, app, agents[args.source], address)
+    return _clone(args, app, source, address)
+
+
+def _runs_something_else(args: Args, source: Agent) -> bool:
+    kind = args.kind or (args.type if "type" in given(args) else None)
+    return args.command is not None or kind not in (None, source.record.kind)
+
+
+def _begin_at_files(args: Args, app: App, source: Agent) -> None:
+    """Another program cannot continue the conversation: the agent's work dir is a source directory like any other."""
+    record = source.record
+    if record.transfer != NONE and os.path.isdir(os.path.join(record.work_dir, ".git")):
+        args.transfer = args.transfer or MIRROR  # a repository that goes when its agent is destroyed
+    args.source = record.work_dir
+    args.project = args.project or record.project
+    app.out.note(f"begins at the files of `{source.name}`, without its conversation: it is another program")
 
 
 def _clone(args: Args, app: App, source: Agent, address: Address | None) -> int:

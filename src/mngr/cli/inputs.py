@@ -7,6 +7,13 @@ from mngr.cli.parser import Args
 from mngr.errors import UsageError
 
 IDLE_MODES = ("output", "user", "agent")  # those of `mngr.agents.limits`, which only limited agents need
+# Modes of hosts, as scripts name them: what comes nearest for an agent on this machine (none: no limit), and a note.
+HOST_IDLE_MODES = {
+    "io": ("output", ""),
+    "ssh": ("user", "`--idle-mode ssh` is `user` here: idle means that no message comes and nobody types a key"),
+    "run": (None, "`--idle-mode run` needs no `--idle-timeout` here: the agent is DONE when its command ends"),
+    "disabled": (None, ""),
+}
 
 
 def read_text(path: str, app: App) -> str:
@@ -72,7 +79,10 @@ def variables(args: Args, app: App) -> dict[str, str]:
         found.update(_env_lines(path))
     for name in args.pass_env:
         if name not in app.environ:
-            raise UsageError(f"`--pass-env {name}`: no such variable is set here")
+            from mngr.cli.extensions import warn_once
+
+            warn_once(f"`--pass-env {name}` is skipped: the variable is not set")
+            continue
         found.update([parse_variable(f"{name}={app.environ[name]}")])
     found.update(parse_variable(text) for text in args.env)
     return found

@@ -219,6 +219,21 @@ FORMS: dict[str, list[Any]] = {
         _COPIED,
     ],
     "push": [{"name": "text", "commit": "text", "commits": "int", "dry_run": "bool"}, _COPIED],
+    "git": [],
+    "rsync": [_COPIED],
+    "observe": [
+        {
+            "event_id": "text",
+            "timestamp": "text",
+            "source": "text",
+            "type": "text",
+            "?error": "text",
+            "?agent_id": "text",
+            "?name": "text",
+            "?state": "text",
+            "?agent": AGENT,
+        }
+    ],
     "merge": [
         {"name": "text", "into": "text", "commits": "int", "uncommitted": "int", "commit": "text", "dry_run": "bool"}
     ],
@@ -307,11 +322,14 @@ FORMS: dict[str, list[Any]] = {
                 }
             ]
         },
+        {"installed": ["text"], "plugins": ["text"], "dry_run": "bool"},
+        {"uninstalled": ["text"], "dry_run": "bool"},
         [{"name": "text", "enabled": "bool", "changed": "bool", "path": "text", "dry_run": "bool"}],
     ],
     "help": [[{"name": "text", "summary": "text"}]],
     **schemas_testing.FORMS,
 }
+FORMS["git"] = [*FORMS["merge"], *FORMS["push"]]
 
 
 def schema(verb: str) -> dict[str, Any] | None:

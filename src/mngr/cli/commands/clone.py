@@ -80,4 +80,4 @@ def make(args: Args, app: App, source: Agent, wish: Wish) -> int:
         return 0
     from mngr.cli import connecting
 
-    return connecting.after_create(app, record, args.connect_command)
+    return connecting.after_start(app, record, args.connect_command)

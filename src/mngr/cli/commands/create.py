@@ -9,9 +9,9 @@ from mngr.actions.create import NameTaken, Request
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.agents.record import Record
-from mngr.cli import created
+from mngr.cli import create_hosts, created
 from mngr.cli.app import App
-from mngr.cli.inputs import IDLE_MODES, parse_label, parse_limit, parse_windows, read_text, variables
+from mngr.cli.inputs import HOST_IDLE_MODES, IDLE_MODES, parse_label, parse_limit, parse_windows, read_text, variables
 from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
 from mngr.names import Address, parse_address, suggest
@@ -142,11 +142,12 @@ def add_arguments(parser: Parser) -> None:
     )
     limited.add_argument(
         "--idle-mode",
-        choices=IDLE_MODES,
-        default=IDLE_MODES[0],
+        choices=(*IDLE_MODES, *HOST_IDLE_MODES),
+        metavar="MODE",
         help="idle is: no `output` (the default), nothing from the `user`, or the `agent` waits; see `mngr help limit`",
     )
     limited.add_argument("--timeout", type=parse_limit, metavar="TIME", help="when it ran for so long; or `off`")
+    create_hosts.add_arguments(parser)
     then = parser.add_argument_group("and then")
     then.add_argument(
         "--reuse", action="store_true", help="if it exists already, use it (started if need be) instead of failing"
@@ -158,6 +159,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     _apply_templates(args, app)
+    create_hosts.settle(args, app)
+    _settle_idle_mode(args, app)
     if args.env:
         hide_arguments(text.partition("=")[2] for text in args.env)
     address = _address(args)
@@ -188,7 +191,7 @@ def run(args: Args, app: App) -> int:
         return 0
     from mngr.cli import connecting
 
-    return connecting.after_create(app, record, args.connect_command)
+    return connecting.after_start(app, record, args.connect_command)
 
 
 def _made_or_reused(args: Args, app: App, name: str, request: Request | None) -> tuple[Record, bool]:
@@ -257,8 +260,6 @@ def _apply_templates(args: Args, app: App) -> None:
 
 def _address(args: Args) -> Address | None:
     address = parse_address(args.address) if args.address not in (None, "-") else None
-    if address is not None and address.provider not in (None, "local"):
-        raise UsageError(f"provider `{address.provider}` cannot make hosts")
     if address is not None and address.host not in (None, "local"):
         raise UsageError(f"no host is called `{address.host}`", hint="agents run on this machine: leave out `@HOST`")
     return address
@@ -319,14 +320,23 @@ def _kind(args: Args, app: App) -> tuple[kinds.Kind, tuple[str, ...]]:
     return kinds.resolve(named or kinds.default_name(app.settings), app.settings, app.out.warn), rest
 
 
+def _settle_idle_mode(args: Args, app: App) -> None:
+    """A mode of hosts becomes one of ours; where none fits, there is no limit."""
+    if args.idle_mode in HOST_IDLE_MODES:
+        args.idle_mode, note = HOST_IDLE_MODES[args.idle_mode]
+        args.idle_timeout = args.idle_timeout if args.idle_mode else None
+        if note:
+            app.out.note(note)
+
+
 def _limits(args: Args) -> dict[str, Any]:
     if not (args.idle_timeout or args.timeout):
-        if "idle_mode" in given(args):
+        if args.idle_mode and "idle_mode" in given(args):
             raise UsageError("`--idle-mode` makes no sense without `--idle-timeout`", hint="add `--idle-timeout 30m`")
         return {}
     from mngr.agents.limits import Limits
 
-    return Limits(args.idle_timeout or None, args.idle_mode, args.timeout or None).stored()
+    return Limits(args.idle_timeout or None, args.idle_mode or IDLE_MODES[0], args.timeout or None).stored()
 
 
 def _uploads(args: Args) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""`mngr plugin`: what is installed beside mngr, and switching it on and off. Installing is pip's work."""
+"""`mngr plugin`: what is installed beside mngr; installing it, and switching it on and off."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 
 from mngr import config, installed, settings_edit
 from mngr.cli import extensions
+from mngr.cli import plugin_packages as packages
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
@@ -13,16 +14,15 @@ from mngr.config import SCOPES
 from mngr.errors import NotFoundError, UsageError
 from mngr.hosts.local import LocalHost
 from mngr.installed import Plugin
-from mngr.names import suggest
+from mngr.names import is_name, suggest
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
 
 DESCRIPTION = (
-    "A plugin is a Python package that adds verbs and agent types. Install it with pip where mngr is installed "
-    "(`pipx inject mngr PACKAGE` when mngr came with pipx) and it is active. One that fails is a warning, and nothing "
-    "else is harmed."
+    "A plugin is a Python package that adds verbs and agent types. `mngr plugin add` installs it with pip where mngr "
+    "is installed, and it is active. One that fails is a warning, and nothing else is harmed."
 )
 EXAMPLES = (
     ("mngr plugin list", "what is installed, and what it adds"),
@@ -37,6 +37,17 @@ def add_arguments(parser: Parser) -> None:
     shown = parser.add_subcommand("list", "Show the plugins that are installed", default=True)
     shown.add_argument("--active", action="store_true", help="only those that are on")
     shown.add_argument("--fields", metavar="A,B", help=f"show these fields, of {', '.join(FIELDS)}")
+    more = parser.add_subcommand("add", "Install packages with plugins, where mngr is installed")
+    gone = parser.add_subcommand("remove", "Uninstall the packages of plugins")
+    more.add_argument(
+        "names", nargs="*", metavar="PACKAGE", help="a package, such as `mngr-hello` or `mngr-hello>=1.2`"
+    )
+    gone.add_argument("names", nargs="*", metavar="PLUGIN", help="a name of `plugin list`, or its package")
+    more.add_argument("--path", action="append", metavar="DIR", help="a package in a directory (can be repeated)")
+    more.add_argument("--git", action="append", metavar="URL", help="a package in a git repository (can be repeated)")
+    gone.add_argument("--path", action="append", metavar="DIR", help="the package in a directory (can be repeated)")
+    for part in (more, gone):
+        part.add_argument("--dry-run", action="store_true", help="show what would change, without changing it")
     for name, summary in (("enable", "Switch plugins on"), ("disable", "Switch plugins off, without removing them")):
         part = parser.add_subcommand(name, summary)
         part.add_argument("plugins", nargs="+", metavar="PLUGIN", help="a name of `plugin list`")
@@ -46,7 +57,48 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     found = installed.plugins(app.environ)
-    return _list(args, app, found) if args.subcommand == "list" else _switch(args, app, found)
+    do = {"list": _list, "add": _add, "remove": _remove}.get(args.subcommand, _switch)
+    return do(args, app, found)
+
+
+def _add(args: Args, app: App, found: list[Plugin]) -> int:
+    words = packages.requirements(args.names, args.path, args.git)
+    if not words:
+        raise UsageError("no package was named", hint="`mngr plugin add PACKAGE`, `--path DIR` or `--git URL`")
+    if not args.dry_run:
+        packages.install(words)
+    asked = [word for word in words if word != "-e"]
+    new = [plugin.name for plugin in installed.plugins(app.environ) if plugin not in found]
+    adds = f"; new plugins: {', '.join(new)}" if new else ""
+    verb = "would install" if args.dry_run else "installed"
+    app.out.emit_object(
+        {"installed": asked, "plugins": new, "dry_run": args.dry_run}, human=f"{verb} {', '.join(asked)}{adds}"
+    )
+    if not new and not args.dry_run:
+        app.out.note("no new plugin came with it: it was there before, or the package is not a plugin of mngr")
+    return 0
+
+
+def _remove(args: Args, app: App, found: list[Plugin]) -> int:
+    """Only packages that bring plugins: mngr itself needs the others."""
+    known = {name: plugin.package for plugin in found for name in (plugin.name, plugin.package)}
+    wanted = [name.replace("_", "-") for name in args.names] + [packages.package_of(path) for path in args.path]
+    if not wanted:
+        raise UsageError("no plugin was named", hint="`mngr plugin list` shows what is installed")
+    for name in wanted:
+        if name not in known:
+            raise _not_installed(name, found)
+    gone = list(dict.fromkeys(known[name] for name in wanted))
+    if not args.dry_run:
+        packages.uninstall(gone)
+    verb = "would uninstall" if args.dry_run else "uninstalled"
+    app.out.emit_object({"uninstalled": gone, "dry_run": args.dry_run}, human=f"{verb} {', '.join(gone)}")
+    return 0
+
+
+def _not_installed(name: str, found: list[Plugin]) -> NotFoundError:
+    hint = suggest(name, tuple(plugin.name for plugin in found), "one") or "`mngr plugin list` shows what is installed"
+    return NotFoundError(f"no plugin called `{name}` is installed", hint=hint)
 
 
 def _list(args: Args, app: App, found: list[Plugin]) -> int:
@@ -108,16 +160,19 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
     known = {plugin.name: plugin for plugin in found}
     names = list(dict.fromkeys(name.replace("_", "-") for name in args.plugins))
     for name in names:
+        if not is_name(name):
+            raise _not_installed(name, found)
         if name not in known:
-            hint = suggest(name, tuple(known), "one") or "`mngr plugin list` shows what is installed"
-            raise NotFoundError(f"no plugin called `{name}` is installed", hint=hint)
+            missing = _not_installed(name, found)
+            app.out.warn(f"{missing.message}; {missing.hint}")
     scope = args.scope or "user"
     path = config.scope_path(scope, app.host_dir, os.getcwd())
     if scope == "user":
         LocalHost(app.host_dir).is_ours()
     rows = []
     for name in names:
-        already = bool(installed.active([known[name]], app.settings)) == wanted and not args.scope
+        active = name in known and bool(installed.active([known[name]], app.settings))
+        already = name in known and active == wanted and not args.scope
         if not already and not args.dry_run:
             settings_edit.set_value(path, f"plugins.{name}.enabled", "true" if wanted else "false", scope=scope)
         rows.append({"name": name, "enabled": wanted, "changed": not already, "path": path, "dry_run": args.dry_run})
