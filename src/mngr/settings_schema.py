@@ -69,7 +69,7 @@ SCHEMA: Schema = {
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
     "headless": BOOLEAN,
-    **dict.fromkeys(NO_EFFECT, {"*": ANY}),
+    **{name: {"*": ANY} for name in NO_EFFECT},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
 NOT_YET = frozenset({"providers"})

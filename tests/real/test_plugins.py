@@ -87,13 +87,18 @@ def test_the_example_installed_with_pip_adds_its_verb_and_its_type_until_it_goes
     mngr("plugin", "list").ok()
     assert json.loads((user.host_dir / "plugins.json").read_text())["plugins"] == []
 
-    installation.pip("install", "--no-build-isolation", "--no-deps", str(EXAMPLE))
+    # Offline, and with the setuptools that is installed.
+    user.env.update(PIP_NO_INDEX="1", PIP_NO_DEPS="1", PIP_NO_BUILD_ISOLATION="0")
+    assert "no-such-plugin" in mngr("plugin", "add", "no-such-plugin").failed(1).stderr
+    added = mngr("plugin", "add", str(EXAMPLE)).ok()
+    assert added.stdout == f"installed {EXAMPLE}; new plugins: hello\n", added
     assert mngr("plugin", "list", "--format", "json").ok().json["plugins"] == [
         {
             "name": "hello",
             "version": "0.1.0",
             "package": "mngr-plugin-hello",
             "active": True,
+            "enabled": True,
             "verbs": ["hello"],
             "types": ["greeter"],
             "recipes": [],
@@ -141,7 +146,7 @@ def test_the_example_installed_with_pip_adds_its_verb_and_its_type_until_it_goes
     mngr("hello", "Ada").ok()
 
     mngr("config", "unset", "commands.hello").ok()
-    installation.pip("uninstall", "--yes", "mngr-plugin-hello")
+    assert mngr("plugin", "remove", "hello").ok().stdout == "uninstalled mngr-plugin-hello\n"
     assert mngr("plugin", "list").ok().stdout == "No plugins found\n"
     assert json.loads((user.host_dir / "plugins.json").read_text())["plugins"] == []
     mngr("hello", "Ada").failed(2)
@@ -266,7 +271,8 @@ def test_a_plugin_is_switched_by_any_settings_and_a_wrong_word_is_told(user: Use
     user.mngr("plugin", "enable", "my-shout", "--scope", "project").ok()
     text = (user.repo / ".mngr" / "settings.toml").read_text()
     assert text == "[plugins.my_shout]\nenabled = true  # not here\n"
-    assert "the closest one is `my-shout`" in user.mngr("plugin", "enable", "my-shut").failed(1).stderr
+    missing = user.mngr("plugin", "enable", "my-shut", "--dry-run").ok()
+    assert "warning: no plugin called `my-shut` is installed; the closest one is `my-shout`" in missing.stderr
     assert "has no field `nme`" in user.mngr("plugin", "list", "--fields", "nme").failed(2).stderr
     user.mngr("config", "set", "plugins.my-shout.enabled", "perhaps").failed(2)
     user.mngr("config", "set", "plugins.my-shout.enabld", "true").failed(2)
@@ -280,7 +286,10 @@ def test_the_json_of_plugin_fits_its_schema(user: User) -> None:
     (changed,) = fits(user, "plugin", "disable", "broken", "--dry-run")
     assert changed["dry_run"] is True and not user.host_dir.exists()
     assert fits(user, "plugin", "disable", "broken", "shout")[1]["changed"] is True
-    fits(user, "plugin", "enable", "nobody", exit_code=1)
+    fits(user, "plugin", "enable", "nobody")
+    fits(user, "plugin", "add", "nobody", "--dry-run")
+    assert fits(user, "plugin", "remove", "shout", "--dry-run")["uninstalled"] == ["mngr-shout"]
+    fits(user, "plugin", "remove", "coolname", exit_code=1)
 
 
 def test_a_bug_in_a_verb_of_a_plugin_names_the_plugin(user: User) -> None:

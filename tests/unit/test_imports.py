@@ -31,7 +31,8 @@ MAKING = """
     mngr.tools.git mngr.workspaces mngr.workspaces.make mngr.workspaces.plan
 """
 VERBS = {
-    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_hosts mngr.cli.created mngr.cli.inputs mngr.hosts.processes",
+    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_hosts mngr.cli.created mngr.cli.inputs "
+    "mngr.hosts.processes",
     "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.ages mngr.cli.table mngr.cli.targets mngr.cli.template",
     "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.inputs mngr.cli.targets mngr.secrets "
     "mngr.waiting",

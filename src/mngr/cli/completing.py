@@ -174,7 +174,8 @@ def _matching(found: Iterable[Candidate], current: str) -> Iterator[Candidate]:
 def _options(walk: _Walk) -> Iterator[Candidate]:
     for parser in walk.parsers():
         for option in parser.options:
-            if option.dest not in walk.typed or option.repeatable or option.how == "count":
+            again = option.repeatable or option.how == "count"
+            if not option.hidden and (again or option.dest not in walk.typed):
                 for spelling in option.spellings:
                     if spelling.startswith("--") or len(option.names) == 1:
                         yield spelling, option.help

@@ -45,9 +45,10 @@ def add_arguments(parser: Parser) -> None:
         help="for scripts: a label of a new host; ignored with a note, since this machine has none",
     )
     for names, action in _FOR_OTHER_HOSTS:
-        parser.add_argument(*names, action=action)
-    parser.add_argument("--no-start-on-boot", action="store_true")  # as agents on this machine are
-    parser.add_argument("--agent-args", action="append")  # what templates call that which is typed after `--`
+        parser.add_argument(*names, action=action, help=None)
+    # What holds on this machine anyway, and what templates call the arguments after `--`.
+    parser.add_argument("--no-start-on-boot", action="store_true", help=None)
+    parser.add_argument("--agent-args", action="append", help=None)
 
 
 def settle(args: Args, app: App) -> None:
@@ -55,7 +56,7 @@ def settle(args: Args, app: App) -> None:
     if args.provider not in (None, "local"):
         error = no_provider(args.provider)
         if "provider" not in given(args):
-            hint = "add `--provider local`, or find the setting: `mngr config explain commands.create.provider`"
+            hint = "a setting says so, see `mngr config list`; `--provider local` overrides it"
             raise UsageError(error.message, hint=hint)
         raise error
     for names, _ in _FOR_OTHER_HOSTS:

@@ -74,7 +74,7 @@ def sections(parser: Parser) -> list[tuple[str, list[tuple[str, str]]]]:
             sections.append(
                 (
                     name[:1].upper() + name[1:],
-                    [(_invocation(option), _help(option)) for option in options if option.names and option.help],
+                    [(_invocation(option), _help(option)) for option in options if option.names and not option.hidden],
                 )
             )
     return [(name, rows) for name, rows in sections if rows]

@@ -27,9 +27,10 @@ class Args:
 
 
 class Option:
-    """One option, or one positional argument when it has no dash. `nargs` is 0 for flags, None for one value."""
+    """One option, or one positional argument when it has no dash. `nargs` is 0 for flags, None for one value. One whose
+    help is None is not shown."""
 
-    __slots__ = ("choices", "default", "dest", "help", "how", "metavar", "names", "nargs", "negative", "type")
+    __slots__ = ("choices", "default", "dest", "help", "hidden", "how", "metavar", "names", "nargs", "negative", "type")
 
     def __init__(
         self,
@@ -38,7 +39,7 @@ class Option:
         dest: str = "",
         nargs: str | int | None = None,
         metavar: str | None = None,
-        help: str = "",
+        help: str | None = "",
         default: Any = None,
         type: Callable[[str], Any] | None = None,
         choices: Sequence[str] | None = None,
@@ -51,7 +52,8 @@ class Option:
         self.how = action
         self.nargs = 0 if action in (FLAG, COUNT, PAIR) else nargs
         self.metavar = metavar
-        self.help = help
+        self.help = help or ""
+        self.hidden = help is None
         self.type = type
         self.choices = choices
         self.default: Any = False if action == FLAG and default is None else default

@@ -315,6 +315,7 @@ FORMS: dict[str, list[Any]] = {
                     "version": "text",
                     "package": "text",
                     "active": "bool",
+                    "enabled": "bool",
                     "verbs": ["text"],
                     "types": ["text"],
                     "recipes": ["text"],

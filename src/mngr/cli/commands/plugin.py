@@ -27,10 +27,11 @@ DESCRIPTION = (
 EXAMPLES = (
     ("mngr plugin list", "what is installed, and what it adds"),
     ("mngr plugin list --active --fields name,version", "only what is on"),
+    ("mngr plugin add mngr-plugin-hello --dry-run", "what would be installed"),
     ("mngr plugin disable hello", "keep it installed, and off"),
     ("mngr plugin enable hello --scope project", "on, for everyone in this project"),
 )
-FIELDS = ("name", "version", "package", "active", "verbs", "types", "recipes", "problems")
+FIELDS = ("name", "version", "package", "active", "enabled", "verbs", "types", "recipes", "problems")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -113,6 +114,7 @@ def _list(args: Args, app: App, found: list[Plugin]) -> int:
                 "version": plugin.version,
                 "package": plugin.package,
                 "active": one is not None,
+                "enabled": one is not None,
                 "verbs": [command.name for command in one.commands] if one else [],
                 "types": [kind.name for kind in one.kinds] if one else [],
                 "recipes": [recipe.name for recipe in one.recipes] if one else [],
@@ -135,17 +137,18 @@ def _columns(fields: str | None) -> list[Column]:
         return [
             Column("NAME", "name"),
             Column("VERSION", "version"),
-            Column("ACTIVE", "active", show=lambda row: "yes" if row["active"] else "no"),
+            Column("ACTIVE", "active", show=_yes_or_no),
             Column("ADDS", "verbs", show=_adds, flexible=True),
         ]
     names = [name.strip() for name in fields.split(",") if name.strip()]
     for name in names:
         if name not in FIELDS:
             raise UsageError(f"a plugin has no field `{name}`", hint=suggest(name, FIELDS, "field"))
-    return [
-        Column(name.upper(), name, show=(lambda row: "yes" if row["active"] else "no") if name == "active" else None)
-        for name in names
-    ]
+    return [Column(name.upper(), name, show=_yes_or_no if name in ("active", "enabled") else None) for name in names]
+
+
+def _yes_or_no(row: Any) -> str:
+    return "yes" if row["active"] else "no"
 
 
 def _adds(row: Any) -> str:
@@ -177,7 +180,7 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
             settings_edit.set_value(path, f"plugins.{name}.enabled", "true" if wanted else "false", scope=scope)
         rows.append({"name": name, "enabled": wanted, "changed": not already, "path": path, "dry_run": args.dry_run})
         state = "active" if wanted else "off"
-        done = f"would be {state} now" if args.dry_run else f"is {state} now"
+        done = f"{'would be' if args.dry_run else 'is'} {state} {'now' if name in known else 'once it is installed'}"
         app.out.line(f"{name} is {state} already" if already else f"{name} {done}, as {path} says")
     if not app.out.human:
         app.out.emit_rows(rows, ())

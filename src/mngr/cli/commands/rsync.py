@@ -31,9 +31,9 @@ def run(args: Args, app: App) -> int:
     names = {name for agent in app.fleet.list().agents for name in (agent.name, agent.id)}
     source, destination = _agent(args.source, names), _agent(args.destination, names)
     if (source is None) == (destination is None):
-        both = "are paths here" if source is None else "are agents"
+        what = "neither is an agent" if source is None else "both are agents"
         hint = "`mngr list` shows the agents" if source is None else "copy to a directory here first"
-        raise UsageError(f"`{args.source}` and `{args.destination}` both {both}: one has to be an agent", hint=hint)
+        raise UsageError(f"`{args.source}` and `{args.destination}`: {what}, and exactly one has to be", hint=hint)
     if source is not None:
         agent = app.fleet.find(str(source._replace(path=None)))
         copied = app.fleet.pull_files(agent, source.path or ".", args.destination, dry_run=args.dry_run)
