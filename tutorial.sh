@@ -146,6 +146,9 @@ mngr create ready --no-connect --upload-file ~/web.env:.env --extra-provision-co
 # stay and watch every change; C-c leaves
 mngr list --watch
 
+# the same for a script: every change as a line of JSON; C-c leaves
+mngr observe
+
 # who needs me?
 mngr list --blocked --waiting
 
@@ -279,6 +282,10 @@ mngr push try-1
 # or files
 mkdir ~/samples && echo '1,2,3' > ~/samples/numbers.csv
 mngr push try-1:data/ ~/samples/
+
+# `git push`, `git pull` and `rsync` work too, with an agent on one side
+mngr git push try-1
+mngr rsync ~/samples try-1:data
 
 # ==============================================================================
 # Nothing is lost

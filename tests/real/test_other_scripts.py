@@ -4,6 +4,7 @@ import json
 import signal
 from typing import NamedTuple
 
+from tests.real.test_schemas import validator
 from tests.support.user import User, wait_for
 
 
@@ -116,9 +117,10 @@ def test_commands_of_other_scripts_do_what_they_say_or_name_what_to_type(user: U
             ]
     assert stream is not None and stream.stdout is not None
     user.mngr("destroy", "b", "--force").ok()
-    seen_types = []
+    seen_types: list[tuple[str, str]] = []
     while not seen_types or seen_types[-1] != ("AGENT_DESTROYED", "b"):
         line = json.loads(stream.stdout.readline())
+        validator("observe")(line)
         seen_types.append((line["type"], line["name"]))
     assert ("AGENT_CHANGED", "a") in seen_types
     stream.send_signal(signal.SIGINT)

@@ -113,6 +113,9 @@ def test_moving_work(user: User) -> None:
     fits(user, "merge", "a")
     fits(user, "push", "a")
     fits(user, "push", "a:new", "README.md")
+    fits(user, "git", "pull", "a", "--dry-run")
+    fits(user, "git", "push", "a", "--dry-run")
+    fits(user, "rsync", "a:y", "./y", "--dry-run")
 
 
 def test_destroying_and_restoring(user: User) -> None:

@@ -26,6 +26,17 @@ def test_watch_shows_every_change(e2e: E2eSession) -> None:
     screen.press("C-c")
     assert screen.wait_exit(60) == 0
 
+    e2e.write_tutorial_block("""
+        # the same for a script: every change as a line of JSON; C-c leaves
+        mngr observe
+    """)
+    screen = e2e.spawn("mngr observe", columns=300, rows=40)
+    expect(screen).to_show('"type":"AGENT_DISCOVERED"', timeout=60)
+    expect(e2e.run("mngr stop second")).to_succeed()
+    expect(screen).to_show('"type":"AGENT_CHANGED"', timeout=60)
+    screen.press("C-c")
+    assert screen.wait_exit(60) == 0
+
 
 def test_who_needs_me(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""

@@ -184,7 +184,16 @@ def test_push_files(e2e: E2eSession) -> None:
         mkdir ~/samples && echo '1,2,3' > ~/samples/numbers.csv
         mngr push try-1:data/ ~/samples/
     """)
+    again = e2e.write_tutorial_block("""
+        # `git push`, `git pull` and `rsync` work too, with an agent on one side
+        mngr git push try-1
+        mngr rsync ~/samples try-1:data
+    """)
     create(e2e, "try-1")
     follow(e2e, block.commands)
     expect(e2e.run("mngr exec try-1 'cat data/numbers.csv'").stdout).to_equal("1,2,3\n")
+    git(e2e, "commit --quiet --allow-empty --message Next")
+    expect(e2e.run("echo 4,5,6 > ~/samples/more.csv")).to_succeed()
+    follow(e2e, again.commands)
+    expect(e2e.run("mngr exec try-1 'git log -1 --format=%s; cat data/more.csv'").stdout).to_equal("Next\n4,5,6\n")
     rest(e2e, "try-1")
