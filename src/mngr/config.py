@@ -273,7 +273,8 @@ def _leaves(
         except UsageError as error:
             if ignored is None or not may_be_unknown(path):
                 raise
-            ignored.append(f"{error.message} (ignored{f'; {error.hint}' if error.hint else ''})")
+            more = "" if error.hint.startswith("known: ") or not error.hint else f"; {error.hint}"
+            ignored.append(f"{error.message} (ignored{more})")
             continue
         below = inner(node, key[-1])
         if isinstance(below, Kind):
