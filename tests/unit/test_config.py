@@ -274,9 +274,12 @@ enabled = false
 def test_what_another_version_of_mngr_sets_is_used_or_named_as_ignored(place):
     place.write("user", FOREIGN)
     loaded = place.load(environ={"MNGR__FOO__BAR": "1"}, commands=["create", "list"])
+    why, instead = (
+        "settings are read from the host directory",
+        "set the variable instead: `export MNGR_HOST_DIR=DIRECTORY`",
+    )
     assert [text.replace("`~/.mngr/settings.toml`", "FILE") for text in loaded.ignored] == [
-        "`default_host_dir` in FILE has no effect: settings are read from the host directory (ignored; "
-        + "set the variable instead: `export MNGR_HOST_DIR=DIRECTORY`)",
+        f"`default_host_dir` in FILE has no effect: {why} (ignored; {instead})",
         "unknown key `tmuxx` in FILE (ignored; the closest key is `tmux`)",
         "`providers` in FILE is not a setting of this version of mngr (ignored)",
         "unknown key `commands.creat` in FILE (ignored; the closest command is `create`)",
