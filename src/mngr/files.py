@@ -19,15 +19,21 @@ def make_private_dir(path: str) -> None:
     os.makedirs(path, mode=0o700, exist_ok=True)
 
 
-def write_atomic(path: str, data: bytes, mode: int = 0o600) -> None:
-    """Replace the file whole or not at all; a reader never sees half of it."""
+def write_atomic(path: str, data: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
+    """Replace the file whole or not at all; a reader never sees half of it. With `durable` that also holds after a
+    power cut, and the disk has the new file on return."""
     draft = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.draft"
     with held():
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             with os.fdopen(fd, "wb") as file:
                 file.write(data)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(draft, path)
+            if durable:
+                _sync_directory(os.path.dirname(path))
         except OSError as error:
             _unlink(draft)
             error.filename, error.filename2 = path, None
@@ -35,6 +41,14 @@ def write_atomic(path: str, data: bytes, mode: int = 0o600) -> None:
         except BaseException:
             _unlink(draft)
             raise
+
+
+def _sync_directory(path: str) -> None:
+    fd = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def write_new(path: str, data: bytes, mode: int = 0o600) -> None:
@@ -104,21 +118,67 @@ def read_tail(path: str, size: int) -> tuple[bytes, bool]:
 
 class locked:  # noqa: N801 (used like the function it would be with contextlib, which costs its import)
     """Hold an exclusive lock; `as` tells whether somebody else had it first. It ends with the process, so none is
-    ever stale."""
+    ever stale. When the path `guards` is gone at the end, the lock file is removed too."""
 
-    def __init__(self, path: str, *, timeout: float, what: str) -> None:
-        self._path, self._timeout, self._what = path, timeout, what
+    def __init__(self, path: str, *, timeout: float, what: str, guards: str | None = None) -> None:
+        self._path, self._timeout, self._what, self._guards = path, timeout, what, guards
 
     def __enter__(self) -> bool:
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            return _wait_for_lock(self._fd, self._path, self._timeout, self._what)
-        except BaseException:
-            os.close(self._fd)
-            raise
+        waited = False
+        while True:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                waited = _wait_for_lock(fd, self._path, self._timeout, self._what) or waited
+                if _is_at(fd, self._path):
+                    self._fd = fd
+                    return waited
+            except BaseException:
+                os.close(fd)
+                raise
+            os.close(fd)  # its holder removed the file: others lock the one that has the name now
+            waited = True
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._fd)
+        try:
+            if self._guards is not None and not os.path.lexists(self._guards):
+                _unlink(self._path)
+        finally:
+            os.close(self._fd)
+
+
+def remove_lock(path: str) -> None:
+    """Remove a lock file that nobody holds. One that is held stays."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if _try_lock(fd) and _is_at(fd, path):
+            _unlink(path)
+    finally:
+        os.close(fd)
+
+
+def hold_directory(path: str) -> int | None:
+    """Lock a directory itself for as long as the descriptor is open; None when another process has it locked. Where
+    directories cannot be locked (NFS), it is only opened."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        held_by_us = _try_lock(fd) and _is_at(fd, path)
+    except OSError:
+        return fd
+    if held_by_us:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _is_at(fd: int, path: str) -> bool:
+    """Whether this open file still has that name."""
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 class Claimed(MngrError):
@@ -227,10 +287,19 @@ def remove_tree(path: str) -> None:
     if not os.path.isdir(path) or os.path.islink(path):
         _unlink(path)
         return
+    _remove_below(path, itself=True)
+
+
+def empty_directory(path: str) -> None:
+    """Delete all that is in a directory, and keep the directory."""
+    _remove_below(path, itself=False)
+
+
+def _remove_below(path: str, *, itself: bool) -> None:
     for tries_left in reversed(range(_TRIES)):
         try:
             if os.path.isdir(path):
-                _remove_directory(path)
+                _remove_directory(path, itself)
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or not tries_left:
@@ -241,7 +310,7 @@ def remove_tree(path: str) -> None:
 _TRIES = 100
 
 
-def _remove_directory(path: str) -> None:
+def _remove_directory(path: str, itself: bool) -> None:
     found = [path]
     for directory in found:
         if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
@@ -252,5 +321,5 @@ def _remove_directory(path: str) -> None:
                     found.append(entry.path)
                 else:
                     _unlink(entry.path)
-    for directory in reversed(found):
+    for directory in reversed(found if itself else found[1:]):
         os.rmdir(directory)

@@ -275,7 +275,7 @@ def _locks(fleet: Fleet, dry_run: bool) -> Iterator[Leftover]:
         if not is_id(agent_id) or os.path.lexists(fleet.store.state_dir(agent_id)) or _is_locked(fleet, name):
             continue
         path = os.path.join(room, name)
-        yield _tried(Leftover("lock", name, path), dry_run, lambda it: fleet.host.remove(it.path))
+        yield _tried(Leftover("lock", name, path), dry_run, lambda it: fleet.host.remove_lock(it.name))
 
 
 def _saved(fleet: Fleet, before: float, dry_run: bool) -> Iterator[Leftover]:

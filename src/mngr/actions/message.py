@@ -48,7 +48,8 @@ def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> De
 
         lifecycle.start(fleet, agent.id)
         agent = find.agent(fleet, agent.id)
-    turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`")
+    guards = fleet.store.state_dir(agent.id)
+    turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`", guards=guards)
     with turn as waited:
         if agent.state == STARTING or waited or agent.record.driver:  # whose state decides what is done
             agent = _past_start(fleet, agent, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))

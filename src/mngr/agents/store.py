@@ -37,7 +37,7 @@ class Store:
 
     def agent_locked(self, agent_id: str) -> AbstractContextManager[bool]:
         """Held while one agent is started, stopped, destroyed or talked to."""
-        return self.host.locked(agent_id, timeout=300, what="this agent")
+        return self.host.locked(agent_id, timeout=300, what="this agent", guards=self.state_dir(agent_id))
 
     def records(self, only: Collection[str] | None = None) -> tuple[list[Record], list[CorruptRecord]]:
         """All records, or those with these ids, in order of creation, and those that could not be read."""
@@ -59,11 +59,12 @@ class Store:
         try:
             return self._parsed(agent_id)
         except FileNotFoundError:
-            self._remove_locks(agent_id)  # whoever waited for one made it anew
             raise NotFoundError(f"agent `{agent_id}` was destroyed in the meantime") from None
 
-    def write(self, changed: Record) -> None:
-        self.host.write(os.path.join(self.dir, changed.id, "agent.json"), record.dump(changed))
+    def write(self, changed: Record, *, durable: bool = True) -> None:
+        """Replace the whole record. The caller has read it under `locked`, or made it: anybody else's change would be
+        lost."""
+        self.host.write(os.path.join(self.dir, changed.id, "agent.json"), record.dump(changed), durable=durable)
 
     def change(self, agent_id: str, **fields: Any) -> Record:
         """Replace fields of the record as it is on disk now."""
@@ -111,12 +112,10 @@ class Store:
             size *= 8
 
     def forget(self, agent_id: str) -> None:
+        """Remove the state directory and the agent's locks. One that is held goes when its holder releases it."""
         self.host.remove(self.state_dir(agent_id))
-        self._remove_locks(agent_id)
-
-    def _remove_locks(self, agent_id: str) -> None:
         for lock in (agent_id, f"{agent_id}.message", f"{agent_id}.recording"):
-            self.host.remove(os.path.join(self.host.dir, "locks", lock))
+            self.host.remove_lock(lock)
 
     def _parsed(self, agent_id: str) -> Record:
         path = os.path.join(self.dir, agent_id, "agent.json")

@@ -27,7 +27,9 @@ class Host(Runner, Protocol):
         """Raises FileNotFoundError."""
 
     def read_tail(self, path: str, size: int) -> tuple[bytes, bool]: ...
-    def write(self, path: str, data: bytes, mode: int = 0o600) -> None: ...
+    def write(self, path: str, data: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
+        """Replace the file whole or not at all; with `durable` it survives a power cut from the return on."""
+
     def append(self, path: str, value: Mapping[str, Any]) -> None: ...
     def entries(self, path: str) -> list[str]:
         """Names in a directory; an absent directory has none."""
@@ -37,8 +39,13 @@ class Host(Runner, Protocol):
         """Delete a file or a whole tree. Absent is fine."""
 
     def move(self, source: str, target: str) -> None: ...
-    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[bool]:
-        """Hold one of this host's named locks."""
+    def locked(
+        self, name: str, *, timeout: float, what: str, guards: str | None = None
+    ) -> AbstractContextManager[bool]:
+        """Hold one of this host's named locks. Its file is removed at the end when the path `guards` is gone."""
+
+    def remove_lock(self, name: str) -> None:
+        """Remove the file of a lock that nobody holds; one that is held stays."""
 
     def boot_id(self) -> str:
         """Changes with every boot; empty when the host cannot tell."""

@@ -92,8 +92,8 @@ class LocalHost:
     def read_tail(self, path: str, size: int) -> tuple[bytes, bool]:
         return files.read_tail(path, size)
 
-    def write(self, path: str, data: bytes, mode: int = 0o600) -> None:
-        files.write_atomic(path, data, mode)
+    def write(self, path: str, data: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
+        files.write_atomic(path, data, mode, durable=durable)
 
     def append(self, path: str, value: Mapping[str, Any]) -> None:
         files.append_line(path, value)
@@ -113,8 +113,13 @@ class LocalHost:
     def move(self, source: str, target: str) -> None:
         os.rename(source, target)
 
-    def locked(self, name: str, *, timeout: float, what: str) -> AbstractContextManager[bool]:
-        return files.locked(os.path.join(self.dir, "locks", name), timeout=timeout, what=what)
+    def locked(
+        self, name: str, *, timeout: float, what: str, guards: str | None = None
+    ) -> AbstractContextManager[bool]:
+        return files.locked(os.path.join(self.dir, "locks", name), timeout=timeout, what=what, guards=guards)
+
+    def remove_lock(self, name: str) -> None:
+        files.remove_lock(os.path.join(self.dir, "locks", name))
 
     def boot_id(self) -> str:
         try:
