@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from mngr import process
 from mngr.actions import restore
 from mngr.actions.agent import Agent
-from mngr.actions.create import start_process
+from mngr.actions.create import start_process, take_back
 from mngr.actions.fleet import Fleet
 from mngr.agents import launch
 from mngr.agents.kinds import kind as kinds
@@ -90,25 +90,27 @@ def clone(fleet: Fleet, source: Agent, wish: Wish) -> Record:
 def _start(fleet: Fleet, entry: Entry, wish: Wish, branch: str | None, command: str) -> Record:
     old = entry.agent
     assert old is not None
-    record, plan = restore.make_again(
-        fleet,
-        entry,
-        wish.name,
-        branch=branch,
-        history=snapshots.agent_dir(fleet.host, entry),
-        taken_hint=f"`mngr clone {old.name} OTHER-NAME`",
-        with_events=False,  # what was said is its own; what happened, and what it cost, happened to the other
+    wanted = old._replace(
         created_at=timestamp(),
-        started_at=None,
-        stopped_at=None,
-        creator=fleet.host.myself(),
         command=command,
         command_shown=_shown(command, old, wish),
         labels={**old.labels, **wish.labels},
         project=wish.project or old.project,
     )
-    try:
-        with fleet.store.agent_locked(record.id):
+    record, workspace = restore.make_again(
+        fleet,
+        entry._replace(agent=wanted),
+        wish.name,
+        branch=branch,
+        history=snapshots.agent_dir(fleet.host, entry),
+        taken_hint=f"`mngr clone {old.name} OTHER-NAME`",
+        with_events=False,  # what was said is its own; what happened, and what it cost, happened to the other
+        started_at=None,
+        stopped_at=None,
+        creator=fleet.host.myself(),
+    )
+    with fleet.store.agent_locked(record.id):
+        try:
             _bring_large(fleet, entry, record)
             env = os.path.join(fleet.store.state_dir(record.id), "env")
             more = launch.env_text(wish.env).encode("utf-8", "surrogateescape")
@@ -116,10 +118,10 @@ def _start(fleet: Fleet, entry: Entry, wish: Wish, branch: str | None, command: 
             facts = {"name": record.name, "kind": record.kind, "transfer": record.transfer}
             fleet.store.log(record.id, "created", **facts, cloned_from=old.name)
             return start_process(fleet, record)
-    except BaseException:
-        with held():
-            _take_back(fleet, record, plan)
-        raise
+        except BaseException:
+            with held():
+                take_back(fleet, record.id, workspace)
+            raise
 
 
 def _shown(command: str, old: Record, wish: Wish) -> str:
@@ -142,13 +144,3 @@ def _bring_large(fleet: Fleet, entry: Entry, record: Record) -> None:
             os.makedirs(os.path.dirname(target), exist_ok=True)
             copied = fleet.host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
             checked(copied, f"`{path}` could not be copied")
-
-
-def _take_back(fleet: Fleet, record: Record, plan: Plan) -> None:
-    try:
-        fleet.tmux.kill_agent_quietly(record.id)
-        fleet.host.signal(fleet.host.processes_of(record.id, (), None), 9)
-        make.unmake(fleet.host, plan, record.work_dir)
-        fleet.store.forget(record.id)
-    except (MngrError, OSError):
-        pass  # the error that led here is the one to tell

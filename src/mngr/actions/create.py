@@ -16,6 +16,7 @@ from mngr.names import check_name, new_id
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Session, SessionExists
 from mngr.workspaces import make, plan
+from mngr.workspaces.make import Workspace
 from mngr.workspaces.plan import NONE, RSYNC, WORKTREE, Plan, Wish
 
 if TYPE_CHECKING:
@@ -90,25 +91,25 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
     planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
     fleet.host.prepare()
     agent_id = new_id("agent")
-    record = None
-    try:
-        with fleet.store.agent_locked(agent_id):
+    workspace = None
+    with fleet.store.agent_locked(agent_id):
+        try:
             (reserved,) = reserve(fleet, [Wanted(request, planned, command, agent_id)])
             if isinstance(reserved, MngrError):
                 raise reserved
             record = reserved
+            workspace = Workspace(planned, record.work_dir)
             progress(f"copying the code ({planned.transfer})")
-            base = make.make(fleet.host, planned, record.work_dir, request.extra_paths)
+            base = make.make(fleet.host, workspace, request.extra_paths)
             if base != record.base_commit:
-                record = record._replace(base_commit=base)
-                fleet.store.write(record)
+                record = fleet.store.change(agent_id, base_commit=base)
             furnish(fleet, request, record)
             progress("starting")
             return start_process(fleet, record)
-    except BaseException:
-        with held():
-            _take_back(fleet, agent_id, planned, record)
-        raise
+        except BaseException:
+            with held():
+                take_back(fleet, agent_id, workspace)
+            raise
 
 
 def check_program(fleet: Fleet, request: Request) -> None:
@@ -174,13 +175,14 @@ def _put_prompt(fleet: Fleet, record: Record, text: str) -> None:
         fleet.store.log(record.id, "message_queued", message_id=new_id("msg"), text=text, **message.changes(wording))
 
 
-def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None) -> None:
-    """Remove what was made so far. What cannot be removed stays visible in `list`, for `destroy`."""
+def take_back(fleet: Fleet, agent_id: str, workspace: Workspace | None) -> None:
+    """Remove what was made so far. What cannot be removed stays visible in `list`, for `destroy`. The caller holds the
+    agent's lock."""
     try:
-        if record is not None:
+        if workspace is not None:
             fleet.tmux.kill_agent_quietly(agent_id)
             fleet.host.signal(fleet.host.processes_of(agent_id, (), None), 9)
-            make.unmake(fleet.host, planned, record.work_dir)
+            make.unmake(fleet.host, workspace)
         fleet.store.forget(agent_id)
     except (MngrError, OSError):
         pass  # the error that led here is the one to tell
@@ -188,15 +190,15 @@ def _take_back(fleet: Fleet, agent_id: str, planned: Plan, record: Record | None
 
 def start_process(fleet: Fleet, record: Record) -> Record:
     """Run the agent's command in a new session and note it. The caller holds its lock, or nobody knows it yet."""
-    started, session = prepare_start(fleet, record)
+    options = tmux_options(fleet)
+    started_at, session = prepare_start(fleet, record)
     for name in (record.session, f"{record.session}-{record.short_id}"):
         with held():  # a session that runs and a record that says so come together
             try:
-                fleet.tmux.start(session._replace(name=name), **tmux_options(fleet))
+                fleet.tmux.start(session._replace(name=name), **options)
             except SessionExists:
                 continue  # another state directory on this tmux server has an agent of this name
-            started = started._replace(session=name)
-            fleet.store.write(started)
+            started = note_start(fleet, record.id, name, started_at)
         after_start(fleet, started)
         return started
     raise MngrError(
@@ -204,23 +206,28 @@ def start_process(fleet: Fleet, record: Record) -> Record:
     )
 
 
-def prepare_start(fleet: Fleet, record: Record) -> tuple[Record, Session]:
-    """Write what its session will run. Returns the record of an agent that runs, not yet written, and the session."""
-    state_dir = fleet.store.state_dir(record.id)
-    command, own = _command(fleet, record, launch.identity(record, state_dir, fleet.host.dir))
-    script = os.path.join(state_dir, "launch.sh")
-    fleet.host.write(script, launch.script(command, own, state_dir).encode("utf-8", "surrogateescape"), 0o700)
-    task = launch.task_dir(record, state_dir)
-    fleet.host.make_dir(os.path.join(task, "artifacts"))
-    started = record._replace(
-        started_at=timestamp(),
+def note_start(fleet: Fleet, agent_id: str, session: str, started_at: str) -> Record:
+    """Write down that the agent runs in this session."""
+    return fleet.store.change(
+        agent_id,
+        session=session,
+        started_at=started_at,
         stopped_at=None,
         stop_reason="",
         archived_at=None,
         boot_id=fleet.host.boot_id(),
         creator=None,
     )
-    fleet.store.log(record.id, "started", session=record.session)
+
+
+def prepare_start(fleet: Fleet, record: Record) -> tuple[str, Session]:
+    """Write what its session will run, and log that it starts. Returns the time of the start and the session."""
+    state_dir = fleet.store.state_dir(record.id)
+    command, own = _command(fleet, record, launch.identity(record, state_dir, fleet.host.dir))
+    script = os.path.join(state_dir, "launch.sh")
+    fleet.host.write(script, launch.script(command, own, state_dir).encode("utf-8", "surrogateescape"), 0o700)
+    task = launch.task_dir(record, state_dir)
+    fleet.host.make_dir(os.path.join(task, "artifacts"))
     session = Session(
         name=record.session,
         command=["sh", script],
@@ -230,7 +237,8 @@ def prepare_start(fleet: Fleet, record: Record) -> tuple[Record, Session]:
         windows=_windows(fleet, record, own),
         recorder=_recorder(fleet, record),
     )
-    return started, session
+    event = fleet.store.log(record.id, "started", session=record.session)
+    return event["timestamp"], session
 
 
 def _command(fleet: Fleet, record: Record, own: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
@@ -295,12 +303,15 @@ def reserve(fleet: Fleet, wanted: Sequence[Wanted]) -> list[Record | MngrError]:
                 if one.planned.create_branch and one.planned.transfer != RSYNC:
                     make.refuse_taken_branch(fleet.host, one.planned)
                 work_dir = _work_dir(fleet, one.request, one.planned, one.agent_id)
+                if one.request.target is not None:
+                    _refuse_used(work_dir, existing)
             except MngrError as error:
                 results.append(error)
                 continue
             record = _record(fleet, one, work_dir)._replace(number=next(free), creator=myself)
             fleet.host.make_dir(fleet.store.state_dir(record.id))
-            fleet.store.write(record)
+            fleet.store.write(record, durable=False)  # what is half made does not survive a power cut anyway
+            existing.append(record)
             results.append(record)
     return results
 
@@ -365,11 +376,19 @@ def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> s
         return planned.source
     if request.target is not None:
         target = os.path.abspath(os.path.join(fleet.cwd, request.target))
-        if os.path.isdir(target) and os.listdir(target):
-            raise MngrError(f"the target directory `{target}` is not empty")
+        make.refuse_taken(target)
         return target
     room = "worktrees" if planned.transfer == WORKTREE else "clones"
     return os.path.join(fleet.host.dir, room, f"{request.name}-{agent_id[6:14]}")
+
+
+def _refuse_used(work_dir: str, records: Sequence[Record]) -> None:
+    """Raise when the directory belongs to another agent, also to one that has not made it yet."""
+    path = os.path.realpath(work_dir)
+    for other in records:
+        if os.path.realpath(other.work_dir) == path:
+            hint = "name a directory that does not exist yet"
+            raise MngrError(f"`{work_dir}` is the work directory of agent `{other.name}`", hint=hint)
 
 
 def _recorder(fleet: Fleet, record: Record) -> list[str]:

@@ -23,7 +23,8 @@ from mngr.names import check_name, new_id
 from mngr.records import TYPE_CHECKING
 from mngr.tools.tmux import Session
 from mngr.workspaces import many, plan
-from mngr.workspaces.many import Place, Workspaces
+from mngr.workspaces.make import Workspace
+from mngr.workspaces.many import Workspaces
 from mngr.workspaces.plan import Plan, Wish
 
 if TYPE_CHECKING:
@@ -125,11 +126,12 @@ class _Agent:
 
     def __init__(self, wanted: Wanted, record: Record) -> None:
         self.wanted = wanted
-        self.place = Place(wanted.planned, record.work_dir)
+        self.place = Workspace(wanted.planned, record.work_dir)
         self.result: Record | MngrError = record
         self.record = record
         self.lock: AbstractContextManager[bool] | None = None
         self.session: Session | None = None
+        self.started_at = ""
         self.through = False
 
     def release(self) -> None:
@@ -184,7 +186,7 @@ class _Making:
             raise
         pool.shutdown()
 
-    def _fill(self, agent: _Agent) -> tuple[Record, Session]:
+    def _fill(self, agent: _Agent) -> tuple[str, Session]:
         """In a thread: everything up to the start. The lock is held until the agent runs, or is taken back."""
         lock = self._fleet.store.agent_locked(agent.record.id)
         lock.__enter__()
@@ -194,10 +196,10 @@ class _Making:
         create.furnish(self._fleet, agent.wanted.request, agent.record)
         return create.prepare_start(self._fleet, agent.record)
 
-    def _came_through(self, agent: _Agent, future: Future[tuple[Record, Session]]) -> bool:
+    def _came_through(self, agent: _Agent, future: Future[tuple[str, Session]]) -> bool:
         error = future.exception()
         if error is None:
-            agent.record, agent.session = future.result()
+            agent.started_at, agent.session = future.result()
             return True
         if agent.place.directory == self._workspaces.source_of_copies:
             self._late = (agent, error)  # it stays until nothing is copied from it any more
@@ -226,8 +228,8 @@ class _Making:
                 left_over = {agent.record.id for agent in group} - {pane.agent_id for pane in self._fleet.tmux.panes()}
             for agent in group:
                 if agent.record.id not in left_over:
-                    self._fleet.store.write(agent.record)
-                    self._arrived(agent, agent.record)
+                    fields = (agent.record.id, agent.record.session, agent.started_at)
+                    self._arrived(agent, create.note_start(self._fleet, *fields))
         for agent in group:
             try:
                 if agent.record.id in left_over:
@@ -239,7 +241,7 @@ class _Making:
         self._tell()
 
     def _arrived(self, agent: _Agent, record: Record) -> None:
-        agent.result = record
+        agent.result = agent.record = record
         agent.through = True
         agent.release()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr.actions import books
+from mngr.actions.create import take_back
 from mngr.actions.fleet import Fleet
 from mngr.agents import events
 from mngr.agents.record import Record, timestamp
@@ -14,6 +15,7 @@ from mngr.names import check_name, new_id
 from mngr.records import TYPE_CHECKING
 from mngr.workspaces import kept, make, saved, snapshots
 from mngr.workspaces.kept import Entry
+from mngr.workspaces.make import Workspace
 from mngr.workspaces.plan import WORKTREE, Plan
 
 if TYPE_CHECKING:
@@ -51,57 +53,59 @@ def make_again(
     taken_hint: str,
     with_events: bool = True,
     **fields: Any,
-) -> tuple[Record, Plan]:
+) -> tuple[Record, Workspace]:
     """A stopped agent with the workspace, the variables and the conversation of an entry, and other `fields` of its
     record. One that is gone gets its old id again. On failure nothing is left behind."""
     old = entry.agent
     assert old is not None
-    agent_id = _free_id(fleet, old)
-    plan = None
-    with fleet.store.agent_locked(agent_id):
-        record = _reserve(fleet, old, check_name(name), agent_id, taken_hint)
-        try:
-            plan = kept.restore_into(fleet.host, entry, record.work_dir, branch)
-            fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), "env"), b"")
-            _bring_history(fleet, history, record, with_events)
-            record = record._replace(
-                transfer=plan.transfer,
-                repo=plan.repo.top if plan.repo else None,
-                source=old.source if plan.repo or old.repo is None else "",
-                branch=plan.branch,
-                created_branch=plan.create_branch or (old.created_branch and plan.branch == old.branch),
-                started_at=old.started_at or timestamp(),
-                stopped_at=timestamp(),
-                creator=None,
-            )._replace(**fields)
-            fleet.store.write(record)
-            if record.driver or record.reports:
-                books.open_page(fleet.host, agent_id)
-        except BaseException:
-            with held():
-                if plan is not None:
-                    make.unmake(fleet.host, plan, record.work_dir)
-                fleet.store.forget(agent_id)
-            raise
-    return record, plan
+    check_name(name)
+    for agent_id in (*([old.id] if _is_gone(fleet, old) else ()), new_id("agent")):
+        with fleet.store.agent_locked(agent_id):
+            record = _reserve(fleet, old, name, agent_id, taken_hint)
+            if record is None:
+                continue  # another process has restored the agent with its old id meanwhile
+            workspace = None
+            try:
+                workspace = kept.restore_into(fleet.host, entry, record.work_dir, branch)
+                fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), "env"), b"")
+                _bring_history(fleet, history, record, with_events)
+                record = fleet.store.change(agent_id, **{**_restored(old, workspace.plan), **fields})
+                if record.driver or record.reports:
+                    books.open_page(fleet.host, agent_id)
+            except BaseException:
+                with held():
+                    take_back(fleet, agent_id, workspace)
+                raise
+            return record, workspace
+    raise AssertionError("a new id is in use")
+
+
+def _restored(old: Record, plan: Plan) -> dict[str, Any]:
+    return {
+        "transfer": plan.transfer,
+        "repo": plan.repo.top if plan.repo else None,
+        "source": old.source if plan.repo or old.repo is None else "",
+        "branch": plan.branch,
+        "created_branch": plan.create_branch or (old.created_branch and plan.branch == old.branch),
+        "started_at": old.started_at or timestamp(),
+        "stopped_at": timestamp(),
+        "creator": None,
+    }
 
 
 def as_files(fleet: Fleet, entry: Entry, directory: str, *, branch: str | None = None) -> str:
     """The workspace at a directory of the user's choice, with no agent. Refuses one that holds anything."""
     target = os.path.abspath(os.path.join(fleet.cwd, directory))
-    if os.path.isdir(target) and os.listdir(target):
-        raise MngrError(f"`{target}` is not empty", hint="name a directory that does not exist yet")
-    if os.path.lexists(target) and not os.path.isdir(target):
-        raise MngrError(f"`{target}` exists and is not a directory")
+    make.refuse_taken(target)
     kept.restore_into(fleet.host, entry, target, branch)
     return target
 
 
-def _free_id(fleet: Fleet, old: Record) -> str:
-    """The one it had, so that what belongs to it still does, unless that is in use."""
+def _is_gone(fleet: Fleet, old: Record) -> bool:
+    """Whether nothing has the agent's id and directories: then it gets the id again, so that what belongs to it still
+    does."""
     room = _work_dir(fleet, old, old.name, old.id)
-    gone = not any(os.path.lexists(path) for path in (fleet.store.state_dir(old.id), old.work_dir, room))
-    return old.id if gone else new_id("agent")
+    return not any(os.path.lexists(path) for path in (fleet.store.state_dir(old.id), old.work_dir, room))
 
 
 def _work_dir(fleet: Fleet, old: Record, name: str, agent_id: str) -> str:
@@ -109,9 +113,12 @@ def _work_dir(fleet: Fleet, old: Record, name: str, agent_id: str) -> str:
     return os.path.join(fleet.host.dir, room, f"{name}-{agent_id[6:14]}")
 
 
-def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: str) -> Record:
-    """Take the name and a free index; from here on the agent is visible as STARTING."""
+def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: str) -> Record | None:
+    """Take the id, the name and a free index; from here on the agent is visible as STARTING. None when the old id is
+    in use again."""
     with fleet.store.locked():
+        if agent_id == old.id and not _is_gone(fleet, old):
+            return None
         others = fleet.store.records()[0]
         if any(other.name == name for other in others):
             raise MngrError(f"an agent named `{name}` exists already", hint=taken_hint)
@@ -130,7 +137,7 @@ def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: st
             creator=fleet.host.myself(),
         )
         fleet.host.make_dir(fleet.store.state_dir(agent_id))
-        fleet.store.write(record)
+        fleet.store.write(record, durable=False)
     return record
 
 

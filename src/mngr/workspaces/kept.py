@@ -10,10 +10,12 @@ from mngr import files
 from mngr.agents import record as records
 from mngr.agents.record import Record
 from mngr.errors import MngrError
+from mngr.interrupts import held
 from mngr.process import checked
 from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.git import Git
 from mngr.workspaces import make, tree
+from mngr.workspaces.make import Workspace
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspaces.work import Work, has_repository, own_repository
 
@@ -143,7 +145,7 @@ def _keep_repository(
     return repo, commit, parent, branch
 
 
-def restore_into(host: Host, entry: Entry, directory: str, branch: str | None) -> Plan:
+def restore_into(host: Host, entry: Entry, directory: str, branch: str | None) -> Workspace:
     """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
     files. On failure nothing is left behind."""
     if entry.plain_files:
@@ -176,22 +178,25 @@ def restore_into(host: Host, entry: Entry, directory: str, branch: str | None) -
         base_branch=agent.base_branch,
         start=entry.parent,
     )
-    make.make(host, plan, directory, {})
+    workspace = Workspace(plan, directory)
+    make.make(host, workspace, {})
     try:
         git = Git(host, directory)
         if agent.transfer != WORKTREE:
             bring_refs(git, entry, name)
         bring_files(git, entry)
     except BaseException:
-        make.unmake(host, plan, directory)
+        with held():
+            make.unmake(host, workspace)
         raise
-    return plan
+    return workspace
 
 
-def _restore_alone(host: Host, entry: Entry, directory: str, branch: str) -> Plan:
+def _restore_alone(host: Host, entry: Entry, directory: str, branch: str) -> Workspace:
     """A repository of its own, from our store: the one it came from was gone when the work was saved."""
-    plan = Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent)
+    workspace = Workspace(Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent), directory)
     try:
+        workspace.claim()
         checked(host.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
         git = Git(host, directory)
         fetch_kept(git, entry)
@@ -200,26 +205,29 @@ def _restore_alone(host: Host, entry: Entry, directory: str, branch: str) -> Pla
         bring_files(git, entry)
         forget_refs(git, entry.refs_below)
     except BaseException:
-        files.remove_tree(directory)
+        with held():
+            make.unmake(host, workspace)
         raise
-    return plan
+    workspace.release()
+    return workspace
 
 
-def _restore_plain(host: Host, entry: Entry, directory: str) -> Plan:
+def _restore_plain(host: Host, entry: Entry, directory: str) -> Workspace:
     agent = entry.agent
     source = agent.source if agent is not None and agent.repo is None else ""
-    plan = Plan(RSYNC, source or directory)
+    workspace = Workspace(Plan(RSYNC, source or directory), directory)
     try:
         if source and os.path.isdir(source) and not entry.whole:
-            make.make(host, plan, directory, {})
+            make.make(host, workspace, {})
         else:
-            os.makedirs(directory, exist_ok=True)
+            workspace.claim()
         bring_files(Git(host, directory, git_dir=entry.repo), entry)
     except BaseException:
-        if agent is not None:
-            files.remove_tree(directory)
+        with held():
+            make.unmake(host, workspace)
         raise
-    return plan
+    workspace.release()
+    return workspace
 
 
 def bring_files(git: Git, entry: Entry, spare: Sequence[str] = ()) -> None:
@@ -301,7 +309,7 @@ def make_store(host: Host, path: str) -> str:
 
 def write(host: Host, directory: str, entry: Entry) -> None:
     value = {**entry._asdict(), "agent": json.loads(records.dump(entry.agent)) if entry.agent else None}
-    host.write(os.path.join(directory, "entry.json"), files.json_bytes(value, indent=1))
+    host.write(os.path.join(directory, "entry.json"), files.json_bytes(value, indent=1), durable=True)
 
 
 def read(host: Host, directory: str) -> Entry | None:

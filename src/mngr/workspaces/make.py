@@ -1,4 +1,4 @@
-"""Make a workspace as planned, and unmake it. What fails half-way is taken back."""
+"""Make a workspace as planned, and unmake it. When it fails half-way, what was made of it is removed, and only that."""
 
 from __future__ import annotations
 
@@ -31,31 +31,100 @@ def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[bool]:
     )
 
 
-def make(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> str | None:
-    """Make the workspace at `directory` and return the commit it begins at. On failure nothing is left behind, except
-    what could not be removed either."""
+class Workspace:
+    """A workspace to make, and what this process has made of it so far: nothing else may be removed on failure."""
+
+    def __init__(self, plan: Plan, directory: str) -> None:
+        self.plan = plan
+        self.directory = directory
+        self.claimed = False
+        self.made_directory = False  # else it was there, empty
+        self.made_branch = False
+        self.entry: str | None = None  # what git knows of a worktree, in the repository
+        self._hold: int | None = None
+
+    def claim(self, mode: int = 0o777) -> None:
+        """Make the directory, or take one that is there and empty. Nobody else can take it until `release`; by then it
+        must hold something. Raises when it is anything else."""
+        try:
+            os.makedirs(os.path.dirname(self.directory), exist_ok=True)
+            with held():
+                try:
+                    os.mkdir(self.directory, mode)
+                    self.made_directory = True
+                except FileExistsError:
+                    refuse_taken(self.directory)
+                self._hold = files.hold_directory(self.directory)
+                self.claimed = self._hold is not None
+        except (FileExistsError, NotADirectoryError):
+            raise MngrError(f"`{os.path.dirname(self.directory)}` is not a directory") from None
+        if not self.claimed:
+            raise MngrError(f"another process is filling the directory `{self.directory}`")
+        if os.listdir(self.directory):
+            self.claimed = False
+            self.release()
+            refuse_taken(self.directory)
+
+    def release(self) -> None:
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            os.close(hold)
+
+    def remove_files(self) -> None:
+        """Remove the directory; one that was there before is only emptied."""
+        if self.claimed and self.made_directory:
+            files.remove_tree(self.directory)
+        elif self.claimed and os.path.isdir(self.directory):
+            files.empty_directory(self.directory)
+        elif self.claimed:
+            os.mkdir(self.directory)  # git removes it together with a worktree that it could not make
+        self.claimed = False
+        self.release()
+
+    def remove_entry(self) -> None:
+        """Make git forget the worktree, as `git worktree remove` does. The caller holds the repository's lock."""
+        entry, self.entry = self.entry, None
+        if entry is not None:
+            files.remove_tree(entry)
+            _drop_empty(os.path.dirname(entry))
+
+
+def refuse_taken(directory: str) -> None:
+    """Raise when a workspace cannot be made here: what is there is not an empty directory."""
+    if os.path.lexists(directory) and not os.path.isdir(directory):
+        raise MngrError(f"`{directory}` exists and is not a directory", hint="name a directory that does not exist yet")
+    if os.path.isdir(directory) and os.listdir(directory):
+        raise MngrError(f"the directory `{directory}` is not empty", hint="name a directory that does not exist yet")
+
+
+def make(host: Host, workspace: Workspace, extra_paths: Mapping[str, str]) -> str | None:
+    """Make the workspace and return the commit it begins at. On failure nothing is left behind, except what could not
+    be removed either."""
+    plan = workspace.plan
     start = plan.start
     if plan.transfer == NONE:
         return start
     try:
         if plan.include_unclean and plan.transfer != RSYNC:
             start = unclean_commit(Git(host, plan.source), plan)
+        workspace.claim(0o700 if plan.transfer == RSYNC else 0o777)  # until rsync gives it the mode of the source
         if plan.transfer == WORKTREE:
-            _worktree(host, plan, directory, start)
+            _worktree(host, workspace, start)
         elif plan.transfer == MIRROR:
-            _mirror(host, plan, directory, start)
+            _mirror(host, plan, workspace.directory, start)
         else:
-            _copy(host, plan, directory)
-        furnish(host, plan, directory, extra_paths)
+            _copy(host, plan, workspace.directory)
+        furnish(host, plan, workspace.directory, extra_paths)
     except BaseException as error:
         with held():
             try:
                 if isinstance(error, CommandFailed):
-                    error.hint = error.hint or _why(plan, directory)
-                unmake(host, plan, directory)
+                    error.hint = error.hint or _why(plan, workspace.directory)
+                unmake(host, workspace)
             except (MngrError, OSError):
                 pass  # the error that led here is the one to tell
         raise
+    workspace.release()
     return start
 
 
@@ -72,15 +141,17 @@ def _why(plan: Plan, directory: str) -> str:
     return files.space_hint(directory) or files.space_hint(plan.source)
 
 
-def unmake(host: Host, plan: Plan, directory: str) -> None:
-    """Take back what `make` made so far. Never removes a branch that it did not create."""
-    if plan.transfer == WORKTREE and plan.repo is not None:
-        made = os.path.exists(os.path.join(directory, ".git"))  # git writes it after the branch
-        remove_worktree(host, plan.repo.top, plan.repo.common_dir, directory)
-        if made and plan.create_branch:
-            Git(host, plan.repo.top).run("branch", "-q", "-D", "--", plan.branch or "")
-    elif plan.transfer != NONE:
-        files.remove_tree(directory)
+def unmake(host: Host, workspace: Workspace) -> None:
+    """Remove what was made of it so far. Twice is safe."""
+    workspace.remove_files()
+    repo = workspace.plan.repo
+    if repo is None or not (workspace.entry or workspace.made_branch):
+        return
+    with repo_lock(host, repo.common_dir):
+        workspace.remove_entry()
+        if workspace.made_branch:
+            Git(host, repo.top).run("branch", "-q", "-D", "--", workspace.plan.branch or "")
+            workspace.made_branch = False
 
 
 def remove_worktree(host: Host, repo: str, common_dir: str, directory: str) -> None:
@@ -99,29 +170,56 @@ def _forget_worktree(host: Host, repo: str, common_dir: str, directory: str) -> 
     note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
     if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
         files.remove_tree(note)
-    # git itself removes the list with its last entry.
-    if not host.entries(os.path.dirname(note)) and os.path.isdir(os.path.dirname(note)):
-        files.remove_tree(os.path.dirname(note))
+    _drop_empty(os.path.dirname(note))
 
 
-def _worktree(host: Host, plan: Plan, directory: str, start: str | None) -> None:
+def _drop_empty(rooms: str) -> None:
+    """git itself removes the list of worktrees with its last entry."""
+    try:
+        os.rmdir(rooms)
+    except OSError:
+        pass  # there are others, or it is gone
+
+
+def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
+    plan, directory = workspace.plan, workspace.directory
     assert plan.repo is not None and start is not None and plan.branch is not None
     git = Git(host, plan.repo.top)
+    rooms = os.path.join(plan.repo.common_dir, "worktrees")
     words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
     with repo_lock(host, plan.repo.common_dir):
         # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
         if plan.create_branch:
             refuse_taken_branch(host, plan)
-        try:
-            checked(git.run("worktree", "add", "-q", "--no-checkout", *words), "git could not make the worktree")
-        except BaseException:
-            with held():
-                files.remove_tree(directory)
-                _forget_worktree(host, plan.repo.top, plan.repo.common_dir, directory)
-                if plan.create_branch and git.commit_of(f"refs/heads/{plan.branch}") == start:
-                    git.run("branch", "-q", "-D", "--", plan.branch)  # it was not there before
-            raise
+        before, made = host.entries(rooms), None
+        with held():
+            try:
+                made = git.run("worktree", "add", "-q", "--no-checkout", *words)
+                workspace.made_branch = made.ok and plan.create_branch
+            finally:  # git undoes its own failures, unless it was killed
+                workspace.entry = worktree_entry(directory) or _broken_entry(host, rooms, before, directory)
+                ours = made is None or "already exists" not in made.error_text
+                if plan.create_branch and not workspace.made_branch and ours:
+                    git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
+        checked(made, "git could not make the worktree")
     check_out_worktree(host, directory)
+
+
+def worktree_entry(directory: str) -> str | None:
+    """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
+    try:
+        with open(os.path.join(directory, ".git"), "rb") as file:
+            line = os.fsdecode(file.read()).removesuffix("\n")
+    except OSError:
+        return None
+    path = line.removeprefix("gitdir: ")
+    return os.path.normpath(os.path.join(directory, path)) if path != line else None
+
+
+def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> str | None:
+    """The entry that a killed git has left, which may not name its directory yet. Git gives it the directory's name."""
+    new = (name for name in host.entries(rooms) if name not in before)
+    return next((os.path.join(rooms, name) for name in new if name == os.path.basename(directory)), None)
 
 
 def check_out_worktree(host: Host, directory: str) -> None:

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from mngr import files
 from mngr.interrupts import held
 from mngr.process import checked
-from mngr.records import TYPE_CHECKING, NamedTuple
+from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
 from mngr.workspaces import make
+from mngr.workspaces.make import Workspace
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
 
 if TYPE_CHECKING:
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
 
 # What would have to be in a worktree's own directory too, or in another form.
 _SPECIAL = r"^(extensions\.(worktreeconfig|refstorage|relativeworktrees)|core\.(sharedrepository|sparsecheckout))$"
-
-
-class Place(NamedTuple):
-    """One workspace to make."""
-
-    plan: Plan
-    directory: str
 
 
 def with_unclean(host: Host, plans: Sequence[Plan]) -> list[Plan]:
@@ -44,12 +38,12 @@ def with_unclean(host: Host, plans: Sequence[Plan]) -> list[Plan]:
 class Workspaces:
     """Workspaces that differ only in their branch and directory. `begin`, then `fill` each, in any thread."""
 
-    def __init__(self, host: Host, places: Sequence[Place], extra_paths: Mapping[str, str]) -> None:
+    def __init__(self, host: Host, places: Sequence[Workspace], extra_paths: Mapping[str, str]) -> None:
         self._host = host
         self._places = places
         self._extra_paths = extra_paths
         self._transfer = places[0].plan.transfer
-        self._registered = False  # from then on branches and entries are ours to remove
+        self._registered = False  # by us, not by git
         self._template: _Template | None = None
 
     def begin(self) -> None:
@@ -61,16 +55,19 @@ class Workspaces:
             repo = first.plan.repo
             assert repo is not None
             try:
+                first.claim()
                 make.clone_repository(self._host, repo.top, repo.common_dir, first.directory)
+                first.release()
                 if len(self._places) > 2:
                     # Loose objects cost a directory each in every copy.
                     Git(self._host, first.directory).must("repack", "-q", "-d")
                 self._template = _Template(os.path.join(first.directory, ".git"))
             except BaseException:
-                files.remove_tree(first.directory)
+                with held():
+                    make.unmake(self._host, first)
                 raise
 
-    def fill(self, place: Place) -> None:
+    def fill(self, place: Workspace) -> None:
         """Make this one whole."""
         if self._registered:
             make.check_out_worktree(self._host, place.directory)
@@ -79,32 +76,34 @@ class Workspaces:
                 self._copy(self._template, place)
             make.check_out_mirror(self._host, place.plan, place.directory)
         else:
-            make.make(self._host, place.plan, place.directory, self._extra_paths)
+            make.make(self._host, place, self._extra_paths)
             return
         make.furnish(self._host, place.plan, place.directory, self._extra_paths)
 
-    def _copy(self, template: _Template, place: Place) -> None:
+    def _copy(self, template: _Template, place: Workspace) -> None:
+        place.claim()
         try:
             template.copy_to(os.path.join(place.directory, ".git"))
-        except OSError:  # no links on this disk, or somebody packed the objects anew
-            files.remove_tree(place.directory)
+        except OSError:  # no links on this disk, or somebody packed the objects again
+            files.empty_directory(place.directory)
             repo = place.plan.repo
             assert repo is not None
             make.clone_repository(self._host, repo.top, repo.common_dir, place.directory)
+        place.release()
 
-    def unmake(self, places: Sequence[Place]) -> None:
-        """Take back whatever was made of these. Never removes a branch that was not made here."""
+    def unmake(self, places: Sequence[Workspace]) -> None:
+        """Remove whatever was made of these, and nothing else."""
         if not self._registered:
             for place in places:
-                make.unmake(self._host, place.plan, place.directory)
+                make.unmake(self._host, place)
             return
         repo = places[0].plan.repo
         assert repo is not None
         for place in places:
-            files.remove_tree(place.directory)
+            place.remove_files()
         with make.repo_lock(self._host, repo.common_dir):
             for place in places:
-                _remove_entry(repo.common_dir, place)
+                place.remove_entry()
             git = Git(self._host, repo.top)
             # Only while they are where we put them. One that moved would keep all others, so then each by itself.
             for group in (places, *([place] for place in places)):
@@ -137,29 +136,27 @@ class Workspaces:
         return self._places[0].directory if self._template is not None else None
 
 
-def _write_entry(common_dir: str, rooms: str, place: Place) -> None:
+def _write_entry(common_dir: str, rooms: str, place: Workspace) -> None:
     """What `git worktree add` writes. The entry appears whole: others may read the list at any moment."""
     name = os.path.basename(place.directory)
     entry, draft = os.path.join(rooms, name), os.path.join(common_dir, f"mngr-{name}")
-    os.makedirs(place.directory)
+    place.claim()
     files.write_new(os.path.join(place.directory, ".git"), os.fsencode(f"gitdir: {entry}\n"), 0o666)
-    os.mkdir(draft)
-    for file, text in (
-        ("gitdir", os.path.join(place.directory, ".git")),
-        ("HEAD", f"ref: refs/heads/{place.plan.branch}"),
-        ("commondir", "../.."),
-    ):
-        files.write_new(os.path.join(draft, file), os.fsencode(text + "\n"), 0o666)
-    os.rename(draft, entry)
-
-
-def _remove_entry(common_dir: str, place: Place) -> None:
-    name = os.path.basename(place.directory)
-    rooms = os.path.join(common_dir, "worktrees")
-    for path in (os.path.join(common_dir, f"mngr-{name}"), os.path.join(rooms, name)):
-        files.remove_tree(path)
-    if os.path.isdir(rooms) and not os.listdir(rooms):
-        os.rmdir(rooms)  # as git itself does
+    place.release()
+    with held():
+        os.mkdir(draft)
+        try:
+            for file, text in (
+                ("gitdir", os.path.join(place.directory, ".git")),
+                ("HEAD", f"ref: refs/heads/{place.plan.branch}"),
+                ("commondir", "../.."),
+            ):
+                files.write_new(os.path.join(draft, file), os.fsencode(text + "\n"), 0o666)
+            os.rename(draft, entry)
+            place.entry = entry
+        except BaseException:
+            files.remove_tree(draft)
+            raise
 
 
 class _Template:

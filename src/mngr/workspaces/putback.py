@@ -99,7 +99,8 @@ def _link_anew(host: Host, record: Record, common: str, commit: str) -> None:
     with make.repo_lock(host, common), held():
         words = ["worktree", "add", "-q", "--no-checkout", "--detach", aside, commit]
         Git(host, record.repo).must(*words, doing="git could not make the worktree")
-        note = _first_line(os.path.join(aside, ".git")).removeprefix("gitdir: ")
+        note = make.worktree_entry(aside)
+        assert note is not None
         _write_line(os.path.join(record.work_dir, ".git"), f"gitdir: {note}")
         _write_line(os.path.join(note, "gitdir"), os.path.join(record.work_dir, ".git"))
         files.remove_tree(aside)

@@ -1,0 +1,141 @@
+"""`create NAME:PATH`: what is at the path already stays as it is, whatever fails."""
+
+import pytest
+
+import mngr
+from mngr.actions.create import Request, Wanted, reserve
+from mngr.agents.kinds import kind
+from mngr.errors import MngrError
+from mngr.workspaces import make, plan
+from mngr.workspaces.make import Workspace
+from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan, Wish
+from tests.support import leftovers
+from tests.support.trees import tree
+from tests.support.user import User
+
+TRANSFERS = [WORKTREE, MIRROR, RSYNC]
+
+
+def fleet_of(user: User) -> mngr.Fleet:
+    return mngr.Fleet(environ=user.env, cwd=str(user.repo))
+
+
+def planned(fleet: mngr.Fleet, name: str, transfer: str = WORKTREE) -> Plan:
+    return plan.decide(fleet.host, Wish(name, fleet.cwd, transfer, None, "exclude"))
+
+
+@pytest.mark.parametrize("transfer", TRANSFERS)
+def test_what_is_at_the_target_is_refused_and_kept(user: User, transfer: str) -> None:
+    fleet = fleet_of(user)
+    mine = user.root / "mine"
+    (mine / "full").mkdir(parents=True)
+    (mine / "notes.txt").write_text("precious\n")
+    (mine / "full" / "draft.txt").write_text("precious too\n")
+    (mine / "link").symlink_to("nowhere")
+    before = tree(mine)
+    for target, said in (
+        ("notes.txt", "is not a directory"),
+        ("notes.txt/below", "is not a directory"),
+        ("link", "is not a directory"),
+        ("full", "is not empty"),
+    ):
+        with pytest.raises(MngrError, match=said):
+            fleet.create("foo", command="sleep 9999", target=str(mine / target), transfer=transfer)
+        assert tree(mine) == before
+    assert leftovers.found(user) == []
+
+
+def test_the_error_names_the_file(user: User) -> None:
+    (user.repo / "notes.txt").write_text("precious\n")
+    words = ("create", "foo:notes.txt", "--no-connect", "--exclude-unclean", "--command", "sleep 9999")
+    said = user.mngr(*words).failed().stderr
+    assert said.startswith(f"error: `{user.repo}/notes.txt` exists and is not a directory\nhint: name a directory")
+    assert (user.repo / "notes.txt").read_text() == "precious\n"
+
+
+@pytest.mark.parametrize("transfer", TRANSFERS)
+def test_a_directory_that_was_there_empty_is_there_and_empty_after_a_failure(user: User, transfer: str) -> None:
+    fleet = fleet_of(user)
+    (user.root / "was here").mkdir()
+    for name in ("was here", "new"):
+        with pytest.raises(MngrError, match="exit code 3"):
+            target = str(user.root / name)
+            fleet.create("foo", command="sleep 9999", target=target, transfer=transfer, provision=("exit 3",))
+    assert list((user.root / "was here").iterdir()) == []
+    assert not (user.root / "new").exists()
+    assert leftovers.found(user) == []
+
+
+def test_a_path_is_reserved_for_one_agent(user: User) -> None:
+    """Also while its directory is not there yet, and when it is gone."""
+    fleet = fleet_of(user)
+    fleet.host.prepare()
+    shell = kind.resolve("command", fleet.settings)
+    (user.root / "link").symlink_to(user.root)
+    wanted = [
+        Wanted(Request(name, shell, target=target), planned(fleet, name), "sleep 9", f"agent-{number:032x}")
+        for number, (name, target) in enumerate((("one", "../here"), ("two", "../link/here"), ("three", "../there")))
+    ]
+    first, second, third = [found for one in wanted for found in reserve(fleet, [one])]
+    assert isinstance(second, MngrError) and "is the work directory of agent `one`" in second.message
+    assert not isinstance(first, MngrError) and not isinstance(third, MngrError)
+
+
+@pytest.mark.parametrize("transfer", TRANSFERS)
+@pytest.mark.parametrize("existed", [False, True])
+def test_two_processes_never_fill_one_directory(user: User, transfer: str, existed: bool) -> None:
+    """Those of two state directories, which know nothing of each other."""
+    fleet = fleet_of(user)
+    fleet.host.prepare()
+    directory = user.root / "here"
+    if existed:
+        directory.mkdir()
+    first, second = (Workspace(planned(fleet, name, transfer), str(directory)) for name in ("one", "two"))
+    first.claim()
+    with pytest.raises(MngrError, match="another process is filling"):
+        make.make(fleet.host, second, {})
+    assert directory.is_dir()
+    first.remove_files()
+    assert directory.is_dir() == existed
+    make.make(fleet.host, first, {})
+    before = tree(directory)
+    with pytest.raises(MngrError, match="is not empty"):
+        make.make(fleet.host, second, {})
+    make.unmake(fleet.host, second)
+    assert tree(directory) == before
+    make.unmake(fleet.host, first)
+    assert directory.is_dir() == existed
+    assert leftovers.in_repository(user, user.repo) == []
+
+
+def test_a_worktree_of_the_users_own_that_is_not_mounted_stays_registered(user: User) -> None:
+    away = user.root / "away"
+    user.git("worktree", "add", "-q", "-b", "mine", str(away))
+    user.git("worktree", "lock", str(away))
+    away.rename(user.root / "unplugged")
+    fleet = fleet_of(user)
+    with pytest.raises(MngrError, match="could not make the worktree"):
+        fleet.create("foo", command="sleep 9999", target=str(away))
+    assert not away.exists()
+    (user.root / "unplugged").rename(away)
+    assert user.git("status", "--short", "--branch", cwd=away) == "## mine"
+    assert f"worktree {away}" in user.git("worktree", "list", "--porcelain")
+    assert user.git("branch", "--list", "mngr/*") == ""
+
+
+def test_many_workspaces_leave_an_entry_of_the_same_name_alone(user: User) -> None:
+    from mngr.workspaces.many import Workspaces
+
+    fleet = fleet_of(user)
+    fleet.host.prepare()
+    theirs = user.root / "theirs" / "copy"
+    user.git("worktree", "add", "-q", "-b", "theirs", str(theirs))
+    places = [Workspace(planned(fleet, name), str(user.root / name / "copy")) for name in ("one", "two")]
+    making = Workspaces(fleet.host, places, {})
+    with pytest.raises(OSError, match="not empty"):
+        making.begin()
+    making.unmake(places)
+    assert user.git("status", "--short", "--branch", cwd=theirs) == "## theirs"
+    assert [path.name for path in (user.repo / ".git" / "worktrees").iterdir()] == ["copy"]
+    assert user.git("branch", "--list", "mngr/*") == ""
+    assert not any((user.root / name / "copy").exists() for name in ("one", "two"))
