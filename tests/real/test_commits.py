@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import mngr
+from mngr.errors import MngrError
 from tests.support.trees import tree
 from tests.support.user import Ran, User
 
@@ -245,3 +247,112 @@ def test_agents_without_commits_to_move_say_why(user: User) -> None:
     assert "has no git repository" in user.mngr("merge", "plain").failed().stderr
     for verb in ("pull", "push", "diff", "merge"):
         assert "works in place" in user.mngr(verb, "here").failed().stderr
+
+
+@pytest.mark.parametrize("transfer", MODES)
+def test_an_operation_of_the_users_own_is_kept(user: User, transfer: str) -> None:
+    """What they have resolved of a merge, a rebase, ... is theirs: nothing is merged into it and nothing aborted."""
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    agent = fleet.create("foo", command="sleep 9999", transfer=transfer)
+    commit(user, Path(agent.record.work_dir), "a.txt", "a\n")
+    user.git("checkout", "-q", "-b", "topic")
+    commit(user, user.repo, "README.md", "topic\n")
+    user.git("checkout", "-q", "main")
+    (user.repo / "new.txt").write_text("new\n")
+    commit(user, user.repo, "README.md", "main\n")
+    later = commit(user, user.repo, "README.md", "later\n")
+    for words, what in (
+        (("merge", "topic"), "merge"),
+        (("cherry-pick", "topic"), "cherry-pick"),
+        (("revert", "--no-edit", "HEAD~1"), "revert"),
+        (("rebase", "topic"), "rebase"),
+    ):
+        assert user.run(["git", *words]).exit_code == 1
+        (user.repo / "README.md").write_text("resolved by hand\n")
+        user.git("add", "README.md")
+        before = everything(user)
+        for squash in (False, True):
+            with pytest.raises(MngrError, match=rf"a {what} is in progress in `.*`; nothing was changed"):
+                fleet.merge("foo", squash=squash)
+        with pytest.raises(MngrError, match=f"a {what} is in progress"):
+            fleet.pull("foo", into="current")
+        assert everything(user) == before
+        user.git(what, "--abort")
+        assert user.git("rev-parse", "main") == later
+    user.run(["git", "merge", "topic"])
+    ran = user.mngr("merge", "foo").failed()
+    assert f"hint: finish it, or `git -C {user.repo} merge --abort`, then try again" in ran.stderr
+    user.git("merge", "--abort")
+    fleet.merge("foo")
+    assert (user.repo / "a.txt").exists()
+
+
+def everything(user: User) -> tuple[object, ...]:
+    """The user's files, index, refs, and what git notes of an operation."""
+    notes = {path.name for path in (user.repo / ".git").iterdir()} - {"mngr", "ORIG_HEAD", "FETCH_HEAD", "logs"}
+    return refs(user), user.git("status", "--porcelain=v2", "--branch"), tree(user.repo), notes
+
+
+def test_a_merge_that_a_hook_stops_is_undone(user: User) -> None:
+    user.create("foo")
+    commit(user, user.work_dir("foo"), "a.txt", "a\n")
+    commit(user, user.repo, "mine.txt", "mine\n")
+    hook = user.repo / ".git" / "hooks" / "commit-msg"
+    hook.write_text("#!/bin/sh\necho no such ticket >&2\nexit 1\n")
+    hook.chmod(0o755)
+    (user.repo / "README.md").write_text("not committed\n")
+    ran = merge_and_compare(user)
+    assert "nothing was changed" in ran.stderr and "no such ticket" in ran.stderr
+    assert not (user.repo / ".git" / "MERGE_HEAD").exists()
+
+
+def test_a_dry_run_of_push_writes_nothing_and_a_push_leaves_no_ref(user: User) -> None:
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    work_dir = Path(fleet.create("foo", command="sleep 9999", transfer="git-mirror").record.work_dir)
+    commit(user, work_dir, "theirs.txt", "theirs\n")
+    fleet.pull("foo", into="current")
+    commit(user, user.repo, "1.txt", "new\n")
+    tip = commit(user, user.repo, "2.txt", "new\n")
+    before = (tree(work_dir, skip=()), tree(user.repo, skip=()))
+    assert fleet.push("foo", dry_run=True) == (tip, 2)
+    assert (tree(work_dir, skip=()), tree(user.repo, skip=())) == before
+    assert fleet.push("foo") == (tip, 2)
+    for repo in (work_dir, user.repo):
+        assert user.git("for-each-ref", "refs/mngr/pushed", cwd=repo) == ""
+    commit(user, work_dir, "theirs.txt", "diverged\n")
+    tip = commit(user, user.repo, "mine.txt", "mine\n")
+    assert fleet.push("foo", dry_run=True) == (tip, 1)
+    with pytest.raises(MngrError, match="cannot be moved forward"):
+        fleet.push("foo")
+    assert user.git("for-each-ref", "refs/mngr/pushed", cwd=user.repo) == ""
+    user.git("merge", "-q", tip, cwd=work_dir)  # as the hint says: its objects are there
+
+
+@pytest.mark.parametrize("transfer", MODES)
+def test_the_ref_of_uncommitted_work_goes_with_that_work(user: User, transfer: str) -> None:
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    work_dir = Path(fleet.create("foo", command="sleep 9999", transfer=transfer).record.work_dir)
+    pulled = ("for-each-ref", "--format=%(refname)", "refs/mngr/pulled")
+    (work_dir / "loose.txt").write_text("1\n")
+    assert fleet.pull_uncommitted("foo") is not None
+    assert user.git(*pulled) == "refs/mngr/pulled/foo-uncommitted"
+    assert list(fleet.gc()) == []  # its agent is there
+    commit(user, work_dir, "other.txt", "2\n")
+    assert fleet.pull_uncommitted("foo") is None
+    assert user.git(*pulled) == ""
+    (work_dir / "loose.txt").write_text("3\n")
+    fleet.pull_uncommitted("foo")
+    fleet.destroy("foo", force=True)
+    assert user.git(*pulled) == ""  # the same files are in the saved work
+
+
+def test_uncommitted_work_that_only_its_ref_holds_stays_until_gc_of_saved_work(user: User) -> None:
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    work_dir = Path(fleet.create("foo", command="sleep 9999").record.work_dir)
+    (work_dir / "loose.txt").write_text("1\n")
+    fleet.pull_uncommitted("foo")
+    (work_dir / "loose.txt").unlink()
+    fleet.destroy("foo")
+    assert [(found.name, found.action) for found in fleet.gc()] == [("refs/mngr/pulled/foo-uncommitted", "kept")]
+    user.mngr("gc", "--saved", "--older-than", "0s").ok()
+    assert user.git("for-each-ref", "refs/mngr") == ""

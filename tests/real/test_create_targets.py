@@ -58,8 +58,8 @@ def test_a_directory_that_was_there_empty_is_there_and_empty_after_a_failure(use
     fleet = fleet_of(user)
     (user.root / "was here").mkdir()
     for name in ("was here", "new"):
+        target = str(user.root / name)
         with pytest.raises(MngrError, match="exit code 3"):
-            target = str(user.root / name)
             fleet.create("foo", command="sleep 9999", target=target, transfer=transfer, provision=("exit 3",))
     assert list((user.root / "was here").iterdir()) == []
     assert not (user.root / "new").exists()

@@ -7,7 +7,8 @@ import os
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, UsageError
-from mngr.process import CommandFailed, checked
+from mngr.interrupts import held
+from mngr.process import CommandFailed, checked, quote
 from mngr.records import NamedTuple
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
@@ -92,9 +93,10 @@ def fetch_uncommitted(fleet: Fleet, agent: Agent) -> str | None:
     """What the agent has not committed, as a commit on top of its HEAD, known here as
     `refs/mngr/pulled/NAME-uncommitted`; None when there is nothing. The agent's files and index stay as they are."""
     there, here = _ends(fleet, agent)
-    ref = f"refs/mngr/pulled/{agent.name}-uncommitted"
+    ref = uncommitted_ref(agent.name)
     changed = there.changed_paths()
     if not changed:
+        here.run("update-ref", "-d", ref)  # what was fetched before is committed or gone by now
         return None
     commit = there.commit_tree(
         tree.dirty_tree(there, changed), [there.must("rev-parse", "HEAD")], f"Not committed by {agent.name}\n"
@@ -113,13 +115,20 @@ def push(fleet: Fleet, agent: Agent, revision: str, *, dry_run: bool = False) ->
     commit = source.commit_of(revision)
     if commit is None:
         raise UsageError(f"no branch or commit is called `{revision}`")
+    if dry_run:
+        # Both ends' objects are needed to count, and none may be written.
+        objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": git_tool.quoted_path(objects)}
+        return commit, int(there.must("rev-list", "--count", commit, "--not", "HEAD", env=both))
     if agent.record.transfer != WORKTREE and not there.commit_of(commit):
-        ref = "refs/mngr/pushed"
-        here.must("update-ref", f"{ref}/{agent.name}", commit)
-        there.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", here.directory, f"+{ref}/{agent.name}:{ref}")
-        here.run("update-ref", "-d", f"{ref}/{agent.name}")
+        ref = f"refs/mngr/pushed/{agent.name}"
+        here.must("update-ref", ref, commit)
+        try:
+            there.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", here.directory, ref)
+        finally:
+            here.run("update-ref", "-d", ref)
     count = there.count(commit, "--not", "HEAD")
-    if not dry_run and count:
+    if count:
         _forward(there, commit, f"the branch of `{agent.name}`", agent.name)
     return commit, count
 
@@ -145,9 +154,11 @@ def summary(fleet: Fleet, agent: Agent) -> bytes:
 def merge(
     fleet: Fleet, agent: Agent, *, squash: bool = False, message: str | None = None, dry_run: bool = False
 ) -> Merged:
-    """Bring the agent's commits into the branch checked out here. A conflict is found before anything is touched."""
+    """Bring the agent's commits into the branch checked out here. A conflict is found before anything is touched. A
+    merge, rebase, ... that the user has in progress is an error, and stays as it is."""
     there, _ = _ends(fleet, agent)
     current = Git(fleet.host, _checkout(fleet, agent))
+    _refuse_operation(current)
     branch = current.current_branch() or "HEAD"
     head = fetch(fleet, agent)
     uncommitted = len(there.changed_paths())
@@ -160,11 +171,36 @@ def merge(
     if squash:
         head = _squashed(current, head, merged_tree, message or f"Work of agent {agent.name}")
     words = ["--ff-only"] if squash else ["--no-edit", "-m", message or f"Merge agent {agent.name}"]
-    result = current.run("merge", "-q", *words, head)
+    try:
+        result = current.run("merge", "-q", *words, head)
+    except BaseException:
+        with held():
+            _abort_merge(current, head)
+        raise
     if not result.ok:
-        current.run("merge", "--abort")
-        raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; nothing was changed")
+        undone = "nothing was changed" if _abort_merge(current, head) else "and could not undo what it began"
+        raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; {undone}")
     return Merged(agent.name, branch, count, uncommitted, current.must("rev-parse", "HEAD"))
+
+
+def _abort_merge(git: Git, head: str) -> bool:
+    """Undo the merge of this commit, if git has begun it; a merge of anything else is not ours. False when it stays."""
+    return git.commit_of("MERGE_HEAD") != head or git.ok("merge", "--abort")
+
+
+def _refuse_operation(git: Git) -> None:
+    """Raise when somebody has a merge, a rebase, ... in progress there: it is theirs to finish or to abort."""
+    operation = git.operation()
+    if operation is not None:
+        raise MngrError(
+            f"a {operation} is in progress in `{git.directory}`; nothing was changed",
+            hint=f"finish it, or `git -C {quote(git.directory)} {operation} --abort`, then try again",
+        )
+
+
+def uncommitted_ref(name: str) -> str:
+    """Where `fetch_uncommitted` puts what it fetched."""
+    return f"refs/mngr/pulled/{name}-uncommitted"
 
 
 def pulled_branch(agent: Agent) -> str:
@@ -202,6 +238,7 @@ def _checkout(fleet: Fleet, agent: Agent) -> str:
 
 
 def _forward(git: Git, commit: str, what: str, name: str) -> None:
+    _refuse_operation(git)
     result = git.run("merge", "-q", "--ff-only", commit)
     if not result.ok:
         raise MngrError(

@@ -6,6 +6,7 @@ import os
 
 from mngr.actions import find, usage
 from mngr.actions.agent import Agent
+from mngr.actions.commits import uncommitted_ref
 from mngr.actions.fleet import Fleet
 from mngr.actions.lifecycle import end_processes
 from mngr.agents.record import Record
@@ -78,7 +79,7 @@ def destroy(
         with held():  # a workspace that is half gone would look like work
             kept_branch = _remove_workspace(fleet, agent.record, entry, remove_branch)
             if not discard:
-                _forget_pulled(fleet, agent.record)
+                _forget_pulled(fleet, agent.record, entry)
             _retire_state(fleet, agent, entry)
         return Destroyed(agent.name, entry, kept_branch, outlived)
 
@@ -114,11 +115,14 @@ def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_
     return record.branch
 
 
-def _forget_pulled(fleet: Fleet, record: Record) -> None:
+def _forget_pulled(fleet: Fleet, record: Record, entry: Entry | None) -> None:
     """What `pull` and `merge` noted in the repository. If nothing else holds those commits, it stays; `gc` tells."""
     if record.repo is None or not record.git or not work.has_repository(record.repo):
         return
     git = Git(fleet.host, record.repo)
+    loose = uncommitted_ref(record.name)
+    if entry is not None and entry.repo == record.repo and git.ok("diff", "--quiet", entry.commit, loose):
+        git.run("update-ref", "-d", loose)
     ref = f"refs/mngr/pulled/{record.name}"
     commit = git.commit_of(ref)
     if commit is None:

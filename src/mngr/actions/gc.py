@@ -61,7 +61,7 @@ def collect(fleet: Fleet, *, dry_run: bool = False, saved_before: float | None =
         yield from _state_dirs(fleet, seen, dry_run)
         yield from _places(fleet, seen, dry_run)
         yield from _worktrees(fleet, seen, dry_run)
-        yield from _refs(fleet, seen, dry_run)
+        yield from _refs(fleet, seen, dry_run, saved_before)
         yield from _locks(fleet, dry_run)
         if saved_before is not None:
             yield from _saved(fleet, saved_before, dry_run)
@@ -244,20 +244,21 @@ def _forget_worktree(fleet: Fleet, repo: str, found: Leftover) -> None:
     make.remove_worktree(fleet.host, repo, common, found.path)
 
 
-def _refs(fleet: Fleet, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
-    """`refs/mngr/pulled/NAME` of agents that are gone, unless it is the last thing that holds its commits."""
-    names = {record.name for record in seen.records}
+def _refs(fleet: Fleet, seen: _Seen, dry_run: bool, saved_before: float | None) -> Iterator[Leftover]:
+    """`refs/mngr/pulled/NAME` of agents that are gone, unless it is the last thing that holds its commits: that goes
+    only with saved work that is as old."""
+    names = {name for record in seen.records for name in (record.name, f"{record.name}-uncommitted")}
     prefix = "refs/mngr/pulled/"
     for repo in seen.repos:
         git = Git(fleet.host, repo)
-        listed = git.run("for-each-ref", "--format=%(refname) %(objectname)", prefix)
+        listed = git.run("for-each-ref", "--format=%(refname) %(objectname) %(committerdate:unix)", prefix)
         for line in filter(None, listed.text.split("\n") if listed.ok else []):
-            ref, commit = line.split(" ")
+            ref, commit, at = line.split(" ")
             if ref.removeprefix(prefix) in names:
                 continue
             found = Leftover("ref", ref, repo)
             alone = git.must("rev-list", "--max-count=1", commit, "--not", f"--exclude={prefix}*", "--all")
-            if alone:
+            if alone and not (saved_before is not None and float(at) < saved_before):
                 take = join(["git", "-C", repo, "branch", ref.removeprefix(prefix), ref])
                 yield found._replace(action=KEPT, note=f"it holds commits found nowhere else; take them: `{take}`")
             else:

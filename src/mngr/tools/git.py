@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError
@@ -12,6 +13,16 @@ from mngr.records import NamedTuple
 SECONDS = 600.0
 # Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
 _QUICK = frozenset({"branch", "update-ref", "worktree"})
+# How git notes an operation that is not finished, in this order: a rebase may be stopped at a pick or a merge.
+_NOTES = {
+    "rebase-merge": "rebase",
+    "rebase-apply/applying": "am",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "sequencer": "cherry-pick",
+}
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "mngr",
     "GIT_AUTHOR_EMAIL": "mngr@localhost",
@@ -76,6 +87,11 @@ class Git:
         result = self.run("symbolic-ref", "--quiet", "--short", "HEAD")
         return result.text if result.ok else None
 
+    def operation(self) -> str | None:
+        """What somebody has begun in this work tree and not finished, as the name of git's command for it."""
+        git_dir = self.must("rev-parse", "--absolute-git-dir")
+        return next((command for name, command in _NOTES.items() if os.path.exists(os.path.join(git_dir, name))), None)
+
     def count(self, *words: str) -> int:
         return int(self.must("rev-list", "--count", *words))
 
@@ -93,6 +109,11 @@ class Git:
     def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
         words = [word for parent in parents for word in ("-p", parent)]
         return self.must("commit-tree", tree, *words, "-F", "-", input=message.encode(), env=_IDENTITY)
+
+
+def quoted_path(path: str) -> str:
+    """A path as one element of a list that git splits at colons."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def look(runner: Runner, path: str) -> Repo | None:
