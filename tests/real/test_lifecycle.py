@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import mngr
 from tests.support.user import User, wait_for
 
 PYTHON = sys.executable
@@ -151,6 +152,29 @@ def test_start_first_ends_what_the_last_run_left_behind(user: User) -> None:
     assert alive(child)
     user.mngr("start", "foo").ok()
     assert not alive(child)
+
+
+def test_a_start_that_fails_leaves_the_agent_as_it_was(user: User) -> None:
+    """With the exit code of its last run, whether that was written down by its launch script or only seen by tmux."""
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    fleet.create("done", command="true")
+    fleet.create("killed", command="kill -9 $PPID; sleep 9999")
+    ended = {agent.name: agent for agent in fleet.wait(["done", "killed"], ("DONE", "FAILED"), timeout=60)}
+    assert ended["killed"].status.exit_code == 137
+    user.tmux("rename-session", "-t", "=mngr-done", "moved").ok()
+    user.tmux("rename-session", "-t", "=mngr-killed", "moved-too").ok()
+    for agent in ended.values():
+        for session in (agent.record.session, f"{agent.record.session}-{agent.record.short_id}"):
+            user.tmux("new-session", "-d", "-s", session).ok()
+    config = user.host_dir / "settings.toml"
+    for text, said in (('[tmux]\nconfig = "/nowhere"\n', "names `/nowhere`"), ("", "tmux has sessions called")):
+        config.write_text(text)
+        for name, before in ended.items():
+            with pytest.raises(mngr.MngrError, match=said):
+                mngr.Fleet(environ=user.env, cwd=str(user.repo)).start(name)
+            after = fleet.find(name)
+            assert (after.state, after.status.exit_code) == (before.state, before.status.exit_code)
+            assert after.status.since == pytest.approx(before.status.since, abs=1)
 
 
 def test_start_without_the_work_dir_says_so(user: User) -> None:

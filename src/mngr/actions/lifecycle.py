@@ -115,9 +115,25 @@ def start(fleet: Fleet, agent_id: str) -> tuple[Record, bool]:
                 hint=f"`mngr destroy {agent.name}`, then create it again",
             )
         _require_work_dir(fleet, agent)
-        # Starting again first ends whatever the old process left behind.
-        end_processes(fleet, agent)
-        return start_process(fleet, agent.record), True
+        try:
+            # Starting again first ends whatever the old process left behind.
+            end_processes(fleet, agent)
+            return start_process(fleet, agent.record), True
+        except BaseException:
+            with held():
+                _keep_exit(fleet, agent)
+            raise
+
+
+def _keep_exit(fleet: Fleet, before: Agent) -> None:
+    """After a start that failed: log again how the last run ended, if neither tmux nor the events tell any more."""
+    try:
+        now = find.agent(fleet, before.id)
+        if now.state == "FAILED" and now.status.exit_code is None and before.status.exit_code is not None:
+            at = timestamp(before.status.since)
+            fleet.store.log(before.id, "exited", exit_code=before.status.exit_code, timestamp=at)
+    except (MngrError, OSError):
+        pass  # the error of the start is the one to report
 
 
 def adopt(fleet: Fleet, agent_id: str) -> Record:
