@@ -1,5 +1,10 @@
 """Two state directories on one tmux server, each with an agent of the same name."""
 
+from pathlib import Path
+
+import pytest
+
+import mngr
 from tests.support.user import User
 
 
@@ -11,3 +16,25 @@ def test_an_agent_of_the_same_name_in_another_state_directory_is_left_alone(user
     assert user.agent("foo")["pid"] == mine["pid"]
     user.mngr("destroy", "foo", env=other).ok()
     assert (user.agent("foo")["state"], user.agent("foo")["pid"]) == ("RUNNING", mine["pid"])
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_what_is_kept_of_agents_of_the_same_name_stays_apart(user: User, transfer: str) -> None:
+    """They share a repository, and so the place of the refs that hold saved work and snapshots."""
+    fleets = [
+        mngr.Fleet(environ={**user.env, "MNGR_HOST_DIR": str(user.root / name)}, cwd=str(user.repo))
+        for name in ("one", "two")
+    ]
+    for number, fleet in enumerate(fleets):
+        agent = fleet.create("foo", command="sleep 9999", transfer=transfer, branch=f":branch-{number}")
+        (Path(agent.record.work_dir) / "work.txt").write_text(f"snapshot {number}\n")
+        fleet.snapshot("foo", "before")
+        (Path(agent.record.work_dir) / "work.txt").write_text(f"saved {number}\n")
+        fleet.destroy("foo", force=True)
+    for number, fleet in enumerate(fleets):
+        (entry,) = fleet.saved()
+        assert (Path(fleet.restore_saved(entry.id).record.work_dir) / "work.txt").read_text() == f"saved {number}\n"
+        fleet.restore_snapshot("foo/before")
+        assert (Path(fleet.find("foo").record.work_dir) / "work.txt").read_text() == f"snapshot {number}\n"
+    held = user.git("for-each-ref", "--format=%(objectname)", "refs/mngr").split("\n")
+    assert {entry.commit for fleet in fleets for entry in (*fleet.saved(), *fleet.snapshots())} <= set(held)

@@ -68,6 +68,18 @@ class Place(NamedTuple):
     store: str
 
 
+def free_ref(host: Host, record: Record, wanted: str) -> str:
+    """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
+    in the same repository."""
+    if record.repo is None or not has_repository(record.repo):
+        return wanted
+    parent, _, name = wanted.rpartition("/")
+    refs = Git(host, record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
+    taken = {ref.removeprefix(f"{parent}/").partition("/")[0] for ref in refs}
+    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
+    return f"{parent}/{next(name for name in names if name not in taken)}"
+
+
 def keep_workspace(
     host: Host, place: Place, record: Record, found: Work, *, reason: str, at: str, whole: bool = False
 ) -> Entry:

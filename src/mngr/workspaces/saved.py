@@ -65,7 +65,8 @@ def save_agent(host: Host, record: Record, found: Work, reason: str, *, always: 
     if not (found.any or found.ignored or always):
         return None
     entry_id, number = _reserve(host, record.name)
-    place = Place(entry_id, f"refs/mngr/saved/{record.name}/{number}", _store(host))
+    ref = kept.free_ref(host, record, f"refs/mngr/saved/{record.name}/{number}")
+    place = Place(entry_id, ref, _store(host))
     entry = kept.keep_workspace(host, place, record, found, reason=reason, at=timestamp())
     kept.write(host, os.path.join(_dir(host), entry.id), entry)
     return entry

@@ -59,7 +59,9 @@ def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_m
     """Keep everything. The agent may work on meanwhile: what changes under our hands is read again. On failure nothing
     is left behind."""
     check_place(record)
-    place = _reserve(host, record.name, check_name(name, "snapshot name"))
+    check_name(name, "snapshot name")
+    ref = kept.free_ref(host, record, f"refs/mngr/snapshots/{record.name}/{name}")
+    place = _reserve(host, record.name, name, ref)
     directory = os.path.join(_dir(host), place.id)
     try:
         entry = _settled(host, record, place, ignored_max_mb)
@@ -176,7 +178,7 @@ def _dir(host: Host) -> str:
     return os.path.join(host.dir, "snapshots")
 
 
-def _reserve(host: Host, agent: str, name: str) -> Place:
+def _reserve(host: Host, agent: str, name: str, ref: str) -> Place:
     """Take the name by making its directory."""
     host.make_dir(os.path.join(_dir(host), agent))
     try:
@@ -186,4 +188,4 @@ def _reserve(host: Host, agent: str, name: str) -> Place:
             f"`{agent}` has a snapshot called `{name}` already",
             hint=f"choose another name, or remove that one: `mngr snapshot destroy {agent}/{name}`",
         ) from None
-    return Place(f"{agent}/{name}", f"refs/mngr/snapshots/{agent}/{name}", os.path.join(_dir(host), "files.git"))
+    return Place(f"{agent}/{name}", ref, os.path.join(_dir(host), "files.git"))
