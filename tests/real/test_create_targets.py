@@ -49,6 +49,7 @@ def test_the_error_names_the_file(user: User) -> None:
     (user.repo / "notes.txt").write_text("precious\n")
     words = ("create", "foo:notes.txt", "--no-connect", "--exclude-unclean", "--command", "sleep 9999")
     said = user.mngr(*words).failed().stderr
+    assert user.mngr(*words, "--dry-run").failed().stderr == said
     assert said.startswith(f"error: `{user.repo}/notes.txt` exists and is not a directory\nhint: name a directory")
     assert (user.repo / "notes.txt").read_text() == "precious\n"
 

@@ -17,9 +17,9 @@ def fleet_of(user: User) -> mngr.Fleet:
 
 def test_a_label_given_during_create_or_start_stays(user: User) -> None:
     fleet = fleet_of(user)
-    agents = [fleet.create("one", command="sleep 9999", labels={"a": "b"}, provision=(LABEL,))]
-    agents += fleet.create_many(["two", "three"], command="sleep 9999", labels={"a": "b"}, provision=(LABEL,))
-    for agent in agents:
+    alone = fleet.create("one", command="sleep 9999", labels={"a": "b"}, provision=(LABEL,))
+    others = fleet.create_many(["two", "three"], command="sleep 9999", labels={"a": "b"}, provision=(LABEL,))
+    for agent in (alone, *others):
         assert not isinstance(agent, mngr.MngrError)
         assert agent.record.labels == {"a": "b", "team": "backend"}
     fleet.stop("one")
@@ -64,8 +64,7 @@ def test_two_restores_of_one_entry_at_once_make_two_agents(user: User) -> None:
     with fleet.store.agent_locked(old.id):  # both have found the old id free, and none has taken it
         running = [user.popen("saved", "restore", "foo", "--name", name) for name in ("one", "two")]
         lock = user.host_dir / "locks" / old.id
-        for process in running:
-            wait_for(lambda process=process: has_open(process, lock), "a restore to wait for the lock")
+        wait_for(lambda: all(has_open(process, lock) for process in running), "both to wait for the lock")
     ended = [process.communicate()[1].decode() for process in running]
     assert [process.returncode for process in running] == [0, 0], ended
     agents = {agent.name: agent for agent in fleet.list().agents}

@@ -78,6 +78,7 @@ def preview(fleet: Fleet, request: Request) -> tuple[Plan, str]:
         process.require_program("rsync")
     if planned.create_branch and (blocked := make.why_no_branch(fleet.host, planned)):
         raise blocked
+    _work_dir(fleet, request, planned, new_id("agent"))
     return planned, request.kind.command_line(request.rest)
 
 
@@ -384,11 +385,9 @@ def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> s
 
 def _refuse_used(work_dir: str, records: Sequence[Record]) -> None:
     """Raise when the directory belongs to another agent, also to one that has not made it yet."""
-    path = os.path.realpath(work_dir)
     for other in records:
-        if os.path.realpath(other.work_dir) == path:
-            hint = "name a directory that does not exist yet"
-            raise MngrError(f"`{work_dir}` is the work directory of agent `{other.name}`", hint=hint)
+        if os.path.realpath(other.work_dir) == os.path.realpath(work_dir):
+            raise MngrError(f"`{work_dir}` is the work directory of agent `{other.name}`", hint=make.TAKEN_HINT)
 
 
 def _recorder(fleet: Fleet, record: Record) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mngr.hosts.host import Host
 
 COPY_SECONDS = 3600.0
+TAKEN_HINT = "name a directory that does not exist yet"
 # Of a repository's settings, what a copy of it needs: who commits, how files are converted, and the kind of hash.
 _CARRIED = r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
 
@@ -92,9 +93,9 @@ class Workspace:
 def refuse_taken(directory: str) -> None:
     """Raise when a workspace cannot be made here: what is there is not an empty directory."""
     if os.path.lexists(directory) and not os.path.isdir(directory):
-        raise MngrError(f"`{directory}` exists and is not a directory", hint="name a directory that does not exist yet")
+        raise MngrError(f"`{directory}` exists and is not a directory", hint=TAKEN_HINT)
     if os.path.isdir(directory) and os.listdir(directory):
-        raise MngrError(f"the directory `{directory}` is not empty", hint="name a directory that does not exist yet")
+        raise MngrError(f"the directory `{directory}` is not empty", hint=TAKEN_HINT)
 
 
 def make(host: Host, workspace: Workspace, extra_paths: Mapping[str, str]) -> str | None:
