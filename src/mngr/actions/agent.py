@@ -62,7 +62,7 @@ class Agent(NamedTuple):
             "pid": pane.pid if alive and pane is not None else None,
             "session": record.session,
             "attached": pane.attached if pane is not None else False,
-            "labels": dict(record.labels),
+            "labels": {**record.labels, "project": record.project},
             "limits": {"idle_seconds": None, "idle_mode": "output", "run_seconds": None, **record.limits},
             "project": record.project,
             "index": record.number,
@@ -72,6 +72,9 @@ class Agent(NamedTuple):
                 "provider": "local",
                 "provider_name": "local",
                 "state": "RUNNING",
+                "tags": {},
+                "ssh": None,
+                "snapshots": [],
             },
         }
 

@@ -94,7 +94,7 @@ def _start(fleet: Fleet, entry: Entry, wish: Wish, branch: str | None, command: 
         created_at=timestamp(),
         command=command,
         command_shown=_shown(command, old, wish),
-        labels={**old.labels, **wish.labels},
+        labels={key: value for key, value in {**old.labels, **wish.labels}.items() if key != "project"},
         project=wish.project or old.project,
     )
     record, workspace = restore.make_again(

@@ -320,6 +320,7 @@ def reserve(fleet: Fleet, wanted: Sequence[Wanted]) -> list[Record | MngrError]:
 def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
     request, planned = wanted.request, wanted.planned
     shown = without_secrets(wanted.command, request)
+    labels = dict(request.labels)
     return Record(
         id=wanted.agent_id,
         name=request.name,
@@ -330,8 +331,8 @@ def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
         transfer=planned.transfer,
         session=fleet.settings.text("tmux.session_prefix", "mngr-") + request.name,
         created_at=timestamp(),
-        project=request.project or os.path.basename(planned.source.rstrip("/")) or "files",
-        labels=dict(request.labels),
+        project=request.project or labels.pop("project", "") or os.path.basename(planned.source.rstrip("/")) or "files",
+        labels=labels,
         source=planned.source,
         repo=planned.repo.home if planned.repo else None,
         branch=planned.branch,

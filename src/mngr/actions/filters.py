@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from mngr.errors import UsageError
 from mngr.names import suggest
@@ -50,24 +50,39 @@ _CONTAINER = "agent"
 
 def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
     """A test on one agent's fields. What an agent does not have (a label, an exit code) matches nothing."""
+    matches = parse_over(expression, FIELDS, _TEXT)
+
+    def matches_agent(fields: Mapping[str, Any]) -> bool:
+        host = {key: value for key, value in fields["host"].items() if value is not None}  # for `has(host.ssh)`
+        return matches({**fields, "host": host})
+
+    return matches_agent
+
+
+def parse_over(
+    expression: str, names: Collection[str], texts: Collection[str] = ()
+) -> Callable[[Mapping[str, Any]], bool]:
+    """A test on fields with these names, of which `texts` always are text. A field that is missing matches nothing."""
     from cel_expr_python import cel
 
-    kinds = dict.fromkeys(_TEXT, cel.Type.STRING) | dict.fromkeys(_ANY, cel.Type.DYN)
-    kinds["labels"] = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
+    kinds = dict.fromkeys(names, cel.Type.DYN) | dict.fromkeys(texts, cel.Type.STRING)
+    if "labels" in kinds:
+        kinds["labels"] = cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
     environment = cel.NewEnv(
         variables={f"{_CONTAINER}.{name}": kind for name, kind in kinds.items()}, container=_CONTAINER
     )
     try:
         program = environment.compile(_plain(expression))
     except RuntimeError as error:
-        raise _not_an_expression(expression, str(error)) from None
+        raise _not_an_expression(expression, str(error), names) from None
     if program.return_type().name() not in ("BOOL", "DYN"):
         raise UsageError(
             f"the filter `{expression}` is not a yes-or-no question", hint='for example `state == "RUNNING"`'
         )
 
     def matches(fields: Mapping[str, Any]) -> bool:
-        return program.eval(data={f"{_CONTAINER}.{name}": _plain(fields[name]) for name in FIELDS}).value() is True
+        known = {f"{_CONTAINER}.{name}": _plain(fields[name]) for name in names if name in fields}
+        return program.eval(data=known).value() is True
 
     return matches
 
@@ -81,11 +96,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _not_an_expression(expression: str, said: str) -> UsageError:
+def _not_an_expression(expression: str, said: str, names: Collection[str]) -> UsageError:
     lines = [line.strip() for line in said.removesuffix("[INVALID_ARGUMENT]").split("\n")]
     what = (lines[0].partition("ERROR: <input>:")[2] or lines[0]).removesuffix(f" (in container '{_CONTAINER}')")
     _, found, rest = said.partition("undeclared reference to '")
-    hint = suggest(rest.partition("'")[0], FIELDS, "field") if found else ""
+    hint = suggest(rest.partition("'")[0], tuple(names), "field") if found else ""
     return UsageError(
         f"the filter `{expression}` cannot be read: {what}",
         hint=hint or 'for example `state == "DONE" && idle_seconds > 600`; `mngr help filters` explains them',

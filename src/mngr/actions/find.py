@@ -119,6 +119,8 @@ def _unknown(name: str, host: str | None, found: Listing) -> MngrError:
             details="\n".join(error.message for error in found.errors),
             hint="repair what is named above, or `mngr list` to see the rest",
         )
+    if name in names:
+        return NotFoundError(f"no agent named `{name}` on `{host}`", hint=f"`{name}@local` is an agent on this machine")
     hint = suggest(name, names, "name") if names else "`mngr create NAME` makes one"
     if names:
         hint += f"; `mngr list` shows all {len(names)}" if hint else f"`mngr list` shows all {len(names)}"

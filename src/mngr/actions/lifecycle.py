@@ -200,11 +200,12 @@ def rename(fleet: Fleet, agent_id: str, name: str) -> Record:
 
 
 def label(fleet: Fleet, agent_id: str, set_to: Mapping[str, str], remove: tuple[str, ...] = ()) -> Record:
-    """Set and remove labels in one change. Removing one that is not there is fine."""
+    """Set and remove labels in one change. Removing one that is not there is fine. The label `project` is the agent's
+    project."""
     with fleet.store.locked():
         old = fleet.store.read(agent_id)
         labels = {key: value for key, value in {**old.labels, **set_to}.items() if key not in remove}
-        changed = old._replace(labels=labels)
+        changed = old._replace(project=labels.pop("project", "") or old.project, labels=labels)
         fleet.store.write(changed)
     fleet.store.log(agent_id, "labeled", labels=labels)
     return changed

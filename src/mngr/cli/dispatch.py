@@ -65,6 +65,8 @@ def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> Args:
         apply_settings(parser, app.settings.table(("commands", app.verb)), f"commands.{app.verb}")
     args = parser.bind(scan)
     app.configure(args)
+    for note in scan.notes:
+        app.out.note(note)
     return args
 
 

@@ -126,7 +126,7 @@ def _print_help(words: list[str]) -> int:
 
 def _of_plugin(word: str, words: list[str]) -> catalog.Entry:
     """The verb of this name that a plugin adds, or the error that there is none."""
-    from mngr.cli import extensions
+    from mngr.cli import compatibility, extensions
     from mngr.names import nearest
 
     added = extensions.entries(os.environ, extensions.asked_settings(words))
@@ -136,7 +136,8 @@ def _of_plugin(word: str, words: list[str]) -> catalog.Entry:
     known = [*catalog.words(), *(name for entry in added for name in (entry.name, *entry.aliases))]
     close = nearest(word, known)
     start = f"the closest verb is `{close}`; " if close else ""
-    raise UsageError(f"{_quoted(word)} is not a verb of mngr", hint=f"{start}`mngr --help` shows all")
+    hint = compatibility.verb_hint(word) or f"{start}`mngr --help` shows all"
+    raise UsageError(f"{_quoted(word)} is not a verb of mngr", hint=hint)
 
 
 def _unknown_option(word: str) -> UsageError:

@@ -52,6 +52,13 @@ class Output:
     def human(self) -> bool:
         return self.format == "human"
 
+    def check_fields(self, known: Sequence[str]) -> None:
+        """Raise for a template with a field that no result has, before anything is changed."""
+        if self._template is not None:
+            from mngr.cli import template
+
+            template.check(self._template, known)
+
     def emit_object(self, value: Mapping[str, Any], human: str | None = None, known: Sequence[str] = ()) -> None:
         """One result. `human` is what a person reads instead of the fields; empty prints nothing."""
         if self._template is not None:

@@ -26,9 +26,10 @@ class Occurrence:
 
 
 class Scan:
-    """The words of a command line taken apart, before any value is checked. `parser` is the one of the subcommand."""
+    """The words of a command line taken apart, before any value is checked. `parser` is the one of the subcommand,
+    `notes` say which words change nothing."""
 
-    __slots__ = ("asked", "options", "parser", "positionals", "rest")
+    __slots__ = ("asked", "notes", "options", "parser", "positionals", "rest")
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
@@ -36,6 +37,7 @@ class Scan:
         self.options: list[Occurrence] = []
         self.positionals: list[str] = []
         self.rest: list[str] = []
+        self.notes: list[str] = []
 
     def values(self, dest: str) -> list[str]:
         return [value for found in self.options if found.option.dest == dest for value in found.values]
@@ -47,6 +49,7 @@ class Scanner:
     def __init__(self, parser: Parser, argv: Sequence[str]) -> None:
         self.words = list(argv)
         self.found = Scan(parser)
+        self._arguments_by_option = 0
 
     def scan(self) -> Scan:
         found = self.found
@@ -83,9 +86,10 @@ class Scanner:
     def _long(self, word: str) -> None:
         spelling, equals, value = word.partition("=")
         option = self._find(spelling)
-        if option is None:
+        if option is not None:
+            self._take(option, spelling, value if equals else None)
+        elif not self._take_original(spelling, value if equals else None):
             raise self._unknown(spelling)
-        self._take(option, spelling, value if equals else None)
 
     def _short(self, word: str) -> None:
         """`-n NAME`, `-nNAME`, `-qv`. A long option typed with one dash is not a group of letters."""
@@ -96,6 +100,8 @@ class Scanner:
             spelling, letters = f"-{letters[0]}", letters[1:]
             option = self._find(spelling)
             if option is None:
+                if len(word) == 2 and self._take_original(spelling, None):
+                    return
                 raise self._unknown(spelling if len(word) == 2 else word)
             if option.nargs == 0:
                 self._take(option, spelling, None)
@@ -114,6 +120,27 @@ class Scanner:
             values = [self._following(option, spelling) if value is None else value]
         self.found.options.append(Occurrence(option, spelling, values))
 
+    def _take_original(self, spelling: str, value: str | None) -> bool:
+        """Take an option of the original mngr that ours has in another form or does not need. False for any other."""
+        from mngr.cli import compatibility
+
+        prog = self.found.parser.prog
+        known = compatibility.option(prog, spelling)
+        if known is None or (value is not None and not known.takes_value):
+            return False
+        if known.hint:
+            raise UsageError(f"`{spelling}` is not an option of `{prog}`", hint=f"instead: {known.hint}")
+        if known.takes_value and value is None:
+            value = self._following(Option(spelling), spelling)
+        if known.words == "X":
+            self.found.positionals.insert(self._arguments_by_option, value or "")
+            self._arguments_by_option += 1
+        elif known.words:
+            self.words = [*(word.replace("X", value or "") for word in known.words.split()), *self.words]
+        elif known.note:
+            self.found.notes.append(f"`{spelling}` changes nothing: {known.note}")
+        return True
+
     def _following(self, option: Option, spelling: str) -> str:
         if self.words and not self._is_option(self.words[0]):
             return self.words.pop(0)
@@ -131,6 +158,8 @@ class Scanner:
 
     def _enter(self, word: str) -> None:
         child = self.found.parser.subcommands.get(word)
+        if child is None:
+            self._refuse_original(word)
         if child is None and self._is_for_default(word):
             self._enter_default()
             self.found.positionals.append(word)
@@ -141,6 +170,18 @@ class Scanner:
                 hint=suggest(word, tuple(self.found.parser.subcommands), "one"),
             )
         self.found.parser = child
+
+    def _refuse_original(self, word: str) -> None:
+        """Raise for a word that in the original stands for another part than in ours."""
+        from mngr.cli import compatibility
+
+        parser = self.found.parser
+        hint = compatibility.part_hint(parser.prog)
+        if hint and not nearest(word, tuple(parser.subcommands)):
+            raise UsageError(
+                f"`{visible(word)}` is not a part of `{parser.prog}`",
+                hint=f"instead: {hint.replace('X', visible(word))}",
+            )
 
     def _is_for_default(self, word: str) -> bool:
         """Whether the subcommand that is meant when none is named takes any words, and this is no slip of the pen."""

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
 _WORDS = {"text": "string", "int": "integer", "number": "number", "bool": "boolean"}
 
-HOST = {"id": "text", "name": "text", "provider": "text", "provider_name": "text", "state": "text"}
+HOST = {
+    "id": "text",
+    "name": "text",
+    "provider": "text",
+    "provider_name": "text",
+    "state": "text",
+    "tags": {"*": "text"},
+    "ssh": "any",
+    "snapshots": ["any"],
+}
 _LIMITS = {"idle_seconds": "number?", "idle_mode": "text", "run_seconds": "number?"}
 AGENT = {
     "id": "text",
@@ -98,6 +107,7 @@ _SNAPSHOT = {
     "commit": "text",
     "branch": "text?",
 }
+_WOULD_KEEP = {"id": "text", "name": "text", "agent": "text", "dry_run": "bool"}
 _WOULD_CLONE = {"name": "text", "source": "text", "branch": "text?", "dry_run": "bool"}
 _CLONED = {
     "agent_id": "text",
@@ -245,7 +255,8 @@ FORMS: dict[str, list[Any]] = {
     "snapshot": [
         {"snapshots": [_SNAPSHOT]},
         {**_SNAPSHOT, "?dry_run": "bool"},
-        {"id": "text", "name": "text", "agent": "text", "dry_run": "bool"},
+        _WOULD_KEEP,
+        [{"any of": [{**_SNAPSHOT, "ok": "bool"}, {**_WOULD_KEEP, "ok": "bool"}, _FAILED_TARGET]}],
         {
             "snapshot": "text",
             "agent_id": "text",

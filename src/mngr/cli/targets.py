@@ -8,7 +8,7 @@ from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
-from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
     filtered = args.all or args.include or args.exclude
     if not names and not filtered:
         raise UsageError(
-            "no agent was named", hint="name one, or choose with `--include 'state == \"DONE\"'` or `--all`"
+            "no agent was named",
+            hint="name one, `-` to read names from stdin, or choose with `--include 'state == \"DONE\"'` or `--all`",
         )
     if names:
         agents = find.many(app.fleet, names)
@@ -103,6 +104,28 @@ def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T 
 
     with ThreadPoolExecutor(max_workers=min(16, len(agents))) as pool:
         return list(zip(agents, pool.map(tried, agents), strict=True))
+
+
+def one_by_one(
+    agents: list[Agent], act: Callable[[Agent], T], failed: Callable[[T | MngrError], bool]
+) -> list[tuple[Agent, T | MngrError]]:
+    """Do it to one after the other, and to none after the first that failed."""
+    done: list[tuple[Agent, T | MngrError]] = []
+    for agent in agents:
+        done += each([agent], act)
+        if failed(done[-1][1]):
+            break
+    return done
+
+
+def of_session(app: App, session: str) -> str:
+    """The id of the agent with this tmux session."""
+    for agent in app.fleet.list().agents:
+        if agent.record.session == session:
+            return agent.id
+    raise NotFoundError(
+        f"no agent has a session called `{session}`", hint="`mngr list --fields name,session` shows them"
+    )
 
 
 def finish(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from mngr.errors import UsageError
 from mngr.names import nearest
@@ -59,7 +59,7 @@ def parse(template: str) -> tuple[Part, ...]:
 def check(parts: Iterable[Part], known: Sequence[str]) -> None:
     """Raise for a field that no row can have. `labels.*` among the known allows anything below `labels`."""
     for part in parts:
-        if part.is_field and not is_known(part.text, known):
+        if part.is_field and not is_known(_own_name(part.text, known), known):
             raise unknown_field(part.text, known)
 
 
@@ -106,7 +106,12 @@ def lookup(row: Mapping[str, Any], field: str) -> Any:
 
 
 def render(parts: Iterable[Part], row: Mapping[str, Any]) -> str:
-    return "".join(plain_text(lookup(row, part.text)) if part.is_field else part.text for part in parts)
+    return "".join(plain_text(lookup(row, _own_name(part.text, row))) if part.is_field else part.text for part in parts)
+
+
+def _own_name(field: str, known: Container[str]) -> str:
+    """A row about an agent has its fields without `agent.` before them, which scripts for the original write."""
+    return field if "agent" in known else field.removeprefix("agent.")
 
 
 def plain_text(value: Any) -> str:

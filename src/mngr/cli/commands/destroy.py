@@ -7,8 +7,7 @@ from mngr.actions.agent import Agent
 from mngr.actions.destroy import Destroyed
 from mngr.cli import targets
 from mngr.cli.app import App
-from mngr.cli.parser import Args, Parser
-from mngr.errors import NotFoundError
+from mngr.cli.parser import Args, BooleanPair, Parser
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,18 +31,19 @@ def add_arguments(parser: Parser) -> None:
         "--force", "-f", action="store_true", help="also with work found nowhere else; it is saved first"
     )
     parser.add_argument(
-        "--remove-created-branch", action="store_true", help="remove its branch too, also when it has commits"
+        "--remove-created-branch", "-b", action="store_true", help="remove its branch too, also when it has commits"
     )
     parser.add_argument(
         "--session", action="append", metavar="NAME", help="the agent of this tmux session (can be repeated)"
     )
+    parser.add_argument("--gc", action=BooleanPair, default=False, help="run `mngr gc` afterwards (default: no)")
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be removed and saved, and change nothing"
     )
 
 
 def run(args: Args, app: App) -> int:
-    args.agents += [_of_session(app, name) for name in args.session]
+    args.agents += [targets.of_session(app, name) for name in args.session]
     agents = targets.resolve(args, app)
     if args.dry_run:
         return _dry_run(args, app, agents)
@@ -53,7 +53,12 @@ def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> Destroyed:
         return app.fleet.destroy(agent, force=args.force, remove_branch=args.remove_created_branch)
 
-    return targets.finish(app, targets.each(agents, act), _row, lambda agent, done: _say(app, done))
+    code = targets.finish(app, targets.each(agents, act), _row, lambda agent, done: _say(app, done))
+    if args.gc:
+        from mngr.cli.commands import gc
+
+        gc.collect(app)
+    return code
 
 
 def _row(agent: Agent, done: Destroyed) -> dict[str, Any]:
@@ -82,13 +87,4 @@ def _dry_run(args: Args, app: App, agents: list[Agent]) -> int:
         outcomes,
         lambda agent, work: {"dry_run": True, "commits": work.commits, "uncommitted": list(work.changed)},
         lambda agent, work: f"would destroy {agent.name}" + (f" and save {work.describe()}" if work.any else ""),
-    )
-
-
-def _of_session(app: App, session: str) -> str:
-    for agent in app.fleet.list().agents:
-        if agent.record.session == session:
-            return agent.id
-    raise NotFoundError(
-        f"no agent has a session called `{session}`", hint="`mngr list --fields name,session` shows them"
     )

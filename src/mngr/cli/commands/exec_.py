@@ -5,7 +5,7 @@ from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser import Args, BooleanPair, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
 from mngr.process import Result, join, run_attached
 
@@ -30,6 +30,17 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--timeout", type=parse_duration, default=600.0, metavar="TIME", help="kill it after this long (default: 10m)"
     )
+    parser.add_argument(
+        "--start",
+        action=BooleanPair,
+        help="start agents that do not run, or refuse them (default: run the command beside them as they are)",
+    )
+    parser.add_argument(
+        "--on-error",
+        choices=("continue", "abort"),
+        default="continue",
+        help="after a failure continue with the others, or stop there",
+    )
     parser.add_argument("--stream", action="store_true", help="show output as it comes; one agent only")
 
 
@@ -38,12 +49,27 @@ def run(args: Args, app: App) -> int:
     args.agents = names
     agents = targets.resolve(args, app)
     if args.stream:
+        for agent in agents:
+            _prepare(args, app, agent)
         return _stream(app, agents, command, args.cwd)
 
     def act(agent: Agent) -> Result:
+        _prepare(args, app, agent)
         return app.fleet.exec(agent, command, timeout=args.timeout, cwd=args.cwd)
 
+    if args.on_error == "abort":
+        return _report(app, targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError) or not done.ok))
     return _report(app, targets.each(agents, act))
+
+
+def _prepare(args: Args, app: App, agent: Agent) -> None:
+    if args.start is None or agent.status.alive:
+        return
+    if not args.start:
+        raise MngrError(
+            f"`{agent.name}` is {agent.state}", hint=f"`mngr exec {agent.name} --start ...` starts it first"
+        )
+    app.fleet.start(agent)
 
 
 def _split(args: Args) -> tuple[list[str], str]:

@@ -29,6 +29,9 @@ EXAMPLES = (
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("--saved", action="store_true", help="also saved work, for good; needs `--older-than`")
     parser.add_argument("--older-than", type=parse_duration, metavar="TIME", help="the least age for `--saved`")
+    parser.add_argument(
+        "--provider", action="append", metavar="NAME", help="only hosts of this provider (can be repeated)"
+    )
     parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
 
 
@@ -38,7 +41,8 @@ def run(args: Args, app: App) -> int:
         raise UsageError(f"`{have}` needs `{lack}`", hint="`mngr gc --saved --older-than 30d`")
     before = time.time() - args.older_than if args.saved else None
     found = []
-    for item in app.fleet.gc(dry_run=args.dry_run, saved_before=before):
+    here = not args.provider or "local" in args.provider
+    for item in app.fleet.gc(dry_run=args.dry_run, saved_before=before) if here else ():
         found.append(item)
         if app.out.human:
             app.out.line(_sentence(item))
@@ -52,6 +56,12 @@ def run(args: Args, app: App) -> int:
     if not failed:
         return 0
     return PARTIAL if failed < len(found) else EXIT_FAILED
+
+
+def collect(app: App) -> None:
+    """Remove leftovers after another verb, whose result is printed already."""
+    for item in app.fleet.gc():
+        (app.out.warn if item.action == FAILED else app.out.note)(_sentence(item))
 
 
 def _sentence(item: Leftover) -> str:

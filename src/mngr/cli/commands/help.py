@@ -56,6 +56,7 @@ def topic_text(name: str) -> str:
 
 def _explain(about: list[str], app: App) -> int:
     word, *parts = about
+    word = {"address": "addresses", "addr": "addresses"}.get(word, word)
     entry = catalog.find(word) or next((e for e in _added(app) if word in (e.name, *e.aliases)), None)
     if entry is not None:
         from mngr.cli.dispatch import command_parser

@@ -39,7 +39,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--idle-timeout", type=parse_limit, metavar="TIME", help="stop it when it was idle for so long; or `off`"
     )
-    parser.add_argument("--idle-mode", choices=IDLE_MODES, help="what idle means (see above; default: output)")
+    parser.add_argument(
+        "--idle-mode", choices=(*IDLE_MODES, "disabled"), help="what idle means (see above; default: output)"
+    )
     parser.add_argument(
         "--timeout", type=parse_limit, metavar="TIME", help="stop it when it ran for so long since its start; or `off`"
     )
@@ -76,6 +78,8 @@ def _wanted(args: Args, agent: Agent) -> Limits:
         found = found._replace(idle_seconds=args.idle_timeout or None)
     if args.timeout is not None:
         found = found._replace(run_seconds=args.timeout or None)
+    if args.idle_mode == "disabled":
+        return found._replace(idle_seconds=None)
     if args.idle_mode is not None:
         if found.idle_seconds is None:
             raise UsageError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 
 from mngr.actions import find
 from mngr.actions.agent import Agent, Listing
@@ -47,17 +49,29 @@ def add_arguments(parser: Parser) -> None:
     for name in _STATE_FLAGS:
         which.add_argument(f"--{name}", action="store_true", help=f"agents that are {name.upper()}")
     which.add_argument("--archived", action="store_true", help="those put away with `mngr archive`, hidden else")
-    which.add_argument("--active", action="store_true", help="agents whose process lives")
+    which.add_argument("--active", action="store_true", help="agents that are neither FAILED nor archived")
     which.add_argument("--local", action="store_true", help="agents on this machine")
+    which.add_argument("--remote", action="store_true", help="agents on other machines")
     which.add_argument(
         "--provider", action="append", metavar="NAME", help="agents on hosts of this provider (can be repeated)"
     )
-    which.add_argument("--project", action="append", metavar="NAME", help="agents of this project (can be repeated)")
+    which.add_argument(
+        "--project",
+        action="append",
+        metavar="NAME",
+        help="agents of this project; `.` is the current one (can be repeated)",
+    )
     which.add_argument(
         "--label",
         action="append",
         metavar="KEY[=VALUE]",
         help="agents with this label (can be repeated: all must match)",
+    )
+    which.add_argument(
+        "--host-label",
+        action="append",
+        metavar="KEY[=VALUE]",
+        help="agents on hosts with this label (can be repeated: all must match)",
     )
     which.add_argument(
         "--include",
@@ -72,8 +86,14 @@ def add_arguments(parser: Parser) -> None:
     which.add_argument("--limit", type=int, metavar="N", help="at most so many")
     how = parser.add_argument_group("how")
     how.add_argument("--fields", metavar="A,B", help="show these fields, such as `name,state,host.name`")
-    how.add_argument("--sort", metavar="FIELD [desc]", help="order by a field")
+    how.add_argument(
+        "--header", action="append", metavar="FIELD=TITLE", help="title of a column of `--fields` (can be repeated)"
+    )
+    how.add_argument(
+        "--sort", metavar="FIELD [desc]", help="order by a field, or by several: `state, create_time desc`"
+    )
     how.add_argument("--ids", action="store_true", help="print ids only")
+    how.add_argument("--addrs", action="store_true", help="print addresses only, such as `fix-login@local.local`")
     how.add_argument("--watch", "-w", action="store_true", help="stay, and show every change")
     how.add_argument("--explain", metavar="AGENT", help="say which evidence decided the state of one agent")
 
@@ -81,6 +101,8 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     if args.explain:
         return _explain(app, args.explain)
+    if args.watch:
+        _drop_interval(args, app)
     names = _names(args, app)
     if args.watch:
         from mngr.cli.watching import watch
@@ -107,6 +129,14 @@ def _explain(app: App, name: str) -> int:
     return 0
 
 
+def _drop_interval(args: Args, app: App) -> None:
+    """`--watch 5`: every change is shown when it happens, so that a number of seconds is not needed."""
+    seconds = [word for word in args.agents if word.isdecimal()]
+    if seconds and not {agent.name for agent in app.fleet.list().agents}.intersection(seconds):
+        args.agents = [word for word in args.agents if word not in seconds]
+        app.out.note(f"`--watch` shows every change when it happens, not every {seconds[0]} s")
+
+
 def _names(args: Args, app: App) -> list[str] | None:
     names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
     if args.stdin:
@@ -118,9 +148,11 @@ def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> 
     agents = listing.agents if names is None else find.many(app.fleet, names) if names else []
     now = time.time()
     keep = targets.chosen(args)
+    args.project = [_current_project() if name == "." else name for name in args.project]
     if names is None or args.archived:
         agents = [agent for agent in agents if (agent.record.archived_at is not None) == args.archived]
     rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and keep(agent)]
+    rows = [row for row in rows if _on_wanted_host(args, row["host"])]
     rows.sort(key=lambda row: _BY_NEED[row["state"]])
     if args.sort:
         _sort(rows, args.sort)
@@ -130,28 +162,54 @@ def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> 
 def _wanted(args: Args, agent: Agent) -> bool:
     states = {name.upper() for name in _STATE_FLAGS if getattr(args, name)}
     if args.active:
-        states |= state.ALIVE
+        states |= {*state.STATES} - {state.FAILED}
     record = agent.record
     return (
         (not states or agent.state in states)
         and (not args.project or record.project in args.project)
         and (not args.provider or "local" in args.provider)
-        and all(_has_label(agent, text) for text in args.label)
+        and all(_has_label({**record.labels, "project": record.project}, text) for text in args.label)
     )
 
 
-def _has_label(agent: Agent, text: str) -> bool:
+def _on_wanted_host(args: Args, host: dict[str, Any]) -> bool:
+    return not (args.remote and host["provider"] == "local") and all(
+        _has_label(host["tags"], text) for text in args.host_label
+    )
+
+
+def _has_label(labels: dict[str, str], text: str) -> bool:
     key, equals, value = text.partition("=")
-    return key in agent.record.labels and (not equals or agent.record.labels[key] == value)
+    return key in labels and (not equals or labels[key] == value)
+
+
+def _current_project() -> str:
+    """The project that `mngr create` would give an agent in the current directory."""
+    here = os.getcwd()
+    top = here
+    while not os.path.exists(os.path.join(top, ".git")):
+        parent = os.path.dirname(top)
+        if parent == top:
+            return os.path.basename(here)
+        top = parent
+    return os.path.basename(top)
 
 
 def _sort(rows: list[dict[str, Any]], text: str) -> None:
-    field, _, order = text.strip().partition(" ")
-    if order.strip().lower() not in ("", "asc", "desc"):
-        raise UsageError(f"`{order.strip()}` is not an order", hint='`--sort "create_time desc"`')
-    if rows:
-        _check_field(rows[0], field)
-    rows.sort(key=lambda row: _sortable(_field(row, field)), reverse=order.strip().lower() == "desc")
+    """By the first field, then by the next: `state, name desc`. `-name` is short for `name desc`."""
+    for part in reversed(text.split(",")):
+        field, _, order = part.strip().partition(" ")
+        order = "desc" if field.startswith("-") else order.strip().lower()
+        field = _RENAMED.get(field.removeprefix("-"), field.removeprefix("-"))
+        if order not in ("", "asc", "desc"):
+            raise UsageError(f"`{order}` is not an order", hint='`--sort "create_time desc"`')
+        if rows:
+            _check_field(rows[0], field)
+        rows.sort(key=_sortable_by(field), reverse=order == "desc")
+
+
+def _sortable_by(field: str) -> Callable[[dict[str, Any]], tuple[int, Any]]:
+    return lambda row: _sortable(_field(row, field))
 
 
 def _sortable(value: Any) -> tuple[int, Any]:
@@ -183,6 +241,10 @@ def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -
             app.out.warn(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
     if args.ids:
         app.out.raw("".join(f"{row['id']}\n" for row in rows).encode())
+        return
+    if args.addrs:
+        lines = (f"{row['name']}@{row['host']['name']}.{row['host']['provider']}\n" for row in rows)
+        app.out.raw("".join(lines).encode())
         return
     errors = [{"error": error.message, "hint": error.hint} for error in listing.errors]
     columns = _columns(args, rows, app.out.columns if app.out.human else None)
@@ -227,16 +289,22 @@ _KNOWN = (
     "host.provider",
     "host.provider_name",
     "host.state",
+    "host.tags.*",
+    "host.ssh",
+    "host.snapshots",
 )
+# Names that scripts for the original use, and ours.
+_RENAMED = {"created_at": "create_time", "git.original_branch": "initial_branch"}
 
 
 def _columns(args: Args, rows: list[dict[str, Any]], terminal: int | None) -> list[Column]:
     if args.fields:
         fields = [field.strip() for field in args.fields.split(",") if field.strip()]
+        titles = dict(_header(text) for text in args.header)
         if rows:
             for field in fields:
-                _check_field(rows[0], field)
-        return [Column(field.upper(), field) for field in fields]
+                _check_field(rows[0], _RENAMED.get(field, field))
+        return [Column(titles.get(field, field.upper()), _RENAMED.get(field, field)) for field in fields]
     columns = [
         Column("NAME", "name", flexible=terminal is not None),
         Column("STATE", "state", style=state_style()),
@@ -247,6 +315,13 @@ def _columns(args: Args, rows: list[dict[str, Any]], terminal: int | None) -> li
         Column("WHY", "state_reason", flexible=True),
     ]
     return columns if terminal is None else _fitting(columns, rows, terminal)
+
+
+def _header(text: str) -> tuple[str, str]:
+    field, equals, title = text.partition("=")
+    if not equals or not field:
+        raise UsageError(f"invalid header {text!r}", hint="for example `--header labels.env=ENV`")
+    return field, title
 
 
 def _fitting(columns: list[Column], rows: list[dict[str, Any]], terminal: int) -> list[Column]:

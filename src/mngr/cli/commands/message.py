@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mngr.actions import message as messages
 from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.inputs import read_text
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser import Args, BooleanPair, Parser
 from mngr.cli.terminal import is_terminal
 from mngr.errors import BLOCKED, FAILED, PARTIAL, MngrError, UsageError
 from mngr.records import TYPE_CHECKING
@@ -38,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
     targets.add_arguments(parser)
     parser.add_argument("--message", "-m", metavar="TEXT", help="the text")
     parser.add_argument("--message-file", metavar="FILE", help="the text, from a file (`-` is stdin)")
-    parser.add_argument("--start", action="store_true", help="start stopped agents first")
+    parser.add_argument("--start", action=BooleanPair, default=False, help="start stopped agents first")
     parser.add_argument(
         "--wait-reply", action="store_true", help="wait until they stop working, and print what they said"
     )
@@ -75,7 +73,10 @@ def run(args: Args, app: App) -> int:
         replies[agent.name] = reply.ask(app.fleet, agent, text, start=args.start, timeout=args.timeout)
         return replies[agent.name].delivery
 
-    outcomes = _one_by_one(agents, act) if args.on_error == "abort" else targets.each(agents, act)
+    if args.on_error == "abort":
+        outcomes = targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError))
+    else:
+        outcomes = targets.each(agents, act)
     return _report(app, outcomes, replies if args.wait_reply else None)
 
 
@@ -89,15 +90,6 @@ def _text(args: Args, app: App) -> str:
     if "-" in args.agents or is_terminal(app.stdin):
         raise UsageError("no message was given", hint="`-m TEXT`, `--message-file FILE`, or text on stdin")
     return app.read_stdin()
-
-
-def _one_by_one(agents: list[Agent], act: Callable[[Agent], Delivery]) -> Outcomes:
-    done: Outcomes = []
-    for agent in agents:
-        done += targets.each([agent], act)
-        if isinstance(done[-1][1], MngrError):
-            break
-    return done
 
 
 def _report(app: App, outcomes: Outcomes, replies: dict[str, Reply] | None) -> int:

@@ -1,5 +1,7 @@
 """`mngr pull`: bring an agent's commits or files here."""
 
+import os
+
 from mngr.actions import commits, copying
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
@@ -38,7 +40,7 @@ def run(args: Args, app: App) -> int:
     agent = app.fleet.find(str(address._replace(path=None)))
     if args.artifacts:
         return report_copy(app, app.fleet.pull_artifacts(agent, args.dest, dry_run=args.dry_run), args.dry_run)
-    if address.path is not None or args.files or agent.record.repo is None:
+    if address.path is not None or args.files or agent.record.repo is None or _is_place(args.dest):
         copied = app.fleet.pull_files(agent, address.path or ".", args.dest, dry_run=args.dry_run)
         return report_copy(app, copied, args.dry_run)
     if args.dest is not None:
@@ -47,6 +49,11 @@ def run(args: Args, app: App) -> int:
             hint=f"`mngr pull {agent.name} --files {args.dest}`",
         )
     return _pull_commits(args, app, agent)
+
+
+def _is_place(dest: str | None) -> bool:
+    """Whether a destination can only mean a directory for files, and not a branch for commits."""
+    return dest is not None and (dest.startswith((".", "/", "~")) or os.path.isdir(dest))
 
 
 def report_copy(app: App, copied: copying.Copied, dry_run: bool) -> int:

@@ -11,10 +11,11 @@ from mngr.agents.record import seconds_of
 from mngr.cli import targets
 from mngr.cli.ages import age
 from mngr.cli.app import App
+from mngr.cli.commands.transcript import parse_count
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
-from mngr.errors import NotFoundError, UsageError
+from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import check_name, suggest
 from mngr.records import TYPE_CHECKING
 from mngr.workspaces.kept import Entry
@@ -31,6 +32,7 @@ DESCRIPTION = (
 EXAMPLES = (
     ("mngr snapshot create my-snapshot", "of the only agent of this repository; it may work on meanwhile"),
     ("mngr snapshot create fix-login before-rewrite", "of one by name"),
+    ("mngr snapshot create --all --name before-merge", "of every agent"),
     ("mngr snapshot list", "all snapshots, newest first"),
     ("mngr snapshot restore my-snapshot", "bring its agent back to it; what that replaces is saved"),
     ("mngr snapshot restore my-snapshot --as second-try", "a new, stopped agent from it"),
@@ -40,12 +42,26 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     create = parser.add_subcommand("create", "Keep an agent as it is now")
-    create.add_argument("first", nargs="?", metavar="AGENT", help="the agent; a word that names none is the NAME")
-    create.add_argument("second", nargs="?", metavar="NAME", help="the snapshot's name (made up when left out)")
-    create.add_argument("--name", "-n", metavar="NAME", help="the snapshot's name; the only word is then the agent's")
+    create.add_argument(
+        "words",
+        nargs="*",
+        metavar="AGENT... [NAME]",
+        help="agents (`-` reads them from stdin); a last word that names none is the snapshot's NAME",
+    )
+    targets.add_filters(create)
+    create.add_argument("--name", "-n", metavar="NAME", help="the snapshot's name (made up when left out)")
+    create.add_argument(
+        "--on-error",
+        choices=("continue", "abort"),
+        default="continue",
+        help="after a failure continue with the others, or stop there",
+    )
     create.add_argument("--dry-run", action="store_true", help="say what would be kept, and keep nothing")
     some = parser.add_subcommand("list", "Show snapshots, newest first", default=True)
-    some.add_argument("agent", nargs="?", metavar="AGENT", help="only those of this agent")
+    some.add_argument(
+        "agents", nargs="*", metavar="AGENT", help="only those of these agents; `-` reads them from stdin"
+    )
+    some.add_argument("--limit", type=parse_count, metavar="N", help="at most N, the newest")
     back = parser.add_subcommand("restore", "Bring an agent back to a snapshot")
     back.add_argument("agent", nargs="?", metavar="AGENT", help="its agent, if several have one of that name")
     back.add_argument("snapshot", metavar="NAME", help="a name or an id of `snapshot list`")
@@ -64,12 +80,35 @@ def run(args: Args, app: App) -> int:
 
 
 def _create(args: Args, app: App) -> int:
-    agent, name = _agent_and_name(args, app)
+    """One agent's snapshot is a document; for agents from stdin, a filter or several names it is a list of them."""
+    app.out.check_fields(_KNOWN)
+    name = _take_name(args, app)
+    many = "-" in args.words or len(args.words) > 1 or args.all or args.include or args.exclude
+    if not many:
+        word = args.words[0] if args.words else None
+        return _create_one(
+            args, app, find.one(app.fleet, word) if word else actions.the_implied(app.fleet, "keep"), name
+        )
+    args.agents = args.words
+    agents = targets.resolve(args, app)
+
+    def act(agent: Agent) -> dict[str, Any]:
+        return _would_keep(app, agent, name) if args.dry_run else _row(actions.create(app.fleet, agent, name))
+
+    if args.on_error == "abort":
+        outcomes = targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError))
+    else:
+        outcomes = targets.each(agents, act)
+    verb = "would keep" if args.dry_run else "kept"
+    return targets.finish(
+        app, outcomes, lambda agent, row: row, lambda agent, row: f"{verb} {agent.name} as {row['name']}"
+    )
+
+
+def _create_one(args: Args, app: App, agent: Agent, name: str | None) -> int:
     if args.dry_run:
-        check_place(agent.record)
-        wanted = name or free_name(app.fleet.host, agent.record.name)
-        value = {"id": f"{agent.name}/{wanted}", "name": wanted, "agent": agent.name, "dry_run": True}
-        app.out.emit_object(value, human=f"would keep {agent.name} as {wanted}")
+        value = _would_keep(app, agent, name)
+        app.out.emit_object(value, human=f"would keep {agent.name} as {value['name']}")
         return 0
     entry = actions.create(app.fleet, agent, name)
     app.out.emit_object(_row(entry), human=f"kept {agent.name} as {name_of(entry)}: {_content(entry)}")
@@ -78,16 +117,25 @@ def _create(args: Args, app: App) -> int:
     return 0
 
 
-def _agent_and_name(args: Args, app: App) -> tuple[Agent, str | None]:
-    if args.name is not None and args.second is not None:
-        raise UsageError(f"the snapshot's name is given twice: `{args.second}` and `--name {args.name}`")
-    first, name = args.first, args.name if args.name is not None else args.second
-    if first is not None and name is None and first not in _names(app):
-        first, name = None, first
-    if name is not None:
-        check_name(name, "snapshot name")
-    agent = find.one(app.fleet, first) if first is not None else actions.the_implied(app.fleet, "keep")
-    return agent, name
+def _would_keep(app: App, agent: Agent, name: str | None) -> dict[str, Any]:
+    check_place(agent.record)
+    wanted = name or free_name(app.fleet.host, agent.record.name)
+    return {"id": f"{agent.name}/{wanted}", "name": wanted, "agent": agent.name, "dry_run": True}
+
+
+def _take_name(args: Args, app: App) -> str | None:
+    """The snapshot's name: `--name`, or the last word if it names no agent, which is then no longer among the words.
+    A first word of two is always an agent."""
+    last = args.words[-1] if args.words else "-"
+    is_name = last != "-" and last not in _names(app)
+    if args.name is not None:
+        if is_name and len(args.words) > 1:
+            raise UsageError(f"the snapshot's name is given twice: `{last}` and `--name {args.name}`")
+        return check_name(args.name, "snapshot name")
+    if not is_name:
+        return None
+    args.words = args.words[:-1]
+    return check_name(last, "snapshot name")
 
 
 def _names(app: App) -> set[str]:
@@ -95,8 +143,10 @@ def _names(app: App) -> set[str]:
 
 
 def _list(args: Args, app: App) -> int:
-    entries = _all_of(app, [args.agent]) if args.agent is not None else actions.entries(app.fleet)
-    rows = [_row(entry) for entry in reversed(entries)]
+    names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
+    entries = _all_of(app, names) if args.agents else actions.entries(app.fleet)
+    entries = sorted(entries, key=lambda entry: entry.saved_at, reverse=True)
+    rows = [_row(entry) for entry in entries[: args.limit]]
     columns = [
         Column("NAME", "name"),
         Column("AGENT", "agent"),
@@ -215,13 +265,13 @@ def _destroy(args: Args, app: App) -> int:
 def _all_of(app: App, names: list[str]) -> list[Entry]:
     """Those of some agents, by name; also of agents that are gone."""
     entries = actions.entries(app.fleet)
-    agents = {agent.name: agent for agent in find.listing(app.fleet).agents}
+    agents = {key: agent for agent in find.listing(app.fleet).agents for key in (agent.name, agent.id)}
     found: list[Entry] = []
     for name in names:
         agent = agents.get(name)
         mine = [entry for entry in entries if (actions.belongs(entry, agent) if agent else entry.name == name)]
         if not mine and agent is None:
-            known = [*agents, *(entry.name for entry in entries)]
+            known = [*(agent.name for agent in agents.values()), *(entry.name for entry in entries)]
             raise NotFoundError(f"no agent named `{name}` has snapshots", hint=suggest(name, known, "name"))
         found += mine
     return found

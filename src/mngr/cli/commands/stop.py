@@ -5,7 +5,7 @@ from mngr.actions.lifecycle import Stopped
 from mngr.cli import targets
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser import Args, BooleanPair, Parser
 
 DESCRIPTION = (
     "End the agents' processes, background ones included. Work dirs, branches and events stay; `mngr start` goes on."
@@ -19,13 +19,16 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     targets.add_arguments(parser)
-    parser.add_argument("--graceful", action="store_true", help="send SIGTERM first and wait")
+    parser.add_argument("--graceful", action=BooleanPair, default=False, help="send SIGTERM first and wait")
     parser.add_argument(
         "--timeout",
         type=parse_duration,
         default=10.0,
         metavar="TIME",
         help="how long `--graceful` waits (default: 10 s)",
+    )
+    parser.add_argument(
+        "--session", action="append", metavar="NAME", help="the agent of this tmux session (can be repeated)"
     )
     parser.add_argument("--archive", action="store_true", help="put them away too, like `mngr archive`")
     parser.add_argument("--dry-run", action="store_true", help="say which would be stopped, and stop none")
@@ -40,6 +43,7 @@ def run(args: Args, app: App) -> int:
             app.fleet.archive(agent)
         return stopped
 
+    args.agents += [targets.of_session(app, name) for name in args.session]
     targets.outlive_terminal()
     verb = "would stop" if args.dry_run else "stopped"
 

@@ -14,8 +14,9 @@ from mngr.errors import UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TypeVar
 
+    T = TypeVar("T")
 
 DESCRIPTION = (
     "Print what was said to an agent and what it said and did, oldest first, in one form for all agent types. A type "
@@ -36,22 +37,19 @@ _LONGEST_RESULT = 20
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="name, id or address")
-    parser.add_argument("--role", action="append", choices=ROLES, help="only entries of this role (can be repeated)")
-    parser.add_argument("--tail", type=_count, metavar="N", help="only the last N")
-    parser.add_argument("--head", type=_count, metavar="N", help="only the first N")
+    parser.add_argument(
+        "--role", action="append", choices=(*ROLES, "tool"), help="only entries of this role (can be repeated)"
+    )
+    parser.add_argument("--tail", type=parse_count, metavar="N", help="only the last N")
+    parser.add_argument("--head", type=parse_count, metavar="N", help="only the first N")
     parser.add_argument("--follow", "-f", action="store_true", help="stay, and print new ones as they come")
 
 
 def run(args: Args, app: App) -> int:
-    if args.head is not None and (args.tail is not None or args.follow):
-        raise UsageError(f"`--head` and `{'--follow' if args.follow else '--tail'}` cannot be used together")
+    refuse_head_with(args)
     agent = app.fleet.find(args.agent)
     found = transcripts.read(app.fleet, agent)
-    wanted = [entry for entry in found.entries if _is_wanted(args, entry)]
-    if args.head is not None:
-        wanted = wanted[: args.head]
-    if args.tail is not None:
-        wanted = wanted[max(0, len(wanted) - args.tail) :]
+    wanted = part(args, [entry for entry in found.entries if _is_wanted(args, entry)])
     show = _Shown(app)
     if wanted or not args.follow:
         show.entries(wanted)
@@ -62,8 +60,22 @@ def run(args: Args, app: App) -> int:
     return _follow(args, app, agent, found.entries, show) if args.follow else 0
 
 
+def refuse_head_with(args: Args) -> None:
+    if args.head is not None and (args.tail is not None or args.follow):
+        raise UsageError(f"`--head` and `{'--follow' if args.follow else '--tail'}` cannot be used together")
+
+
+def part(args: Args, entries: list[T]) -> list[T]:
+    """The first or the last of them, as `--head` and `--tail` say."""
+    if args.head is not None:
+        return entries[: args.head]
+    return entries if args.tail is None else entries[max(0, len(entries) - args.tail) :]
+
+
 def _is_wanted(args: Args, entry: dict[str, Any]) -> bool:
-    return not args.role or entry["role"] in args.role
+    """The role `tool` is both the calls and the results of tools."""
+    role = str(entry["role"])
+    return not args.role or role in args.role or (role.startswith("tool_") and "tool" in args.role)
 
 
 def _no_transcript(agent: Agent, messages: int) -> str:
@@ -150,7 +162,7 @@ def local_time(text: str) -> tuple[str, str]:
     return time.strftime("%Y-%m-%d", moment), time.strftime("%H:%M:%S", moment)
 
 
-def _count(text: str) -> int:
+def parse_count(text: str) -> int:
     if not text.isdecimal():
         raise UsageError(f"{text!r} is not a number of entries", hint="for example `--tail 20`")
     return int(text)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 
+from mngr import waiting
 from mngr.actions import find, usage
+from mngr.actions.agent import Agent
 from mngr.actions.usage import BY, Report
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
-from mngr.errors import UsageError
+from mngr.errors import TimedOut, UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ EXAMPLES = (
     ("mngr usage fix-login reviewer", "only these"),
     ("mngr usage --by model --since 7d", "which models, in the last seven days"),
     ("mngr usage --by day", "day by day"),
+    ("mngr usage wait --until 'cost_usd > 20' --timeout 8h", "return when more than $20 is spent"),
     ("mngr usage --by project --format '{name}\\t{cost_usd}'", "for a script"),
 )
 
@@ -47,11 +50,27 @@ def add_arguments(parser: Parser) -> None:
         "--since", type=parse_since, metavar="TIME", help="only what was used since: `7d` or `12h` ago, or `2026-05-31`"
     )
 
+    parser.add_argument(
+        "--until",
+        action="append",
+        metavar="EXPR",
+        help="wait until the total matches, then print it (can be repeated: all must match)",
+    )
+    parser.add_argument(
+        "--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this for `--until`, exit code 4"
+    )
+
 
 def run(args: Args, app: App) -> int:
+    if args.agents[:1] == ["wait"] and args.until:
+        args.agents = args.agents[1:]
+    if args.timeout is not None and not args.until:
+        raise UsageError("`--timeout` is for `--until`", hint="`mngr usage wait --until 'cost_usd > 20' --timeout 8h`")
     names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
     agents = find.many(app.fleet, names) if names else None if not args.agents else []
-    report = usage.report(app.fleet, agents, by=args.by, since=args.since)
+    report = (
+        _awaited(args, app, agents) if args.until else usage.report(app.fleet, agents, by=args.by, since=args.since)
+    )
     if app.out.human:
         for error in report.errors:
             app.out.warn(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
@@ -62,6 +81,24 @@ def run(args: Args, app: App) -> int:
     envelope = {"by": args.by, "usage": rows, "total": usage.as_json(report.total), "errors": errors}
     app.out.emit_rows(rows, (), envelope=envelope, known=_KNOWN)
     return 0
+
+
+def _awaited(args: Args, app: App, agents: list[Agent] | None) -> Report:
+    """The first report whose total matches all of `--until`. Raises TimedOut."""
+    from mngr.actions import filters
+
+    tests = [filters.parse_over(text, (*usage.Totals._fields, "cost")) for text in args.until]
+    app.fleet.host.prepare()
+    total = usage.as_json(usage.Totals())
+    for _ in waiting.changes(
+        [app.fleet.store.dir], deadline=waiting.Deadline(args.timeout), at_least_every=2.0, step=0.1
+    ):
+        report = usage.report(app.fleet, agents, by=args.by, since=args.since)
+        total = usage.as_json(report.total)
+        if all(matches({**total, "cost": {"total_cost_usd": total["cost_usd"]}}) for matches in tests):
+            return report
+    seen = ", ".join(f"{name} {value}" for name, value in total.items())
+    raise TimedOut(f"after {args.timeout:g} s the total does not match: {seen}")
 
 
 def _print(args: Args, app: App, report: Report) -> None:

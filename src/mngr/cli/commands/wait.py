@@ -23,7 +23,7 @@ EXAMPLES = (
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "words", nargs="+", metavar="AGENT... [STATE...]", help="agents (`-` reads them from stdin), then states"
+        "words", nargs="*", metavar="AGENT... [STATE...]", help="agents (`-` reads them from stdin), then states"
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--any", action="store_true", help="until one of them is")
@@ -57,7 +57,7 @@ def split(words: list[str], app: App) -> tuple[list[str], list[str]]:
     states = [word for word in words if word in STATES]
     names = [word for name in names for word in (app.read_stdin().split() if name == "-" else [name])]
     if not names:
-        raise UsageError("no agent was named", hint="`mngr wait NAME DONE`")
+        raise UsageError("no agent was named", hint="`mngr wait NAME DONE`; `-` reads names from stdin")
     return names, states
 
 
