@@ -44,7 +44,7 @@ def test_a_clone_has_the_work_and_the_conversation_of_its_source(user: User, tra
     assert user.git("status", "--porcelain", "-z", cwd=bar["work_dir"]) == status
     assert transcript(user, "bar") == said
     assert bar["type"] == "scripted" and bar["command"] == foo["command"] and bar["transfer"] == transfer
-    assert bar["labels"] == {"team": "x", "try": "2"} and bar["project"] == foo["project"]
+    assert bar["labels"] == {"team": "x", "try": "2", "project": "repo"} and bar["project"] == foo["project"] == "repo"
     assert bar["repo"] == foo["repo"] and bar["base_commit"] == foo["base_commit"]
     assert bar["index"] != foo["index"] and bar["id"] != foo["id"] and bar["create_time"] > foo["create_time"]
     assert user.mngr("exec", "bar", "echo $TOKEN $MORE $MNGR_AGENT_NAME").ok().stdout == "abc 1 bar\n"
@@ -98,7 +98,7 @@ def test_create_from_an_agent_is_a_clone(user: User) -> None:
     ran = user.mngr("create", "bar", "--from", "foo", "--no-connect", "--label", "try=2").ok()
     assert ran.stdout == "cloned foo to bar on branch mngr/bar\n"
     assert user.git("status", "--porcelain", cwd=user.work_dir("bar")) == "?? half.txt"
-    assert user.agent("bar")["labels"] == {"team": "x", "try": "2"}
+    assert user.agent("bar")["labels"] == {"team": "x", "try": "2", "project": "repo"}
     ran = user.mngr("create", "baz", "--from", "foo", "--no-connect", "--transfer", "rsync").failed(2)
     assert "`--transfer` makes no sense with `--from foo`" in ran.stderr
     ran = user.mngr("create", "baz", "--from", "fooo", "--no-connect").failed(2)

@@ -207,7 +207,7 @@ def test_labels_and_project_are_stored_as_given(user: User) -> None:
         "foo", "--label", "team=backend", "--label", "note=a=b $(x) 'é'\n;", "--label", "empty=", "--project", "web"
     )
     agent = user.agent("foo")
-    assert agent["labels"] == {"team": "backend", "note": "a=b $(x) 'é'\n;", "empty": ""}
+    assert agent["labels"] == {"team": "backend", "note": "a=b $(x) 'é'\n;", "empty": "", "project": "web"}
     assert agent["project"] == "web"
     assert user.mngr("create", "x", "--label", "none", "--command", "true").failed(2).stderr.startswith("error:")
 

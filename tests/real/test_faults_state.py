@@ -277,11 +277,11 @@ def test_a_lock_that_is_held_is_waited_for_and_let_go_with_its_process(user: Use
     wait_for(lambda: _has_open(child.pid, lock), "the command to come to the lock")
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(1)
-    assert user.agent("foo")["labels"] == {}
+    assert user.agent("foo")["labels"] == {"project": "repo"}
     os.kill(pid, signal.SIGKILL)
     said = child.communicate(timeout=60)
     assert child.returncode == 0, said
-    assert user.agent("foo")["labels"] == {"a": "b"}
+    assert user.agent("foo")["labels"] == {"a": "b", "project": "repo"}
 
 
 HOLDER = """

@@ -131,7 +131,7 @@ def test_a_command_that_does_not_end_points_to_the_line_of_the_test(user: User) 
 def test_events_are_for_people_to_read(user: User) -> None:
     user.mngr("create", "foo", "--type", "scripted", "--no-connect").ok()
     user.mngr("message", "foo", "-m", "say hello").ok()
-    shown = user.mngr("event", "foo", env={"TZ": "XXX-3"}).ok().stdout.splitlines()
+    shown = user.mngr("event", "foo", "--format", "human", env={"TZ": "XXX-3"}).ok().stdout.splitlines()
     stated = [str(event["timestamp"]) for event in user.events("foo")]
     assert "prompt  bytes=9" in "\n".join(shown) and "sha256" not in "\n".join(shown)
     hours = [(int(line[11:13]) - int(moment[11:13])) % 24 for line, moment in zip(shown, stated, strict=False)]

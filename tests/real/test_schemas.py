@@ -69,6 +69,8 @@ def test_life_of_agents(user: User) -> None:
     fits(user, "exec", "a", "b", "echo x; false", exit_code=1)
     fits(user, "capture", "a")
     fits(user, "event", "b")
+    fits(user, "snapshot", "create", "a", "b", "--dry-run")
+    fits(user, "snapshot", "create", "a", "b", "both")
     fits(user, "label", "a", "k=v")
     fits(user, "rename", "a", "c", "--dry-run")
     fits(user, "rename", "a", "c")

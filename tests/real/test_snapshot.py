@@ -258,7 +258,7 @@ def test_a_destroyed_agent_is_made_again(user: User, transfer: str) -> None:
     done = restore(user, "s")
     assert done["made"] and not done["running"]
     again = user.agent("foo")
-    assert again["state"] == "STOPPED" and again["id"] == agent["id"] and again["labels"] == {"team": "x"}
+    assert again["state"] == "STOPPED" and again["id"] == agent["id"] and again["labels"]["team"] == "x"
     assert tree(again["work_dir"]) == before
     assert transcript(user, "foo") == said
     user.mngr("start", "foo").ok()
@@ -286,7 +286,7 @@ def test_settings_come_back(user: User) -> None:
     user.mngr("label", "foo", "team=y", "more=z").ok()
     user.mngr("rename", "foo", "bar").ok()
     restore(user, "s")
-    assert user.agent("bar")["labels"] == {"team": "x"}
+    assert user.agent("bar")["labels"] == {"team": "x", "project": "repo"}
 
 
 def test_events_are_never_taken_back(user: User) -> None:

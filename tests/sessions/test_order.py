@@ -101,9 +101,13 @@ def test_labels_come_and_go(e2e: E2eSession) -> None:
     create(e2e, "plan-b")
     give, take = block.commands
     expect(e2e.run(give)).to_succeed()
-    assert agent(e2e, "plan-b")["labels"] == {"team": "web", "urgent": "yes"}
+    assert agent(e2e, "plan-b")["labels"] == {
+        "team": "web",
+        "urgent": "yes",
+        "project": agent(e2e, "plan-b")["project"],
+    }
     expect(e2e.run(take)).to_succeed()
-    assert agent(e2e, "plan-b")["labels"] == {"team": "web"}
+    assert agent(e2e, "plan-b")["labels"] == {"team": "web", "project": agent(e2e, "plan-b")["project"]}
 
 
 def test_limits_from_the_start(e2e: E2eSession) -> None:

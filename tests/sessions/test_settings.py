@@ -139,7 +139,7 @@ def test_a_template(e2e: E2eSession) -> None:
     """)
     follow(e2e, block.commands)
     made = agent(e2e, "look-at-it")
-    assert (made["transfer"], made["labels"]) == ("git-mirror", {"task": "review"})
+    assert (made["transfer"], made["labels"]) == ("git-mirror", {"task": "review", "project": made["project"]})
 
 
 def test_a_template_that_does_not_exist_is_answered_with_the_nearest(e2e: E2eSession) -> None:

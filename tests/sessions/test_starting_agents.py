@@ -234,7 +234,7 @@ def test_labels_and_a_project(e2e: E2eSession) -> None:
     """)
     expect(e2e.run("mngr create cart --no-connect --label team=web --label urgent=yes --project checkout")).to_succeed()
     made = agent(e2e, "cart")
-    assert (made["labels"], made["project"]) == ({"team": "web", "urgent": "yes"}, "checkout")
+    assert (made["labels"], made["project"]) == ({"team": "web", "urgent": "yes", "project": "checkout"}, "checkout")
 
 
 def test_more_windows_beside_it(e2e: E2eSession) -> None:
