@@ -13,7 +13,9 @@ from tests.support.tmr import NO_CHANGE
 from tests.support.user import User
 
 # Examples that stay until they are ended, and those that need a person's terminal.
-STAYS = re.compile(r"--watch|--follow|mngr observe|mngr event .* -f\b|mngr e2e serve|mngr tmr .*--type claude")
+STAYS = re.compile(
+    r"--watch|--follow|mngr observe|mngr event .* -f\b|mngr e2e serve|mngr usage wait|mngr tmr .*--type claude"
+)
 NEEDS_TERMINAL = re.compile(
     r"^mngr connect [\w-]+$|^mngr create (?!.*--no-connect)(?!.*--dry-run)|config edit|--edit-message"
 )
