@@ -235,11 +235,16 @@ def test_a_name_is_free_again_after_a_rename(user: User) -> None:
 def test_labels_are_set_shown_and_removed(user: User) -> None:
     user.create("foo", "--label", "team=backend")
     user.mngr("label", "foo", "urgent=yes", "note=a = b; $(c) 'd' é").ok()
-    assert user.agent("foo")["labels"] == {"team": "backend", "urgent": "yes", "note": "a = b; $(c) 'd' é"}
+    assert user.agent("foo")["labels"] == {
+        "team": "backend",
+        "urgent": "yes",
+        "note": "a = b; $(c) 'd' é",
+        "project": "repo",
+    }
     user.mngr("label", "foo", "--remove", "urgent", "--remove", "note", "--remove", "never-there").ok()
     assert user.mngr("label", "foo").ok().stdout == "foo: team=backend\n"
     user.mngr("label", "foo", "team=frontend", "--dry-run").ok()
-    assert user.agent("foo")["labels"] == {"team": "backend"}
+    assert user.agent("foo")["labels"] == {"team": "backend", "project": "repo"}
     assert "is not a label" in user.mngr("label", "foo", "=x").failed(2).stderr
 
 
@@ -249,7 +254,7 @@ def test_concurrent_labels_all_stay(user: User) -> None:
     for process in running:
         process.communicate()
     assert [process.returncode for process in running] == [0] * 8
-    assert sorted(user.agent("foo")["labels"]) == [f"k{number}" for number in range(8)]
+    assert sorted(user.agent("foo")["labels"]) == [f"k{number}" for number in range(8)] + ["project"]
 
 
 @pytest.mark.parametrize("redirect", ["> /dev/null 2>&1", ""])

@@ -66,6 +66,8 @@ SESSION = (
     Typed("mngr snapshot my-task", 2, err="mngr snapshot create my-task"),
     Typed("mngr label my-task agent-1 -l env=prod --label project=other", out="my-task: team=backend env=prod"),
     Typed("mngr list --project other --label project=other --format '{name},{labels.project}'", out="my-task,other"),
+    Typed("mngr clone agent-1 copy --no-connect --label project=copies", out="cloned agent-1 to copy"),
+    Typed("mngr list copy --format '{project} {labels.project}'", out="copies copies"),
     Typed("mngr label my-task --remove project", 2, err="every agent has a project"),
     Typed("mngr lim --agent my-task --idle-timeout 1h --no-start-on-boot", out="stops when idle for 1 h"),
     Typed("mngr limit my-task --idle-mode disabled", out="no limits"),

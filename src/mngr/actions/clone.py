@@ -95,7 +95,7 @@ def _start(fleet: Fleet, entry: Entry, wish: Wish, branch: str | None, command: 
         command=command,
         command_shown=_shown(command, old, wish),
         labels={key: value for key, value in {**old.labels, **wish.labels}.items() if key != "project"},
-        project=wish.project or old.project,
+        project=wish.project or wish.labels.get("project") or old.project,
     )
     record, workspace = restore.make_again(
         fleet,
