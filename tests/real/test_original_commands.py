@@ -59,7 +59,7 @@ SESSION = (
     Typed("mngr wait --state DONE done --interval 5s", out="done is DONE", err="does not poll"),
     Typed("mngr snapshot create my-task agent-1 before", out="kept my-task as before\nkept agent-1 as before"),
     Typed("mngr list --ids --running | mngr snapshot create - --dry-run", out="would keep agent-2 as snap-1"),
-    Typed("mngr snapshot create -a --name again --on-error abort", out="kept done as again"),
+    Typed("mngr snapshot create -a --name again --on-error continue", out="kept done as again"),
     Typed("mngr snapshot create my-task --format '{snapshot_id}'", 2, err="no field `snapshot_id`"),
     Typed("mngr list --ids | mngr snapshot list - --limit 1 --format '{name}'", out="again\n"),
     Typed("mngr snapshot list --agent my-task --format '{id},'", out="my-task/again,\nmy-task/before,\n"),

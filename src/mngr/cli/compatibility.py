@@ -31,7 +31,7 @@ _CONTINUES = "`mngr` reports what failed and continues with the rest"
 _NO_LOG = "`mngr event` and `mngr -v` show what happens"
 _ALWAYS_HERE = "agents on this machine need no connection"
 _IGNORED: Mapping[str, Mapping[str, str]] = {
-    "list, gc": {"--on-error X": _CONTINUES},
+    "list, gc, snapshot create": {"--on-error X": _CONTINUES},
     "connect": {
         "--reconnect": _ALWAYS_HERE,
         "--no-reconnect": "",

@@ -15,7 +15,7 @@ from mngr.cli.commands.transcript import parse_count
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
-from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.errors import NotFoundError, UsageError
 from mngr.names import check_name, suggest
 from mngr.records import TYPE_CHECKING
 from mngr.workspaces.kept import Entry
@@ -50,12 +50,6 @@ def add_arguments(parser: Parser) -> None:
     )
     targets.add_filters(create)
     create.add_argument("--name", "-n", metavar="NAME", help="the snapshot's name (made up when left out)")
-    create.add_argument(
-        "--on-error",
-        choices=("continue", "abort"),
-        default="continue",
-        help="after a failure continue with the others, or stop there",
-    )
     create.add_argument("--dry-run", action="store_true", help="say what would be kept, and keep nothing")
     some = parser.add_subcommand("list", "Show snapshots, newest first", default=True)
     some.add_argument(
@@ -95,13 +89,12 @@ def _create(args: Args, app: App) -> int:
     def act(agent: Agent) -> dict[str, Any]:
         return _would_keep(app, agent, name) if args.dry_run else _row(actions.create(app.fleet, agent, name))
 
-    if args.on_error == "abort":
-        outcomes = targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError))
-    else:
-        outcomes = targets.each(agents, act)
     verb = "would keep" if args.dry_run else "kept"
     return targets.finish(
-        app, outcomes, lambda agent, row: row, lambda agent, row: f"{verb} {agent.name} as {row['name']}"
+        app,
+        targets.each(agents, act),
+        lambda agent, row: row,
+        lambda agent, row: f"{verb} {agent.name} as {row['name']}",
     )
 
 
