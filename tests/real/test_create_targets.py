@@ -140,3 +140,17 @@ def test_many_workspaces_leave_an_entry_of_the_same_name_alone(user: User) -> No
     assert [path.name for path in (user.repo / ".git" / "worktrees").iterdir()] == ["copy"]
     assert user.git("branch", "--list", "mngr/*") == ""
     assert not any((user.root / name / "copy").exists() for name in ("one", "two"))
+
+
+def test_files_that_appear_at_the_last_moment_are_kept(user: User) -> None:
+    """Put there by a program that knows nothing of our locks, after the directory was taken."""
+    fleet = fleet_of(user)
+    fleet.host.prepare()
+    workspace = Workspace(planned(fleet, "foo"), str(user.root / "here"))
+    workspace.claim()
+    (user.root / "here" / "notes.txt").write_text("precious\n")
+    with pytest.raises(MngrError, match="could not make the worktree"):
+        make._worktree(fleet.host, workspace, workspace.plan.start)
+    make.unmake(fleet.host, workspace)
+    assert (user.root / "here" / "notes.txt").read_text() == "precious\n"
+    assert leftovers.in_repository(user, user.repo) == []

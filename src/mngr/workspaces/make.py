@@ -39,7 +39,7 @@ class Workspace:
         self.plan = plan
         self.directory = directory
         self.claimed = False
-        self.made_directory = False  # else it was there, empty
+        self.made_directory = False  # otherwise it was there, empty
         self.made_branch = False
         self.entry: str | None = None  # what git knows of a worktree, in the repository
         self._hold: int | None = None
@@ -67,9 +67,9 @@ class Workspace:
             refuse_taken(self.directory)
 
     def release(self) -> None:
-        hold, self._hold = self._hold, None
-        if hold is not None:
-            os.close(hold)
+        if self._hold is not None:
+            os.close(self._hold)
+            self._hold = None
 
     def remove_files(self) -> None:
         """Remove the directory; one that was there before is only emptied."""
@@ -99,10 +99,8 @@ def refuse_taken(directory: str) -> None:
 
 
 def make(host: Host, workspace: Workspace, extra_paths: Mapping[str, str]) -> str | None:
-    """Make the workspace and return the commit it begins at. On failure nothing is left behind, except what could not
-    be removed either."""
-    plan = workspace.plan
-    start = plan.start
+    """Make the workspace and return the commit it begins at. On failure nothing is left that could be removed."""
+    plan, start = workspace.plan, workspace.plan.start
     if plan.transfer == NONE:
         return start
     try:
@@ -198,9 +196,12 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
                 made = git.run("worktree", "add", "-q", "--no-checkout", *words)
                 workspace.made_branch = made.ok and plan.create_branch
             finally:  # git undoes its own failures, unless it was killed
-                workspace.entry = worktree_entry(directory) or _broken_entry(host, rooms, before, directory)
-                ours = made is None or "already exists" not in made.error_text
-                if plan.create_branch and not workspace.made_branch and ours:
+                said = made.error_text if made is not None else ""
+                if f"'{directory}' already exists" in said:
+                    workspace.claimed = False  # another program put something there
+                else:
+                    workspace.entry = worktree_entry(directory) or _broken_entry(host, rooms, before, directory)
+                if plan.create_branch and not workspace.made_branch and "a branch named" not in said:
                     git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
         checked(made, "git could not make the worktree")
     check_out_worktree(host, directory)
@@ -219,8 +220,8 @@ def worktree_entry(directory: str) -> str | None:
 
 def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> str | None:
     """The entry that a killed git has left, which may not name its directory yet. Git gives it the directory's name."""
-    new = (name for name in host.entries(rooms) if name not in before)
-    return next((os.path.join(rooms, name) for name in new if name == os.path.basename(directory)), None)
+    name = os.path.basename(directory)
+    return os.path.join(rooms, name) if name in host.entries(rooms) and name not in before else None
 
 
 def check_out_worktree(host: Host, directory: str) -> None:
