@@ -82,10 +82,14 @@ HOSTILE = "\\u001b[2J\\u001b]0;owned\\u0007<script>alert(1)</script>"
 CASES = {
     "nothing_said": ("wait\nexit\n", "unclaimed", "no outcome file"),
     "empty": ("wait\noutcome-raw <<E\nE\n", "unclaimed", "is empty"),
-    "other_schema": ('wait\noutcome-raw <<E\n{"schema": 9}\nE\n', "unclaimed", "lacks `task`"),
+    "other_schema": ('wait\noutcome-raw <<E\n{"schema": 9}\nE\n', "unclaimed", "neither `status` nor `summary`"),
     "huge": ("wait\nrun! head -c 100000000 /dev/zero > $MNGR_OUTCOME_FILE\n", "unclaimed", "more than 1,000,000"),
     "link_as_outcome": ("wait\nrun! ln -s /etc/passwd $MNGR_OUTCOME_FILE\n", "unclaimed", "is empty"),
-    "other_task": ('wait\noutcome <<E\n{"schema": 1, "task": "x", "status": "done"}\nE\n', "unclaimed", "this task is"),
+    "other_task": (
+        'wait\noutcome <<E\n{"schema": 1, "task": "x", "status": "done"}\nE\n',
+        "refuted",
+        "nothing was committed",
+    ),
     "no_such_commit": ("wait\n" + done(CLAIM.replace("{head}", "0" * 40)), "refuted", "and there are none"),
     "no_tests_left": ("wait\nrun! rm -rf tests && git add -A\ncommit none\n" + done(CLAIM), "refuted", "deleted"),
     "link_committed": ("wait\nrun! ln -s /etc/passwd s\ncommit it\n" + done(CLAIM), "refused", "symbolic link out of"),

@@ -66,7 +66,9 @@ def test_proposals_that_the_program_knows_are_kept(greeter: User) -> None:
     assert text == TUTORIAL.replace("# Being loud\n", f"# Being loud\n\n{LOUD['text']}\n") + f"\n{BYE['text']}\n"
     told = greeter.work_dir("fill-tutorial") / ".mngr" / "task" / "artifacts"
     prompt = (told / "told-0").read_text()
-    assert "- Being loud (line 7)" in prompt and "$ greet hello --help" in prompt and "with more voice" in prompt
+    assert "- Being loud (line 7)" in prompt and ".mngr/task/reference.txt" in prompt
+    reference = (told.parent / "reference.txt").read_text()
+    assert "$ greet hello --help" in reference and "with more voice" in reference
     assert "could not be used: it is not valid JSON" in (told / "told-1").read_text()
     assert "`greet` has no verb `shout`" in (told / "told-2").read_text()
     assert greeter.mngr("tutorial", "fill").ok().stdout == "every heading of tutorial.sh has an example\n"
@@ -142,7 +144,7 @@ def test_a_dry_run_prints_the_prompt_and_the_headings(greeter: User) -> None:
         greeter.mngr("tutorial", "fill", "--dry-run", "--reference", str(reference), "--format", "json").ok()
     )
     assert found["headings"] == ["Being loud", "Saying good bye"]
-    assert "\ngreet does it all\n" in found["prompt"]
+    assert ".mngr/task/reference.txt" in found["prompt"]
     assert "tutorial.sh:7: Being loud" in greeter.mngr("tutorial", "fill", "--dry-run").ok().stdout
     assert "as a command it failed" in greeter.mngr("tutorial", "fill", "--reference", "exit 3").failed().stderr
     assert greeter.agents() == []

@@ -22,6 +22,7 @@ from mngr.report.tmr_rows import Known, overview, report
 from mngr.report.tmr_work import Works
 from mngr.tmr import junit, pr
 from mngr.tmr import rows as test_rows
+from mngr.tmr.blocks import cited
 from mngr.tmr.summary import tasks_of
 
 if TYPE_CHECKING:
@@ -204,17 +205,11 @@ class TmrRun:
         return found
 
     def _read_blocks(self) -> Mapping[str, tuple[str, ...]]:
-        from mngr.tutorial.citations import in_source
-
         tests = [task.id for task in tasks_of(self._ledger.state)]
         paths = sorted({test.partition("::")[0] for test in tests})
         sources = self._works.files(str(self._ledger.state.facts.get("base") or ""), paths)
-        cited: dict[str, tuple[str, ...]] = {}
-        for path, source in sources.items():
-            for citation in in_source(source, path)[0]:
-                place = f"{path}::{citation.test}"
-                cited[place] = (*cited.get(place, ()), citation.text)
-        return {test: cited[plain] for test in tests if (plain := test.partition("[")[0]) in cited}
+        found = {test: texts for path, source in sources.items() for test, texts in cited(path, source).items()}
+        return {test: found[plain] for test in tests if (plain := test.partition("[")[0]) in found}
 
     def _once(self, name: str, stamp: object, make: Any) -> Any:
         """What was made for the same stamp is not made again."""

@@ -40,6 +40,7 @@ def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str
         "claim_problem": str(collected.get("outcome_problem") or ""),
         "measured": {name: found.get(name) for name in _MEASURED},
         "reasons": [str(reason) for reason in found.get("reasons") or ()],
+        "notes": [cut(str(note)) for note in found.get("notes", ())],
         "flags": [{name: str(flag.get(name)) for name in ("kind", "path", "text")} for flag in found.get("flags", ())],
         "patch": works.patch(pair)._asdict() if pair else NOTHING._asdict(),
         "loose": works.patch(loose)._asdict() if loose else NOTHING._asdict(),

@@ -58,11 +58,9 @@ def find(changed: Sequence[File], *, test: str, commands: Sequence[str] = ()) ->
     return flags
 
 
-def misclaimed(
-    claims: Sequence[Mapping[str, str]], implementation: Sequence[str], commits: Sequence[str]
-) -> Iterator[Flag]:
-    """Where the changes that an agent claims, each with its kind and commit, are not those that it made:
-    `implementation` are the paths of such kind that it changed, and `commits` all that it left."""
+def misclaimed(claims: Sequence[Mapping[str, str]], implementation: Sequence[str]) -> Iterator[Flag]:
+    """Where the kinds of change that an agent claims are not those that it made: `implementation` are the paths of such
+    kind that it changed."""
     says_so = any(claim["kind"] == IMPLEMENTATION for claim in claims)
     if implementation and not says_so:
         yield Flag(
@@ -70,9 +68,6 @@ def misclaimed(
         )
     if says_so and not implementation:
         yield Flag("claim", "", "a change of the implementation is claimed, and there is none")
-    for claim in claims:
-        if not any(commit.startswith(claim["commit"]) for commit in commits):
-            yield Flag("claim", "", f"commit {claim['commit'][:12]} is claimed, and is not among its commits")
 
 
 def _weaker_tests(file: File) -> Iterator[Flag]:

@@ -77,8 +77,9 @@ def _claim(fleet: Fleet, agent: Agent, task: str, directory: str) -> tuple[Mappi
         data = fleet.outcome(agent, at_most=outcome.MAX_BYTES)
         if data is not None:
             files.write_atomic(os.path.join(directory, "outcome.json"), data)
-        return secrets.mask_fields(_as_json(outcome.parse(data, task)), fleet.store.secrets(agent.id)), ""
-    except outcome.Wrong as wrong:
+        found = outcome.parse(data, task, agent.record.work_dir)
+        return secrets.mask_fields(_as_json(found), fleet.store.secrets(agent.id)), ""
+    except outcome.Unreadable as wrong:
         return None, str(wrong)
     except MngrError as error:
         return None, f"the outcome file could not be read: {error}"

@@ -14,6 +14,8 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.process import quote
 from mngr.records import NamedTuple
+from mngr.tmr import outcome
+from mngr.tmr.blocks import Blocks
 from mngr.tmr.harvest import harvest
 from mngr.tmr.verdict import FAILED
 from mngr.tmr.verify import Ground, verify
@@ -21,6 +23,8 @@ from mngr.tools.git import Git
 
 _FAILURE_MAX = 6000
 _PROMPT = "mapper.md.j2"
+CHECKER = ".mngr/task/check_outcome.py"
+CHECK_COMMAND = f"python3 {CHECKER}"
 
 
 class Workers(NamedTuple):
@@ -39,8 +43,13 @@ class Workers(NamedTuple):
 class TestRecipe(Recipe):
     __test__ = False  # not one for pytest
 
-    def __init__(self, run: Run, fleet: Fleet, git: Git, ground: Ground, workers: Workers) -> None:
+    def __init__(
+        self, run: Run, fleet: Fleet, git: Git, ground: Ground, workers: Workers, seconds: float | None = None
+    ) -> None:
+        """`seconds` is the time that each agent has, if it is limited."""
         self._run, self._fleet, self._git, self._ground, self._workers = run, fleet, git, ground, workers
+        self._minutes = round(seconds / 60) if seconds else 0
+        self._blocks = Blocks(git, ground.base)
 
     def launch(self, task: TaskState, attempt: Attempt) -> Launch:
         surroundings = self._ground.bench.surroundings
@@ -54,6 +63,7 @@ class TestRecipe(Recipe):
             branch=f"{self._ground.base}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
+            uploads=((outcome.__file__, CHECKER),),
             provision=(surroundings.prepare,) if surroundings.prepare else (),
         )
 
@@ -66,10 +76,13 @@ class TestRecipe(Recipe):
             task=task.id,
             file=found.file if found else task.id,
             line=found.line if found else 0,
+            blocks=self._blocks.of(task.id),
+            minutes=self._minutes,
             verdict=measured.verdict if measured else "not measured",
             failure=measured.text[-_FAILURE_MAX:] if measured else "",
             command=f"{surroundings.test_command} {quote(task.id)}",
             gate_command=self._ground.gate_command,
+            check_command=CHECK_COMMAND,
             implementation=self._ground.paths.implementation,
             read_only=self._ground.paths.read_only,
             more=self._workers.more,
@@ -98,7 +111,8 @@ class TestRecipe(Recipe):
 def check_prompt(own: str) -> None:
     """Raises when no prompt can be made of this file: better known before anything is run."""
     names = ("task", "file", "line", "verdict", "failure", "command", "gate_command", "implementation", "read_only")
-    prompts.render(_PROMPT, own=own, **dict.fromkeys((*names, "more"), ""))
+    more = ("blocks", "minutes", "check_command", "more")
+    prompts.render(_PROMPT, own=own, **dict.fromkeys((*names, *more), ""))
 
 
 def filled(words: tuple[str, ...], *, task: str, slug: str, attempt: int) -> tuple[str, ...]:

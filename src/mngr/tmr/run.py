@@ -195,7 +195,8 @@ class TestRun:
             self._in_engine = False
 
     def _recipe(self) -> TestRecipe:
-        return TestRecipe(self.run, self.fleet, self.git, self.ground(), self.wish.workers)
+        seconds = self.wish.limits.timeout_seconds
+        return TestRecipe(self.run, self.fleet, self.git, self.ground(), self.wish.workers, seconds)
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
         return Engine(self.run, recipe, self.fleet, self.wish.limits, role=role)

@@ -49,13 +49,13 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
     changes = objects.changes([pair])[pair]
     targets = objects.blobs(parts.links(changes))
     evidence = Evidence(len(changes), refusals=parts.refusals(changes, targets, ground.paths))
-    facts: dict[str, Any] = {"files": [change.path for change in changes]}
+    facts: dict[str, Any] = {"files": [change.path for change in changes], "notes": _notes(ground, claim, tip)}
     if before.verdict == UNKNOWN and done and not evidence.refusals:
         before = _at_base(ground, task, slug)
     if changes and not evidence.refusals:
         evidence, more = _measure(ground, objects, task, slug, tip, changes, before)
         facts.update(more)
-        marks = [*_flags(ground, objects, changes, task), *_misclaimed(ground, claim, changes, tip)]
+        marks = [*_flags(ground, objects, changes, task), *_misclaimed(ground, claim, changes)]
         facts["flags"] = [flag._asdict() for flag in marks]
         evidence = evidence._replace(steering=tuple(flag.path for flag in marks if flag.kind in flags.STEERING))
     elif not changes and done and before.verdict == FAIL:
@@ -207,15 +207,24 @@ def _flags(ground: Ground, objects: Objects, changes: Sequence[Change], task: st
     return flags.find(changed, test=task, commands=(given.prepare, given.test_command, ground.gate_command))
 
 
-def _misclaimed(
-    ground: Ground, claim: Mapping[str, Any] | None, changes: Sequence[Change], tip: str
-) -> Iterator[flags.Flag]:
+def _misclaimed(ground: Ground, claim: Mapping[str, Any] | None, changes: Sequence[Change]) -> Iterator[flags.Flag]:
     """Without a claim there is nothing to hold against its work."""
     if claim is None:
         return
     paths = [change.path for change in changes if ground.paths.kind(change.path) == Kind.IMPLEMENTATION]
-    commits = ground.git.must("rev-list", tip, f"^{ground.base}", doing="git could not list its commits").split()
-    yield from flags.misclaimed(claim["changes"], paths, commits)
+    yield from flags.misclaimed(claim["changes"], paths)
+
+
+def _notes(ground: Ground, claim: Mapping[str, Any] | None, tip: str) -> list[str]:
+    """What is odd about the claim, and says nothing about the work: a misspelt value, the id of an amended commit."""
+    if claim is None:
+        return []
+    claimed = [change["commit"] for change in claim["changes"] if change["commit"]]
+    commits = (
+        ground.git.must("rev-list", tip, f"^{ground.base}", doing="cannot list its commits").split() if claimed else []
+    )
+    strange = [one for one in claimed if not any(commit.startswith(one) for commit in commits)]
+    return [*claim.get("notes", ()), *(f"claimed commit `{one[:12]}` is not among its commits" for one in strange)]
 
 
 def _row(verdict: str, reasons: tuple[str, ...]) -> dict[str, Any]:

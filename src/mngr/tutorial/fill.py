@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 
 from mngr import files, prompts
@@ -18,6 +19,7 @@ from mngr.tutorial.proposals import Heading, Proposal
 from mngr.tutorial.sources import Sources
 
 PROPOSALS = "proposals.json"
+REFERENCE = ".mngr/task/reference.txt"
 _SECONDS = 60.0
 
 
@@ -48,8 +50,7 @@ def first_prompt(job: Job) -> str:
         script=job.sources.script,
         program=job.program,
         headings=job.headings,
-        text=job.sources.text(),
-        reference=job.reference,
+        reference_file=REFERENCE,
     )
 
 
@@ -72,7 +73,11 @@ def run(
         again = prompts.render("fill_again.md.j2", problem=problem, rejected=bad, headings=left)
         return talk.Verdict(len(left), again)
 
-    talked = talk.hold(fleet, wish, first_prompt(job), verdict, rounds=rounds, timeout=timeout, tell=tell)
+    with tempfile.NamedTemporaryFile() as reference:
+        reference.write(job.reference.encode("utf-8", "replace"))
+        reference.flush()
+        wish = wish._replace(uploads=((reference.name, REFERENCE),))
+        talked = talk.hold(fleet, wish, first_prompt(job), verdict, rounds=rounds, timeout=timeout, tell=tell)
     return talked, Proposed(tuple(good), tuple(rejected.values()), tuple(_unfilled(job, good)))
 
 

@@ -29,6 +29,7 @@ class Wish(NamedTuple):
     transfer: str | None = None
     unclean: str | None = None
     labels: Mapping[str, str] = {}
+    uploads: tuple[tuple[str, str], ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -77,6 +78,7 @@ def hold(
         transfer=wish.transfer,
         unclean=wish.unclean,
         labels=wish.labels,
+        uploads=wish.uploads,
     )
     tell(f"`{agent.name}` works; `mngr connect {agent.name}` shows it")
     turns: list[Turn] = []

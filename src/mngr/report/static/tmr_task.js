@@ -43,7 +43,7 @@
     return el("table", { class: "versus" },
       el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "The agent says"), el("th", { scope: "col" }, "Measured in clean checkouts"))),
       el("tbody", {},
-        pair("Result", claim ? claim.status : el("span", { class: "tone-warn" }, value.claim_problem || "no outcome yet"), [pill(task.kind, task.verdict), value.reasons.map((reason) => el("p", {}, words(reason)))], false),
+        pair("Result", claim ? [claim.status, value.notes.length ? el("details", { class: "sub" }, el("summary", {}, `${value.notes.length} odd in the outcome file`), el("ul", { class: "plain" }, value.notes.map((note) => el("li", {}, words(note))))) : null] : el("span", { class: "tone-warn" }, value.claim_problem || "no outcome yet"), [pill(task.kind, task.verdict), value.reasons.map((reason) => el("p", {}, words(reason)))], false),
         pair("Before", claim ? said(claim.before) : "", before ? [outcome(before.verdict), el("span", { class: "dim" }, before.runs.length > 1 ? ` runs: ${before.runs.join(", ")}` : "")] : nothing, early),
         pair("After", claim ? said(claim.after) : "", [outcome(task.after), task.at_tip ? [el("span", { class: "dim" }, " · on the branch "), outcome(task.at_tip)] : null], differs),
         pair("Changes", changes, measured.files ? [`${measured.files.length} ${measured.files.length === 1 ? "file" : "files"}: `, many(measured.files, "none")] : el("span", { class: "dim" }, "none")),
