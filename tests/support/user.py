@@ -1,8 +1,12 @@
 """One user for one test: own HOME, state directory, tmux server and repository, all gone afterwards."""
 
+import atexit
+import functools
+import hashlib
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -11,8 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from tests.support import forking
+
 T = TypeVar("T")
-MNGR = str(Path(sys.executable).with_name("mngr"))
+MNGR = forking.MNGR
 
 
 class Ran(NamedTuple):
@@ -42,29 +48,11 @@ class User:
         self.host_dir = self.home / ".mngr"
         self.tmux_dir = self.root / "t"
         self.repo = self.root / "repo"
-        for path in (self.home, self.tmux_dir, self.repo):
+        for path in (self.home, self.tmux_dir):
             path.mkdir()
-        keep = {name: value for name, value in os.environ.items() if not name.startswith(("MNGR", "GIT_", "TMUX"))}
-        self.env = {
-            **keep,
-            "HOME": str(self.home),
-            "TMUX_TMPDIR": str(self.tmux_dir),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "LANG": "C.UTF-8",
-            "LC_ALL": "C.UTF-8",
-            "TERM": "xterm-256color",
-        }
-        for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CI", "PYTHONDONTWRITEBYTECODE"):
-            self.env.pop(name, None)
-        # A git that tidies up in the background, as newer ones do after a commit, holds a lock that no test expects.
-        (self.home / ".gitconfig").write_text(
-            "[user]\n\tname = Test User\n\temail = test@example.com\n[init]\n\tdefaultBranch = main\n"
-            "[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n"
-        )
-        self.git("init", "-q")
-        (self.repo / "README.md").write_text("hello\n")
-        self.git("add", ".")
-        self.git("commit", "-q", "-m", "init")
+        self.env = {**_environment(), "HOME": str(self.home), "TMUX_TMPDIR": str(self.tmux_dir)}
+        (self.home / ".gitconfig").write_text(_GIT_CONFIG)
+        _copy_repository(self.repo)
 
     def mngr(
         self,
@@ -74,7 +62,13 @@ class User:
         env: Mapping[str, str] | None = None,
         timeout: float = 60,
     ) -> Ran:
-        return self.run([MNGR, *words], input=input, cwd=cwd, env=env, timeout=timeout)
+        """In a process of its own. It is forked, not started, where that makes no difference: see `forking`."""
+        full = {**self.env, **(env or {})}
+        forker = _forker()
+        if not forker.can_run(full):
+            return self.run([MNGR, *words], input=input, cwd=cwd, env=env, timeout=timeout)
+        data = input.encode() if isinstance(input, str) else input
+        return _ran(forker.run(words, data or b"", str(cwd or self.repo), full, timeout))
 
     def run(
         self,
@@ -95,7 +89,7 @@ class User:
             timeout=timeout,
             check=False,
         )
-        return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return _ran(done)
 
     def popen(
         self, *words: str, cwd: str | Path | None = None, env: Mapping[str, str] | None = None
@@ -150,25 +144,101 @@ class User:
     def processes(self) -> list[int]:
         """Processes that carry this user's HOME in their environment: what the test left running."""
         mark = os.fsencode(f"HOME={self.home}\0")
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                try:
-                    if mark in (entry / "environ").read_bytes():
-                        found.append(int(entry.name))
-                except OSError:
-                    continue
-        return found
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and mark in _environ_of(name)]
 
     def close(self) -> None:
         """End everything this user started, by its own tmux server and by process id."""
-        self.tmux("kill-server")
+        if any(self.tmux_dir.glob("*/mngr")):
+            self.tmux("kill-server")
         for pid in self.processes():
             try:
                 os.kill(pid, 9)
             except ProcessLookupError:
                 continue
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _environ_of(pid: str) -> bytes:
+    """With few calls: each test looks at all processes of the machine. Not of ourselves."""
+    if pid == str(os.getpid()):
+        return b""
+    try:
+        file = os.open(f"/proc/{pid}/environ", os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, 1 << 18)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _ran(done: "subprocess.CompletedProcess[bytes]") -> Ran:
+    return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+
+# A git that tidies up in the background, as newer ones do after a commit, holds a lock that no test expects.
+_GIT_CONFIG = """\
+[user]
+\tname = Test User
+\temail = test@example.com
+[init]
+\tdefaultBranch = main
+[gc]
+\tautoDetach = false
+[maintenance]
+\tautoDetach = false
+"""
+
+
+@functools.cache
+def _environment() -> Mapping[str, str]:
+    """Of every user, without what is its own."""
+    foreign = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CI", "PYTHONDONTWRITEBYTECODE")
+    return {
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if name not in foreign and not name.startswith(("MNGR", "GIT_", "TMUX"))
+        },
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color",
+    }
+
+
+@functools.cache
+def _forker() -> forking.Forker:
+    return forking.Forker(_environment())
+
+
+@functools.cache
+def _template() -> Path:
+    """A repository with one commit, made by git once for all users of this process."""
+    root = Path(tempfile.mkdtemp(prefix="mngr-r-", dir="/tmp"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    (root / ".gitconfig").write_text(_GIT_CONFIG)
+    repo = root / "repo"
+    repo.mkdir()
+    (repo / "README.md").write_text("hello\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "init"]):
+        subprocess.run(["git", *words], cwd=repo, env={**_environment(), "HOME": str(root)}, check=True)
+    for sample in (repo / ".git" / "hooks").iterdir():
+        sample.unlink()
+    return repo
+
+
+def _copy_repository(target: Path) -> None:
+    """The index of git knows a file by its times and numbers as well: those are the copy's own."""
+    shutil.copytree(_template(), target)
+    index = bytearray((target / ".git" / "index").read_bytes())
+    info = os.stat(target / "README.md")
+    times = (part for time in (info.st_ctime_ns, info.st_mtime_ns) for part in divmod(time, 10**9))
+    index[12:36] = struct.pack(">6I", *times, info.st_dev & 0xFFFFFFFF, info.st_ino & 0xFFFFFFFF)
+    index[-20:] = hashlib.sha1(index[:-20]).digest()
+    (target / ".git" / "index").write_bytes(index)
 
 
 def wait_for(check: Callable[[], T | None], what: str, timeout: float = 60) -> T:
