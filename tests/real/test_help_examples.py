@@ -21,6 +21,14 @@ NEEDS_TERMINAL = re.compile(
 )
 # Exit codes other than 0 that an example is there to show.
 SHOWS = {"mngr destroy fix-login": 1}
+# Verbs whose examples leave alone what the others of the verb need: they run one after the other in one world.
+IN_ONE_WORLD = frozenset(
+    {
+        *("capture", "completion", "connect", "diff", "doctor", "e2e", "event", "exec", "help", "label"),
+        *("limit", "list", "plugin", "tmr", "transcript", "tutorial", "usage", "wait"),
+    }
+)
+BEGINS_A_RUN = re.compile(r"mngr tmr tests\b")  # after those that look at the run that is there
 
 
 def examples() -> Iterator[tuple[str, str]]:
@@ -61,21 +69,16 @@ def world(user: User) -> User:
     return user
 
 
-def prepare(user: User, verb: str, command: str) -> None:
-    settled = command.startswith("mngr wait")
-    for name in agents_in(command):
-        if "--wait-reply" in command:
-            user.mngr("create", name, "scripted", "--no-connect").ok()
-            continue
-        user.create(name, *(["--record"] if "--cast" in command else []), command="true" if settled else "cat")
-        if name == "fix-login" and not settled:
-            work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
-            user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()
+def prepare(user: User, verb: str, commands: list[str]) -> None:
+    """All that the examples expect to be there."""
+    for name in sorted({name for command in commands for name in agents_in(command)}):
+        _make_an_agent(user, name, [command for command in commands if name in agents_in(command)])
+    every = "\n".join(commands)
     if verb == "config":
         user.mngr("config", "set", "--scope", "user", "commands.create.type", "claude").ok()
-    if "claude --message" in command:  # the stand-in of that name takes none
+    if "claude --message" in every:  # the stand-in of that name takes none
         user.mngr("config", "set", "--scope", "user", "agent_types.claude.parent_type", "scripted").ok()
-    if "git diff" in command:
+    if "git diff" in every:
         (user.repo / "README.md").write_text("changed\n")
     if verb == "plugin":
         _install_a_plugin(user, "hello")
@@ -91,12 +94,28 @@ def prepare(user: User, verb: str, command: str) -> None:
         user.mngr("config", "set", "--scope", "user", "agent_types.claude.permissions", "ask").ok()
         _make_a_run(user)
     if verb == "snapshot":
-        if not agents_in(command):
+        if not agents_in(every):
             user.create("fix-login")
-        if not command.startswith("mngr snapshot create"):
+        if not every.startswith("mngr snapshot create"):
             user.mngr("snapshot", "create", "my-snapshot").ok()
-    if "a filter" in command or "--all" in command or "--include" in command:
+    if "a filter" in every or "--all" in every or "--include" in every:
         user.create("one-more", command="cat")
+    if re.match(r"mngr push fix-login(?!.*:)", every):
+        user.mngr("exec", "fix-login", "git reset -q --hard main").ok()
+
+
+def _make_an_agent(user: User, name: str, commands: list[str]) -> None:
+    settled = commands[0].startswith("mngr wait")
+    if any("--wait-reply" in command for command in commands):
+        user.mngr("create", name, "scripted", "--no-connect").ok()
+        return
+    record = any("--cast" in command for command in commands)
+    user.mngr(
+        *("create", name, "--no-connect", "--command", "true" if settled else "cat", *(["--record"] if record else []))
+    ).ok()
+    if name == "fix-login" and not settled:
+        work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
+        user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()
 
 
 def _install_a_plugin(user: User, name: str) -> None:
@@ -127,16 +146,29 @@ def _make_history(user: User) -> None:
 
 
 def parameters() -> Iterator[Any]:
+    """The examples of one world, with a name."""
+    by_verb: dict[str, list[str]] = {}
     for verb, command in examples():
-        long = verb == "tmr" or "--count" in command
-        yield pytest.param(verb, command, id=command[:70], marks=pytest.mark.timeout(300) if long else ())
+        by_verb.setdefault(verb, []).append(command)
+    for verb, commands in by_verb.items():
+        marks = pytest.mark.timeout(600 if verb == "tmr" else 300)
+        if verb in IN_ONE_WORLD:
+            yield pytest.param(
+                verb, sorted(commands, key=lambda one: bool(BEGINS_A_RUN.match(one))), id=verb, marks=marks
+            )
+        else:
+            yield from (pytest.param(verb, [command], id=command[:70], marks=marks) for command in commands)
 
 
-@pytest.mark.parametrize(("verb", "command"), list(parameters()))
-def test_the_example_works(world: User, verb: str, command: str) -> None:
-    prepare(world, verb, command)
-    if command.startswith("mngr push fix-login") and ":" not in command:
-        world.mngr("exec", "fix-login", "git reset -q --hard main").ok()
+@pytest.mark.parametrize(("verb", "commands"), list(parameters()))
+def test_the_example_works(world: User, verb: str, commands: list[str], subtests: pytest.Subtests) -> None:
+    prepare(world, verb, commands)
+    for command in commands:
+        with subtests.test(command):
+            run(world, command)
+
+
+def run(world: User, command: str) -> None:
     line = command
     if NEEDS_TERMINAL.search(command):
         line = f"script -qec {quoted(f'timeout 3 {command}')} /dev/null"
