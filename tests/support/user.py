@@ -178,17 +178,15 @@ def _ran(done: "subprocess.CompletedProcess[bytes]") -> Ran:
     return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
-# A git that tidies up in the background, as newer ones do after a commit, holds a lock that no test expects.
+# A git that tidies up, as newer ones ask themselves after each commit, holds a lock that no test expects.
 _GIT_CONFIG = """\
 [user]
 \tname = Test User
 \temail = test@example.com
 [init]
 \tdefaultBranch = main
-[gc]
-\tautoDetach = false
 [maintenance]
-\tautoDetach = false
+\tauto = false
 """
 
 

@@ -100,4 +100,6 @@ _GIT_CONFIG = """\
 \tgpgSign = false
 [gc]
 \tauto = 0
+[maintenance]
+\tauto = false
 """
