@@ -1,21 +1,25 @@
 """Three-way application of parts, on objects alone.
 
-A part whose paths nobody else touched is applied without git. Only where two meet does git merge: it wants commits with
-a common ancestor, so both sides are wrapped in commits on the part's base.
+A part whose paths nobody else touched is applied without git, and so is one that changes other lines of a file than
+those before it. Only where two meet does git merge: it wants commits with a common ancestor, so both sides are wrapped
+in commits on the part's base.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
+from io import BytesIO
 
 from mngr.records import NamedTuple
-from mngr.tmr.objects import Entry, Facts, Ident, NewCommit, Objects
+from mngr.tmr.objects import Change, Entry, Facts, Hunk, Ident, NewCommit, Objects
 from mngr.tmr.parts import Part
 from mngr.tmr.paths import folders
 
 _MESSAGE = "mngr: a candidate for the branch\n"
+_TEXT_MAX = 1_000_000  # bytes; git merges larger files, whose versions would fill the memory here
 
 
 class State(NamedTuple):
@@ -36,9 +40,10 @@ class Clash(NamedTuple):
 
 
 class Applier:
-    """Applies parts onto states of one base. Remembers every answer, so the same question costs nothing again."""
+    """Applies parts onto states of one base. Remembers every answer, so the same question costs nothing again. `parts`
+    are those of this base, each with a tree that holds it."""
 
-    def __init__(self, objects: Objects, base: Facts, parts: Iterable[Part]) -> None:
+    def __init__(self, objects: Objects, base: Facts, parts: Mapping[Part, str]) -> None:
         self.objects = objects
         self.base = base
         self.start = State(base.id, {})
@@ -46,8 +51,11 @@ class Applier:
         self._commits: dict[tuple[str, str], str] = {}
         self._part_commits: dict[str, str] = {}
         self._resolved: dict[str, list[Part]] = {}
-        self._parts = {part.id: part for part in parts}
-        self._originals = {change.path: change.old for part in self._parts.values() for change in part.changes}
+        self._trees = parts
+        self._originals = {change.path: change.old for part in parts for change in part.changes}
+        count = Counter(path for part in parts for path in part.paths)
+        self._common = {path for path in count if count[path] > 1}
+        self._texts: dict[str, list[bytes]] = {}
         self._who = Ident("mngr", "mngr@localhost", base.committed_at)
 
     def apply(self, state: State, part: Part) -> State | Clash:
@@ -77,24 +85,25 @@ class Applier:
         parent = parent or self.base.id
         asked = (state.key, parent)
         if asked not in self._commits:
-            tree = state.tree or self.base.tree
-            if state.files:
-                new = NewCommit(parent, state.files, _MESSAGE, self._who, self._who, tree)
-                self._commits[asked] = self.objects.write([new])[0]
-            else:
-                self._commits[asked] = self.objects.wrap(tree, parent, _MESSAGE, self._who)
+            new = NewCommit(parent, state.files, _MESSAGE, self._who, self._who, state.tree or self.base.tree)
+            self._commits[asked] = self.objects.write([new])[0]
         return self._commits[asked]
 
     def part_commit(self, part: Part) -> str:
         """The part alone on its base. Those that meet others are made all at once, the first time one is wanted."""
         if part.id not in self._part_commits:
-            count = Counter(path for other in self._parts.values() for path in other.paths)
-            wanted = {id: one for id, one in self._parts.items() if any(count[path] > 1 for path in one.paths)}
-            wanted[part.id] = part
+            wanted = {
+                one.id: one for one in (*self._trees, part) if self._common.intersection(one.paths) or one is part
+            }
             todo = [one for id, one in wanted.items() if id not in self._part_commits]
             made = self.objects.write([self._new(one) for one in todo])
             self._part_commits |= {one.id: commit for one, commit in zip(todo, made, strict=True)}
         return self._part_commits[part.id]
+
+    def hunks(self, part: Part) -> set[Hunk]:
+        """The lines that the part changes in files which other parts change too."""
+        blobs = [(change.path, change.new.oid) for change in part.changes if change.new]
+        return {hunk for asked in blobs for hunk in self._edits.get(asked, ())}
 
     def known(self, state: State) -> dict[str, Entry | None]:
         """All differences of the state from the base, those that git merged included."""
@@ -109,28 +118,81 @@ class Applier:
 
     def _once(self, state: State, part: Part) -> State | Clash:
         key = sha256(f"{state.key} {part.id}".encode()).hexdigest()
-        if self._meets_nobody(state, part):
-            return state._replace(
-                key=key, files={**state.files, **{change.path: change.new for change in part.changes}}
-            )
+        files = self._without_git(state, part)
+        if files is not None:
+            return state._replace(key=key, files={**state.files, **files})
         ours, theirs = self.commit(state, part.base), self.part_commit(part)
         merge = self.objects.merges([(ours, theirs)])[0]
         if merge.conflicts:
             return Clash(merge.conflicts, merge.tree)
         return State(key, {}, merge.tree, state.merged.union(state.files, part.paths))
 
-    def _meets_nobody(self, state: State, part: Part) -> bool:
-        """Every path is as the part found it, or already as it leaves it; no file comes where a directory is."""
+    def _without_git(self, state: State, part: Part) -> dict[str, Entry | None] | None:
+        """What the part makes of its paths when each is as the part found it, already as it leaves it, or changed in
+        other lines; and no file comes where a directory is. None when git has to merge."""
+        files: dict[str, Entry | None] = {}
         for change in part.changes:
             if change.path in state.merged:
-                return False
+                return None
             before = change.old if part.base == self.base.id else self._originals.get(change.path)
             now = state.files.get(change.path, before)
-            if now not in (change.old, change.new):
-                return False
+            if now in (change.old, change.new):
+                files[change.path] = change.new
+            elif part.base == self.base.id and (both := self._both(change, now)):
+                files[change.path] = both
+            else:
+                return None
         there = {path for path, entry in state.files.items() if entry} | state.merged
         added = [change.path for change in part.changes if change.new and not change.old]
-        if not added:
-            return True
-        inside = {folder for path in there for folder in folders(path)}
-        return not any(path in inside or there.intersection(folders(path)) for path in added)
+        if added:
+            inside = {folder for path in there for folder in folders(path)}
+            if any(path in inside or there.intersection(folders(path)) for path in added):
+                return None
+        return files
+
+    def _both(self, change: Change, now: Entry | None) -> Entry | None:
+        """The file with the lines changed in `now` and those of the change. None when these touch, and when one of the
+        sides is no text."""
+        path, old, new = change
+        if not old or not now or not new or not old.mode == now.mode == new.mode:
+            return None
+        ours, theirs = self._edits.get((path, now.oid)), self._edits.get((path, new.oid))
+        if not ours or not theirs or path not in self._merged_as_text:
+            return None
+        if path not in self._texts:
+            self._texts[path] = BytesIO(self.objects.blobs([old.oid])[old.oid]).readlines()
+        text = _spliced(self._texts[path], ours | theirs)
+        if text is None or len(text) > _TEXT_MAX:
+            return None
+        made = Entry(old.mode, self.objects.new_blob(text, like=old.oid))
+        self._edits[path, made.oid] = ours | theirs
+        return made
+
+    @cached_property
+    def _edits(self) -> dict[tuple[str, str], frozenset[Hunk]]:
+        """What blobs change of the base's, by path and blob: those of several parts at first, then mixtures of them."""
+        found: dict[tuple[str, str], set[Hunk]] = defaultdict(set)
+        meeting = [(part, tree) for part, tree in self._trees.items() if self._common.intersection(part.paths)]
+        hunks = self.objects.hunks([(self.base.tree, tree) for _, tree in meeting], self._common)
+        for part, tree in meeting:
+            blobs = {change.path: change.new.oid for change in part.changes if change.new}
+            for hunk in hunks[self.base.tree, tree]:
+                if hunk.path in blobs:
+                    found[hunk.path, blobs[hunk.path]].add(hunk)
+        return {asked: frozenset(hunks) for asked, hunks in found.items()}
+
+    @cached_property
+    def _merged_as_text(self) -> set[str]:
+        return self.objects.merged_as_text(self._common)
+
+
+def _spliced(lines: Sequence[bytes], hunks: Iterable[Hunk]) -> bytes | None:
+    """The lines with the hunks in them. As in git's merge, an unchanged line must be between two: otherwise None."""
+    done: list[bytes] = []
+    end = -1
+    for hunk in sorted(hunks, key=lambda hunk: hunk.start):
+        if hunk.start <= end:
+            return None
+        done += [*lines[max(end, 0) : hunk.start], hunk.added]
+        end = hunk.start + hunk.removed
+    return b"".join([*done, *lines[max(end, 0) :]])

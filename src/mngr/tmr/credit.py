@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from mngr.tmr.objects import Objects
+from mngr.tmr.apply import Applier
 from mngr.tmr.parts import Part, Split
 from mngr.tmr.unit import Piece, Unit, Verified
 
@@ -35,25 +35,15 @@ def units(splits: Iterable[tuple[Verified, Split]]) -> tuple[Unit, ...]:
     return tuple(made)
 
 
-def shared(objects: Objects, fixes: Sequence[Unit], base_tree: str, trees: Mapping[str, str]) -> dict[str, list[str]]:
+def shared(applier: Applier, fixes: Sequence[Unit]) -> dict[str, list[str]]:
     """For each fix, the ids of the earlier ones that hold some of its very changes: to revert those takes these away
-    too. `trees` has the tree of each tip. One process, and none when no two fixes touch the same path."""
-    touching: dict[str, list[Unit]] = defaultdict(list)
-    for unit in fixes:
-        for path in unit.fix.part.paths if unit.fix else ():
-            touching[path].append(unit)
-    common = [path for path, those in touching.items() if len(those) > 1]
-    pairs = {unit.id: (base_tree, trees[unit.makers[0].tip]) for path in common for unit in touching[path]}
-    hunks = objects.hunks(pairs.values(), common)
+    too."""
     owned: dict[object, str] = {}
     found: dict[str, list[str]] = {}
     for unit in fixes:
-        if unit.id not in pairs or unit.fix is None:
-            continue
-        own = set(unit.fix.part.paths)
-        mine = {change for change in unit.fix.part.changes if change.path in common}
-        mine_too = {hunk for hunk in hunks[pairs[unit.id]] if hunk.path in own}
-        found[unit.id] = sorted({owned[thing] for thing in mine | mine_too if thing in owned})
-        for thing in mine | mine_too:
+        part = unit.fix.part if unit.fix else None
+        own = {*part.changes, *applier.hunks(part)} if part else set()
+        found[unit.id] = sorted({owned[thing] for thing in own if thing in owned})
+        for thing in own:
             owned.setdefault(thing, unit.id)
     return {id: ids for id, ids in found.items() if ids}

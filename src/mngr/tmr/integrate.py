@@ -131,7 +131,9 @@ class _Integration:
     def run(self, gate: Gate | None, resolver: Resolver | None, keep: Collection[str] | None) -> Integrated:
         units = credit.units(self.splits())
         self.credits(units)
-        self.applier = Applier(self.objects, self.base, [piece.part for unit in units for piece in unit.pieces])
+        pieces = [piece for unit in units for piece in unit.pieces]
+        trees = {piece.part: self.facts[piece.makers[0].tip].tree for piece in pieces}
+        self.applier = Applier(self.objects, self.base, trees)
         self.planner = Planner(self.run_id, self.applier, self.rules.paths, self.facts)
         self._trials: dict[tuple[Unit, ...], _Built] = {}
         judge = Judge(gate, self.rules.known, self.commit_of, self.decide) if gate else None
@@ -241,8 +243,7 @@ class _Integration:
     def written(self, line: Line) -> tuple[list[Planned], list[str]]:
         fixes = [unit for unit in line.units if unit.fix]
         by_id = {unit.id: unit for unit in line.units}
-        trees = {id: facts.tree for id, facts in self.facts.items()}
-        shared = credit.shared(self.objects, fixes, self.base.tree, trees)
+        shared = credit.shared(self.applier, fixes)
         needs = {id: [by_id[other] for other in others] for id, others in shared.items()}
         for unit in fixes:
             met = [other.id for piece in unit.pieces for other in self.arranger.resolved.get(piece.part.id, ())]

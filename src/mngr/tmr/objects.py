@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha1, sha256
 
 from mngr.errors import MngrError
 from mngr.process import checked
@@ -18,7 +19,15 @@ _IDENT = re.compile(r"([^<>\0\n]*)<([^<>\0\n]*)> ([0-9]{1,11}) ([+-][0-9]{4})")
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _DIFF = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
 # The same for everyone, whatever their settings say.
-_MERGE = ("merge.directoryRenames=false", "merge.renames=true", "merge.renameLimit=7000", "merge.renormalize=false")
+_MERGE = (
+    "merge.directoryRenames=false",
+    "merge.renames=true",
+    "merge.renameLimit=7000",
+    "merge.renormalize=false",
+    "merge.default=text",
+)
+# The hunks that git's own merge goes by.
+_HUNKS = ("-p", "-U0", "--histogram", "--no-indent-heuristic", "--no-color", "--no-ext-diff", "--no-textconv")
 _PATHS_MAX = 500
 # Named in the stream because the format asks for it, and taken back in the same stream: git never makes it.
 _NO_REF = "refs/mngr/never-made"
@@ -78,9 +87,12 @@ class Merge(NamedTuple):
 
 
 class Hunk(NamedTuple):
+    """So many lines of the old file, after the first `start` lines, become `added`."""
+
     path: str
-    line: int
-    text: bytes
+    start: int
+    removed: int
+    added: bytes
 
 
 class Objects:
@@ -88,6 +100,7 @@ class Objects:
 
     def __init__(self, git: Git) -> None:
         self.git = git
+        self._blobs: dict[str, bytes] = {}  # not written yet
 
     def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
         """Those of the given commits that are there."""
@@ -157,7 +170,7 @@ class Objects:
         found: dict[tuple[str, str], set[Hunk]] = {pair: set() for pair in asked}
         if not asked or not limit:
             return found
-        words = [*_DIFF, "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv"]
+        words = [*_DIFF, *_HUNKS]
         words += ["--", *limit] if len(limit) <= _PATHS_MAX else []
         lines = "".join(f"{old} {new}\n" for old, new in asked)
         data = checked(self.git.run(*words, input=lines.encode(), env={"GIT_LITERAL_PATHSPECS": "1"})).stdout
@@ -167,6 +180,13 @@ class Objects:
             old, new = data[at:end].decode().split(" ")
             at = _patch(data, end + 1, found[old, new])
         return found
+
+    def merged_as_text(self, paths: Iterable[str]) -> set[str]:
+        """Those paths whose attributes do not ask for another kind of merge. `union` differs only in conflicts."""
+        asked = "".join(f"{path}\0" for path in sorted(paths)).encode(errors="surrogateescape")
+        words = self.git.must("check-attr", "-z", "--stdin", "merge", input=asked).split("\0")
+        kinds = zip(words[::3], words[2::3], strict=False)
+        return {path for path, kind in kinds if kind in ("unspecified", "set", "text", "union")}
 
     def merges(self, pairs: Sequence[tuple[str, str]]) -> list[Merge]:
         """Merge commits two by two, each as if alone."""
@@ -193,19 +213,21 @@ class Objects:
             done.append(Merge(tree, tuple(sorted(paths))))
         return done
 
-    def wrap(self, tree: str, parent: str, message: str, who: Ident) -> str:
-        """A commit of a tree that is there: what `write` would make, by a smaller process."""
-        date = f"@{who.at} {who.zone}"
-        facts = (("NAME", who.name), ("EMAIL", who.email), ("DATE", date))
-        env = {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in facts}
-        words = ("-c", "i18n.commitEncoding=utf-8", "commit-tree", tree, "-p", parent, "-F", "-")
-        return self.git.must(*words, input=message.encode(), env=env)
+    def new_blob(self, data: bytes, like: str) -> str:
+        """The id, of the same kind as `like`, of content that `write` writes with the first commit that has it."""
+        hashed = sha1 if len(like) == 40 else sha256
+        id = hashed(b"blob %d\0%b" % (len(data), data)).hexdigest()
+        self._blobs[id] = data
+        return id
 
     def write(self, commits: Sequence[NewCommit]) -> list[str]:
         """Make commits and return their ids. The same commits give the same ids."""
         if not commits:
             return []
         stream = [b"feature done\n"]
+        held = {entry.oid for commit in commits for entry in commit.files.values() if entry} & self._blobs.keys()
+        for id in sorted(held):
+            stream.append(b"blob\ndata %d\n%b\n" % (len(self._blobs[id]), self._blobs[id]))
         for number, commit in enumerate(commits, 1):
             stream.append(_commit(number, commit))
         width = len(next((commit.parent for commit in commits if isinstance(commit.parent, str)), "0" * 40))
@@ -214,6 +236,8 @@ class Objects:
         made = self.git.must(*words, input=b"".join(stream), doing="git cannot write the commits").split("\n")
         if len(made) != len(commits):
             raise MngrError(f"git made {len(made)} of {len(commits)} commits")
+        for id in held:
+            del self._blobs[id]
         return made
 
 
@@ -259,13 +283,15 @@ def _patch(data: bytes, at: int, into: set[Hunk]) -> int:
         if line.startswith(b"diff --git "):
             number += 1
         elif found := _HUNK.match(line):
-            count = sum(int(words or 1) for words in found.groups()[1:])
-            start = end
-            for _ in range(count):
-                end = data.find(b"\n", end) + 1 or len(data)
+            start, removed, added = (int(words or 1) for words in found.groups())
+            lines = []
+            for _ in range(removed + added):
+                begin, end = end, data.find(b"\n", end) + 1 or len(data)
+                lines.append(data[begin + 1 : end])
                 if data[end : end + 1] == b"\\":  # no newline at the end of the file
+                    lines[-1] = lines[-1][:-1]
                     end = data.find(b"\n", end) + 1 or len(data)
-            into.add(Hunk(paths[number], int(found[1]), data[start:end]))
+            into.add(Hunk(paths[number], start - bool(removed), removed, b"".join(lines[removed:])))
         elif number < len(paths) and _ID.fullmatch(line.partition(b" ")[0].decode(errors="replace")):
             break
         at = end
