@@ -268,6 +268,9 @@ class _Child:
             os.set_blocking(self.stdin, False)
             poll.register(self.stdin, select.POLLOUT)
         open_fds = {*self.output, *([self.stdin] if self.stdin >= 0 else [])}
+        end_fd = self._end_fd()
+        if end_fd >= 0:
+            poll.register(end_fd, select.POLLIN)
         while self.status is None or open_fds:
             left = end - time.monotonic()
             if _ended_by is not None and _ended_by != _thread.get_ident():
@@ -275,9 +278,9 @@ class _Child:
             if left <= 0:
                 raise TimedOut(f"`{_shown(self.argv)}` did not end within {timeout:g} s")
             # With its pipes closed the end is a moment away; with them open a look now and then sees an early one.
-            ready = poll.poll(min(left * 1000, 50 if open_fds else 1))
+            ready = poll.poll(min(left * 1000, 50 if open_fds or end_fd >= 0 else 1))
             for fd, _ in ready:
-                if not self._move(fd):
+                if fd == end_fd or not self._move(fd):
                     poll.unregister(fd)
                     open_fds.discard(fd)
                     self._close(fd)
@@ -342,6 +345,16 @@ class _Child:
         except BrokenPipeError:
             return False
         return bool(self.input)
+
+    def _end_fd(self) -> int:
+        """A descriptor that is readable once the process has ended; -1 where the system has none (before Linux 5.3, or
+        not Linux)."""
+        try:
+            fd = os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            return -1
+        self.fds.add(fd)
+        return fd
 
     def _pipe(self) -> tuple[int, int]:
         ends = os.pipe()
