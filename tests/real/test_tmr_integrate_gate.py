@@ -33,6 +33,14 @@ def test_the_guilty_unit_is_found_in_a_batch_and_set_aside_with_the_evidence(pro
     assert tuple(told) == done.decisions and len(gate.asked) < 20
 
 
+def test_work_that_is_green_together_takes_one_run_of_the_suite(project: Project) -> None:
+    work = [project.work(f"w{n}", {f"src/w{n}.py": "x\n"}) for n in range(3)]
+    gate = TextGate(project, {})
+    done = integrate(project.git, "r1", project.base, work, gate=gate, rules=Rules(batch=1))
+    assert gate.asked == [(done.tip, ("w0", "w1", "w2"), True, ())]
+    assert done.green and done.gate is not None and len(done.commits) == 3
+
+
 def test_two_units_that_are_fine_alone_but_red_together_are_named(project: Project) -> None:
     gate = TextGate(project, {"t_pair": lambda read: not (read("src/w2.py") and read("src/w7.py"))})
     work = [project.work(f"w{n}", {f"src/w{n}.py": "x\n"}, importance=9 - n) for n in range(9)]

@@ -91,8 +91,13 @@ class Judge:
         self._seen: dict[tuple[str, str, bool, tuple[str, ...], int], GateResult] = {}
 
     def run(self, units: Sequence[Unit], size: int) -> Judged:
-        """Accept units batch by batch, then all of them by the whole suite. Whoever is to blame is left out, and what
-        is left is judged again; each round loses a unit, so it ends."""
+        """Accept all units when the whole suite is green with them. Otherwise batch by batch, whose tests are fewer,
+        then all by the whole suite. Whoever is to blame is left out, and what is left is judged again; each round loses
+        a unit, so it ends."""
+        everyone = tuple(units)
+        commit = self._commit_of(everyone, True)
+        if commit is not None and not self._counted(self._ask(commit, everyone, True, (), 0), everyone):
+            return Judged(everyone, (), (), self._last(everyone, True))
         accepted: tuple[Unit, ...] = ()
         blamed: list[Blame] = []
         unfit: list[Unit] = []
