@@ -26,6 +26,7 @@ from bench.works import Work  # noqa: E402
 from bench.world import CommandFailed, World  # noqa: E402
 
 WORKS = (*works.WORKS, *mapreduce.WORKS)
+NOT_MEASURED = (*works.NOT_MEASURED, *mapreduce.NOT_MEASURED)
 PEER_SAMPLES = 5
 
 
@@ -75,6 +76,8 @@ def main() -> int:
         print("interrupted", file=sys.stderr)
         return 130
     Path(args.output).write_text(json.dumps(_document(done, peer), indent=1) + "\n")
+    for what in NOT_MEASURED:
+        print(f"not measured: {what}")
     missed = [figures for figures in done if not figures.within]
     if missed:
         print(f"{len(missed)} of {len(done)} over budget: {', '.join(f'`{f.work.name}`' for f in missed)}")
@@ -140,7 +143,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only", action="append", default=[], metavar="NAME", help="rows whose name holds this (can be repeated)"
     )
-    parser.add_argument("--samples", type=int, default=0, metavar="N", help="samples per row (default: 15 to 25)")
+    parser.add_argument("--samples", type=int, default=0, metavar="N", help="samples per row (default: 1 to 25)")
     parser.add_argument("--no-fail", action="store_true", help="exit 0 also when a budget is missed")
     parser.add_argument("--output", default=str(ROOT / "bench.json"), metavar="FILE", help="default: bench.json")
     return parser.parse_args()

@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bench.works import PYTHON, Work
 from bench.world import CommandFailed, World
 from mngr.tmr import jobs
 
+_AGENTS = 100
 _JOBS_AT_ONCE = 2
 _AGENTS_AT_ONCE = 20
 _TESTS_IN_A_FILE = 10
@@ -48,60 +50,68 @@ END
 
 
 def make_project(world: World, tests: int) -> None:
-    """A product with so many tests, and for each of them an agent that adds to it and is done."""
+    """A product with so many quick tests (50 ms each, as if it started a program), and for each of them an agent that
+    adds to it and is done: the last one when the work of all others is verified, as it is where agents need minutes."""
     (world.repo / "calc.py").write_text("def add(a, b):\n    return a + b\n")
-    (world.repo / ".gitignore").write_text("__pycache__/\n")
+    (world.repo / ".gitignore").write_text("__pycache__/\n/.mngr/\n")
     for name in ("tests", ".mngr"):
         (world.repo / name).mkdir()
-    (world.repo / ".mngr" / "settings.toml").write_text(_SETTINGS)
+    (world.repo / ".mngr" / "settings.local.toml").write_text(_SETTINGS)
     scripts = world.root / "scripts"
     scripts.mkdir()
-    for file in range(tests // _TESTS_IN_A_FILE):
-        text = "import calc\n"
+    files = tests // _TESTS_IN_A_FILE
+    others = f'[ $(grep -c \'"type": "verdict"\' {ledger(world)}) -ge {tests - 1} ]'
+    for file in range(files):
+        text = "import time\n\nimport calc\n"
         for test in range(_TESTS_IN_A_FILE):
-            text += f"\n\ndef test_{file}_{test}():\n    assert calc.add({file}, {test}) == {file + test}\n"
+            text += f"\n\ndef test_{file}_{test}():\n    time.sleep(0.05)\n"
+            text += f"    assert calc.add({file}, {test}) == {file + test}\n"
             script = _SCRIPT.format(file=file, test=test, sum=file + test)
+            if (file, test) == (files - 1, _TESTS_IN_A_FILE - 1):
+                script = script.replace("wait\n", f"wait\nrun until {others}; do sleep 0.2; done\n", 1)
             (scripts / f"test_{file}_{test}.script").write_text(script)
         (world.repo / "tests" / f"test_{file}.py").write_text(text)
     world.run("git", "add", ".")
     world.run("git", "commit", "-q", "-m", "a calculator")
 
 
-def entries(world: World, run: str) -> list[dict[str, Any]]:
-    path = world.repo / ".mngr" / "runs" / run / "ledger.jsonl"
+def ledger(world: World) -> Path:
+    return world.repo / ".mngr" / "runs" / "r1" / "ledger.jsonl"
+
+
+def entries(world: World) -> list[dict[str, Any]]:
+    path = ledger(world)
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 class WholeRun(Work):
-    """The floor is what the ledger of the run before names, as parallel as it was there: for each job a clone at its
-    commit and its own script, which is little but pytest; for each agent a clone, a commit and a fetch; a merge."""
+    """The floor is what the run's ledger names, as parallel as it was there: for each job a clone at its commit and its
+    own script, which is little but pytest; for each agent a clone, a commit and a fetch; a merge."""
 
+    name = f"tmr, {_AGENTS} agents"
     budget = 1.5
     samples = 1
-    agents = 100
-
-    def __init__(self) -> None:
-        self.name = f"tmr, {self.agents} agents"
+    tail = 0.0  # seconds from the end of the last agent to the end of the run, for the row below
 
     def set_up_floor(self, world: World) -> None:
-        make_project(world, self.agents)
-
-    def ours(self, world: World, number: int) -> Sequence[str]:
-        words = ["--name", f"r{number}", "--type", "scripted", "--integrator", "none", "--no-record"]
-        words += ["--max-agents", str(_AGENTS_AT_ONCE), "--", f"{world.root}/scripts/{{name}}.script"]
-        return [world.mngr, "tmr", *words]
-
-    def after(self, world: World, number: int) -> None:
-        world.forget_agents()
+        make_project(world, _AGENTS)
 
     def time_floor(self, world: World, number: int) -> float:
-        """The first has no ledger to go by; it is not counted."""
-        found = entries(world, f"r{number - 1}")
+        """Ours comes first, since the floor goes by its ledger."""
+        if number == 0:
+            return 0.001  # nothing to warm up
+        words = ["--name", "r1", "--type", "scripted", "--integrator", "none", "--no-record"]
+        words += ["--max-agents", str(_AGENTS_AT_ONCE), "--", f"{world.root}/scripts/{{name}}.script"]
+        self._seconds = world.run(world.mngr, "tmr", *words)
+        world.forget_agents()
+        found = entries(world)
+        ends = {entry["type"]: datetime.fromisoformat(entry["at"]) for entry in found}  # the last of each type
+        WholeRun.tail = (ends["finished"] - ends["ended"]).total_seconds()
         began = time.perf_counter()
         world.timed([PYTHON])
         for step in _steps(found):
             with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool, ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as agents:
-                todo = [pool.submit(_job, world, f"r{number - 1}", entry) for entry in step.jobs]
+                todo = [pool.submit(_job, world, entry) for entry in step.jobs]
                 todo += [agents.submit(_agent, world, at) for at in range(step.agents)]
                 for one in todo:
                     one.result()
@@ -109,6 +119,35 @@ class WholeRun(Work):
             if entry["type"] == "verdict":
                 world.run("git", "merge-tree", "--write-tree", "main", "HEAD")
         return time.perf_counter() - began
+
+    def time_ours(self, world: World, number: int) -> float:
+        return self._seconds if number else 0.001
+
+
+class AfterTheLast(WholeRun):
+    """What a person waits for once the last agent has ended: its verification and the integration of all. The floor is
+    the suite, on all cores."""
+
+    name = f"tmr, {_AGENTS}: after the last"
+    budget = 4.0
+    samples = 5
+
+    def set_up(self, world: World) -> None:
+        if not WholeRun.tail:
+            WholeRun.time_floor(self, world, 1)
+
+    def time_floor(self, world: World, number: int) -> float:
+        cores = os.cpu_count() or 1
+        names = sorted(path.name for path in (world.repo / "tests").glob("test_*.py"))
+        line = 'PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=. exec "$0" -m pytest -q -p no:cacheprovider "$@"'
+        parts = [[f"tests/{name}" for name in names[at::cores]] for at in range(cores)]
+        began = time.perf_counter()
+        with ThreadPoolExecutor(cores) as pool:
+            list(pool.map(lambda part: world.run("sh", "-c", line, sys.executable, *part), parts))
+        return time.perf_counter() - began
+
+    def time_ours(self, world: World, number: int) -> float:
+        return WholeRun.tail
 
 
 class _Step(NamedTuple):
@@ -133,12 +172,12 @@ def _steps(found: Sequence[dict[str, Any]]) -> Iterator[_Step]:
         yield _Step([entry for entry in both if entry["type"] == "job"], sum(e["type"] == "started" for e in both))
 
 
-def _job(world: World, run: str, entry: dict[str, Any]) -> None:
+def _job(world: World, entry: dict[str, Any]) -> None:
     tree, out = world.trees / entry["job"], world.trees / f"{entry['job']}.out"
     world.run("git", "clone", "-q", "--local", "--no-checkout", ".", str(tree))
     world.run("git", "-C", str(tree), "checkout", "-q", entry["commit"])
     place = tree / ".mngr" / "task" / "job"
-    shutil.copytree(world.repo / ".mngr" / "runs" / run / "jobs" / f"{entry['job']}.job", place)
+    shutil.copytree(ledger(world).parent / "jobs" / f"{entry['job']}.job", place)
     shutil.copytree(jobs.PROBE, place / "probe", ignore=shutil.ignore_patterns("__pycache__"))
     out.mkdir()
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": ".", "MNGR_ARTIFACTS_DIR": str(out)}
@@ -160,29 +199,30 @@ def _agent(world: World, number: int) -> None:
 
 
 class Orchestrator(Work):
-    """Not a ratio: the floor is 1, and the figure is megabytes, or percent of a core, of an orchestrator that watches
-    two hundred agents which do nothing."""
+    """Not a ratio: the floor is 1, and the figure is megabytes (the most it ever held), or percent of a core (with the
+    commands it runs), of an orchestrator that watches two hundred agents which do nothing."""
 
     samples = 1
     agents = 200
     _settle, _watch = 15.0, 30.0
+    _found: ClassVar[dict[str, float]] = {}  # one run serves both rows
 
-    def __init__(self, what: str, budget: float, read: Callable[[int, float], float]) -> None:
+    def __init__(self, what: str, budget: float) -> None:
         self.name = f"tmr, {self.agents} idle: {what}"
         self.budget = budget
-        self._read = read
-
-    def set_up(self, world: World) -> None:
-        make_project(world, self.agents)
+        self._what = what
 
     def time_floor(self, world: World, number: int) -> float:
         return 0.001
 
     def time_ours(self, world: World, number: int) -> float:
-        if number == 0:
-            return 0.001  # nothing to warm up
-        run = f"r{number}"
-        words = ["--name", run, "--type", "sleeper", "--integrator", "none", "--no-record", "--no-baseline"]
+        if number and not self._found:
+            self._run(world)
+        return self._found.get(self._what, 1.0) / 1000
+
+    def _run(self, world: World) -> None:
+        make_project(world, self.agents)
+        words = ["--name", "r1", "--type", "sleeper", "--integrator", "none", "--no-record", "--no-baseline"]
         words += ["--no-canary", "--max-agents", str(self.agents), "--max-launching", "20", "--", "9999"]
         running = subprocess.Popen(
             [world.mngr, "tmr", *words],
@@ -194,29 +234,21 @@ class Orchestrator(Work):
         )
         try:
             deadline = time.monotonic() + 900
-            while sum(entry["type"] == "told" for entry in entries(world, run)) < self.agents:
+            while sum(entry["type"] == "told" for entry in entries(world)) < self.agents:
                 if running.poll() is not None or time.monotonic() > deadline:
                     raise CommandFailed(f"{self.agents} agents did not come to run")
                 time.sleep(1)
             time.sleep(self._settle)
-            return self._read(running.pid, self._watch) / 1000
+            before = _ticks(running.pid)
+            time.sleep(self._watch)
+            spent = (_ticks(running.pid) - before) / os.sysconf("SC_CLK_TCK")
+            lines = Path(f"/proc/{running.pid}/status").read_text().splitlines()
+            most = next(line.split()[1] for line in lines if line.startswith("VmHWM:"))
+            self._found.update({"MB": int(most) / 1024, "CPU %": spent / self._watch * 100})
         finally:
             running.send_signal(signal.SIGKILL)
             running.wait()
             world.forget_agents()
-
-
-def megabytes(pid: int, seconds: float) -> float:
-    """The most that it ever held."""
-    lines = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return int(lines["VmHWM"].split()[0]) / 1024
-
-
-def percent(pid: int, seconds: float) -> float:
-    """Of one core, with the commands it ran."""
-    before = _ticks(pid)
-    time.sleep(seconds)
-    return (_ticks(pid) - before) / os.sysconf("SC_CLK_TCK") / seconds * 100
 
 
 def _ticks(pid: int) -> int:
@@ -226,5 +258,7 @@ def _ticks(pid: int) -> int:
 
 WORKS: tuple[Work, ...] = (
     WholeRun(),
-    *((Orchestrator("MB", 150, megabytes), Orchestrator("CPU %", 2, percent)) if os.path.isdir("/proc/self") else ()),
+    AfterTheLast(),
+    *((Orchestrator("MB", 150), Orchestrator("CPU %", 2)) if os.path.isdir("/proc/self") else ()),
 )
+NOT_MEASURED = () if os.path.isdir("/proc/self") else ("memory and CPU of an orchestrator (no /proc)",)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.world import World
-from tests.support import tmr_runs
+from tests.support import browser, tmr_runs
 
 PYTHON = [sys.executable, "-c", "pass"]
 Commands = Sequence[Sequence[str]]
@@ -112,7 +112,7 @@ class CreateMany(Work):
     to add a worktree while another one is being added; it is then asked again."""
 
     budget = 1.5
-    samples = 5
+    samples = 3
     agents = 100
 
     def __init__(self, transfer: str) -> None:
@@ -251,23 +251,41 @@ class Integrate(Work):
 
 
 class Report(Work):
-    """The pages of a run, beside a copy of its files: both read all of them and write as many."""
+    """Not a ratio: the floor is a second. The pages of a run are written."""
 
     samples = 3
     tasks = 1000
-    budget = 30.0
+    budget = 10.0
 
     def __init__(self) -> None:
-        self.name = f"report, {self.tasks} tasks"
+        self.name = f"report, {self.tasks}: s"
 
     def set_up_floor(self, world: World) -> None:
         tmr_runs.make_run(world.repo, "many", tmr_runs.many(self.tasks))
 
-    def floor(self, world: World, number: int) -> Commands:
-        return [["cp", "-R", str(world.repo / ".mngr" / "runs" / "many"), str(world.root / f"copy-{number}")]]
+    def time_floor(self, world: World, number: int) -> float:
+        return 1.0
 
     def ours(self, world: World, number: int) -> Sequence[str]:
         return [world.mngr, "tmr", "report", "many", "--output", str(world.root / f"pages-{number}")]
+
+
+class FirstPaint(Report):
+    """The same pages, opened from disk in Chromium: until the first of them shows its data."""
+
+    budget = 1.5
+
+    def __init__(self) -> None:
+        self.name = f"report, {self.tasks}: paint s"
+
+    def set_up(self, world: World) -> None:
+        world.run(*self.ours(world, 0))
+
+    def time_ours(self, world: World, number: int) -> float:
+        with browser.browser() as chromium:
+            page = chromium.tab()
+            browser.go(page, (world.root / "pages-0" / "index.html").as_uri())
+            return float(page.evaluate("performance.getEntriesByName('mngr-shown')[0].startTime")) / 1000
 
 
 WORKS: tuple[Work, ...] = (
@@ -286,4 +304,6 @@ WORKS: tuple[Work, ...] = (
     Integrate(apart=True),
     Integrate(apart=False),
     Report(),
+    *((FirstPaint(),) if browser.BROWSER else ()),
 )
+NOT_MEASURED = () if browser.BROWSER else ("the first paint of a report (no Chromium)",)
