@@ -107,8 +107,9 @@ class Store:
             start = data.rfind(b'"type": "started"')
             if start >= 0:
                 return read_lines(data[data.rfind(b"\n", 0, start) + 1 :])
-            if whole or b'"type": "state"' in data[data.find(b"\n") + 1 :]:
-                return read_lines(data if whole else data[data.find(b"\n") + 1 :])
+            found = read_lines(data)
+            if whole or any(event.get("type") == "state" for event in found):
+                return found
             size *= 8
 
     def forget(self, agent_id: str) -> None:

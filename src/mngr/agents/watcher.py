@@ -38,9 +38,11 @@ _SCRIPT = r"""#!/bin/sh
 idle={idle} mode={mode} ends={ends} started={started}
 fields='#{{@mngr_agent}} #{{pane_dead}} #{{window_activity}} #{{session_activity}}'
 
-# When the last event of such a type happened, in seconds; 0 when there is none.
+# When the last event of such a type happened, in seconds; 0 when there is none. Programs of others write events too,
+# with or without blanks.
 moment() {{
-    stamp=$(tail -c 1000000 "$events" | grep -e "$1" | tail -n 1 | sed -n 's/.*"timestamp": "\([0-9T:-]*\).*/\1/p')
+    stamp=$(tail -c 1000000 "$events" | grep -E "\"type\": *\"($1)\"" | tail -n 1 |
+        sed -n 's/.*"timestamp": *"\([0-9T:-]*\).*/\1/p')
     since=0
     [ -n "$stamp" ] || return 0
     IFS=-T:
@@ -51,21 +53,19 @@ moment() {{
     since=$((days * 86400 + ${{4#0}} * 3600 + ${{5#0}} * 60 + ${{6#0}}))
 }}
 
-# Since when it is idle. Now, while it is busy.
+# Since when it may be idle. An agent that said it is working may have stopped without a word: an interrupted or failed
+# turn is not an event in every program. So one without news for the idle time is looked at, whatever it said last.
 look() {{
     case $mode in
     output)
         since=$1
         ;;
     user)
-        moment '"type": "message_delivered"'
+        moment message_delivered
         [ "$since" -ge "$2" ] || since=$2
         ;;
     agent)
-        case $(tail -c 1000000 "$events" | grep -e '"type": "state"' -e '"type": "started"' | tail -n 1) in
-        *'"state": "WAITING"'* | *'"state": "BLOCKED"'*) moment '"type": "state"' ;;
-        *) since=$now ;;
-        esac
+        moment 'state|started'
         ;;
     esac
     [ "$since" -ge "$started" ] || since=$started
