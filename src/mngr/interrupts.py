@@ -18,7 +18,8 @@ else:
 _HANGUP, _INTERRUPT, _TERMINATE = 1, 2, 15
 
 _main_thread: int | None = None
-_holds = 0
+_holds: dict[int, int] = {}  # by thread
+_ended_by: int | None = None
 _waiting: int | None = None
 _latest = _INTERRUPT
 _left = False
@@ -46,22 +47,42 @@ def install() -> None:
 
 
 class held:  # noqa: N801 (used like the function it would be with contextlib)
-    """A signal that comes within is raised at the end of the block, in place of an error from it. For short steps,
-    and for cleaning up."""
+    """A signal that comes within is raised at the end of the block, in place of an error from it. A thread that another
+    one ends is not ended within either. For short steps, and for cleaning up."""
 
     def __enter__(self) -> None:
-        global _holds
-        if _thread.get_ident() == _main_thread:
-            _holds += 1
+        thread = _thread.get_ident()
+        _holds[thread] = _holds.get(thread, 0) + 1
 
     def __exit__(self, *_: object) -> None:
-        global _holds, _waiting
-        if _thread.get_ident() != _main_thread:
-            return
-        _holds -= 1
-        if _holds == 0 and _waiting is not None:
+        global _waiting
+        thread = _thread.get_ident()
+        _holds[thread] -= 1
+        if not _holds[thread] and thread == _main_thread and _waiting is not None:
             number, _waiting = _waiting, None
             raise _exception(number)
+
+
+class Abandoned(BaseException):
+    """The command is ending, so what one of its threads does is ended too. Not an error, and never reported."""
+
+
+class others_ended:  # noqa: N801 (used like the function it would be with contextlib)
+    """While this is held, the other threads are ended: what they run is killed, and `Abandoned` raised in them."""
+
+    def __enter__(self) -> None:
+        global _ended_by
+        self._before, _ended_by = _ended_by, _thread.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        global _ended_by
+        _ended_by = self._before
+
+
+def check() -> None:
+    """Raise `Abandoned` in a thread that is to end. Everything that waits calls this now and then."""
+    if _ended_by is not None and _ended_by != (thread := _thread.get_ident()) and not _holds.get(thread):
+        raise Abandoned
 
 
 def leave() -> None:
@@ -80,7 +101,7 @@ def _on_signal(number: int, frame: object) -> None:
     if _left:
         os._exit(128 + number)
     _latest = number
-    if _holds:
+    if _main_thread is not None and _holds.get(_main_thread):
         _waiting = number
         return
     raise _exception(number)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import _thread
 import os
 import select
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError, TimedOut
-from mngr.interrupts import held
+from mngr.interrupts import check, held
 from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -122,26 +121,6 @@ def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], descriptors:
     """Start a program, found on the PATH of `env`, as the first process of a new session, with these descriptors as its
     input, output and errors; its id. The caller waits for it and ends it. One that is not there ends with code 127."""
     return _spawned(["/bin/sh", "-c", 'cd "$0" && exec "$@"', cwd, *argv], env, descriptors, _OFTEN_IGNORED)
-
-
-class Abandoned(BaseException):
-    """The command is ending, so what one of its threads runs is ended too. No error: nobody is told."""
-
-
-class others_ended:  # noqa: N801 (used like the function it would be with contextlib)
-    """While this is held, whatever other threads run is ended, and `Abandoned` raised in them. One of those may hold it
-    too, to clean up in peace."""
-
-    def __enter__(self) -> None:
-        global _ended_by
-        self._before, _ended_by = _ended_by, _thread.get_ident()
-
-    def __exit__(self, *_: object) -> None:
-        global _ended_by
-        _ended_by = self._before
-
-
-_ended_by: int | None = None
 
 
 def checked(result: Result, doing: str = "") -> Result:
@@ -273,8 +252,7 @@ class _Child:
             poll.register(end_fd, select.POLLIN)
         while self.status is None or open_fds:
             left = end - time.monotonic()
-            if _ended_by is not None and _ended_by != _thread.get_ident():
-                raise Abandoned
+            check()
             if left <= 0:
                 raise TimedOut(f"`{_shown(self.argv)}` did not end within {timeout:g} s")
             # With its pipes closed the end is a moment away; with them open a look now and then sees an early one.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 
+from mngr.interrupts import check as check_abandoned
 from mngr.interrupts import latest
 from mngr.records import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     T = TypeVar("T")
+
+
+# How long a thread that waits may take to see that it is to end.
+_SECONDS_UNATTENDED = 0.2
 
 
 class Deadline:
@@ -39,6 +44,7 @@ def wait_until(check: Callable[[], T | None], *, timeout: float, every: float = 
     """Poll until `check` gives something true, and return it; None when the time is over."""
     deadline = Deadline(timeout)
     while True:
+        check_abandoned()
         value = check()
         if value or deadline.passed:
             return value
@@ -66,8 +72,12 @@ def changes(
     with RustNotify(paths, False, False, 0, True, True) as watcher:
         yield ()
         while not deadline.passed:
-            milliseconds = max(1, int(deadline.left(at_least_every) * 1000))
-            found = watcher.watch(max(20, int(step * 2000)), int(step * 1000), milliseconds, wake)
+            due = Deadline(deadline.left(at_least_every))
+            found: str | set[tuple[int, str]] = "timeout"
+            while found == "timeout" and not due.passed:
+                check_abandoned()
+                milliseconds = max(1, int(due.left(_SECONDS_UNATTENDED) * 1000))
+                found = watcher.watch(max(20, int(step * 2000)), int(step * 1000), milliseconds, wake)
             if found == "signal":
                 raise latest()  # the watcher keeps the exception of a signal's handler to itself
             if wake is not None:

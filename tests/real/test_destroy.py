@@ -3,6 +3,7 @@
 import os
 import shutil
 
+from tests.support.terminals import on_a_terminal
 from tests.support.user import User, wait_for
 
 
@@ -223,3 +224,24 @@ def test_an_agent_that_writes_until_its_end_loses_nothing(user: User) -> None:
     user.mngr("destroy", "foo", "--force").ok()
     row = user.mngr("saved", "list", "--format", "json").ok().json["saved"][0]
     assert row["uncommitted"] == ["first.txt", "last.txt"]
+
+
+def test_all_agents_are_destroyed_after_a_question_on_a_terminal(user: User) -> None:
+    """By name they are not asked for, nor where nobody can be asked."""
+    user.mngr("create", "-n", "a", "-n", "b", "-n", "c", "--no-connect", "--command", "sleep 9999").ok()
+    user.mngr("stop", "b").ok()
+    asked = "Destroy 3 agents (2 running, 1 stopped)? [y/N] "
+    ran = on_a_terminal(user, "destroy", "--all", typed="n\n").failed(1)
+    assert ran.stdout == f"n\n{asked}nothing was changed\n"
+    assert asked in on_a_terminal(user, "destroy", "--include", "true", typed="\n").failed(1).stdout
+    assert len(user.agents()) == 3
+    assert on_a_terminal(user, "destroy", "a").ok().stdout == "destroyed a\n"
+    ran = on_a_terminal(user, "destroy", "--all", typed="y\n").ok()
+    assert "Destroy 2 agents (1 running, 1 stopped)? [y/N] destroyed " in ran.stdout
+    assert user.agents() == []
+    user.create("d")
+    user.create("e")
+    shown = on_a_terminal(user, "destroy", "--all", "-y").ok().stdout
+    assert sorted(shown.splitlines()) == ["destroyed d", "destroyed e"]
+    user.create("f")
+    assert user.mngr("destroy", "--all").ok().stdout == "destroyed f\n"

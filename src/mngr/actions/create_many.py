@@ -18,7 +18,7 @@ from mngr.agents.kinds import kind
 from mngr.agents.record import Record
 from mngr.errors import MngrError, NotFoundError
 from mngr.files import disk_error
-from mngr.interrupts import held
+from mngr.interrupts import held, others_ended
 from mngr.names import check_name, new_id
 from mngr.records import TYPE_CHECKING
 from mngr.tools.tmux import Session
@@ -181,7 +181,7 @@ class _Making:
             if self._late is not None:
                 self._fail(*self._late)
         except BaseException:
-            with held(), process.others_ended():
+            with held(), others_ended():
                 pool.shutdown(wait=True, cancel_futures=True)
             raise
         pool.shutdown()

@@ -8,7 +8,7 @@ from mngr.actions import find, usage
 from mngr.actions.agent import Agent
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.fleet import Fleet
-from mngr.actions.lifecycle import end_processes
+from mngr.actions.lifecycle import end, end_processes
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.interrupts import held
@@ -71,7 +71,10 @@ def destroy(
         agent = find.agent(fleet, agent_id)
         if not discard:
             check(fleet, agent, force=force)
-        outlived = end_processes(fleet, agent)
+        if agent.status.alive:  # one whose work cannot be saved then is STOPPED, and can be started again
+            outlived = end(fleet, agent, "stopped by `mngr destroy`").outlived
+        else:
+            outlived = end_processes(fleet, agent)
         # Measured again: it may have written until its last moment.
         left = Work() if discard else measure(fleet, agent.record)
         entry = saved.save_agent(fleet.host, agent.record, left, "destroy")

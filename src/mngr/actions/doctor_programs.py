@@ -30,10 +30,12 @@ def installed(fleet: Fleet) -> dict[str, str]:
 
 def examine(fleet: Fleet, paths: dict[str, str]) -> list[Check]:
     """A check for each program, all asked at the same time: some take seconds to tell their version."""
-    from concurrent.futures import ThreadPoolExecutor
+    from mngr import parallel
 
-    with ThreadPoolExecutor(max_workers=len(KNOWN_AGENTS)) as pool:
-        return list(pool.map(lambda name: _look(fleet, name, paths.get(name)), KNOWN_AGENTS))
+    checks, raised = parallel.each(lambda name: _look(fleet, name, paths.get(name)), KNOWN_AGENTS)
+    if raised is not None:
+        raise raised
+    return [check for check in checks if check is not None]
 
 
 def _look(fleet: Fleet, name: str, path: str | None) -> Check:

@@ -34,15 +34,20 @@ def _report(error: BaseException, words: list[str], app: App | None) -> int:
     if isinstance(error.__cause__, KeyboardInterrupt | Terminated):
         error = error.__cause__  # Python wraps what is raised while it makes a class
     if isinstance(error, KeyboardInterrupt):
-        shown = MngrError("interrupted", exit_code=INTERRUPTED)
+        shown = MngrError("interrupted" + _so_far(error), exit_code=INTERRUPTED)
     elif isinstance(error, Terminated):
-        shown = MngrError(f"ended by signal {error.number}", exit_code=128 + error.number)
+        shown = MngrError(f"ended by signal {error.number}" + _so_far(error), exit_code=128 + error.number)
     elif isinstance(error, MngrError):
         shown = error
     else:
         shown = _disk_error(error) or _bug(error, words, app)
     _print(shown, words, app)
     return shown.exit_code
+
+
+def _so_far(signal: BaseException) -> str:
+    """What was done by then, if whoever was interrupted noted it."""
+    return "".join(f": {note}" for note in getattr(signal, "__notes__", ()))
 
 
 def _print(error: MngrError, words: list[str], app: App | None) -> None:
@@ -66,7 +71,7 @@ def error_text(error: MngrError, colour: bool = False) -> str:
         return paint(text, style) if colour else text
 
     if error.exit_code == INTERRUPTED:
-        return "interrupted\n"
+        return f"{error.message}\n"
     first, *more = visible_lines(error.message).split("\n")
     lines = [f"{label('error:', 'bold red')} {first}"]
     lines += [f"  {line}" for line in more]

@@ -6,8 +6,8 @@ JSON is a list. Each row is that of one agent and `ok`; a row with `ok` false ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
+from mngr import parallel
 from mngr.actions import create_many, reuse
 from mngr.actions.agent import Agent
 from mngr.actions.create import Request
@@ -72,9 +72,12 @@ def run(args: Args, app: App, names: list[str], request: Callable[[str], Request
             outcomes[one.name] = result if isinstance(result, MngrError) else (result, False)
     for name, agent in agents.items():
         outcomes[name] = _reused(app, agent, expected)
+    raised = None
     if message is not None:
-        outcomes = _deliver(app, outcomes, message)
+        outcomes, raised = _deliver(app, outcomes, message)
     code = _finish(app, [(name, outcomes[name]) for name in names])
+    if raised is not None:
+        raise raised
     if args.connect and "connect" in given(args) and code != FAILED:
         app.out.note(f"not connected, since there are {len(names)}: `mngr connect {names[0]}` attaches to one")
     return code
@@ -122,8 +125,9 @@ def _check(app: App, request: Request, plan: Plan, taken: set[str]) -> None:
         make.refuse_taken_branch(app.fleet.host, plan)
 
 
-def _deliver(app: App, outcomes: dict[str, Outcome], message: str) -> dict[str, Outcome]:
-    """The message to each, in parallel; one that did not get it counts as failed, and runs."""
+def _deliver(app: App, outcomes: dict[str, Outcome], message: str) -> tuple[dict[str, Outcome], BaseException | None]:
+    """The message to each, in parallel; one that did not get it counts as failed, and runs. Also what is to be raised
+    after the report."""
 
     def deliver(outcome: Outcome) -> Outcome:
         if isinstance(outcome, MngrError):
@@ -134,8 +138,9 @@ def _deliver(app: App, outcomes: dict[str, Outcome], message: str) -> dict[str, 
             return error
         return outcome
 
-    with ThreadPoolExecutor(max_workers=min(16, len(outcomes))) as pool:
-        return dict(zip(outcomes, pool.map(deliver, outcomes.values()), strict=True))
+    results, raised = parallel.each(deliver, list(outcomes.values()))
+    left = MngrError("it runs, but did not get the message", hint="`mngr message` sends it")
+    return {name: result or left for name, result in zip(outcomes, results, strict=True)}, raised
 
 
 def _reused(app: App, agent: Agent, expected: Expected | None) -> Outcome:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
+from mngr.agents.state import STATES
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
@@ -14,7 +15,9 @@ from mngr.records import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
+    R = TypeVar("R")
     T = TypeVar("T")
+    Outcomes = list[tuple[Agent, T | MngrError]]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -76,6 +79,21 @@ def chosen(args: Args) -> Callable[[Agent], bool]:
     return keep
 
 
+def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None) -> bool:
+    """Ask whether to do this to the agents, or to the number of them that is `going`; with how many are in each state."""
+    from mngr.cli.text import amount
+
+    states = [agent.state for agent in agents]
+    counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in STATES if state in states)
+    what = amount(len(agents), "agent")
+    if going not in (None, len(agents)):
+        what = f"{going} of {what}"
+    if app.confirm(f"{verb.capitalize()} {what} ({counts})?"):
+        return True
+    app.out.note("nothing was changed")
+    return False
+
+
 def outlive_terminal() -> None:
     """An agent may be ended from inside its own terminal: the work is finished although that goes away."""
     import signal
@@ -83,8 +101,21 @@ def outlive_terminal() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T | MngrError]]:
-    """Do it to all of them, in parallel, and return what came of each, in order."""
+class Left(MngrError):
+    """Not done: the command was interrupted."""
+
+
+def each(
+    agents: list[Agent],
+    act: Callable[[Agent], T],
+    report: Callable[[Outcomes[T]], R],
+    *,
+    seen: Callable[[Agent, T | MngrError], None] = lambda agent, result: None,
+    done: str = "done",
+) -> R:
+    """Do it to all of them, in parallel, and report what came of each, in order. `seen` gets each as it comes. After
+    Ctrl-C those that were not finished are `Left`; once that is reported, the signal is raised, and says how many were
+    `done`. So is an error that nobody expected, which keeps none of the others from being done and reported."""
 
     def tried(agent: Agent) -> T | MngrError:
         try:
@@ -99,20 +130,32 @@ def each(agents: list[Agent], act: Callable[[Agent], T]) -> list[tuple[Agent, T 
             raise
 
     if len(agents) <= 1:
-        return [(agent, tried(agent)) for agent in agents]
-    from concurrent.futures import ThreadPoolExecutor
+        return report([(agent, tried(agent)) for agent in agents])
+    from mngr import parallel
 
-    with ThreadPoolExecutor(max_workers=min(16, len(agents))) as pool:
-        return list(zip(agents, pool.map(tried, agents), strict=True))
+    results, raised = parallel.each(tried, agents, lambda at, result: seen(agents[at], result))
+    missing = Left("interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}")
+    outcomes = [(agent, missing if result is None else result) for agent, result in zip(agents, results, strict=True)]
+    code = report(outcomes)
+    if raised is None:
+        return code
+    raised.add_note(_count([result for _, result in outcomes], done))
+    raise raised
 
 
-def one_by_one(
-    agents: list[Agent], act: Callable[[Agent], T], failed: Callable[[T | MngrError], bool]
-) -> list[tuple[Agent, T | MngrError]]:
+def _count(results: list[T | MngrError], done: str) -> str:
+    """`27 destroyed, 1 failed, 22 left`."""
+    left = sum(isinstance(result, Left) for result in results)
+    failed = sum(isinstance(result, MngrError) for result in results) - left
+    parts = [f"{len(results) - failed - left} {done}", f"{failed} failed" if failed else "", f"{left} left"]
+    return ", ".join(filter(None, parts))
+
+
+def one_by_one(agents: list[Agent], act: Callable[[Agent], T], failed: Callable[[T | MngrError], bool]) -> Outcomes[T]:
     """Do it to one after the other, and to none after the first that failed."""
-    done: list[tuple[Agent, T | MngrError]] = []
+    done: Outcomes[T] = []
     for agent in agents:
-        done += each([agent], act)
+        done += each([agent], act, list)
         if failed(done[-1][1]):
             break
     return done
@@ -130,30 +173,56 @@ def of_session(app: App, session: str) -> str:
 
 def finish(
     app: App,
-    outcomes: list[tuple[Agent, T | MngrError]],
+    agents: list[Agent],
+    act: Callable[[Agent], T],
     row: Callable[[Agent, T], dict[str, Any]],
     say: Callable[[Agent, T], str],
+    *,
+    done: str = "done",
 ) -> int:
-    """Report each target and give the exit code: 3 when only some failed. One target's failure is the error itself."""
-    failures = [(agent, result) for agent, result in outcomes if isinstance(result, MngrError)]
-    if len(outcomes) == 1 and failures:
-        raise failures[0][1]
-    rows = []
-    for agent, result in outcomes:
-        if isinstance(result, MngrError):
-            rows.append({"id": agent.id, "name": agent.name, "ok": False, "error": result.message, "hint": result.hint})
-            if app.out.human:
-                app.out.warn(f"{agent.name}: {_in_words(result)}")
-        else:
-            rows.append({"id": agent.id, "name": agent.name, "ok": True, **row(agent, result)})
+    """Do it to each target, report each, on a terminal as it happens, and give the exit code: 3 when only some failed.
+    One target's failure is the error itself."""
+    told: set[str] = set()
+
+    def tell(agent: Agent, result: T | MngrError) -> None:
+        if agent.id in told or not app.out.human:
+            return
+        told.add(agent.id)
+        if not isinstance(result, MngrError):
             app.out.line(say(agent, result))
-    if not app.out.human:
-        app.out.emit_rows(rows, (), known=sorted({key for item in rows for key in item}))
-    elif not outcomes:
-        app.out.line("No agents found")
-    if not failures:
-        return 0
-    return PARTIAL if len(failures) < len(outcomes) else FAILED
+        elif not isinstance(result, Left):
+            app.out.warn(f"{agent.name}: {_in_words(result)}")
+
+    def tell_at_once(agent: Agent, result: T | MngrError) -> None:
+        if app.out.columns is not None:
+            try:
+                tell(agent, result)
+                app.out.flush()
+            except OSError:
+                pass  # the terminal is gone, and the others are to be done nevertheless
+
+    def report(outcomes: Outcomes[T]) -> int:
+        failures = [result for _, result in outcomes if isinstance(result, MngrError)]
+        if len(outcomes) == 1 and failures:
+            raise failures[0]
+        for agent, result in outcomes:
+            tell(agent, result)
+        if not app.out.human:
+            rows = [_row(agent, result, row) for agent, result in outcomes]
+            app.out.emit_rows(rows, (), known=sorted({key for item in rows for key in item}))
+        elif not outcomes:
+            app.out.line("No agents found")
+        if not failures:
+            return 0
+        return PARTIAL if len(failures) < len(outcomes) else FAILED
+
+    return each(agents, act, report, seen=tell_at_once, done=done)
+
+
+def _row(agent: Agent, result: T | MngrError, row: Callable[[Agent, T], dict[str, Any]]) -> dict[str, Any]:
+    if isinstance(result, MngrError):
+        return {"id": agent.id, "name": agent.name, "ok": False, "error": result.message, "hint": result.hint}
+    return {"id": agent.id, "name": agent.name, "ok": True, **row(agent, result)}
 
 
 def _in_words(error: MngrError) -> str:

@@ -14,12 +14,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from mngr import process
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, NotFoundError
 from mngr.files import write_atomic
-from mngr.interrupts import held
+from mngr.interrupts import held, others_ended
 from mngr.mapreduce import decide, ending, naming, retry, sights
 from mngr.mapreduce.ledger import Fact, fact
 from mngr.mapreduce.limits import Limits
@@ -69,7 +68,7 @@ class Work:
             for pool in self._pools.values():
                 pool.shutdown(wait=True)
             return
-        with held(), process.others_ended():
+        with held(), others_ended():
             for pool in self._pools.values():
                 pool.shutdown(wait=True, cancel_futures=True)
 

@@ -15,8 +15,8 @@ from mngr import files
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, TimedOut
-from mngr.interrupts import Terminated, held
-from mngr.process import join, others_ended, quote
+from mngr.interrupts import Terminated, held, others_ended
+from mngr.process import join, quote
 from mngr.records import NamedTuple
 from mngr.tmr import rows
 from mngr.tmr.rows import Rows

@@ -43,7 +43,8 @@ def run(args: Args, app: App) -> int:
     agents = targets.resolve(args, app, archived=args.undo)
     return targets.finish(
         app,
-        targets.each(agents, act),
+        agents,
+        act,
         lambda agent, done: {"archived": done[1], "archived_at": done[0].archived_at, "dry_run": args.dry_run},
         say,
     )

@@ -60,11 +60,15 @@ def run(args: Args, app: App) -> int:
     if args.force and not args.destroy:
         raise UsageError("`--force` is for `--destroy`: stopping loses nothing", hint="leave it out")
     agents = _chosen(args, app)
-    measured = targets.each(agents, lambda agent: _would(args, app, agent))
+
+    def would(agent: Agent) -> Work:
+        return _would(args, app, agent)
+
     if args.dry_run or not agents:
         return targets.finish(
             app,
-            measured,
+            agents,
+            would,
             lambda agent, found: _dry_row(args, found),
             lambda agent, found: _dry_say(args, agent, found),
         )
@@ -75,16 +79,30 @@ def run(args: Args, app: App) -> int:
                 + ", ".join(f"`{agent.name}`" for agent in agents),
                 hint="add `--yes`, or look first with `--dry-run`",
             )
+        measured = targets.each(agents, would, list)
         _show(app, measured)
-        if not _agreed(args, app, measured):
-            app.out.note("nothing was changed")
+        going = sum(not isinstance(found, MngrError) for _, found in measured)
+        # Without any that would go, what follows only says why.
+        if going and not targets.confirmed(app, _verb(args), agents, going):
             return 1
     targets.outlive_terminal()
     if args.destroy:
-        destroyed = targets.each(agents, lambda agent: app.fleet.destroy(agent, force=args.force))
-        return targets.finish(app, destroyed, _destroyed_row, _destroyed_say)
-    stopped = targets.each(agents, lambda agent: lifecycle.stop(app.fleet, agent, reason="stopped by `mngr cleanup`"))
-    return targets.finish(app, stopped, _stopped_row, lambda agent, done: f"stopped {agent.name}")
+        return targets.finish(
+            app,
+            agents,
+            lambda agent: app.fleet.destroy(agent, force=args.force),
+            _destroyed_row,
+            _destroyed_say,
+            done="destroyed",
+        )
+    return targets.finish(
+        app,
+        agents,
+        lambda agent: lifecycle.stop(app.fleet, agent, reason="stopped by `mngr cleanup`"),
+        _stopped_row,
+        lambda agent, done: f"stopped {agent.name}",
+        done="stopped",
+    )
 
 
 def _chosen(args: Args, app: App) -> list[Agent]:
@@ -103,15 +121,6 @@ def _chosen(args: Args, app: App) -> list[Agent]:
 
 def _verb(args: Args) -> str:
     return "destroy" if args.destroy else "stop"
-
-
-def _agreed(args: Args, app: App, measured: list[tuple[Agent, Work | MngrError]]) -> bool:
-    refused = sum(isinstance(found, MngrError) for _, found in measured)
-    going = len(measured) - refused
-    if not going:
-        return True  # what follows only says why
-    which = "it" if len(measured) == 1 else f"these {going}" if not refused else f"{going} of these {len(measured)}"
-    return app.confirm(f"{_verb(args)} {which}?")
 
 
 def _would(args: Args, app: App, agent: Agent) -> Work:

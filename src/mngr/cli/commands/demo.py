@@ -161,7 +161,7 @@ class Tour:
         self.teller.title("The agents can go, their work stays")
         self.teller.command("mngr destroy --all --force")
         agents = self.app.fleet.list().agents
-        for _, result in targets.each(agents, lambda agent: self.app.fleet.destroy(agent, force=True)):
+        for _, result in targets.each(agents, lambda agent: self.app.fleet.destroy(agent, force=True), list):
             if isinstance(result, MngrError):
                 raise result
         self.teller.say(f"destroyed {amount(len(agents), 'agent')}")
@@ -186,7 +186,7 @@ class Tour:
     def clean_up(self) -> None:
         """Leave nothing running, whatever happened."""
         agents = self.app.fleet.list().agents if os.path.isdir(self.place.host_dir) else []
-        for agent, result in targets.each(agents, lambda agent: self.app.fleet.destroy(agent, force=True)):
+        for agent, result in targets.each(agents, lambda agent: self.app.fleet.destroy(agent, force=True), list):
             if isinstance(result, MngrError):
                 self.outer.out.warn(
                     f"`{agent.name}` could not be removed: {result.message}\n"

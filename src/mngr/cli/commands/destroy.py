@@ -38,6 +38,9 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--gc", action=BooleanPair, default=False, help="run `mngr gc` afterwards (default: no)")
     parser.add_argument(
+        "--yes", "-y", action="store_true", help="do not ask; a terminal asks when the agents are not named"
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="say what would be removed and saved, and change nothing"
     )
 
@@ -47,13 +50,14 @@ def run(args: Args, app: App) -> int:
     agents = targets.resolve(args, app)
     if args.dry_run:
         return _dry_run(args, app, agents)
-
+    if agents and not (args.agents or args.yes or app.headless) and not targets.confirmed(app, "destroy", agents):
+        return 1
     targets.outlive_terminal()
 
     def act(agent: Agent) -> Destroyed:
         return app.fleet.destroy(agent, force=args.force, remove_branch=args.remove_created_branch)
 
-    code = targets.finish(app, targets.each(agents, act), _row, lambda agent, done: _say(app, done))
+    code = targets.finish(app, agents, act, _row, lambda agent, done: _say(app, done), done="destroyed")
     if args.gc:
         from mngr.cli.commands import gc
 
@@ -81,10 +85,10 @@ def _say(app: App, done: Destroyed) -> str:
 
 
 def _dry_run(args: Args, app: App, agents: list[Agent]) -> int:
-    outcomes = targets.each(agents, lambda agent: destroying.check(app.fleet, agent, force=args.force))
     return targets.finish(
         app,
-        outcomes,
+        agents,
+        lambda agent: destroying.check(app.fleet, agent, force=args.force),
         lambda agent, work: {"dry_run": True, "commits": work.commits, "uncommitted": list(work.changed)},
         lambda agent, work: f"would destroy {agent.name}" + (f" and save {work.describe()}" if work.any else ""),
     )

@@ -59,7 +59,7 @@ def run(args: Args, app: App) -> int:
 
     if args.on_error == "abort":
         return _report(app, targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError) or not done.ok))
-    return _report(app, targets.each(agents, act))
+    return targets.each(agents, act, lambda outcomes: _report(app, outcomes))
 
 
 def _prepare(args: Args, app: App, agent: Agent) -> None:
@@ -108,7 +108,7 @@ def _report(app: App, outcomes: "list[tuple[Agent, Result | MngrError]]") -> int
                     "error": result.message,
                 }
             )
-            if app.out.human:
+            if app.out.human and not isinstance(result, targets.Left):
                 app.out.warn(f"{agent.name}: {result.message}")
             continue
         good += result.ok

@@ -50,7 +50,8 @@ def run(args: Args, app: App) -> int:
 
     return targets.finish(
         app,
-        targets.each(agents, act),
+        agents,
+        act,
         lambda agent, record: {"labels": shown(record), "dry_run": args.dry_run},
         say,
     )

@@ -65,7 +65,8 @@ def run(args: Args, app: App) -> int:
 
     return targets.finish(
         app,
-        targets.each(agents, act),
+        agents,
+        act,
         lambda agent, done: {"limits": done._asdict(), "dry_run": args.dry_run},
         lambda agent, done: f"{agent.name}: {done.describe()}",
     )
@@ -101,7 +102,8 @@ def _enforce(args: Args, app: App, agents: list[Agent]) -> int:
     verb = "would stop" if args.dry_run else "stopped"
     return targets.finish(
         app,
-        targets.each(agents, act),
+        agents,
+        act,
         lambda agent, done: _row(args, done),
         lambda agent, done: _sentence(agent, done, verb),
     )

@@ -73,11 +73,12 @@ def run(args: Args, app: App) -> int:
         replies[agent.name] = reply.ask(app.fleet, agent, text, start=args.start, timeout=args.timeout)
         return replies[agent.name].delivery
 
+    def report(outcomes: Outcomes) -> int:
+        return _report(app, outcomes, replies if args.wait_reply else None)
+
     if args.on_error == "abort":
-        outcomes = targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError))
-    else:
-        outcomes = targets.each(agents, act)
-    return _report(app, outcomes, replies if args.wait_reply else None)
+        return report(targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError)))
+    return targets.each(agents, act, report, done="answered" if args.wait_reply else "delivered")
 
 
 def _text(args: Args, app: App) -> str:
@@ -113,6 +114,8 @@ def _report(app: App, outcomes: Outcomes, replies: dict[str, Reply] | None) -> i
     app.out.emit_object(value, human="\n".join(lines))
     if app.out.human:
         for agent, error in failed:
+            if isinstance(error, targets.Left):
+                continue
             app.out.warn(f"{agent.name}: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
         for agent, _ in blocked:
             why = f": {replies[agent.name].reason}" if replies is not None else ""

@@ -92,7 +92,8 @@ def _create(args: Args, app: App) -> int:
     verb = "would keep" if args.dry_run else "kept"
     return targets.finish(
         app,
-        targets.each(agents, act),
+        agents,
+        act,
         lambda agent, row: row,
         lambda agent, row: f"{verb} {agent.name} as {row['name']}",
     )

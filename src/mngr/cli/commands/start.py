@@ -33,9 +33,11 @@ def run(args: Args, app: App) -> int:
     verb = "would start" if args.dry_run else "started"
     code = targets.finish(
         app,
-        targets.each(agents, act),
+        agents,
+        act,
         lambda agent, started: {"started": started, "dry_run": args.dry_run},
         lambda agent, started: f"{verb} {agent.name}" if started else f"{agent.name} runs already",
+        done="started",
     )
     if args.connect and agents and not args.dry_run:
         from mngr.cli import connecting

@@ -55,7 +55,8 @@ def run(args: Args, app: App) -> int:
 
     return targets.finish(
         app,
-        targets.each(targets.resolve(args, app), act),
+        targets.resolve(args, app),
+        act,
         lambda agent, done: {
             "stopped": done.changed,
             "outlived": list(done.outlived),
@@ -63,4 +64,5 @@ def run(args: Args, app: App) -> int:
             "dry_run": args.dry_run,
         },
         say,
+        done="stopped",
     )

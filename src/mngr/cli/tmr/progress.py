@@ -15,9 +15,9 @@ from mngr.cli.output import to_json
 from mngr.cli.terminal import cut, is_terminal, visible
 from mngr.cli.text import amount
 from mngr.errors import MngrError
+from mngr.interrupts import Abandoned
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
-from mngr.process import Abandoned
 from mngr.records import NamedTuple
 from mngr.tmr import verdict
 from mngr.tmr.summary import tasks_of, verdict_of

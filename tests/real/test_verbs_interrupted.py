@@ -1,0 +1,76 @@
+"""Ctrl-C during a verb on several agents: it ends at once, with all it started, and says what was done."""
+
+import fcntl
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.real.test_waiting_interrupted import watches_files
+from tests.support.user import User, wait_for
+
+
+def interrupted(child: "subprocess.Popen[bytes]") -> tuple[str, str]:
+    """Send one Ctrl-C; what the command said by its end, on both streams."""
+    try:
+        child.send_signal(signal.SIGINT)
+        output, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.communicate()
+    assert child.returncode == 130, errors
+    return output.decode(), errors.decode()
+
+
+def test_destroy_keeps_what_was_done_and_counts_what_is_left(user: User) -> None:
+    """One is stopped and has been waiting to be saved, one waits for its lock, one is gone."""
+    user.mngr("create", "-n", "a", "-n", "b", "-n", "c", "--no-connect", "--command", "sleep 9999").ok()
+    agents = {agent["name"]: agent for agent in user.agents()}
+    (Path(agents["b"]["work_dir"]) / "notes").write_text("half\n")
+    git = user.root / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(
+        '#!/bin/sh\ncase "$*" in *commit-tree*) echo $$ > "$HOME/saving"; exec sleep 9997;; esac\n'
+        'PATH=${PATH#*:} exec git "$@"\n'
+    )
+    git.chmod(0o755)
+    with (user.host_dir / "locks" / agents["c"]["id"]).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        env = {"PATH": f"{git.parent}:{user.env['PATH']}"}
+        child = user.popen("destroy", "--all", "--force", "--format", "json", env=env)
+        wait_for((user.home / "saving").exists, "the work of b to be saved")
+        wait_for(lambda: not Path(agents["a"]["work_dir"]).exists(), "a to be destroyed")
+        output, errors = interrupted(child)
+    assert '"interrupted: 1 destroyed, 2 left"' in errors
+    rows = {row["name"]: row for row in json.loads(output)}
+    assert [rows[name]["ok"] for name in "abc"] == [True, False, False]
+    assert rows["b"]["error"] == rows["c"]["error"] == "interrupted"
+    left = {agent["name"]: (agent["state"], agent["state_reason"]) for agent in user.agents()}
+    assert left == {"b": ("STOPPED", "stopped by `mngr destroy`"), "c": ("RUNNING", "")}
+    assert (Path(agents["b"]["work_dir"]) / "notes").read_text() == "half\n"
+    user.mngr("destroy", "--all", "--force").ok()
+    assert user.agents() == []
+
+
+def test_message_does_not_wait_for_replies_any_longer(user: User) -> None:
+    script = user.root / "long.script"
+    script.write_text("wait\nthink 9999\n")
+    for name in ("a", "b"):
+        user.mngr("create", name, "scripted", "--no-connect", "--", str(script)).ok()
+    child = user.popen("message", "a", "b", "-m", "hello", "--wait-reply")
+    wait_for(lambda: watches_files(child.pid) and user.state("a") == user.state("b") == "RUNNING", "both to work")
+    assert interrupted(child) == ("", "interrupted: 0 answered, 2 left\n")
+
+
+def test_exec_ends_the_commands_that_it_started(user: User) -> None:
+    """A second Ctrl-C, while they are ending, does not leave them behind."""
+    user.mngr("create", "-n", "a", "-n", "b", "--no-connect", "--command", "sleep 9999").ok()
+    places = [user.work_dir("a"), user.work_dir("b")]
+    slow = "trap 'echo ending > ending' TERM; echo $$ > pid.part; mv pid.part pid; while :; do sleep 0.1; done"
+    child = user.popen("exec", "a", "b", slow)
+    wait_for(lambda: all((place / "pid").exists() for place in places), "both commands to run")
+    pids = [int((place / "pid").read_text()) for place in places]
+    child.send_signal(signal.SIGINT)
+    wait_for(lambda: all((place / "ending").exists() for place in places), "both to be asked to end")
+    assert interrupted(child) == ("", "interrupted: 0 done, 2 left\n")
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
