@@ -80,7 +80,7 @@ def chosen(args: Args) -> Callable[[Agent], bool]:
 
 
 def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None) -> bool:
-    """Ask whether to do this to the agents, or to the number of them that is `going`; with how many are in each state."""
+    """Ask whether to do this to the agents, or to as many of them as are `going`, and say in which states they are."""
     from mngr.cli.text import amount
 
     states = [agent.state for agent in agents]
@@ -187,11 +187,11 @@ def finish(
     def tell(agent: Agent, result: T | MngrError) -> None:
         if agent.id in told or not app.out.human:
             return
-        told.add(agent.id)
         if not isinstance(result, MngrError):
             app.out.line(say(agent, result))
         elif not isinstance(result, Left):
             app.out.warn(f"{agent.name}: {_in_words(result)}")
+        told.add(agent.id)
 
     def tell_at_once(agent: Agent, result: T | MngrError) -> None:
         if app.out.columns is not None:

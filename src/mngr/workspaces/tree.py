@@ -1,8 +1,12 @@
-"""Uncommitted files of a work tree as a git tree, byte for byte: no filters, no line-end conversion, nothing staged."""
+"""Uncommitted files of a work tree as a git tree, byte for byte: no filters, no line-end conversion, nothing staged.
+
+Its agent may be at work: a file that was listed may be gone when it is read, and then counts as deleted.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Sequence
 
 from mngr import files
@@ -14,6 +18,8 @@ from mngr.tools.git import Git
 OWN_MARK = ".mngr/task/.gitignore"
 NESTED = ".mngr-nested-repository.tar"
 _AT_ONCE = 500
+_TRIES = 3
+_GONE = (FileNotFoundError, NotADirectoryError)
 
 
 class Unsaved(NamedTuple):
@@ -99,8 +105,8 @@ def private_files(directory: str, paths: Sequence[str]) -> list[str]:
     """Those that only their owner may read: secrets, mostly. git knows no such thing."""
     found = []
     for leaf in (leaf for path in paths for leaf in _leaves(directory, path.rstrip("/"))):
-        full = os.path.join(directory, leaf)
-        if _is_plain_file(full) and not os.lstat(full).st_mode & 0o077:
+        seen = look(os.path.join(directory, leaf))
+        if seen and stat.S_ISREG(seen.st_mode) and not seen.st_mode & 0o077:
             found.append(leaf)
     return found
 
@@ -174,15 +180,20 @@ def _leaves(directory: str, path: str) -> list[str]:
     full = os.path.join(directory, path)
     if os.path.islink(full) or not os.path.isdir(full) or _is_repository(full) or os.path.basename(path) == ".git":
         return [path]
-    return [leaf for name in sorted(os.listdir(full)) for leaf in _leaves(directory, os.path.join(path, name))]
+    try:
+        names = sorted(os.listdir(full))
+    except _GONE:
+        return [path]
+    return [leaf for name in names for leaf in _leaves(directory, os.path.join(path, name))]
 
 
 def _index_line(git: Git, path: str, blob: str | None, nothing: str) -> bytes:
     """A line for `git update-index --index-info -z` that makes the index hold what is on disk at this path."""
     full = os.path.join(git.directory, path)
     mode, name = "100755" if os.access(full, os.X_OK) else "100644", path
-    if os.path.islink(full):
-        mode, blob = "120000", _hash(git, os.fsencode(os.readlink(full)))
+    target = _link_target(full)
+    if target is not None:
+        mode, blob = "120000", _hash(git, os.fsencode(target))
     elif os.path.isdir(full):
         # git would keep only a pointer to a repository inside the work tree, so it goes in whole, as an archive.
         pack = ["tar", "-cf", "-", "-C", git.directory, "--", path]
@@ -197,12 +208,18 @@ def _hash_files(git: Git, paths: Sequence[str]) -> dict[str, str]:
     """Store plain files as blobs, all in one call; the odd path that no list of lines can hold goes alone."""
     listed = [path for path in paths if "\n" not in git.directory + path and not path.endswith("\r")]
     alone = set(paths).difference(listed)
-    blobs = {path: _hash(git, _read(os.path.join(git.directory, path))) for path in alone}
+    blobs = {}
+    for path in alone:
+        result = git.run("hash-object", "-w", "--no-filters", "--", os.path.join(git.directory, path))
+        if result.ok or _is_plain_file(os.path.join(git.directory, path)):
+            blobs[path] = checked(result).text
+    tries_left = _TRIES
     while listed:
         names = b"".join(os.fsencode(os.path.join(git.directory, path)) + b"\n" for path in listed)
         result = git.run("hash-object", "-w", "--no-filters", "--stdin-paths", input=names)
         present = [path for path in listed if _is_plain_file(os.path.join(git.directory, path))]
-        if result.ok or present == listed:
+        tries_left -= present == listed  # what was gone may be there again
+        if result.ok or not tries_left:
             blobs.update(zip(listed, checked(result).text.split("\n"), strict=True))
             break
         listed = present  # an agent at work removed one while we read
@@ -235,16 +252,32 @@ def _is_repository(path: str) -> bool:
     return os.path.exists(os.path.join(path, ".git"))
 
 
-def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+def look(path: str) -> os.stat_result | None:
+    """What is there, a link as itself; None when it is gone."""
+    try:
+        return os.lstat(path)
+    except _GONE:
+        return None
+
+
+def _link_target(path: str) -> str | None:
+    """None for what is no link, or gone."""
+    try:
+        return os.readlink(path) if os.path.islink(path) else None
+    except _GONE:
+        return None
+
+
+def _size(path: str) -> float:
+    seen = look(path)
+    return float(seen.st_size) if seen else 0.0
 
 
 def _measure(directory: str, entry: str, limit: float) -> tuple[list[str], float]:
     """The files below an entry and their size, counting no further than the limit."""
     full = os.path.join(directory, entry)
     if os.path.islink(full) or not os.path.isdir(full):
-        return [entry], float(os.lstat(full).st_size) if os.path.lexists(full) else 0.0
+        return [entry], _size(full)
     found: list[str] = []
     size = 0.0
     for root, directories, names in os.walk(full):
@@ -255,7 +288,7 @@ def _measure(directory: str, entry: str, limit: float) -> tuple[list[str], float
             names = []
         for name in names:
             path = os.path.join(root, name)
-            size += os.lstat(path).st_size
+            size += _size(path)
             found.append(os.path.relpath(path, directory))
         found += [
             os.path.relpath(os.path.join(root, name), directory)
@@ -269,6 +302,4 @@ def _measure(directory: str, entry: str, limit: float) -> tuple[list[str], float
 
 
 def _whole_size(directory: str) -> float:
-    return float(
-        sum(os.lstat(os.path.join(root, name)).st_size for root, _, names in os.walk(directory) for name in names)
-    )
+    return sum(_size(os.path.join(root, name)) for root, _, names in os.walk(directory) for name in names)

@@ -165,8 +165,8 @@ def _base(record: Record) -> list[str]:
 def _files(directory: str, skip: str) -> dict[str, os.stat_result]:
     found = {}
     git_dir = os.path.join(directory, ".git")
-    if os.path.isdir(git_dir):
-        found[".git"] = os.lstat(git_dir)
+    if os.path.isdir(git_dir) and (seen := tree.look(git_dir)):
+        found[".git"] = seen
     for root, directories, names in os.walk(directory):
         directories[:] = [
             name
@@ -176,9 +176,8 @@ def _files(directory: str, skip: str) -> dict[str, os.stat_result]:
         links = [name for name in directories if os.path.islink(os.path.join(root, name))]
         for name in names + links:
             path = os.path.join(root, name)
-            if path == git_dir:
-                continue
-            found[os.path.relpath(path, directory)] = os.lstat(path)
+            if path != git_dir and (seen := tree.look(path)):
+                found[os.path.relpath(path, directory)] = seen
     return found
 
 
@@ -193,8 +192,11 @@ def _same(
     if one.st_mtime_ns == two.st_mtime_ns:
         return True
     first, second = os.path.join(directory, path), os.path.join(source, path)
-    if os.path.islink(first):
-        return os.readlink(first) == os.readlink(second)
     import filecmp
 
-    return filecmp.cmp(first, second, shallow=False)
+    try:
+        if os.path.islink(first):
+            return os.readlink(first) == os.readlink(second)
+        return filecmp.cmp(first, second, shallow=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False  # gone by now

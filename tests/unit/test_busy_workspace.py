@@ -1,0 +1,59 @@
+"""Files that go away while a workspace is measured: its agent is at work."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mngr.process import run as run_process
+from mngr.tools.git import Git
+from mngr.workspaces import tree, work
+
+
+class Here:
+    """This machine, as far as git needs it."""
+
+    run = staticmethod(run_process)
+
+
+def gone_when_looked_at() -> str:
+    """A directory that lists a file which is gone a moment later: the descriptor that the listing itself holds open."""
+    path = f"/proc/{os.getpid()}/fdinfo"
+    if not os.path.isdir(path):
+        pytest.skip("no /proc here")
+    return path
+
+
+def test_a_file_that_goes_away_is_not_measured() -> None:
+    directory = gone_when_looked_at()
+    found, size = tree._measure(os.path.dirname(directory), "fdinfo", 1e9)
+    assert "fdinfo/0" in found and size == 0
+    found, size = tree._measure(os.path.dirname(directory), "fdinfo", -1)  # too large, so that all of it is counted
+    assert "fdinfo/0" in found and size == 0
+
+
+def test_a_file_that_goes_away_is_no_difference_and_no_error() -> None:
+    assert "0" in work.differing_files(gone_when_looked_at(), "", skip="")
+
+
+def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for directory, at in ((here, 1), (there, 2)):
+        directory.mkdir()
+        (directory / "file").write_text("same")
+        os.utime(directory / "file", (at, at))
+    seen = [work._files(str(directory), "") for directory in (here, there)]
+    assert work._same(str(here), str(there), "file", *seen)
+    (here / "file").unlink()
+    assert not work._same(str(here), str(there), "file", *seen)
+
+
+def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:
+    """A link, a directory and a file whose name no list of lines can hold, after they were listed."""
+    git = Git(Here, str(tmp_path))
+    git.must("init", "-q")
+    (tmp_path / "stays").write_text("x")
+    names = git.must("ls-tree", "-r", "--name-only", tree.dirty_tree(git, ["stays", "gone", "odd\nname", "dir/"]))
+    assert names == "stays"
+    assert tree._hash_files(git, ["stays", "odd\nname"]).keys() == {"stays"}
+    assert tree.private_files(str(tmp_path), ["gone", "dir/"]) == []

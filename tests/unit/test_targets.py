@@ -1,0 +1,88 @@
+"""Doing something to several agents: what came of each is reported, whatever happens to one of them."""
+
+import io
+import json
+import os
+from typing import Any
+
+import pytest
+
+from mngr.actions.agent import Agent
+from mngr.agents.record import Record
+from mngr.agents.state import RUNNING, Status
+from mngr.cli import targets
+from mngr.cli.app import App
+from mngr.errors import MngrError
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def agent(name: str) -> Agent:
+    record = Record(
+        id=f"agent-{name}",
+        name=name,
+        kind="command",
+        command="sh",
+        work_dir="/",
+        transfer="none",
+        session=name,
+        created_at="2026-01-01T00:00:00.000000Z",
+        project="p",
+    )
+    return Agent(record, Status(RUNNING, "", 0.0, ""), None)
+
+
+def act(found: Agent) -> str:
+    if found.name == "broken":
+        raise ValueError("nobody expected this")
+    if found.name == "refused":
+        raise MngrError("it holds work", hint="use force")
+    return found.name.upper()
+
+
+def finish(app: App, *names: str) -> int:
+    def row(found: Agent, result: str) -> dict[str, Any]:
+        return {"result": result}
+
+    return targets.finish(app, [agent(name) for name in names], act, row, lambda found, result: f"did {result}")
+
+
+@pytest.mark.parametrize("screen", [io.StringIO, Screen])
+def test_an_error_that_nobody_expected_does_not_lose_the_results_of_the_others(screen: type[io.StringIO]) -> None:
+    output, errors = screen(), io.StringIO()
+    app = App(os.environ, io.StringIO(), output, errors)
+    with pytest.raises(ValueError, match="nobody expected this"):
+        finish(app, "a", "broken", "refused", "b")
+    assert sorted(output.getvalue().splitlines()) == ["did A", "did B"]
+    assert errors.getvalue() == "warning: refused: it holds work\n  hint: use force\n"
+
+
+def test_a_script_gets_a_row_for_each_of_them() -> None:
+    output = io.StringIO()
+    app = App(os.environ, io.StringIO(), output, io.StringIO())
+    app.format = "json"
+    with pytest.raises(ValueError, match="nobody expected this"):
+        finish(app, "a", "broken", "b")
+    rows = json.loads(output.getvalue())
+    assert [row["ok"] for row in rows] == [True, False, True]
+    assert rows[1]["error"] == "ValueError: nobody expected this"
+
+
+def test_a_terminal_that_went_away_does_not_keep_the_others_from_being_done() -> None:
+    class Gone(Screen):
+        def write(self, text: str) -> int:
+            raise OSError(5, "Input/output error")
+
+    done = []
+
+    def note(found: Agent) -> str:
+        done.append(found.name)
+        return found.name
+
+    app = App(os.environ, io.StringIO(), Gone(), io.StringIO())
+    with pytest.raises(OSError, match="Input/output"):
+        targets.finish(app, [agent("a"), agent("b")], note, lambda found, result: {}, lambda found, result: result)
+    assert sorted(done) == ["a", "b"]
