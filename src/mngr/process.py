@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError, TimedOut
 from mngr.interrupts import check, held
@@ -130,11 +130,19 @@ def checked(result: Result, doing: str = "") -> Result:
     return result
 
 
-def run_attached(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> int:
-    """Run with this process's own terminal and wait for its end, however long: for editors and connect commands."""
+def run_attached(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    end: Callable[[int], None] | None = None,
+) -> int:
+    """Run with this process's own terminal and wait for its end: for editors and connect commands however long. Past
+    the deadline `end` is called with the id of the process, which it has to end, and TimedOut raised."""
     import subprocess
 
     child = None
+    deadline = None if timeout is None else time.monotonic() + timeout
     try:
         with held():  # it may be running long before we get to know
             child = subprocess.Popen(list(argv), env=environment() if env is None else dict(env))
@@ -146,9 +154,14 @@ def run_attached(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -
     assert child is not None
     while True:
         try:
-            return child.wait()
+            return child.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
         except KeyboardInterrupt:
             continue  # the terminal sent it to the child too; the child decides
+        except subprocess.TimeoutExpired:
+            with held():
+                (end or (lambda pid: os.kill(pid, _KILL)))(child.pid)
+                child.wait()
+            raise TimedOut(f"`{_shown(argv)}` did not end within {timeout:g} s") from None
 
 
 def replace_self(argv: Sequence[str], env: Mapping[str, str] | None = None) -> NoReturn:

@@ -137,8 +137,37 @@ def test_a_corrupt_saved_entry_does_not_hide_the_others(user: User) -> None:
     assert [entry["id"] for entry in listed["saved"]] == ["two-1"]
     assert str(path) in listed["errors"][0]["error"]
     assert str(path) in user.mngr("saved", "restore", "one-1").failed().stderr
+    words = ("gc", "--saved", "--older-than", "0s", "--format", "json")
+    told = {
+        item["name"]: (item["action"], item["note"]) for item in user.mngr(*words, "--dry-run").ok().json["leftovers"]
+    }
+    assert told["one-1"][0] == "kept" and str(path) in told["one-1"][1]
+    assert told["two-1"][0] == "would remove"
     user.mngr("saved", "restore", "two-1").ok()
     assert (user.work_dir("two") / "new.txt").read_text() == "two"
+    assert path.read_text() == "{"
+
+
+def test_a_corrupt_snapshot_does_not_hide_the_others(user: User) -> None:
+    user.create("foo")
+    for name in ("one", "two", "three"):
+        user.mngr("snapshot", "create", "foo", name).ok()
+    path = user.host_dir / "snapshots" / "foo" / "one" / "entry.json"
+    path.write_text("{")
+    for words in ((), ("foo",)):
+        done = user.mngr("snapshot", "list", *words).ok()
+        assert "two" in done.stdout and str(path) in done.stderr
+    listed = user.mngr("snapshot", "list", "--format", "json").ok().json
+    assert [entry["name"] for entry in listed["snapshots"]] == ["three", "two"]
+    assert str(path) in listed["errors"][0]["error"]
+    for word in ("one", "foo/one"):
+        assert str(path) in user.mngr("snapshot", "restore", word).failed().stderr
+    assert str(path) in user.mngr("snapshot", "restore", "foo", "one").failed().stderr
+    user.mngr("snapshot", "create", "foo", "four").ok()
+    user.mngr("snapshot", "restore", "two").ok()
+    user.mngr("snapshot", "destroy", "three").ok()
+    done = user.mngr("snapshot", "destroy", "foo", "--all-snapshots").ok()
+    assert done.stdout == "destroyed foo/two\ndestroyed foo/four\n" and str(path) in done.stderr
     assert path.read_text() == "{"
 
 

@@ -1,6 +1,8 @@
 """`mngr gc`: leftovers go, after what exists only there was saved; everything else stays."""
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from mngr.actions import leftovers as found_leftovers
+from mngr.actions.fleet import Fleet
 from tests.support import leftovers
 from tests.support.user import User, wait_for
 
@@ -265,3 +269,24 @@ def test_gc_tells_each_thing_in_words(user: User) -> None:
     assert "`mngr gc` does" in said.stderr
     said = user.mngr("gc").ok()
     assert f"removed work dir {work_dir.name}: 1 uncommitted file; saved: `mngr saved restore foo-1`\n" in said.stdout
+
+
+def test_gc_tells_each_thing_as_it_happens_and_asks_the_tmux_server_of_the_fleet(user: User) -> None:
+    user.create("foo")
+    assert [session.name for session in found_leftovers.sessions(Fleet(environ=user.env))] == ["mngr-foo"]
+    forget(user, "foo")
+    with next((user.host_dir / "locks").glob("repo-*")).open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # so that the work dir has to wait
+        running = user.popen("gc")
+        try:
+            assert running.stdout is not None
+            os.set_blocking(running.stdout.fileno(), False)
+            wait_for(
+                lambda: (running.stdout and running.stdout.read()) == b"removed session mngr-foo\n", "its first line"
+            )
+            assert running.poll() is None
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert running.wait(60) == 0
+        finally:
+            running.kill()
+            running.communicate()

@@ -1,6 +1,7 @@
 """What scripts rely on: formats, filters, fields, exit codes, and names that go from one verb to the next."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -134,6 +135,17 @@ def test_verbs_report_each_target_in_json(three: User) -> None:
     assert three.mngr("label", "api", "a=b", "--format", "json").ok().json[0]["labels"] == {"team": "backend", "a": "b"}
     assert three.mngr("rename", "api", "api2", "--format", "json").ok().json["name"] == "api2"
     assert three.mngr("stop", "web", "--format", "{name}:{stopped}").ok().stdout == "web:true\n"
+
+
+def test_exec_that_streams_ends_at_its_timeout_with_all_that_it_started(user: User) -> None:
+    user.create("foo")
+    quick = user.mngr("exec", "foo", "--stream", "--timeout", "1h", "echo out; exit 3").failed()
+    assert quick.stdout == "out\n"
+    ran = user.mngr("exec", "foo", "--stream", "--timeout", "1s", "echo out; sleep 9996; echo never").failed(4)
+    assert ran.stdout == "out\n"
+    assert "did not end within 1 s" in ran.stderr
+    commands = [Path(f"/proc/{pid}/cmdline") for pid in user.processes()]
+    assert not [path for path in commands if path.exists() and b"9996" in path.read_bytes()]
 
 
 def test_exec_reports_output_and_exit_codes(three: User) -> None:

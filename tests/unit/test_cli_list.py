@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from mngr.cli.commands.list_ import _columns
+from mngr.actions.agent import Agent
+from mngr.agents.record import Record
+from mngr.agents.state import RUNNING, Status
+from mngr.cli.commands.list_ import _columns, _wanted
 from mngr.cli.options import Args
 from mngr.cli.table import table
 
@@ -41,3 +44,16 @@ def test_output_that_is_no_terminal_has_everything():
     args.fields = None
     long = row("n" * 60, "r" * 200)
     assert "r" * 200 in table([long], _columns(args, [long], None))
+
+
+def test_local_leaves_out_agents_of_other_hosts():
+    args = Args()
+    for name in ("running", "waiting", "blocked", "done", "failed", "stopped", "active"):
+        setattr(args, name, False)
+    args.project, args.provider, args.label, args.local = [], [], [], True
+    record = Record(
+        id="agent-1", name="a", kind="command", command="sh", work_dir="/", transfer="none", session="a",
+        created_at="2026-01-01T00:00:00.000000Z", project="p",
+    )  # fmt: skip
+    agents = [Agent(record._replace(host=host), Status(RUNNING, "", 0.0, ""), None) for host in ("local", "box")]
+    assert [_wanted(args, agent) for agent in agents] == [True, False]

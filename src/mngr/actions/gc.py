@@ -63,8 +63,7 @@ def collect(fleet: Fleet, *, dry_run: bool = False, saved_before: float | None =
         yield from _worktrees(fleet, seen, dry_run)
         yield from _refs(fleet, seen, dry_run, saved_before)
         yield from _locks(fleet, dry_run)
-        if saved_before is not None:
-            yield from _saved(fleet, saved_before, dry_run)
+        yield from _saved(fleet, saved_before, dry_run)
 
 
 def _look(fleet: Fleet) -> _Seen:
@@ -79,7 +78,7 @@ def _look(fleet: Fleet) -> _Seen:
     strays = leftovers.stray_sessions(fleet, sessions, ids)
     here = git_tool.look(fleet.host, fleet.cwd) if os.path.isdir(fleet.cwd) and not _is_bare(fleet) else None
     repos = [record.repo for record in records if record.repo]
-    for entry in saved.entries(fleet.host):
+    for entry in saved.survey(fleet.host)[0]:
         repos += [repo for repo in (entry.agent.repo if entry.agent else None, entry.repo) if repo]
     return _Seen(
         records=records,
@@ -279,9 +278,13 @@ def _locks(fleet: Fleet, dry_run: bool) -> Iterator[Leftover]:
         yield _tried(Leftover("lock", name, path), dry_run, lambda it: fleet.host.remove_lock(it.name))
 
 
-def _saved(fleet: Fleet, before: float, dry_run: bool) -> Iterator[Leftover]:
-    for entry in saved.entries(fleet.host):
-        if seconds_of(entry.saved_at) < before:
+def _saved(fleet: Fleet, before: float | None, dry_run: bool) -> Iterator[Leftover]:
+    """Saved work that is older, if that is asked for. What cannot be read is reported in any case, and kept."""
+    entries, broken = saved.survey(fleet.host)
+    for name, error in broken.items():
+        yield Leftover("saved work", name, action=KEPT, note=error.message)
+    for entry in entries:
+        if before is not None and seconds_of(entry.saved_at) < before:
             found = Leftover("saved work", entry.id, entry.repo, note=f"saved at {entry.saved_at} on {entry.reason}")
             yield _tried(found, dry_run, partial(_drop_saved, fleet, entry))
 

@@ -13,7 +13,6 @@ from mngr.tools.git import Git
 
 RECORD = "agent.json"
 _ROOMS = ("worktrees", "clones")
-_SECONDS = 10.0
 
 
 class Session(NamedTuple):
@@ -26,10 +25,8 @@ class Session(NamedTuple):
 
 def sessions(fleet: Fleet) -> list[Session]:
     """Every session that carries our mark, of any state directory. Raises when tmux does not answer."""
-    fleet.tmux.panes()  # raises for a server that does not answer, and not for one that does not run
     form = "#{@mngr_agent}\t#{session_name}\t#{pane_start_command}"
-    result = fleet.host.run(fleet.tmux.argv("list-panes", "-a", "-F", form), timeout=_SECONDS)
-    rows = [line.split("\t", 2) for line in result.text.split("\n")] if result.ok else []
+    rows = [line.split("\t", 2) for line in fleet.tmux.ask_all(form)]
     return [Session(row[0], row[1], launched_from(row[2])) for row in rows if len(row) == 3 and row[0]]
 
 

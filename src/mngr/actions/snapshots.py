@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mngr.actions import destroy, find, lifecycle, restore, usage
 from mngr.actions.agent import Agent
@@ -56,9 +56,16 @@ def create(fleet: Fleet, agent: Agent, name: str | None = None) -> Entry:
 
 
 def entries(fleet: Fleet, agent: Agent | None = None) -> list[Entry]:
-    """All snapshots, or those of one agent, oldest first."""
-    found = snapshots.entries(fleet.host) if fleet.host.is_ours() else []
+    """All snapshots, or those of one agent, oldest first. Raises when one cannot be read."""
+    found, broken = survey(fleet)
+    for error in broken.values():
+        raise error
     return [entry for entry in found if agent is None or belongs(entry, agent)]
+
+
+def survey(fleet: Fleet) -> tuple[list[Entry], dict[str, MngrError]]:
+    """All snapshots, oldest first, and by their ids `AGENT/NAME` the errors of those that cannot be read."""
+    return snapshots.survey(fleet.host) if fleet.host.is_ours() else ([], {})
 
 
 def belongs(entry: Entry, agent: Agent) -> bool:
@@ -67,9 +74,10 @@ def belongs(entry: Entry, agent: Agent) -> bool:
 
 def one(fleet: Fleet, word: str) -> Entry:
     """By its id `AGENT/NAME`, or by its name; if several agents have one of that name, that of the implied one."""
-    found = entries(fleet)
+    found, broken = survey(fleet)
     matching = [entry for entry in found if entry.id == word] or [entry for entry in found if name_of(entry) == word]
     if not matching:
+        refuse_unreadable(word, broken)
         names = [item for entry in found for item in (entry.id, name_of(entry))]
         raise NotFoundError(
             f"no snapshot is called `{word}`",
@@ -82,6 +90,13 @@ def one(fleet: Fleet, word: str) -> Entry:
         ids = ", ".join(f"`{entry.id}`" for entry in matching)
         raise Undecided(f"several agents have a snapshot called `{word}`: {ids}", hint="name one of them in full")
     return matching[0]
+
+
+def refuse_unreadable(word: str, broken: Mapping[str, MngrError]) -> None:
+    """Raise the error of a snapshot that goes by this name or id and cannot be read."""
+    for entry_id, error in broken.items():
+        if word in (entry_id, entry_id.partition("/")[2]):
+            raise error
 
 
 def implied(fleet: Fleet) -> list[Agent]:

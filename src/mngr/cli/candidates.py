@@ -81,19 +81,13 @@ def states() -> list[Candidate]:
 def saved() -> list[Candidate]:
     from mngr.workspaces import saved as keeping
 
-    try:
-        return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in keeping.entries(_host())]
-    except MngrError:
-        return []
+    return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in keeping.survey(_host())[0]]
 
 
 def snapshots() -> list[Candidate]:
     from mngr.workspaces import snapshots as keeping
 
-    try:
-        return [(keeping.name_of(entry), f"of {entry.name}, {entry.saved_at}") for entry in keeping.entries(_host())]
-    except MngrError:
-        return []
+    return [(keeping.name_of(entry), f"of {entry.name}, {entry.saved_at}") for entry in keeping.survey(_host())[0]]
 
 
 def plugins() -> list[Candidate]:

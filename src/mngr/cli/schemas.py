@@ -253,7 +253,7 @@ FORMS: dict[str, list[Any]] = {
         {"id": "text", "work_dir": "text", "?agent_id": "text", "?name": "text", "?branch": "text?"},
     ],
     "snapshot": [
-        {"snapshots": [_SNAPSHOT]},
+        {"snapshots": [_SNAPSHOT], "errors": [PROBLEM]},
         {**_SNAPSHOT, "?dry_run": "bool"},
         _WOULD_KEEP,
         [{"any of": [{**_SNAPSHOT, "ok": "bool"}, {**_WOULD_KEEP, "ok": "bool"}, _FAILED_TARGET]}],

@@ -29,6 +29,11 @@ def of_agent(agent_id: str, roots: Collection[int], server: int | None) -> dict[
     return _identified(found)
 
 
+def descendants(pid: int) -> dict[int, str]:
+    """A process and all that descend from it, with their start times."""
+    return _identified(_with_descendants({pid}, _table()))
+
+
 def with_entries(entries: Collection[str]) -> dict[int, str]:
     """Processes that have one of these `NAME=value` entries in their environment, and their descendants, with their
     start times."""

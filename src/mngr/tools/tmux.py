@@ -104,9 +104,13 @@ class Tmux:
 
     def panes(self) -> list[Pane]:
         """Every pane marked as an agent's. No server is no panes; a server that does not answer is an error."""
-        result = self._run("list-panes", "-a", "-F", _PANE_FORMAT)
+        return [pane for line in self.ask_all(_PANE_FORMAT) if (pane := _parse_pane(line))]
+
+    def ask_all(self, form: str) -> list[str]:
+        """A format, filled in for each pane of the server. No server has none; one that does not answer is an error."""
+        result = self._run("list-panes", "-a", "-F", form)
         if result.ok:
-            return [pane for line in result.text.split("\n") if (pane := _parse_pane(line))]
+            return result.text.split("\n")
         # A server at its first moment has no session, and tmux then has no target even for "all".
         if _no_server(result) or result.error_text == "no current target":
             return []

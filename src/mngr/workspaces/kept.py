@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mngr import files
 from mngr.agents import record as records
@@ -341,6 +341,19 @@ def read(host: Host, directory: str) -> Entry | None:
         raise MngrError(
             f"`{path}` cannot be read: {error}", hint="the work itself is safe under its ref; repair or move the file"
         ) from None
+
+
+def survey(host: Host, directory: str, ids: Iterable[str]) -> tuple[list[Entry], dict[str, MngrError]]:
+    """The entries with these ids, oldest first, and by their ids the errors of those that cannot be read."""
+    found: list[Entry] = []
+    broken: dict[str, MngrError] = {}
+    for entry_id in ids:
+        try:
+            if entry := read(host, os.path.join(directory, entry_id)):
+                found.append(entry)
+        except MngrError as error:
+            broken[entry_id] = error
+    return sorted(found, key=lambda entry: entry.saved_at), broken
 
 
 def _branch_for(git: Git, wanted: str, entry: Entry, *, explicit: bool) -> tuple[str, bool]:

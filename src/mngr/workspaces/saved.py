@@ -22,17 +22,7 @@ __all__ = ["Entry", "agent_dir", "drop", "entries", "find", "restore_into", "sav
 
 def survey(host: Host) -> tuple[list[Entry], dict[str, MngrError]]:
     """All of them, oldest first, and by their ids the errors of those that cannot be read."""
-    found: list[Entry] = []
-    broken: dict[str, MngrError] = {}
-    for name in host.entries(_dir(host)):
-        try:
-            entry = None if name.endswith(".git") else kept.read(host, os.path.join(_dir(host), name))
-        except MngrError as error:
-            broken[name] = error
-            continue
-        if entry:
-            found.append(entry)
-    return sorted(found, key=lambda entry: entry.saved_at), broken
+    return kept.survey(host, _dir(host), (name for name in host.entries(_dir(host)) if not name.endswith(".git")))
 
 
 def entries(host: Host) -> list[Entry]:

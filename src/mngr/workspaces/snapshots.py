@@ -27,12 +27,11 @@ def name_of(entry: Entry) -> str:
     return entry.id.partition("/")[2]
 
 
-def entries(host: Host) -> list[Entry]:
-    """All of them, oldest first. One that cannot be read is named in an error, not skipped."""
+def survey(host: Host) -> tuple[list[Entry], dict[str, MngrError]]:
+    """All of them, oldest first, and by their ids the errors of those that cannot be read."""
     rooms = [name for name in host.entries(_dir(host)) if not name.endswith(".git")]
-    ids = [os.path.join(room, name) for room in rooms for name in host.entries(os.path.join(_dir(host), room))]
-    found = [kept.read(host, os.path.join(_dir(host), entry_id)) for entry_id in ids]
-    return sorted((entry for entry in found if entry), key=lambda entry: entry.saved_at)
+    ids = (os.path.join(room, name) for room in rooms for name in host.entries(os.path.join(_dir(host), room)))
+    return kept.survey(host, _dir(host), ids)
 
 
 def check_place(record: Record) -> None:

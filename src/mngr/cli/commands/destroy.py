@@ -61,7 +61,7 @@ def run(args: Args, app: App) -> int:
     if args.gc:
         from mngr.cli.commands import gc
 
-        gc.collect(app)
+        gc.run_after(app)
     return code
 
 

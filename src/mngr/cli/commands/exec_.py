@@ -7,7 +7,7 @@ from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args, BooleanPair, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
-from mngr.process import Result, join, run_attached
+from mngr.process import Result, join
 
 DESCRIPTION = "Run a command where agents work: in the work dir, with the agent's variables, beside its own process."
 EXAMPLES = (
@@ -51,7 +51,7 @@ def run(args: Args, app: App) -> int:
     if args.stream:
         for agent in agents:
             _prepare(args, app, agent)
-        return _stream(app, agents, command, args.cwd)
+        return _stream(args, app, agents, command)
 
     def act(agent: Agent) -> Result:
         _prepare(args, app, agent)
@@ -82,12 +82,11 @@ def _split(args: Args) -> tuple[list[str], str]:
     return args.words[:-1], args.words[-1]
 
 
-def _stream(app: App, agents: list[Agent], command: str, cwd: str | None) -> int:
+def _stream(args: Args, app: App, agents: list[Agent], command: str) -> int:
     if len(agents) != 1:
         raise UsageError("`--stream` works with one agent")
-    argv, env = execute.prepare(app.fleet, agents[0], command, cwd)
     app.stdout.flush()
-    return FAILED if run_attached(argv, env=env) else 0
+    return FAILED if execute.attached(app.fleet, agents[0], command, timeout=args.timeout, cwd=args.cwd) else 0
 
 
 def _report(app: App, outcomes: "list[tuple[Agent, Result | MngrError]]") -> int:

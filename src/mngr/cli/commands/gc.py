@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from mngr.actions.gc import FAILED, KEPT, WOULD, Leftover
+from mngr.actions.gc import FAILED, KEPT, WOULD, Leftover, collect
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -42,7 +42,7 @@ def run(args: Args, app: App) -> int:
     before = time.time() - args.older_than if args.saved else None
     found = []
     here = not args.provider or "local" in args.provider
-    for item in app.fleet.gc(dry_run=args.dry_run, saved_before=before) if here else ():
+    for item in collect(app.fleet, dry_run=args.dry_run, saved_before=before) if here else ():
         found.append(item)
         if app.out.human:
             app.out.line(_sentence(item))
@@ -58,9 +58,9 @@ def run(args: Args, app: App) -> int:
     return PARTIAL if failed < len(found) else EXIT_FAILED
 
 
-def collect(app: App) -> None:
+def run_after(app: App) -> None:
     """Remove leftovers after another verb, whose result is printed already."""
-    for item in app.fleet.gc():
+    for item in collect(app.fleet):
         (app.out.warn if item.action == FAILED else app.out.note)(_sentence(item))
 
 

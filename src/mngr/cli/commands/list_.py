@@ -167,6 +167,7 @@ def _wanted(args: Args, agent: Agent) -> bool:
     return (
         (not states or agent.state in states)
         and (not args.project or record.project in args.project)
+        and (not args.local or record.host == "local")
         and (not args.provider or "local" in args.provider)
         and all(_has_label({**record.labels, "project": record.project}, text) for text in args.label)
     )

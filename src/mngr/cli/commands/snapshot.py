@@ -15,7 +15,7 @@ from mngr.cli.commands.transcript import parse_count
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.text import amount
-from mngr.errors import NotFoundError, UsageError
+from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import check_name, suggest
 from mngr.records import TYPE_CHECKING
 from mngr.workspaces.kept import Entry
@@ -138,9 +138,13 @@ def _names(app: App) -> set[str]:
 
 def _list(args: Args, app: App) -> int:
     names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
-    entries = _all_of(app, names) if args.agents else actions.entries(app.fleet)
+    broken = _broken(app, names if args.agents else None)
+    for error in broken.values() if app.out.human else ():
+        app.out.warn(error.message + f"\n  hint: {error.hint}")
+    entries = _all_of(app, names) if args.agents else actions.survey(app.fleet)[0]
     entries = sorted(entries, key=lambda entry: entry.saved_at, reverse=True)
     rows = [_row(entry) for entry in entries[: args.limit]]
+    errors = [{"error": error.message, "hint": error.hint} for error in broken.values()]
     columns = [
         Column("NAME", "name"),
         Column("AGENT", "agent"),
@@ -150,7 +154,7 @@ def _list(args: Args, app: App) -> int:
         Column("BRANCH", "branch"),
         Column("REPOSITORY", "repo", flexible=True),
     ]
-    app.out.emit_rows(rows, columns, envelope={"snapshots": rows}, known=_KNOWN, empty="No snapshots")
+    app.out.emit_rows(rows, columns, envelope={"snapshots": rows, "errors": errors}, known=_KNOWN, empty="No snapshots")
     return 0
 
 
@@ -236,6 +240,8 @@ def _destroy(args: Args, app: App) -> int:
     if args.all_snapshots:
         agents = args.names or [actions.the_implied(app.fleet, "forget snapshots of").name]
         chosen = _all_of(app, agents)
+        for error in _broken(app, agents).values():
+            app.out.warn(error.message + f"\n  hint: {error.hint}")
         ask = chosen and not (args.force or args.dry_run or app.headless)
         if ask and not app.confirm(f"Forget {amount(len(chosen), 'snapshot')} for good?"):
             return 1
@@ -256,15 +262,21 @@ def _destroy(args: Args, app: App) -> int:
     return 0
 
 
+def _broken(app: App, agents: list[str] | None) -> dict[str, MngrError]:
+    """The errors of snapshots that cannot be read, all or those of some agents, by their ids."""
+    found = actions.survey(app.fleet)[1]
+    return {name: error for name, error in found.items() if agents is None or name.partition("/")[0] in agents}
+
+
 def _all_of(app: App, names: list[str]) -> list[Entry]:
     """Those of some agents, by name; also of agents that are gone."""
-    entries = actions.entries(app.fleet)
+    entries, _ = actions.survey(app.fleet)
     agents = {key: agent for agent in find.listing(app.fleet).agents for key in (agent.name, agent.id)}
     found: list[Entry] = []
     for name in names:
         agent = agents.get(name)
         mine = [entry for entry in entries if (actions.belongs(entry, agent) if agent else entry.name == name)]
-        if not mine and agent is None:
+        if not mine and agent is None and not _broken(app, [name]):
             known = [*(agent.name for agent in agents.values()), *(entry.name for entry in entries)]
             raise NotFoundError(f"no agent named `{name}` has snapshots", hint=suggest(name, known, "name"))
         found += mine
@@ -278,6 +290,7 @@ def _one(app: App, word: str, agents: list[str] | None = None) -> Entry:
     entries = _all_of(app, agents)
     found = [entry for entry in entries if word in (entry.id, name_of(entry))]
     if not found:
+        actions.refuse_unreadable(word, _broken(app, agents))
         raise NotFoundError(
             f"{', '.join(f'`{name}`' for name in agents)} has no snapshot called `{word}`",
             hint=suggest(word, [name_of(entry) for entry in entries], "one") or "`mngr snapshot list` shows all",
