@@ -52,10 +52,15 @@ class Git:
         self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
         self._cautious = cautious
 
-    def run(self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None) -> Result:
-        """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need."""
+    def run(
+        self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, into: str = ""
+    ) -> Result:
+        """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need. `into`
+        is a file for its output, when that may be too large for the memory."""
         settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(env or {})}
         argv, full_env = ["git", *self._place, *words], {**environment(), **settings}
+        if into:
+            argv = ["sh", "-c", 'exec "$@" > "$0"', into, *argv]
         if not self._cautious:
             given = full_env.get("GIT_CONFIG_COUNT", "")
             count = int(given) if given.isdecimal() else 0

@@ -17,7 +17,9 @@ from mngr.tools.git import Git
 # In every workspace: keeps the directory for outcome and artifacts out of git.
 OWN_MARK = ".mngr/task/.gitignore"
 NESTED = ".mngr-nested-repository.tar"
+# So many files, or bytes, are read from git at once; a larger file never is.
 _AT_ONCE = 500
+_BYTES_AT_ONCE = 8_000_000
 _TRIES = 3
 _GONE = (FileNotFoundError, NotADirectoryError)
 
@@ -35,17 +37,17 @@ def dirty_tree(git: Git, paths: Sequence[str]) -> str:
     blobs = _hash_files(git, [path for path in found if _is_plain_file(os.path.join(git.directory, path))])
     head = git.commit_of("HEAD")
     nothing = "0" * len(head or git.must("hash-object", "--stdin", input=b""))
-    lines = b"".join(_index_line(git, path, blobs.get(path), nothing) for path in found)
     index = os.path.join(git.must("rev-parse", "--absolute-git-dir"), f"mngr-index-{os.getpid()}-{os.urandom(4).hex()}")
     env = {"GIT_INDEX_FILE": index}
     try:
+        lines = b"".join(_index_line(git, path, blobs.get(path), nothing, index + ".tar") for path in found)
         if head:
             git.must("read-tree", head, env=env)
         git.must("update-index", "--replace", "-z", "--index-info", input=lines, env=env)
         return git.must("write-tree", env=env)
     finally:
-        files.remove_tree(index)
-        files.remove_tree(index + ".lock")
+        for name in (index, index + ".lock", index + ".tar"):
+            files.remove_tree(name)
 
 
 def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[Unsaved]]:
@@ -90,12 +92,7 @@ def write_raw(git: Git, commit: str, paths: Sequence[str], changed: Collection[s
     wanted = [path for path in paths if path in kept and _is_plain_file(os.path.join(git.directory, path))]
     there = _hash_files(git, wanted)
     other = [path for path in wanted if there.get(path) != kept[path][1]]
-    for start in range(0, len(other), _AT_ONCE):
-        batch = other[start : start + _AT_ONCE]
-        contents = _contents(git, [kept[path][1] for path in batch])
-        for path in batch:
-            mode, blob = kept[path]
-            _write(git, git.directory, path, mode, contents[blob], private=False)
+    _write_all(git, git.directory, [_Kept(*kept[path], path) for path in other], ())
     # git takes a file of another size for a changed one, without a look at its content.
     same = "".join(f"{path}\0" for path in other if path not in changed)
     git.must("update-index", "-z", "--stdin", input=os.fsencode(same))
@@ -141,28 +138,78 @@ def write_files(git: Git, commit: str, parent: str, directory: str, private: Col
     for (*_, change), path in changes:
         if change == "D":
             _remove(directory, path)
-    written = [(facts[1], facts[3], path) for facts, path in changes if facts[4] != "D"]
-    for start in range(0, len(written), _AT_ONCE):
-        batch = written[start : start + _AT_ONCE]
-        contents = _contents(git, [blob for _, blob, _ in batch])
-        for mode, blob, path in batch:
-            _write(git, directory, path, mode, contents[blob], private=path in private)
+    _write_all(git, directory, [_Kept(facts[1], facts[3], path) for facts, path in changes if facts[4] != "D"], private)
     return len(changes)
 
 
-def _write(git: Git, directory: str, path: str, mode: str, data: bytes, *, private: bool) -> None:
+class _Kept(NamedTuple):
+    """A file as git holds it."""
+
+    mode: str
+    blob: str
+    path: str
+
+    def permissions(self, private: Collection[str]) -> int:
+        return (0o755 if self.mode == "100755" else 0o644) & (0o700 if self.path in private else 0o777)
+
+
+def _write_all(git: Git, directory: str, wanted: Sequence[_Kept], private: Collection[str]) -> None:
+    sizes = _sizes(git, [one.blob for one in wanted])
+    batch: list[_Kept] = []
+    room = _BYTES_AT_ONCE
+    for one in wanted:
+        size = sizes[one.blob]
+        if size > _BYTES_AT_ONCE:
+            _write_large(git, directory, one, one.permissions(private))
+            continue
+        if len(batch) == _AT_ONCE or size > room:
+            _write_batch(git, directory, batch, private)
+            batch, room = [], _BYTES_AT_ONCE
+        batch.append(one)
+        room -= size
+    _write_batch(git, directory, batch, private)
+
+
+def _write_batch(git: Git, directory: str, batch: Sequence[_Kept], private: Collection[str]) -> None:
+    contents = _contents(git, [one.blob for one in batch])
+    for one in batch:
+        data = contents[one.blob]
+        if one.path.endswith(NESTED):
+            _unpack(git, directory, one.path, "-", data)
+            continue
+        target = _cleared(directory, one.path)
+        if one.mode == "120000":
+            os.symlink(os.fsdecode(data), target)
+        else:
+            files.write_atomic(target, data, one.permissions(private))
+
+
+def _write_large(git: Git, directory: str, one: _Kept, permissions: int) -> None:
+    """By git itself into a draft, which becomes the file."""
+    draft = os.path.join(directory, f".mngr-{os.getpid()}-{os.urandom(4).hex()}.draft")
+    files.write_new(draft, b"", permissions)
+    try:
+        checked(git.run("cat-file", "blob", one.blob, into=draft), f"`{one.path}` could not be written")
+        if one.path.endswith(NESTED):
+            _unpack(git, directory, one.path, draft)
+        else:
+            os.replace(draft, _cleared(directory, one.path))
+    finally:
+        files.remove_tree(draft)
+
+
+def _unpack(git: Git, directory: str, path: str, archive: str, data: bytes | None = None) -> None:
+    files.remove_tree(os.path.join(directory, path.removesuffix(NESTED)))
+    unpack = ["tar", "-xf", archive, "-C", directory]
+    checked(git.runner.run(unpack, timeout=600, input=data), "a nested repository could not be unpacked")
+
+
+def _cleared(directory: str, path: str) -> str:
+    """The place of a file, with nothing there and a directory around it."""
     target = os.path.join(directory, path)
-    if path.endswith(NESTED):
-        files.remove_tree(target.removesuffix(NESTED))
-        unpack = ["tar", "-xf", "-", "-C", directory]
-        checked(git.runner.run(unpack, timeout=600, input=data), "a nested repository could not be unpacked")
-        return
     files.remove_tree(target)
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    if mode == "120000":
-        os.symlink(os.fsdecode(data), target)
-    else:
-        files.write_atomic(target, data, (0o755 if mode == "100755" else 0o644) & (0o700 if private else 0o777))
+    return target
 
 
 def _remove(directory: str, path: str) -> None:
@@ -187,8 +234,9 @@ def _leaves(directory: str, path: str) -> list[str]:
     return [leaf for name in names for leaf in _leaves(directory, os.path.join(path, name))]
 
 
-def _index_line(git: Git, path: str, blob: str | None, nothing: str) -> bytes:
-    """A line for `git update-index --index-info -z` that makes the index hold what is on disk at this path."""
+def _index_line(git: Git, path: str, blob: str | None, nothing: str, archive: str) -> bytes:
+    """A line for `git update-index --index-info -z` that makes the index hold what is on disk at this path. `archive`
+    is a file to use meanwhile."""
     full = os.path.join(git.directory, path)
     mode, name = "100755" if os.access(full, os.X_OK) else "100644", path
     target = _link_target(full)
@@ -196,10 +244,12 @@ def _index_line(git: Git, path: str, blob: str | None, nothing: str) -> bytes:
         mode, blob = "120000", _hash(git, os.fsencode(target))
     elif os.path.isdir(full):
         # git would keep only a pointer to a repository inside the work tree, so it goes in whole, as an archive.
-        pack = ["tar", "-cf", "-", "-C", git.directory, "--", path]
-        packed = checked(git.runner.run(pack, timeout=600), f"the nested repository `{path}` could not be packed")
-        mode, blob, name = "100644", _hash(git, packed.stdout), path + NESTED
-    elif blob is None:
+        packed = git.runner.run(["tar", "-cf", archive, "-C", git.directory, "--", path], timeout=600)
+        if packed.ok or os.path.isdir(full):
+            checked(packed, f"the nested repository `{path}` could not be packed")
+            mode, name = "100644", path + NESTED
+            blob = git.must("hash-object", "-w", "--no-filters", "--", archive)
+    if blob is None:
         mode, blob = "0", nothing  # gone from disk; a socket or pipe, too, holds nothing to keep
     return f"{mode} {blob}\t".encode() + os.fsencode(name) + b"\0"
 
@@ -224,6 +274,13 @@ def _hash_files(git: Git, paths: Sequence[str]) -> dict[str, str]:
             break
         listed = present  # an agent at work removed one while we read
     return blobs
+
+
+def _sizes(git: Git, blobs: Sequence[str]) -> dict[str, int]:
+    if not blobs:
+        return {}
+    lines = git.must("cat-file", "--batch-check=%(objectsize)", input="".join(f"{blob}\n" for blob in blobs).encode())
+    return dict(zip(blobs, map(int, lines.split("\n")), strict=True))
 
 
 def _contents(git: Git, blobs: Sequence[str]) -> dict[str, bytes]:
