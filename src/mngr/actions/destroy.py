@@ -8,8 +8,8 @@ from mngr.actions import find, usage
 from mngr.actions.agent import Agent
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.fleet import Fleet
-from mngr.actions.lifecycle import end, end_processes
-from mngr.agents.record import Record
+from mngr.actions.lifecycle import end_processes
+from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.records import NamedTuple
@@ -71,14 +71,17 @@ def destroy(
         agent = find.agent(fleet, agent_id)
         if not discard:
             check(fleet, agent, force=force)
-        if agent.status.alive:  # one whose work cannot be saved then is STOPPED, and can be started again
-            outlived = end(fleet, agent, "stopped by `mngr destroy`").outlived
-        else:
-            outlived = end_processes(fleet, agent)
-        # Measured again: it may have written until its last moment.
-        left = Work() if discard else measure(fleet, agent.record)
-        entry = saved.save_agent(fleet.host, agent.record, left, "destroy")
-        usage.settle(fleet, agent.record)
+        outlived = end_processes(fleet, agent)
+        try:
+            # Measured again: it may have written until its last moment.
+            left = Work() if discard else measure(fleet, agent.record)
+            entry = saved.save_agent(fleet.host, agent.record, left, "destroy")
+            usage.settle(fleet, agent.record)
+        except BaseException:
+            if agent.status.alive:  # it was, so it can be started again
+                with held():
+                    fleet.store.change(agent.id, stopped_at=timestamp(), stop_reason="stopped by `mngr destroy`")
+            raise
         with held():  # a workspace that is half gone would look like work
             kept_branch = _remove_workspace(fleet, agent.record, entry, remove_branch)
             if not discard:
