@@ -74,3 +74,18 @@ def test_exec_ends_the_commands_that_it_started(user: User) -> None:
     wait_for(lambda: all((place / "ending").exists() for place in places), "both to be asked to end")
     assert interrupted(child) == ("", "interrupted: 0 done, 2 left\n")
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def test_create_names_the_agents_that_did_not_get_their_message(user: User) -> None:
+    """A type that never gets ready for one."""
+    user.host_dir.mkdir(mode=0o700)
+    slow = """command = "sh -c 'while :; do echo busy; sleep 0.3; done'"\nready = '^never'\n"""
+    (user.host_dir / "settings.toml").write_text(f"[agent_types.slow]\n{slow}")
+    child = user.popen("create", "-n", "a", "-n", "b", "--type", "slow", "--no-connect", "-m", "hello")
+    locks = user.host_dir / "locks"
+    wait_for(lambda: len(list(locks.glob("*.message"))) == 2, "both messages to be on their way")
+    output, errors = interrupted(child)
+    assert output == "" and errors.endswith("interrupted\n")
+    for name in ("a", "b"):
+        assert f"warning: {name}: it runs, but did not get the message\n" in errors
+    assert [agent["state"] for agent in user.agents()] == ["STARTING", "STARTING"]
