@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from mngr.e2e.environment import short_place
 from tests.support import forking
 
 T = TypeVar("T")
@@ -43,7 +44,7 @@ class User:
     """Runs `mngr` and other commands in a world of its own. Paths are short: tmux sockets must be."""
 
     def __init__(self) -> None:
-        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir="/tmp"))
+        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir=short_place()))
         self.home = self.root / "h"
         self.host_dir = self.home / ".mngr"
         self.tmux_dir = self.root / "t"
@@ -215,7 +216,7 @@ def _forker() -> forking.Forker:
 @functools.cache
 def _template() -> Path:
     """A repository with one commit, made by git once for all users of this process."""
-    root = Path(tempfile.mkdtemp(prefix="mngr-r-", dir="/tmp"))
+    root = Path(tempfile.mkdtemp(prefix="mngr-r-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     (root / ".gitconfig").write_text(_GIT_CONFIG)
     repo = root / "repo"

@@ -43,7 +43,7 @@ class Project:
     """A small project at its base commit. `work` makes what an agent would have left."""
 
     def __init__(self, files: Mapping[str, Content], object_format: str = "sha1") -> None:
-        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir="/tmp"))
+        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-"))
         self.repo = self.root / "repo"
         self.repo.mkdir()
         who = {"NAME": "Person", "EMAIL": "person@example.com", "DATE": DATE}

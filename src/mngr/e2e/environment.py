@@ -20,6 +20,14 @@ _FOREIGN_NAMES = frozenset(
     }
 )
 _GIT_SECONDS = 60
+_SHORT = 20  # characters of a path
+
+
+def short_place() -> str | None:
+    """The directory for temporary files, or `/tmp` where that one has a long path, as on macOS: sockets of tmux need
+    short ones."""
+    usual = len(tempfile.gettempdir()) <= _SHORT
+    return None if usual or not os.access("/tmp", os.W_OK | os.X_OK) else "/tmp"
 
 
 class Environment:
@@ -27,9 +35,7 @@ class Environment:
 
     def __init__(self, environ: Mapping[str, str], watch: Callable[[str], None] | None = None) -> None:
         """`watch` is told of the directory before anything runs in it."""
-        # Sockets of tmux need short paths, and some systems' own directory for temporary files is a long one.
-        short = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None
-        self.root = Path(os.path.realpath(tempfile.mkdtemp(prefix="e2e-", dir=short)))
+        self.root = Path(os.path.realpath(tempfile.mkdtemp(prefix="e2e-", dir=short_place())))
         self.home = self.root / "home"
         self.repo = self.root / "repo"
         self.bin = self.root / "bin"
