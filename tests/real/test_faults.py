@@ -163,8 +163,11 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync", "none"])
-@pytest.mark.parametrize("name", ODD)
+# Each oddity alone in the usual mode, and all of them at once in the others.
+@pytest.mark.parametrize(
+    ("name", "transfer"),
+    [*((odd, "git-worktree") for odd in ODD), *(("".join(ODD), mode) for mode in ("git-mirror", "rsync", "none"))],
+)
 def test_an_odd_repository_path_works_in_every_mode(user: User, name: str, transfer: str) -> None:
     user.repo = user.repo.rename(user.root / name)
     agent = user.create("foo", "--transfer", transfer, command="pwd > pwd.txt; exec sleep 9999")

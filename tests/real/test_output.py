@@ -1,6 +1,7 @@
 """What scripts rely on: formats, filters, fields, exit codes, and names that go from one verb to the next."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,28 @@ AGENT_FIELDS = {
 }
 
 
-@pytest.fixture
-def three(user: User) -> User:
+def make_three(user: User) -> User:
     """Three agents: one runs for the backend, one runs for nobody, one has failed."""
     user.create("api", "--label", "team=backend", "--project", "shop", "--transfer", "none")
     user.create("web", "--transfer", "none")
     user.create("bad", "--transfer", "none", command="exit 3")
     user.wait_for_state("bad", "FAILED")
     return user
+
+
+@pytest.fixture
+def three(user: User) -> User:
+    return make_three(user)
+
+
+@pytest.fixture(scope="module")
+def looked_at() -> Iterator[User]:
+    """The same three, for tests that only look at them."""
+    user = User()
+    try:
+        yield make_three(user)
+    finally:
+        user.close()
 
 
 def names(user: User, *words: str) -> list[str]:
@@ -37,42 +52,42 @@ def test_an_empty_listing_says_so(user: User) -> None:
     assert not user.host_dir.exists()
 
 
-def test_json_has_the_documented_keys(three: User) -> None:
-    agents = three.mngr("list", "--format", "json").ok().json["agents"]
+def test_json_has_the_documented_keys(looked_at: User) -> None:
+    agents = looked_at.mngr("list", "--format", "json").ok().json["agents"]
     for agent in agents:
         assert set(agent) >= AGENT_FIELDS
         assert {"id", "name", "provider_name", "state"} <= set(agent["host"])
-    lines = three.mngr("list", "--format", "jsonl").ok().stdout.splitlines()
+    lines = looked_at.mngr("list", "--format", "jsonl").ok().stdout.splitlines()
     assert [set(json.loads(line)) for line in lines] == [set(agent) for agent in agents]
 
 
-def test_a_template_is_a_line_for_each(three: User) -> None:
-    shown = three.mngr("list", "--format", r"{name}\t{host.name}\t{labels.team}{{}}", "--sort", "name").ok().stdout
+def test_a_template_is_a_line_for_each(looked_at: User) -> None:
+    shown = looked_at.mngr("list", "--format", r"{name}\t{host.name}\t{labels.team}{{}}", "--sort", "name").ok().stdout
     assert shown == "api\tlocal\tbackend{}\nbad\tlocal\t{}\nweb\tlocal\t{}\n"
-    ran = three.mngr("list", "--format", "{nam}").failed(2)
+    ran = looked_at.mngr("list", "--format", "{nam}").failed(2)
     assert "`nam`" in ran.stderr and "`name`" in ran.stderr
-    assert "format" in three.mngr("list", "--format", "yaml").failed(2).stderr
+    assert "format" in looked_at.mngr("list", "--format", "yaml").failed(2).stderr
 
 
-def test_a_table_has_the_fields_that_are_asked_for(three: User) -> None:
-    lines = three.mngr("list", "--fields", "name,state,host.name", "--sort", "name").ok().stdout.splitlines()
+def test_a_table_has_the_fields_that_are_asked_for(looked_at: User) -> None:
+    lines = looked_at.mngr("list", "--fields", "name,state,host.name", "--sort", "name").ok().stdout.splitlines()
     assert [line.split() for line in lines] == [
         ["NAME", "STATE", "HOST.NAME"],
         ["api", "RUNNING", "local"],
         ["bad", "FAILED", "local"],
         ["web", "RUNNING", "local"],
     ]
-    assert "`state`" in three.mngr("list", "--fields", "name,stat").failed(2).stderr
+    assert "`state`" in looked_at.mngr("list", "--fields", "name,stat").failed(2).stderr
 
 
-def test_sort(three: User) -> None:
-    assert names(three, "--sort", "create_time desc") == ["bad", "web", "api"]
-    assert names(three, "--sort", "create_time") == ["api", "web", "bad"]
-    assert names(three, "--sort", "exit_code")[0] == "bad"
-    assert names(three) == ["bad", "api", "web"]  # who needs me comes first
-    assert names(three, "--sort", "name desc", "--limit", "2") == ["web", "bad"]
-    three.mngr("list", "--sort", "name sideways").failed(2)
-    assert "`name`" in three.mngr("list", "--sort", "nane").failed(2).stderr
+def test_sort(looked_at: User) -> None:
+    assert names(looked_at, "--sort", "create_time desc") == ["bad", "web", "api"]
+    assert names(looked_at, "--sort", "create_time") == ["api", "web", "bad"]
+    assert names(looked_at, "--sort", "exit_code")[0] == "bad"
+    assert names(looked_at) == ["bad", "api", "web"]  # who needs me comes first
+    assert names(looked_at, "--sort", "name desc", "--limit", "2") == ["web", "bad"]
+    looked_at.mngr("list", "--sort", "name sideways").failed(2)
+    assert "`name`" in looked_at.mngr("list", "--sort", "nane").failed(2).stderr
 
 
 @pytest.mark.parametrize(
@@ -103,8 +118,8 @@ def test_sort(three: User) -> None:
         (("--include", "has(labels.team)"), ["api"]),
     ],
 )
-def test_filters(three: User, words: tuple[str, ...], expected: list[str]) -> None:
-    assert sorted(names(three, *words)) == expected
+def test_filters(looked_at: User, words: tuple[str, ...], expected: list[str]) -> None:
+    assert sorted(names(looked_at, *words)) == expected
 
 
 @pytest.mark.parametrize("agents", [True, False])

@@ -1,4 +1,4 @@
-"""Fifty kills of the orchestrator of `mngr tmr`, over several runs: `make soak`. Five are in `test_tmr_run.py`."""
+"""Fifty kills of the orchestrator of `mngr tmr`, over several runs: `make soak`. Three are in `test_tmr_run.py`."""
 
 import os
 import random

@@ -11,7 +11,7 @@ def test_settings_beside_the_tests_do_not_change_what_they_are_called(user: User
     project = Project(user)
     project.write("tests/pytest.ini", "[pytest]\n")
     project.commit("settings beside the tests")
-    project.tmr("--no-canary").ok()
+    project.tmr("-k", "add", "--no-canary").ok()
     assert project.status()["baseline"] == {"fail": 2, "pass": 1}
 
 

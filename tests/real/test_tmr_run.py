@@ -246,7 +246,7 @@ def test_the_canary_finds_a_program_from_elsewhere_and_prepare_helps(project: Pr
     assert project.status("r2")["canary"]["test"] == "tests/test_calc.py::test_program"
 
 
-@pytest.mark.parametrize("kills", [("4", "5.5", "9"), ("16", "3.5", "7", "2")])
+@pytest.mark.parametrize("kills", [("4", "5.5", "9"), pytest.param(("16", "3.5", "7", "2"), marks=pytest.mark.soak)])
 def test_a_run_that_is_killed_ends_as_one_that_is_not(project: Project, kills: tuple[str, ...]) -> None:
     killed = project.user.mngr(*project.words("--no-canary"), env={"MNGR_TEST_KILL_AT": kills[0]}, timeout=110)
     assert killed.exit_code == -9, killed
