@@ -31,35 +31,37 @@ def greeter(user: User) -> User:
 
 def suite(user: User, **tests: str) -> Ran:
     for name, text in tests.items():
-        (user.repo / "tests" / f"{name}.py").write_text(text)
+        path = user.repo / "tests" / "real" / f"test_{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
     return user.run([sys.executable, str(SCRIPT), "0"], timeout=100)
 
 
-def test_what_passes_alone_is_named(greeter: User) -> None:
-    done = suite(greeter, test_one=ONCE).ok()
-    assert "UNSTABLE tests/test_one.py::test_once: it failed with the others and passed alone\n" in done.stdout
+def test_one_of_a_program_of_others_that_passes_alone_is_named(greeter: User) -> None:
+    done = suite(greeter, kind_claude=ONCE).ok()
     assert "1 failed, once more and alone:" in done.stdout and "2 of 2 commands run in suite" in done.stdout
+    told = "UNSTABLE tests/real/test_kind_claude.py::test_once: it failed with the others and passed alone (Claude Code"
+    assert told in done.stdout
     again = suite(greeter).ok()
     assert "UNSTABLE" not in again.stdout and "once more" not in again.stdout
-
-
-def test_what_fails_twice_fails_and_more_than_a_few_are_not_tried_again(greeter: User) -> None:
-    wrong = "def test_wrong(): assert False\n"
-    done = suite(greeter, test_one=ONCE, test_two=wrong).failed()
-    assert "1 failed, 1 passed" in done.stdout and "UNSTABLE" not in done.stdout
-    many = suite(greeter, **{f"test_{number}": wrong for number in range(4)}).failed()
-    assert "once more" not in many.stdout
-
-
-def test_what_does_not_run_the_tutorial_fails(greeter: User) -> None:
     (greeter.repo / "tests" / "sessions" / "test_bye.py").unlink()
     assert "1 problem: 1 of 2 examples cited, 1 of 2 commands run" in suite(greeter).failed().stdout
 
 
-def test_what_a_test_ran_when_it_was_alone_counts(greeter: User) -> None:
-    path = greeter.repo / "tests" / "sessions" / "test_hello.py"
-    path.write_text(
-        ONCE.replace("test_once", "before") + path.read_text().replace("expect(e2e", "before(); expect(e2e")
-    )
-    done = suite(greeter).ok()
-    assert "UNSTABLE tests/sessions/test_hello.py::test_hello" in done.stdout and "2 of 2 commands run" in done.stdout
+def test_every_other_failure_fails(greeter: User) -> None:
+    wrong = "def test_wrong(): assert False\n"
+    done = suite(greeter, kind_claude=ONCE, kind_codex=wrong).failed()
+    assert "1 failed, 1 passed" in done.stdout and "UNSTABLE" not in done.stdout, "it failed twice"
+    (greeter.repo / "tried").unlink()
+    done = suite(greeter, other=ONCE, kind_claude="", kind_codex="").failed()
+    assert "1 failed" in done.stdout and "once more" not in done.stdout, "it is not named"
+    many = "".join(f"def test_{number}(): assert False\n" for number in range(4))
+    assert "once more" not in suite(greeter, other="", kind_codex=many).failed().stdout, "no accident any more"
+
+
+def test_what_may_be_tried_again_exists() -> None:
+    names = [line.split('"')[1] for line in SCRIPT.read_text().splitlines() if line.startswith('    "tests/real/')]
+    for name in names:
+        path, _, function = name.partition("::")
+        assert f"def {function}" in (SCRIPT.parents[1] / path).read_text()
+    assert len(names) == 6
