@@ -6,13 +6,13 @@ Refuses keys it does not know. Without settings files, variables and overrides n
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from mngr.errors import MngrError, UsageError
 from mngr.home import host_dir as host_dir  # noqa: PLC0414 (exported)
 from mngr.names import suggest
-from mngr.records import NamedTuple
-from mngr.settings_schema import ALIASES, DEFAULTS, SCHEMA, Schema, as_key, inner, known_key, may_be_unknown
+from mngr.records import TYPE_CHECKING, NamedTuple
+from mngr.settings_schema import ALIASES, DEFAULTS, SCHEMA, Schema, as_key, inner, is_safe, known_key, may_be_unknown
 from mngr.settings_values import (
     ANY,
     TEXT,
@@ -27,6 +27,9 @@ from mngr.settings_values import (
     written,
 )
 
+if TYPE_CHECKING:
+    from mngr.trust import Claim
+
 SCOPES = ("user", "project", "local")
 VARIABLE_PREFIX = "MNGR__"
 SESSION_PREFIX = "MNGR_PREFIX"  # a variable
@@ -40,21 +43,83 @@ class Value(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What one source sets: values by full key, and the named tables it mentions, empty ones included."""
+    """What one source sets: values by full key, and the named tables it mentions, empty ones included. `gated` are the
+    values that count only when the user trusts the repository at `root`."""
 
     source: str
     values: Mapping[Key, object]
     named: frozenset[Key] = frozenset()
+    gated: Mapping[Key, object] = {}
+    root: str = ""
 
 
 class Settings:
     """All layers merged key by key, the last one winning. A key is dotted text, or a tuple of its parts. `ignored`
-    says which unknown keys were skipped, a sentence each."""
+    says which unknown keys were skipped, a sentence each.
 
-    def __init__(self, layers: Sequence[Layer], ignored: Sequence[str] = ()) -> None:
+    Reading a key that an untrusted repository sets calls `ask` with what needs trust. If that is not there, or says no,
+    the read raises `Undecided`. `in_force` reads without what is not trusted."""
+
+    def __init__(self, layers: Sequence[Layer], host_dir: str = "", ignored: Sequence[str] = ()) -> None:
         self.ignored = tuple(ignored)
         self._layers = (Layer("default", DEFAULTS), *layers)
+        self._host_dir = host_dir
+        self._unknown = any(layer.gated for layer in layers)
+        self._strict = True
+        self.ask: Callable[[Sequence[Claim]], bool] | None = None
+        self._merge()
+
+    def _merge(self) -> None:
         self._merged = {key: Value(item, layer.source) for layer in self._layers for key, item in layer.values.items()}
+
+    @property
+    def in_force(self) -> Settings:
+        """The same without what is not trusted: reading it asks and raises nothing."""
+        view = Settings(self._layers[1:], self._host_dir)
+        view._strict = False
+        return view
+
+    def withheld(self, key: str | Key = ()) -> list[Key]:
+        """The keys at, above or below this one (by default all) that a repository would decide if it were trusted."""
+        parts = as_key(key)
+        if self._unknown and any(_meet(parts, other) for layer in self._layers for other in layer.gated):
+            from mngr import trust
+
+            self._unknown = False
+            self._admit({claim.name for claim in self.claims() if trust.is_trusted(self._host_dir, claim)})
+        found = []
+        for at, layer in enumerate(self._layers):
+            later = self._layers[at + 1 :]
+            found += [k for k in layer.gated if _meet(parts, k) and not any(k in other.values for other in later)]
+        return sorted(set(found))
+
+    def claims(self) -> list[Claim]:
+        """What needs trust and is not known to have it, by file."""
+        from mngr import trust
+
+        return [trust.of_settings(layer.root, layer.source, layer.gated) for layer in self._layers if layer.gated]
+
+    def _admit(self, sources: Collection[str]) -> None:
+        self._layers = tuple(
+            layer._replace(values={**layer.values, **layer.gated}, gated={}) if layer.source in sources else layer
+            for layer in self._layers
+        )
+        self._merge()
+
+    def _at(self, key: Key) -> Value | None:
+        if self._unknown or self._strict:
+            self._settle(key)
+        return _at(self._merged, key)
+
+    def _settle(self, key: Key) -> None:
+        if not any(layer.gated for layer in self._layers) or not (withheld := self.withheld(key)) or not self._strict:
+            return
+        from mngr import trust
+
+        claims = self.claims()
+        if self.ask is None or not self.ask(claims):
+            raise trust.refused(claims, [format_key(one) for one in withheld])
+        self._admit({claim.name for claim in claims})
 
     def get(self, key: str | Key, default: object = None) -> object:
         """The winning value; for a table, a dict of what all layers set in it."""
@@ -63,7 +128,7 @@ class Settings:
 
     def find(self, key: str | Key) -> Value | None:
         """The winning value with its source, or None when nothing sets it."""
-        return _at(self._merged, as_key(key))
+        return self._at(as_key(key))
 
     def text(self, key: str | Key, default: str = "") -> str:
         """A string. A number or boolean of an untyped key is given as it was written."""
@@ -95,7 +160,7 @@ class Settings:
     def table(self, key: str | Key) -> Mapping[str, Value]:
         """What all layers set in a table, by name. An inner table is a dict whose source names all of its sources."""
         parts = as_key(key)
-        found = _at(self._merged, parts)
+        found = self._at(parts)
         if found is None:
             return {}
         if not isinstance(found.value, dict):
@@ -109,13 +174,20 @@ class Settings:
         return sorted({name for layer in self._layers for where, name in layer.named if where == section})
 
     def explain(self, key: str | Key) -> list[Value]:
-        """Every layer's value of this key, the winner last."""
+        """Every layer's value of this key, the winner last. What is not trusted comes first, and says so."""
         parts = as_key(key)
+        self.withheld(parts)
+        gated = (
+            {k: Value(item, f"{layer.source} (not trusted)") for k, item in layer.gated.items()}
+            for layer in self._layers
+        )
+        untrusted = [found for values in gated if (found := _at(values, parts)) is not None]
         each = ({k: Value(item, layer.source) for k, item in layer.values.items()} for layer in self._layers)
-        return [found for values in each if (found := _at(values, parts)) is not None]
+        return untrusted + [found for values in each if (found := _at(values, parts)) is not None]
 
     def flat(self) -> dict[str, Value]:
-        """Every winning value by its full dotted key, sorted, defaults included."""
+        """Every winning value by its full dotted key, sorted, defaults included; without what is not trusted."""
+        self.withheld()
         return {format_key(key): self._merged[key] for key in sorted(self._merged)}
 
 
@@ -138,10 +210,12 @@ def load(
     layers = []
     ignored: list[str] = []
     for path, source in files:
+        of_user = not source
         source = source or short(path, home)
         tree = read_file(path, source)
         if tree is not None:
-            layers.append(read_layer(tree, source, commands, ignored))
+            layer = read_layer(tree, source, commands, ignored)
+            layers.append(layer if of_user or root is None else gate(layer, root))
     if environ.get(SESSION_PREFIX):
         layers.append(read_layer({"prefix": environ[SESSION_PREFIX]}, SESSION_PREFIX))
     named = {key for layer in layers for key in layer.named}
@@ -150,7 +224,16 @@ def load(
         layers.append(read_layer(tree, variable, commands, ignored))
     for override in overrides:
         layers.append(read_layer(text_tree(*_split_override(override), "-S", commands), "-S", commands))
-    return Settings(layers, ignored)
+    return Settings(layers, host_dir, ignored)
+
+
+def gate(layer: Layer, root: str) -> Layer:
+    """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
+    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item)}
+    if not gated:
+        return layer
+    safe = {key: item for key, item in layer.values.items() if key not in gated}
+    return layer._replace(values=safe, gated=gated, root=root)
 
 
 def project_root(cwd: str, host_dir: str) -> str | None:
@@ -339,6 +422,12 @@ def put(tree: dict[str, object], key: Key, value: object) -> None:
             inner = tree[part] = {}
         tree = inner
     tree[key[-1]] = value
+
+
+def _meet(one: Key, other: Key) -> bool:
+    """Whether one of the keys is the other, or a table that holds it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
 
 
 def _at(values: Mapping[Key, Value], key: Key) -> Value | None:

@@ -54,8 +54,9 @@ def plugins(environ: Mapping[str, str]) -> list[Plugin]:
 
 
 def active(found: list[Plugin], settings: Settings) -> list[Plugin]:
-    """Those that no setting disables."""
-    return [plugin for plugin in found if settings.get(("plugins", plugin.name, "enabled"), True)]
+    """Those that no setting disables. What a repository says counts only if it is trusted."""
+    in_force = settings.in_force
+    return [p for p in found if in_force.get(("plugins", p.name, "enabled"), True)]
 
 
 def look() -> list[Room]:

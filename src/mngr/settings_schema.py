@@ -82,6 +82,49 @@ ALIASES: Mapping[str, Key] = {
 # Plugins and other versions of mngr have keys of their own in these sections.
 _SHARED = frozenset({"commands", "agent_types", "plugins"})
 
+# What a repository may set without its user's trust (`mngr config trust`). A key belongs here only if no value of it,
+# or none of those listed, runs a program, names a file of the user's, passes on a variable, spends money or answers a
+# question for the user. A new key needs trust until it is added here.
+_CODING_AGENTS = ("claude", "codex", "opencode")
+_SAFE_TO_CREATE = {
+    "type": _CODING_AGENTS,
+    "permissions": ("ask",),
+    "provider": ("local",),
+    **dict.fromkeys(("transfer", "branch", "project", "label", "template", "record", "no_record", "one_shot")),
+    **dict.fromkeys(("connect", "no_connect", "idle_timeout", "idle_mode", "timeout", "dry_run")),
+    **dict.fromkeys(("ensure_clean", "no_ensure_clean", "include_unclean", "exclude_unclean")),
+}
+_SAFE_OPTIONS: Mapping[str, Mapping[str, tuple[str, ...] | None]] = {
+    "create": _SAFE_TO_CREATE,
+    "start": dict.fromkeys(("connect", "no_connect")),
+    "clone": dict.fromkeys(("connect", "no_connect", "label", "project", "dry_run")),
+    "tmr": {"type": _CODING_AGENTS, "permissions": ("ask",), **dict.fromkeys(("transfer", "record", "no_record"))},
+    **{verb: {"*": None} for verb in ("list", "usage", "diff", "event", "transcript")},
+}
+_SAFE: frozenset[Key] = frozenset(
+    {
+        ("headless",),
+        ("workspace", "extra_paths"),  # only below the directory that is copied
+        *(("tmux", name) for name in ("session_prefix", "history_lines")),
+        ("saved", "ignored_max_mb"),
+        ("record", "max_mb"),
+        *(("tmr", name) for name in ("max_jobs", "test_seconds", "job_seconds", "baseline_repeats", "effect_runs")),
+        *(("tmr", "paths", name) for name in ("implementation", "non_implementation", "read_only")),
+        *(("tutorial", name) for name in ("script", "tests")),
+    }
+)
+
+
+def is_safe(key: Key, value: object) -> bool:
+    """Whether this may come from a repository that its user has not trusted."""
+    if len(key) != 3 or key[0] not in OPTIONS:
+        return key in _SAFE or key[0] in NO_EFFECT
+    options = _SAFE_TO_CREATE if key[0] == "create_templates" else _SAFE_OPTIONS.get(key[1], {})
+    if key[2] in ("format", "quiet", "verbose", "headless") or "*" in options:
+        return True
+    good = options.get(key[2], ())
+    return good is None or value in good
+
 
 def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
     """The key's parts as the schema spells them, or an error that names the nearest good key."""

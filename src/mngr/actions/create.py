@@ -88,6 +88,7 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
     command = request.kind.command_line(request.rest)
     source = os.path.abspath(os.path.join(fleet.cwd, request.source))
     process.require_program("tmux")
+    tmux_options(fleet)
     check_program(fleet, request)
     planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
     fleet.host.prepare()

@@ -19,7 +19,7 @@ def installed(fleet: Fleet) -> dict[str, str]:
     found = {}
     for name in KNOWN_AGENTS:
         try:
-            said = fleet.settings.table(("agent_types", name)).get("command")
+            said = fleet.settings.in_force.table(("agent_types", name)).get("command")
         except MngrError:
             said = None
         words = str(said.value).split() if said is not None else [name]
@@ -51,7 +51,7 @@ def _look(fleet: Fleet, name: str, path: str | None) -> Check:
 
 def _variables(fleet: Fleet, name: str) -> dict[str, str]:
     """Those that the settings give to agents of this type: a key may be among them."""
-    return {key: str(said.value) for key, said in fleet.settings.table(("agent_types", name, "env")).items()}
+    return {key: str(said.value) for key, said in fleet.settings.in_force.table(("agent_types", name, "env")).items()}
 
 
 def missing(program: Program) -> Check:

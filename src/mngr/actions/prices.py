@@ -44,7 +44,7 @@ class Prices:
     """The prices that hold with these settings."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings = settings.in_force
         self._own: dict[str, Price | None] = {}
 
     def cost(self, spent: Spent) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mngr.cli.catalog import ENTRIES
 from mngr.cli.output import Output
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mngr.cli.options import Args
     from mngr.cli.parser import Parser
     from mngr.config import Settings
+    from mngr.trust import Claim
 
 _NO = ("", "0", "false", "no", "off")
 
@@ -70,7 +71,13 @@ class App:
                     self._settings = self._load(known)
                 for text in self._settings.ignored:
                     extensions.warn_once(text)
+            self._settings.ask = self._ask_for_trust
         return self._settings
+
+    def _ask_for_trust(self, claims: Sequence[Claim]) -> bool:
+        from mngr.cli import trusting
+
+        return trusting.asked_in_passing(self, claims)
 
     def _load(self, verbs: list[str] | None) -> Settings:
         from mngr.config import load

@@ -3,7 +3,7 @@ that names where it was set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from mngr.cli.binding import convert, wanted
 from mngr.cli.options import COUNT, PAIR, Args, Option
@@ -41,6 +41,12 @@ def overwrite(parser: Parser, args: Args, table: Mapping[str, Value], section: s
     for option, value in _resolve(parser, table, section):
         if option.dest not in typed:
             setattr(args, option.dest, value)
+
+
+def untyped(parser: Parser, args: Args, keys: Iterable[str]) -> bool:
+    """Whether the command line leaves the value of any of these keys to the settings."""
+    targets, typed = _targets(parser), given(args)
+    return any(key not in targets or targets[key].option.dest not in typed for key in keys)
 
 
 def setting_keys(parser: Parser) -> list[str]:

@@ -54,17 +54,26 @@ def _run(entry: Entry, argv: list[str], app: App) -> int:
 
 
 def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> Args:
-    """The final values: settings give defaults, the command line wins."""
+    """The final values: settings give defaults, the command line wins. Defaults of an untrusted repository count only
+    after the user's word, which is asked for unless the command line says something else for all of them."""
     app.parser = parser
     app.overrides = [
         *scan.values("setting"),
         *(f"plugins.{name}.enabled=true" for name in scan.values("enable_plugin")),
         *(f"plugins.{name}.enabled=false" for name in scan.values("disable_plugin")),
     ]
-    if getattr(module, "READS_SETTINGS", True):
-        apply_settings(parser, app.settings.table(("commands", app.verb)), f"commands.{app.verb}")
+    section = ("commands", app.verb)
+    reads = getattr(module, "READS_SETTINGS", True)
+    if reads:
+        apply_settings(parser, app.settings.in_force.table(section), f"commands.{app.verb}")
     args = parser.bind(scan)
     app.configure(args)
+    if reads and (withheld := app.settings.withheld(section)):
+        from mngr.cli.defaults import untyped
+
+        if untyped(parser, args, [key[2] for key in withheld]):
+            apply_settings(parser, app.settings.table(section), f"commands.{app.verb}")
+            args = parser.bind(scan)
     for note in scan.notes:
         app.out.note(note)
     return args

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from mngr import config, settings_edit
-from mngr.cli import catalog, extensions
+from mngr.cli import catalog, extensions, trusting
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
 from mngr.cli.parser import Args, Parser, apply_settings
@@ -36,6 +36,7 @@ EXAMPLES = (
     ("mngr config set commands.create.transfer git-mirror", "for everyone in this project"),
     ("mngr config unset --scope user commands.create.type", "remove it again"),
     ("mngr config explain commands.create.type", "who sets it, and who wins"),
+    ("mngr config trust", "let this project's settings run commands and grant permissions, once you have read them"),
 )
 _OPTION_SECTIONS = ("commands", "create_templates")
 
@@ -58,6 +59,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_subcommand("path", "Print where the settings files are")
     explain = parser.add_subcommand("explain", "Show everything that sets a value, and what wins")
     explain.add_argument("key", metavar="KEY", help="such as `commands.create.type`, or a whole section")
+    trust = parser.add_subcommand("trust", "Show what this project's files run or grant, and let them (`help trust`)")
+    trust.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_subcommand("untrust", "Take that back for this repository")
 
 
 def run(args: Args, app: App) -> int:
@@ -69,6 +73,8 @@ def run(args: Args, app: App) -> int:
         "edit": _edit,
         "path": _path,
         "explain": _explain,
+        "trust": trusting.trust_here,
+        "untrust": trusting.untrust_here,
     }[args.subcommand]
     do(args, app)
     return 0
@@ -82,7 +88,7 @@ def check(app: App) -> None:
         if _path_if_any(app, scope) is not None and (found := _problems(Settings([_layer(app, scope)]))):
             problems.update({problem.message: problem for problem in found})
             ways_out.append(_way_out(scope))
-    problems.update({problem.message: problem for problem in _problems(app.settings)})
+    problems.update({problem.message: problem for problem in _problems(app.settings.in_force)})
     _refuse(list(problems.values()), *ways_out)
 
 
@@ -97,6 +103,7 @@ def _list(args: Args, app: App) -> None:
     rows = [{"key": key, "value": value.value, "source": value.source} for key, value in found.items()]
     columns = [Column("KEY", "key"), _VALUE, Column("SOURCE", "source")]
     empty = f"No settings in {_source(app, args.scope)}" if args.scope else ""
+    trusting.tell_withheld(app)
     app.out.emit_rows(rows, columns, envelope={"settings": rows}, known=("key", "value", "source"), empty=empty)
 
 
@@ -126,7 +133,8 @@ def _set(args: Args, app: App) -> None:
     layer = config.read_layer(config.text_tree(key, args.value, "", _verbs()), "", _verbs())
     for problem in _problems(Settings([layer])):
         raise UsageError(problem.message.replace(", set in ``,", ""), hint=problem.hint)
-    _changing(scope, lambda: settings_edit.set_value(path, args.key, args.value, scope=scope, commands=_verbs()))
+    with trusting.changed_by_user(app, path):
+        _changing(scope, lambda: settings_edit.set_value(path, args.key, args.value, scope=scope, commands=_verbs()))
     value = layer.values.get(key)
     app.out.emit_object(
         {"key": format_key(key), "value": value, "scope": scope, "path": path},
@@ -142,7 +150,8 @@ def _unset(args: Args, app: App) -> None:
     path = _path_to_change(app, scope)
     key = parse_key(args.key)
     try:
-        _changing(scope, lambda: settings_edit.unset_value(path, args.key, scope=scope))
+        with trusting.changed_by_user(app, path):
+            _changing(scope, lambda: settings_edit.unset_value(path, args.key, scope=scope))
     except NotFoundError as error:
         raise NotFoundError(error.message, hint=_set_elsewhere(app, key, scope) or error.hint) from None
     app.out.emit_object(
@@ -163,7 +172,8 @@ def _edit(args: Args, app: App) -> None:
             hint=f"`mngr config set --scope {scope} KEY VALUE`, or change `{path}` directly",
         )
     before = _bytes(path)
-    _run_editor(app, path, scope)
+    with trusting.changed_by_user(app, path):
+        _run_editor(app, path, scope)
     _refuse(_problems(Settings([_layer(app, scope)])), _way_out(scope))
     changed = _bytes(path) != before
     app.out.emit_object(
@@ -277,7 +287,7 @@ def _merged(app: App) -> Settings:
     for scope in SCOPES:
         if _path_if_any(app, scope) is not None:
             _layer(app, scope)
-    return app.settings
+    return app.settings.in_force
 
 
 def _known_key(text: str) -> Key:
@@ -290,6 +300,8 @@ def _known_key(text: str) -> Key:
 
 def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
     shown = format_key(key)
+    if scope is None and app.settings.withheld(key):
+        return NotFoundError(f"`{shown}` is set only where it is not trusted", hint="`mngr config trust` shows it")
     entry = _entry_of(key) if key[0] in _OPTION_SECTIONS and len(key) > 2 else None
     if entry is not None:
         from mngr.cli.defaults import setting_keys
@@ -324,7 +336,8 @@ def _say_what_holds(app: App, key: Key, scope: str) -> None:
     """After a change: who else sets this key, and whether all settings can be read now."""
     try:
         check(app)
-        found = app.settings.find(key)
+        found = app.settings.in_force.find(key)
+        trusting.tell_withheld(app, key)
     except MngrError as error:
         app.out.warn(f"{error.message.rstrip(':')}; `mngr config list` says more")
         return

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from mngr import interrupts, process
 from mngr.agents.kinds import driver
 from mngr.agents.kinds.kind import KNOWN_AGENTS
-from mngr.cli import catalog, targets
+from mngr.cli import catalog, targets, trusting
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
 from mngr.cli.parser import Args, Parser
@@ -136,6 +136,7 @@ class Tour:
         self.teller.say("Lines that begin with $ are what you would type.")
         self.teller.title("The project, after a hasty commit on a Friday evening")
         places.furnish(self.place)
+        trusting.trust_made(self.app, self.place.repository)
         self.teller.command(f"demo={quote(self.place.directory)}; cd {self._path(sample.NAME)}")
         self.teller.command("git log --oneline --stat -1")
         colour = ["--color=always"] if self.app.out.colour else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr import config, installed, settings_edit
-from mngr.cli import extensions
+from mngr.cli import extensions, trusting
 from mngr.cli import plugin_packages as packages
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -177,7 +177,8 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
         active = name in known and bool(installed.active([known[name]], app.settings))
         already = name in known and active == wanted and not args.scope
         if not already and not args.dry_run:
-            settings_edit.set_value(path, f"plugins.{name}.enabled", "true" if wanted else "false", scope=scope)
+            with trusting.changed_by_user(app, path):
+                settings_edit.set_value(path, f"plugins.{name}.enabled", "true" if wanted else "false", scope=scope)
         rows.append({"name": name, "enabled": wanted, "changed": not already, "path": path, "dry_run": args.dry_run})
         state = "active" if wanted else "off"
         done = f"{'would be' if args.dry_run else 'is'} {state} {'now' if name in known else 'once it is installed'}"
@@ -192,6 +193,6 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
 def _say_who_wins(app: App, names: list[str], wanted: bool) -> None:
     settings = extensions.settings(app.environ, app.overrides)
     for name in names:
-        value = settings.find(("plugins", name, "enabled"))
+        value = settings.in_force.find(("plugins", name, "enabled"))
         if value is not None and value.value != wanted:
             app.out.warn(f"here {name} is {'active' if value.value else 'off'} nevertheless: `{value.source}` says so")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mngr import config, settings_edit
+from mngr.cli import trusting
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.table import Column
@@ -18,12 +19,13 @@ def init(args: Args, app: App) -> int:
     texts = {name: _text(os.path.join(top, name)) for name in READ if os.path.isfile(os.path.join(top, name))}
     path = config.scope_path("project", app.fleet.host.dir, top)
     rows = []
-    for guess in detect(frozenset(os.listdir(top)), texts):
-        key = f"tmr.{guess.key}"
-        now = app.settings.find(key)
-        rows.append({"key": key, "value": guess.value, "because": guess.because, "written": now is None})
-        if now is None and not args.dry_run:
-            settings_edit.set_value(path, key, guess.value, scope="project")
+    with trusting.changed_by_user(app, path):
+        for guess in detect(frozenset(os.listdir(top)), texts):
+            key = f"tmr.{guess.key}"
+            is_set = bool(app.settings.explain(key))  # trusted or not
+            rows.append({"key": key, "value": guess.value, "because": guess.because, "written": not is_set})
+            if not is_set and not args.dry_run:
+                settings_edit.set_value(path, key, guess.value, scope="project")
     if not rows and app.out.human:
         app.out.line("nothing to write: the tests are run with `python3 -m pytest`, without any preparation")
         return 0

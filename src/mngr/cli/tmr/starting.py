@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager
 
 from mngr import process
+from mngr.actions import create as creating
 from mngr.agents.kinds import kind as kinds
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
@@ -218,6 +219,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     if chosen:
         _check_kind(args, app, chosen)
     settings = tmr_settings.read(app.settings)
+    _settle_trust(app, limits)
     prompt = args.prompt or (os.path.join(repo.top, settings.prompt) if settings.prompt else "")
     if prompt:
         check_prompt(prompt)
@@ -257,6 +259,13 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     )
 
 
+def _settle_trust(app: App, limits: Limits) -> None:
+    """Read now what would be read later, in the middle of the run, when nobody can be asked to trust it."""
+    creating.tmux_options(app.fleet)
+    if limits.budget_usd is not None:
+        app.settings.table("prices")
+
+
 def _check_branch(git: Git, name: str) -> None:
     """Whether a branch of this name can be made, before anything is paid for."""
     if not git.ok("check-ref-format", f"refs/heads/{name}") or name.startswith("-"):
@@ -287,7 +296,7 @@ def _default_type(app: App, *, needed: bool) -> str:
     """A coding agent that is installed. What is only tried out needs none."""
     try:
         return kinds.default_name(app.settings)
-    except MngrError as error:
+    except UsageError as error:
         if needed:
             hint = "name one: `--type TYPE`; `mngr doctor` shows what is installed"
             raise UsageError(error.message, hint=hint) from None
