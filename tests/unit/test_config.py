@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mngr import config, settings_schema
+from mngr import config, settings_schema, trust
 from mngr.config import Value
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.settings_edit import set_value, unset_value
@@ -48,13 +48,16 @@ class Place:
         cwd: str = "",
         commands: Sequence[str] | None = None,
     ) -> config.Settings:
-        return config.load(
+        """Everything that is set, trusted by its user."""
+        found = config.load(
             host_dir=self.host_dir,
             cwd=cwd or self.project,
             environ={"HOME": self.home, **(environ or {})},
             overrides=overrides,
             commands=commands,
         )
+        trust.remember(self.host_dir, found.claims())
+        return found
 
     def refusal(self, *overrides: str, **options: Any) -> MngrError:
         with pytest.raises(UsageError) as caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from mngr import config, trust
 from mngr.cli.app import App
@@ -72,7 +72,8 @@ def changed_by_user(app: App, path: str) -> Iterator[None]:
     if before is None or (before.lines and not trust.is_trusted(app.host_dir, before)):
         return
     if after is not None and after.lines:
-        _remember(app, [after])
+        with suppress(MngrError):  # the state directory is another program's: no verb would use these settings with it
+            _remember(app, [after])
 
 
 def tell_withheld(app: App, key: Key = ()) -> None:

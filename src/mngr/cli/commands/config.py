@@ -100,10 +100,10 @@ def _list(args: Args, app: App) -> None:
     else:
         check(app)
         found = app.settings.flat()
+        trusting.tell_withheld(app)
     rows = [{"key": key, "value": value.value, "source": value.source} for key, value in found.items()]
     columns = [Column("KEY", "key"), _VALUE, Column("SOURCE", "source")]
     empty = f"No settings in {_source(app, args.scope)}" if args.scope else ""
-    trusting.tell_withheld(app)
     app.out.emit_rows(rows, columns, envelope={"settings": rows}, known=("key", "value", "source"), empty=empty)
 
 
