@@ -73,6 +73,7 @@ def make_project(world: World, tests: int) -> None:
         (world.repo / "tests" / f"test_{file}.py").write_text(text)
     world.run("git", "add", ".")
     world.run("git", "commit", "-q", "-m", "a calculator")
+    world.run(world.mngr, "config", "trust", "--yes")
 
 
 def ledger(world: World) -> Path:

@@ -41,9 +41,10 @@ def is_trusted(host_dir: str, claim: Claim) -> bool:
 
 
 def remember(host_dir: str, claims: Iterable[Claim]) -> None:
-    """Trust these from now on. The state directory exists. Twice is safe."""
+    """Trust these from now on. Twice is safe."""
     for claim in claims:
         data = _data(claim)
+        files.make_private_dir(host_dir)
         files.make_private_dir(os.path.join(host_dir, ROOM))
         files.write_atomic(_path(host_dir, data), data)
 

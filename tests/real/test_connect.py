@@ -122,6 +122,7 @@ def test_the_connect_command_runs_instead_also_without_a_terminal(user: User, wh
     elif where == "project":
         (user.repo / ".mngr").mkdir()
         (user.repo / ".mngr" / "settings.toml").write_text(f"[commands.create]\nconnect_command = '''{SHOW}'''\n")
+        user.trust()
     elif where == "environment":
         env = {"MNGR__COMMANDS__CREATE__CONNECT_COMMAND": SHOW}
     else:

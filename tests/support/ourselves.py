@@ -30,6 +30,7 @@ class Ourselves:
         shutil.copy(ROOT / ".mngr" / "settings.toml", self.repo / ".mngr")
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "mngr"]):
             user.git(*words, cwd=self.repo)
+        user.trust(self.repo)
         found = [
             (path.relative_to(self.repo), name)
             for path in sorted((self.repo / "tests" / "sessions").glob("test_*.py"))
@@ -43,6 +44,7 @@ class Ourselves:
     def from_inside_an_agent(self, *words: str, host_dir: Path | None = None, timeout: float) -> dict[str, Any]:
         """Let an agent called `outer` run `mngr tmr` in the copy; returns what it printed as JSON."""
         result = self.user.root / "result.json"
+        self.user.trust(self.repo, host_dir=host_dir)
         line = ["mngr", "tmr", *words, "--type", "scripted", "--integrator", "none", "--no-record"]
         line += ["--format", "json", "--", f"{self.scripts}/{{name}}.script"]
         own = f"MNGR_HOST_DIR={shlex.quote(str(host_dir))} " if host_dir else ""

@@ -94,6 +94,8 @@ class Project:
         place = Path(self.repo) / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
+        if path == ".mngr/settings.toml":
+            self.user.trust()
 
     def commit(self, message: str) -> str:
         self.user.git("add", "-A")

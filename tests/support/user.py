@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from mngr import config, trust
 from mngr.e2e.environment import short_place
 from tests.support import forking
 
@@ -109,6 +110,12 @@ class User:
         done = self.run(["git", *words], cwd=cwd)
         assert done.exit_code == 0, f"git {words}: {done.stderr}"
         return done.stdout.rstrip("\n")
+
+    def trust(self, project: str | Path | None = None, *, host_dir: str | Path | None = None) -> None:
+        """What `mngr config trust --yes` does in that project, without a process."""
+        place = str(host_dir or self.host_dir)
+        found = config.load(host_dir=place, cwd=str(project or self.repo), environ=self.env)
+        trust.remember(place, found.claims())
 
     def tmux(self, *words: str) -> Ran:
         return self.run(["tmux", "-L", "mngr", *words], cwd=self.root)

@@ -113,7 +113,7 @@ def _show(app: App, claims: Sequence[Claim]) -> None:
 
 
 def _remember(app: App, claims: Sequence[Claim]) -> None:
-    LocalHost(app.host_dir).prepare()
+    LocalHost(app.host_dir).is_ours()  # another program's is not written to
     trust.remember(app.host_dir, claims)
 
 

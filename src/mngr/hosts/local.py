@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _ROOMS = ("agents", "locks", "worktrees", "clones", "saved", "snapshots")
 # What a person or we may have put there before the first agent; anything else is another program's.
-_NEUTRAL = frozenset({"settings.toml", "settings.toml.lock", "crashes", "plugins.json", "programs.json", ".DS_Store"})
+_NEUTRAL = frozenset(
+    {"settings.toml", "settings.toml.lock", "trusted", "crashes", "plugins.json", "programs.json", ".DS_Store"}
+)
 
 
 class LocalHost:
