@@ -204,8 +204,13 @@ def test_a_codex_inside_of_the_agent_does_not_count_as_the_agent(world: World) -
 def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:
     if world.user.run([CODEX, "sandbox", "--", "true"], env={"CODEX_HOME": str(world.user.root)}).exit_code:
         pytest.skip("the sandbox of `codex` does not work on this machine (no user namespaces)")
+    git_dir = world.user.repo / ".git"
+    (git_dir / "config").write_text((git_dir / "config").read_text() + "[mine]\n\tkey = 1\n")
+    hostile = [git_dir / name for name in ("hooks/post-checkout", "info/attributes", "refs/heads/theirs")]
+    tries = " ".join(f"touch {path};" for path in (world.user.root / "outside", *hostile))
     task = (
-        f"%% run echo x > made; git add made; git commit -q -m made; touch {world.user.root}/outside\n%% say all done"
+        f"%% run echo x > made; git add made; git commit -q -m made; {tries} git config core.fsmonitor evil\n"
+        "%% say all done"
     )
     narrow = [f"sandbox_workspace_write.exclude_{name}=true" for name in ("slash_tmp", "tmpdir_env_var")]
     args = [*world.server.args("codex"), *(word for name in narrow for word in ("-c", name))]
@@ -213,7 +218,8 @@ def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:
     done = world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
     assert (done.state, done.status.exit_code) == ("DONE", 0)
     assert world.user.git("log", "-1", "--format=%s", "mngr/a") == "made"
-    assert not (world.user.root / "outside").exists()
+    assert not any(path.exists() for path in (world.user.root / "outside", *hostile))
+    assert "fsmonitor" not in (git_dir / "config").read_text()
     assert world.said("a") == [("user", task), ("assistant", "all done")]
     world.shows("a", "all done")
     assert len(DRIVER.usage(world.fleet.place(done.record))) == 2

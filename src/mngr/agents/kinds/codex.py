@@ -260,12 +260,23 @@ def _permissions(place: Place) -> list[str]:
 
 
 def _git_dirs(place: Place) -> list[str]:
-    """What git writes at a commit, which is outside of a worktree, and protected wherever it is unless it is named."""
-    if not place.record.git:
+    """What git writes at a commit. Of a repository of the user's it is never more than objects, reflogs, the branches
+    beside the agent's own and what git keeps for its worktree: who can write hooks or `config` there runs commands
+    outside of the sandbox. In place, where that cannot be told apart, Codex asks before it commits."""
+    record = place.record
+    if not record.git or record.transfer == "none":
         return []
     words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
-    found = place.host.run(words, cwd=place.record.work_dir, timeout=30)
-    return list(dict.fromkeys(found.text.split("\n"))) if found.ok else []
+    found = place.host.run(words, cwd=record.work_dir, timeout=30)
+    common, _, private = found.text.partition("\n") if found.ok else ("", "", "")
+    if common == private:
+        return [common] if common else []
+    folder = (record.branch or "").rpartition("/")[0]
+    branches = [f"refs/heads/{folder}", f"logs/refs/heads/{folder}"] if folder else []
+    shared = [f"{common}/{name}" for name in ("objects", *branches)]
+    for path in shared:
+        place.host.make_dir(path)  # git removes those that are empty
+    return [private, *shared]
 
 
 def _threads(place: Place) -> list[Thread]:
