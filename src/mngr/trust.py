@@ -31,6 +31,25 @@ def of_settings(root: str, name: str, values: Mapping[Key, object]) -> Claim:
     return Claim(root, name, lines)
 
 
+def of_files(root: str, name: str) -> Claim:
+    """A file, or all files of a directory, each with a checksum of what it holds. One that cannot be read has none."""
+    top = os.path.join(root, name)
+    paths = [top] if os.path.isfile(top) else []
+    for place, _, names in os.walk(top):
+        paths += [os.path.join(place, one) for one in names]
+    return Claim(root, name, tuple(f"{toml_text(os.path.relpath(path, root))} {_sum(path)}" for path in sorted(paths)))
+
+
+def _sum(path: str) -> str:
+    import hashlib
+
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return str(error.strerror)
+
+
 def is_trusted(host_dir: str, claim: Claim) -> bool:
     data = _data(claim)
     try:

@@ -11,7 +11,7 @@ from mngr.actions import usage
 from mngr.actions.fleet import Fleet
 from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
-from mngr.errors import MngrError
+from mngr.errors import MngrError, Undecided
 from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
@@ -302,6 +302,10 @@ def test_a_dialog_at_the_start_is_told_and_what_the_user_chose_answers_it(world:
     (world.user.repo / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "true"}}}')
     world.user.git("add", ".")
     world.user.git("commit", "-q", "-m", "a server")
+    with pytest.raises(Undecided, match=r"would obey `\.mcp\.json`"):
+        world.create("a", permissions="ask")
+    assert world.fleet.list().agents == []
+    world.user.trust()
     world.create("a", permissions="ask")
     world.blocks("a", "trust: ")
     world.fleet.stop("a")

@@ -11,7 +11,7 @@ import pytest
 
 from mngr.actions.agent import Agent
 from mngr.agents.kinds.codex import DRIVER
-from mngr.errors import MngrError
+from mngr.errors import MngrError, Undecided
 from mngr.testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.programs import program
@@ -247,6 +247,10 @@ wire_api = "responses"
     (world.user.repo / ".codex" / "config.toml").write_text('model_verbosity = "low"\n')  # asks for trust
     world.user.git("add", ".codex")
     world.user.git("commit", "-q", "-m", "settings")
+    with pytest.raises(Undecided, match=r"would obey `\.codex`"):
+        world.create("a", "%% say hello", args=[])
+    settings += f'[projects."{world.user.repo}"]\ntrust_level = "trusted"\n'
+    (own / "config.toml").write_text(settings)
     world.create("a", "%% say hello", args=[])
     world.rests("a")
     assert {entry.model for entry in world.server.log if not entry.side} == {"mine"}

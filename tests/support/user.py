@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from mngr import config, trust
+from mngr.agents.kinds import repository_trust
 from mngr.e2e.environment import short_place
 from tests.support import forking
 
@@ -115,7 +116,7 @@ class User:
         """What `mngr config trust --yes` does in that project, without a process."""
         place = str(host_dir or self.host_dir)
         found = config.load(host_dir=place, cwd=str(project or self.repo), environ=self.env)
-        trust.remember(place, found.claims())
+        trust.remember(place, [*found.claims(), *repository_trust.claims(str(project or self.repo))])
 
     def tmux(self, *words: str) -> Ran:
         return self.run(["tmux", "-L", "mngr", *words], cwd=self.root)

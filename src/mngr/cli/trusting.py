@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from mngr import config, trust
+from mngr.agents.kinds import repository_trust
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.terminal import visible
@@ -41,7 +42,8 @@ def trust_here(args: Args, app: App) -> None:
     root = _root(app)
     settings = app.settings
     settings.withheld()
-    claims = settings.claims()
+    files = repository_trust.claims(root)
+    claims = settings.claims() + [claim for claim in files if not trust.is_trusted(app.host_dir, claim)]
     if not claims:
         app.out.emit_object({"root": root, "trusted": []}, human="nothing here needs trust that does not have it")
         return
@@ -106,10 +108,10 @@ def _root(app: App) -> str:
 def _show(app: App, claims: Sequence[Claim]) -> None:
     app.stdout.flush()
     for claim in claims:
-        app.stderr.write(f"{visible(os.path.join(claim.root, claim.name))} wants to:\n")
+        app.stderr.write(f"{visible(os.path.join(claim.root, claim.name))}:\n")
         for line in claim.lines:
             app.stderr.write(f"  {visible(line)}\n")
-    app.stderr.write("These lines can run commands, or let agents do more without asking, as you.\n")
+    app.stderr.write("These can run commands as you, or let agents do more without asking.\n")
 
 
 def _remember(app: App, claims: Sequence[Claim]) -> None:

@@ -1,13 +1,14 @@
-"""The configuration directory that a Claude Code of one agent gets: the user's settings as they are now, and every
-question answered that would be asked at the start. Nothing of the user's own is changed; the login is used where it
-is, since a link to it would become a copy when the program renews it, and the user's own be worth nothing."""
+"""The configuration directory that a Claude Code of one agent gets: the user's settings as they are now, and an answer
+to every question that would be asked at the start; `repository_trust` decides the one about trust. Nothing of the
+user's own is changed. The login is used where it is: a link to it would become a copy when the program renews it, and
+the user's own login would then be invalid."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from mngr.agents.kinds import hooks
+from mngr.agents.kinds import hooks, repository_trust
 from mngr.agents.kinds.driver import BYPASS, Place, user_home
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
@@ -78,6 +79,7 @@ def furnish(place: Place) -> None:
     own = user_dir(place.environ)
     if own == home:
         return
+    repository_trust.check_new("claude", place, "projects")
     host.write(f"{home}/{SETTINGS}", json_bytes(_settings(place, own), indent=1))
     config = _config(place, _read(place, f"{home}/{CONFIG}"), _read(place, user_config(place.environ)))
     host.write(f"{home}/{CONFIG}", json_bytes(config, indent=1))

@@ -9,7 +9,7 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from mngr.agents.kinds import codex_record, codex_screen, hooks
+from mngr.agents.kinds import codex_record, codex_screen, hooks, repository_trust
 from mngr.agents.kinds.driver import (
     ASK,
     BYPASS,
@@ -91,6 +91,7 @@ class Codex:
 
     def prepare(self, place: Place, *, prompted: bool) -> Launch:
         record = place.record
+        repository_trust.check_new("codex", place, "sessions")
         _furnish(place)
         place.host.remove(f"{place.home}/{LOCKS}")
         place.host.remove(f"{place.home}/{PROMPT}")
@@ -175,7 +176,7 @@ class Codex:
             return f"with a ChatGPT account, in {directory}/auth.json"
         if login.get("OPENAI_API_KEY"):
             return f"with an API key, in {directory}/auth.json"
-        provider = _provider(_parsed(_own(environ, "config.toml")))
+        provider = _provider(user_settings(environ))
         if provider:
             return f"with the provider `{provider}` of {directory}/config.toml"
         return "with CODEX_API_KEY, which Codex takes for `--one-shot` only" if environ.get("CODEX_API_KEY") else ""
@@ -376,6 +377,10 @@ def _own(environ: Mapping[str, str], name: str) -> bytes:
             return file.read()
     except OSError:
         return b""
+
+
+def user_settings(environ: Mapping[str, str]) -> dict[str, Any]:
+    return _parsed(_own(environ, "config.toml"))
 
 
 def _provider(settings: Mapping[str, Any]) -> str:

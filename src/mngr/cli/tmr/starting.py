@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from mngr import process
 from mngr.actions import create as creating
 from mngr.agents.kinds import kind as kinds
+from mngr.agents.kinds import repository_trust
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.inputs import variables
@@ -282,6 +283,8 @@ def _check_branch(git: Git, name: str) -> None:
 def _check_kind(args: Args, app: App, name: str) -> None:
     """Nobody sits beside these agents, so what they may do without asking is said before, never guessed."""
     kind = kinds.resolve(name, app.settings)
+    top = repository(app).top
+    repository_trust.check(kind.driver, app.host_dir, app.environ, top, top)
     if args.permissions and not kind.driver:
         raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
     if kind.driver in kinds.KNOWN_AGENTS and not (args.permissions or kind.permissions or args.dry_run):
