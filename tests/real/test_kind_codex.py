@@ -259,6 +259,11 @@ wire_api = "responses"
     assert (own / "config.toml").read_text() == settings
     assert (world.home("a") / "AGENTS.md").read_text() == "be kind"
 
+    Path(world.fleet.find("a").record.work_dir, "more").touch()
+    world.fleet.destroy("a", force=True)
+    home = world.user.host_dir / "saved" / "a-1" / "agent" / "home"
+    assert {path.name for path in home.iterdir()} == {"sessions", "threads.jsonl"}
+
 
 def test_without_hooks_its_rollout_and_its_screen_tell_the_states(world: World) -> None:
     """Such as an administrator may forbid."""

@@ -1,5 +1,7 @@
 """Variables that agents are given do not get into what is kept or published; the name of their test does."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.support.tmr import FIX_SUB, Project
@@ -11,6 +13,10 @@ SECRET = "correct-horse-battery"
 @pytest.mark.timeout(300)
 def test_a_secret_in_an_agents_words_is_hidden_and_the_name_of_its_test_is_not(user: User) -> None:
     project = Project(user)
+    seen = user.root / "seen"
+    project.settings["prepare"] = f"tr '\\0' ' ' </proc/$PPID/cmdline >>{seen}; echo \"$TOKEN\" >>{seen}.env"
+    project.write(".mngr/settings.toml", project.toml())
+    project.commit("look at the process list")
     said = f"say tests/test_calc.py::test_sub with {SECRET}\n"
     project.script("test_sub", FIX_SUB.replace("wait\n", f"wait\n{said}", 1).replace("no more", f"{SECRET} more"))
     words = ("tests/test_calc.py::test_sub", "--no-canary", "--no-baseline", "--env", f"TOKEN={SECRET}")
@@ -20,3 +26,15 @@ def test_a_secret_in_an_agents_words_is_hidden_and_the_name_of_its_test_is_not(u
     assert '"tests/test_calc.py::test_sub with ***"' in transcript.read_text()
     rows = user.mngr("tmr", "status", "--format", "json").ok().stdout
     assert SECRET not in rows and "Subtract *** more than asked" in rows
+
+    assert " tmr --name r1 " in seen.read_text() and "--env TOKEN=****" in seen.read_text()
+    assert SECRET not in seen.read_text() and SECRET in Path(f"{seen}.env").read_text()
+    run = project.repo / ".mngr/runs/r1"
+    written = [path for path in run.rglob("*") if path.is_file() and path.name != "outcome.json"]  # the agent's own
+    holding = [path for path in written if SECRET.encode() in path.read_bytes()]
+    assert [(path.name, path.stat().st_mode & 0o777) for path in holding] == [("private.json", 0o600)]
+    Path(f"{seen}.env").unlink()
+    user.mngr("tmr", "retry", "r1", "--task", "test_sub", timeout=200).ok()
+    assert SECRET in Path(f"{seen}.env").read_text()
+    (run / "private.json").unlink()
+    assert "variables" in user.mngr("tmr", "retry", "r1", "--task", "test_sub").failed().stderr

@@ -9,12 +9,13 @@ from mngr.actions.agent import Agent
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.fleet import Fleet
 from mngr.actions.lifecycle import end_processes
+from mngr.agents.kinds.driver import HOME
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.records import NamedTuple
 from mngr.tools.git import Git
-from mngr.workspaces import make, saved, work
+from mngr.workspaces import make, saved, snapshots, work
 from mngr.workspaces.plan import NONE, WORKTREE
 from mngr.workspaces.saved import Entry
 from mngr.workspaces.work import Work
@@ -138,11 +139,22 @@ def _forget_pulled(fleet: Fleet, record: Record, entry: Entry | None) -> None:
         git.run("update-ref", "-d", ref, commit)
 
 
+def _keep_conversation_alone(fleet: Fleet, record: Record, state_dir: str) -> None:
+    home = os.path.join(state_dir, HOME)
+    kept = snapshots.conversation(fleet.host, state_dir, record)
+    for name in fleet.host.entries(home):
+        path = f"{HOME}/{name}"
+        if path not in kept and not any(other.startswith(f"{path}/") for other in kept):
+            fleet.host.remove(os.path.join(home, name))
+
+
 def _retire_state(fleet: Fleet, agent: Agent, entry: Entry | None) -> None:
-    """Secrets go; events and transcript of an agent whose work was saved stay with that work."""
+    """Variables and copies of the user's settings and logins are removed. Events and conversation of an agent whose work
+    was saved stay with that work."""
     state_dir = fleet.store.state_dir(agent.id)
     fleet.host.remove(os.path.join(state_dir, "env"))
     if entry is not None:
+        _keep_conversation_alone(fleet, agent.record, state_dir)
         fleet.store.log(agent.id, "destroyed", saved=entry.id)
         fleet.host.move(state_dir, saved.agent_dir(fleet.host, entry))
     fleet.store.forget(agent.id)

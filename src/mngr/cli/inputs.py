@@ -5,6 +5,7 @@ from __future__ import annotations
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.errors import UsageError
+from mngr.process import hide_arguments
 
 IDLE_MODES = ("output", "user", "agent")  # those of `mngr.agents.limits`, which only limited agents need
 # Modes of hosts, as scripts name them: what comes nearest for an agent on this machine (none: no limit), and a note.
@@ -71,9 +72,11 @@ def parse_windows(texts: list[str]) -> dict[str, str]:
 
 
 def variables(args: Args, app: App) -> dict[str, str]:
-    """What `--env-file`, `--pass-env` and `--env` give."""
+    """What `--env-file`, `--pass-env` and `--env` give. The process list does not show the values from here on."""
     from mngr.agents.launch import parse_variable
 
+    if args.env:
+        hide_arguments(text.partition("=")[2] for text in args.env)
     found: dict[str, str] = {}
     for path in args.env_file:
         found.update(_env_lines(path))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from mngr.errors import MngrError, NotFoundError
-from mngr.files import Claimed, claimant, claimed, make_private_dir, read_lines, remove_tree, write_atomic
+from mngr.files import Claimed, claimant, claimed, json_bytes, make_private_dir, read_lines, remove_tree, write_atomic
 from mngr.mapreduce import breaker, ledger, naming, state
 from mngr.mapreduce.ledger import Fact, Ledger
 from mngr.mapreduce.state import RunState
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 RUNS = os.path.join(".mngr", "runs")
 CONTROL = "control"
+PRIVATE = "private.json"
 
 
 class Run:
@@ -43,6 +44,15 @@ class Run:
     @property
     def state(self) -> RunState:
         return self._state
+
+    @property
+    def private(self) -> Mapping[str, Any] | None:
+        """What the run was given to keep out of its ledger; None when there is nothing, or it is gone."""
+        try:
+            with open(os.path.join(self.directory, PRIVATE), "rb") as file:
+                return next(iter(read_lines(file.read())), None)
+        except FileNotFoundError:
+            return None
 
     def refresh(self) -> RunState:
         """Read the ledger again: for those who only watch a run that another process works on."""
@@ -152,9 +162,16 @@ class Run:
         return os.path.join(self.control, "stop")
 
 
-def new(root: str, *, id: str | None = None, directory: str | None = None, **facts: Any) -> Run:
-    """Make a run in `.mngr/runs` below `root`, or in `directory`, and write its first entry with these facts. A
-    directory that holds something else is refused."""
+def new(
+    root: str,
+    *,
+    id: str | None = None,
+    directory: str | None = None,
+    private: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> Run:
+    """Make a run in `.mngr/runs` below `root`, or in `directory`, and write its first entry with these facts. What is
+    `private` goes to a file that only the user can read. A directory that holds something else is refused."""
     name = check_name(id or _new_id(), "run name")
     if len(name) > naming.LONGEST_RUN:
         raise MngrError(f"`{name}` is too long for a run: at most {naming.LONGEST_RUN} characters")
@@ -170,6 +187,8 @@ def new(root: str, *, id: str | None = None, directory: str | None = None, **fac
     make_private_dir(place)
     made = Run(place)
     make_private_dir(made.control)
+    if private:
+        write_atomic(os.path.join(place, PRIVATE), json_bytes(private))
     made.note("run", run=name, version=1, pid=os.getpid(), **facts)
     return made
 
@@ -177,7 +196,7 @@ def new(root: str, *, id: str | None = None, directory: str | None = None, **fac
 def _holds_something(place: str) -> bool:
     """Whether a directory is more than what a run left that was killed before its first entry."""
     found = set(os.listdir(place)) if os.path.isdir(place) else set()
-    return bool(found - {CONTROL, ledger.FILE}) or any(Ledger(os.path.join(place, ledger.FILE)).entries())
+    return bool(found - {CONTROL, PRIVATE, ledger.FILE}) or any(Ledger(os.path.join(place, ledger.FILE)).entries())
 
 
 def all_of(root: str) -> Sequence[str]:

@@ -44,7 +44,8 @@ def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, 
             files.write_atomic(os.path.join(directory, "agent.cast"), cast)
     screen = attempt("screen", lambda: fleet.capture(agent))
     if screen:
-        files.write_atomic(os.path.join(directory, "screen.txt"), screen.encode(errors="replace"))
+        shown = secrets.mask(screen, fleet.store.secrets(agent.id))
+        files.write_atomic(os.path.join(directory, "screen.txt"), shown.encode(errors="replace"))
     return {
         "tip": tip,
         "uncommitted": uncommitted,

@@ -38,7 +38,7 @@ class TestRun:
 
     def __init__(self, fleet: Fleet, run: Run) -> None:
         self.fleet, self.run = fleet, run
-        self.wish = wish.from_json(run.state.facts)
+        self.wish = wish.of_run(run)
         self.git = Git(fleet.host, self.wish.repo)
         settings = self.wish.settings
         self.bench = Bench(

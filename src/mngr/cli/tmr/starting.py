@@ -51,7 +51,9 @@ def begin(args: Args, app: App) -> Run:
     wish = _wish(args, app, repo)
     if args.open_pr:
         ending.check_pr(wish.repo)
-    return runs.new(repo.top, id=args.name, directory=args.output_dir, recipe="tmr", **wish.as_json())
+    return runs.new(
+        repo.top, id=args.name, directory=args.output_dir, private=wish.private, recipe="tmr", **wish.as_json()
+    )
 
 
 def resume(args: Args, app: App) -> int:
