@@ -20,7 +20,9 @@ from mngr.settings_values import (
     Kind,
     describe,
     format_key,
+    meet,
     parse_text,
+    put,
     scan_key,
     text_value,
     texts,
@@ -82,7 +84,7 @@ class Settings:
     def withheld(self, key: str | Key = ()) -> list[Key]:
         """The keys at, above or below this one (by default all) that a repository would decide if it were trusted."""
         parts = as_key(key)
-        if self._unknown and any(_meet(parts, other) for layer in self._layers for other in layer.gated):
+        if self._unknown and any(meet(parts, other) for layer in self._layers for other in layer.gated):
             from mngr import trust
 
             self._unknown = False
@@ -90,7 +92,7 @@ class Settings:
         found = []
         for at, layer in enumerate(self._layers):
             later = self._layers[at + 1 :]
-            found += [k for k in layer.gated if _meet(parts, k) and not any(k in other.values for other in later)]
+            found += [k for k in layer.gated if meet(parts, k) and not any(k in other.values for other in later)]
         return sorted(set(found))
 
     def claims(self) -> list[Claim]:
@@ -412,22 +414,6 @@ def _split_override(override: str) -> tuple[Key, str]:
     if not rest.startswith("="):
         raise UsageError(f"`-S {override}` gives no value", hint="write `-S KEY=VALUE`")
     return key, rest[1:]
-
-
-def put(tree: dict[str, object], key: Key, value: object) -> None:
-    """Set a key in nested tables, making those that are absent."""
-    for part in key[:-1]:
-        inner = tree.setdefault(part, {})
-        if not isinstance(inner, dict):
-            inner = tree[part] = {}
-        tree = inner
-    tree[key[-1]] = value
-
-
-def _meet(one: Key, other: Key) -> bool:
-    """Whether one of the keys is the other, or a table that holds it."""
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
 
 
 def _at(values: Mapping[Key, Value], key: Key) -> Value | None:

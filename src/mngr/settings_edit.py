@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from mngr import files
-from mngr.config import parse_toml, put, read_layer, text_tree
+from mngr.config import parse_toml, read_layer, text_tree
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import suggest
 from mngr.records import TYPE_CHECKING
 from mngr.settings_schema import as_key, known_key
-from mngr.settings_values import Key, describe, format_key, parse_key
+from mngr.settings_values import Key, describe, format_key, parse_key, put
 
 if TYPE_CHECKING:
     from typing import Any

@@ -195,6 +195,22 @@ def _quote(part: str) -> str:
     return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+def put(tree: dict[str, object], key: Key, value: object) -> None:
+    """Set a key in nested tables, making those that are absent."""
+    for part in key[:-1]:
+        inner = tree.setdefault(part, {})
+        if not isinstance(inner, dict):
+            inner = tree[part] = {}
+        tree = inner
+    tree[key[-1]] = value
+
+
+def meet(one: Key, other: Key) -> bool:
+    """Whether one of the keys is the other, or a table that holds it."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
 def scan_key(text: str) -> tuple[Key, str]:
     """The key at the beginning of a text, and what follows it."""
     import re

@@ -142,6 +142,9 @@ def test_settings(user: User) -> None:
     fits(user, "config", "path", "--scope", "user")
     fits(user, "config", "explain", "tmux.history_lines")
     fits(user, "config", "unset", "tmux.history_lines")
+    user.mngr("config", "set", "--scope", "project", "tmr.prepare", "true").ok()
+    fits(user, "config", "untrust")
+    fits(user, "config", "trust", "--yes")
 
 
 def test_lines_of_json_are_the_items_of_the_document(user: User) -> None:

@@ -91,6 +91,8 @@ def test_a_hostile_clone_runs_nothing_and_stops_only_verbs_that_would_use_it(use
     ):
         done = user.mngr(*words).failed(5)
         assert "`mngr config trust`" in done.stderr, (words, done.stderr)
+    doctor = {check["name"]: check for check in user.mngr("doctor", "--format", "json").json["checks"]}
+    assert doctor["settings"]["status"] == "note" and "mngr config trust" in doctor["settings"]["hint"]
     assert ran() == []
     assert [agent["name"] for agent in user.agents()] == ["mine"]
 

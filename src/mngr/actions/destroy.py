@@ -149,8 +149,8 @@ def _keep_conversation_alone(fleet: Fleet, record: Record, state_dir: str) -> No
 
 
 def _retire_state(fleet: Fleet, agent: Agent, entry: Entry | None) -> None:
-    """Variables and copies of the user's settings and logins are removed. Events and conversation of an agent whose work
-    was saved stay with that work."""
+    """Remove its variables and its copies of the user's settings. If work was saved, its events and its conversation
+    stay with that work."""
     state_dir = fleet.store.state_dir(agent.id)
     fleet.host.remove(os.path.join(state_dir, "env"))
     if entry is not None:

@@ -41,7 +41,8 @@ class Check(NamedTuple):
 
 
 def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
-    """All checks, in the order in which a person would mend things. Never raises for what it finds."""
+    """All checks, in the order in which a person would fix things. Never raises for what it finds. `read_settings`
+    raises for settings that are wrong, and returns those that are not trusted."""
     from mngr.actions import doctor_programs
 
     ours, directory = _state_directory(fleet)
@@ -191,12 +192,17 @@ def _disk(path: str) -> Check:
 
 def _settings(read_settings: Callable[[], object]) -> Check:
     try:
-        read_settings()
+        untrusted = read_settings()
     except MngrError as error:
         hint = error.hint or "`mngr config path` shows the files"
         return Check("settings", FAIL, error.message, hint, _lines(error.details))
     except OSError as error:
         return Check("settings", FAIL, f"cannot be read: {error.strerror}", "`mngr config path` shows the files")
+    if untrusted:
+        hint = "if you know who wrote them: `mngr config trust` shows them and asks"
+        return Check(
+            "settings", NOTE, "readable; some of this project are not in force, since you have not trusted them", hint
+        )
     return Check("settings", OK, "readable")
 
 

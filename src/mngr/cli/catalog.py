@@ -82,6 +82,7 @@ TOPICS = (
     ("states", "What RUNNING, WAITING, BLOCKED and the others mean"),
     ("filters", "Pick agents with an expression"),
     ("settings", "Settings files, defaults of options, templates"),
+    ("trust", "What a repository may do, and how to let it"),
     ("transfer", "How the code gets to an agent and back"),
     ("formats", "Table, JSON, lines of JSON, your own template"),
     ("exit-codes", "What the exit code says"),

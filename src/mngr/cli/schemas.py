@@ -317,6 +317,8 @@ FORMS: dict[str, list[Any]] = {
         {"scope": "text", "path": "text", "exists": "bool"},
         {"paths": [{"scope": "text", "path": "text?", "exists": "bool"}]},
         {"key": "text", "values": [{**_SETTING, "wins": "bool"}]},
+        {"root": "text", "trusted": [{"file": "text", "lines": ["text"]}]},
+        {"root": "text", "removed": "int"},
     ],
     "plugin": [
         {

@@ -9,12 +9,18 @@ from contextlib import contextmanager, suppress
 from mngr import config, trust
 from mngr.agents.kinds import repository_trust
 from mngr.cli.app import App
-from mngr.cli.parser import Args
+from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import visible
-from mngr.errors import MngrError, UsageError
+from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.hosts.local import LocalHost
 from mngr.settings_values import Key, format_key
 from mngr.trust import Claim
+
+
+def add_subcommands(parser: Parser) -> None:
+    trust = parser.add_subcommand("trust", "Show what this project's files run or grant, and let them (`help trust`)")
+    trust.add_argument("--yes", "-y", action="store_true", help="do not ask")
+    parser.add_subcommand("untrust", "Undo `trust` for this repository")
 
 
 def asked_in_passing(app: App, claims: Sequence[Claim]) -> bool:
@@ -84,6 +90,13 @@ def tell_withheld(app: App, key: Key = ()) -> None:
     if withheld:
         names = ", ".join(f"`{format_key(one)}`" for one in withheld)
         app.out.note(f"not in force until you trust them: {names}; `mngr config trust` shows them")
+
+
+def set_only_there(app: App, key: Key) -> NotFoundError | None:
+    """The error for a key that only an untrusted file sets."""
+    if not app.settings.withheld(key):
+        return None
+    return NotFoundError(f"`{format_key(key)}` is set only where it is not trusted", hint="`mngr config trust` shows it")
 
 
 def _claim(app: App, path: str) -> Claim | None:

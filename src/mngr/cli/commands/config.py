@@ -59,9 +59,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_subcommand("path", "Print where the settings files are")
     explain = parser.add_subcommand("explain", "Show everything that sets a value, and what wins")
     explain.add_argument("key", metavar="KEY", help="such as `commands.create.type`, or a whole section")
-    trust = parser.add_subcommand("trust", "Show what this project's files run or grant, and let them (`help trust`)")
-    trust.add_argument("--yes", "-y", action="store_true", help="do not ask")
-    parser.add_subcommand("untrust", "Take that back for this repository")
+    trusting.add_subcommands(parser)
 
 
 def run(args: Args, app: App) -> int:
@@ -80,8 +78,9 @@ def run(args: Args, app: App) -> int:
     return 0
 
 
-def check(app: App) -> None:
-    """Raise when any settings file, variable or `-S` says something that cannot be, in any section of any of them."""
+def check(app: App) -> list[Key]:
+    """Raise when any settings file, variable or `-S` says something that cannot be, in any section of any of them.
+    Returns the keys that are not in force because nobody trusts them."""
     problems: dict[str, MngrError] = {}
     ways_out: list[str] = []
     for scope in SCOPES:
@@ -90,6 +89,7 @@ def check(app: App) -> None:
             ways_out.append(_way_out(scope))
     problems.update({problem.message: problem for problem in _problems(app.settings.in_force)})
     _refuse(list(problems.values()), *ways_out)
+    return app.settings.withheld()
 
 
 def _list(args: Args, app: App) -> None:
@@ -300,8 +300,8 @@ def _known_key(text: str) -> Key:
 
 def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
     shown = format_key(key)
-    if scope is None and app.settings.withheld(key):
-        return NotFoundError(f"`{shown}` is set only where it is not trusted", hint="`mngr config trust` shows it")
+    if scope is None and (untrusted := trusting.set_only_there(app, key)):
+        return untrusted
     entry = _entry_of(key) if key[0] in _OPTION_SECTIONS and len(key) > 2 else None
     if entry is not None:
         from mngr.cli.defaults import setting_keys
