@@ -96,7 +96,9 @@ def set_only_there(app: App, key: Key) -> NotFoundError | None:
     """The error for a key that only an untrusted file sets."""
     if not app.settings.withheld(key):
         return None
-    return NotFoundError(f"`{format_key(key)}` is set only where it is not trusted", hint="`mngr config trust` shows it")
+    return NotFoundError(
+        f"`{format_key(key)}` is set only where it is not trusted", hint="`mngr config trust` shows it"
+    )
 
 
 def _claim(app: App, path: str) -> Claim | None:
