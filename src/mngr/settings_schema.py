@@ -110,13 +110,15 @@ _SAFE: frozenset[Key] = frozenset(
         ("record", "max_mb"),
         *(("tmr", name) for name in ("max_jobs", "test_seconds", "job_seconds", "baseline_repeats", "effect_runs")),
         *(("tmr", "paths", name) for name in ("implementation", "non_implementation", "read_only")),
-        *(("tutorial", name) for name in ("script", "tests")),
     }
 )
 
 
 def is_safe(key: Key, value: object) -> bool:
     """Whether this may come from a repository that its user has not trusted."""
+    if key in (("tutorial", "script"), ("tutorial", "tests")):
+        paths = value if isinstance(value, list) else [value]
+        return not any(str(path).startswith(("/", "~")) or ".." in str(path).split("/") for path in paths)
     if len(key) != 3 or key[0] not in OPTIONS:
         return key in _SAFE or key[0] in NO_EFFECT
     options = _SAFE_TO_CREATE if key[0] == "create_templates" else _SAFE_OPTIONS.get(key[1], {})

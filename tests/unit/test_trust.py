@@ -1,0 +1,125 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mngr import config, trust
+from mngr.config import Layer, Settings, Value
+from mngr.errors import Undecided
+from mngr.settings_schema import is_safe
+from mngr.settings_values import Key, parse_key
+
+KEY: Key = ("tmr", "prepare")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("commands.create.type", "claude"),
+        ("commands.create.transfer", "git-mirror"),
+        ("commands.create.permissions", "ask"),
+        ("commands.destroy.format", "json"),
+        ("commands.list.fields", "name"),
+        ("create_templates.x.label", ["a=b"]),
+        ("workspace.extra_paths", {".env": "copy"}),
+        ("tmux.session_prefix", "x-"),
+        ("tmr.paths.read_only", ["a"]),
+        ("tutorial.script", "tour.sh"),
+    ],
+)
+def test_what_runs_and_grants_nothing_may_come_from_a_repository(key: str, value: object) -> None:
+    assert is_safe(parse_key(key), value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("commands.create.type", "sh"),
+        ("commands.create.type", ["claude"]),
+        ("commands.create.permissions", "edits"),
+        ("commands.create.message", "rm -r ."),
+        ("commands.create.env", {"PATH": "."}),
+        ("commands.create.pass_env", ["TOKEN"]),
+        ("commands.create.upload_file", ["~/.ssh/id:id"]),
+        ("commands.create.from", "/"),
+        ("commands.destroy.force", True),
+        ("commands.capture.svg", "/etc/passwd"),
+        ("commands.tmr.budget_usd", 1000),
+        ("create_templates.x.command", "true"),
+        ("agent_types.claude.permissions", "ask"),
+        ("agent_types.x.parent_type", "claude"),
+        ("tmux.config", "x"),
+        ("tutorial.script", "/etc/passwd"),
+        ("tutorial.tests", ["tests", "../other"]),
+        ("tmr.env.PATH", "."),
+        ("prices.m.input", 0),
+        ("plugins.x.enabled", True),
+        ("a.key.of.tomorrow", 1),
+    ],
+)
+def test_everything_else_needs_trust(key: str, value: object) -> None:
+    assert not is_safe(parse_key(key), value)
+
+
+def untrusted(host_dir: Path) -> Settings:
+    repository = config.gate(Layer("theirs", {KEY: "evil", ("tmr", "max_jobs"): 3}), "/repo")
+    return Settings([Layer("mine", {("tmr", "prompt"): "p"}), repository], str(host_dir))
+
+
+def test_reading_an_untrusted_key_raises_and_others_can_be_read(tmp_path: Path) -> None:
+    settings = untrusted(tmp_path)
+    assert settings.number("tmr.max_jobs") == 3 and settings.text("tmr.prompt") == "p"
+    for key in ("tmr.prepare", "tmr"):
+        with pytest.raises(Undecided) as caught:
+            settings.get(key)
+        assert caught.value.exit_code == 5 and 'tmr.prepare = "evil"' in caught.value.details
+    assert settings.in_force.get("tmr") == {"prompt": "p", "max_jobs": 3}
+    assert settings.in_force.find(KEY) is None and settings.withheld() == [KEY]
+    assert settings.explain(KEY) == [Value("evil", "theirs (not trusted)")]
+
+
+def test_an_answer_counts_and_a_later_layer_needs_none(tmp_path: Path) -> None:
+    settings = untrusted(tmp_path)
+    asked: list[list[str]] = []
+    settings.ask = lambda claims: not asked.append([claim.name for claim in claims])
+    assert settings.text("tmr.prepare") == settings.text("tmr.prepare") == "evil"
+    assert asked == [["theirs"]]
+    mine = Settings([config.gate(Layer("theirs", {KEY: "evil"}), "/repo"), Layer("-S", {KEY: "good"})])
+    assert mine.text("tmr.prepare") == "good" and mine.withheld() == []
+
+
+def test_an_answer_is_for_these_lines_in_this_repository(tmp_path: Path) -> None:
+    first, second = (trust.of_settings("/repo", "settings.toml", {KEY: text}) for text in ("a", "b"))
+    trust.remember(str(tmp_path), [first])
+    assert trust.is_trusted(str(tmp_path), first)
+    assert not trust.is_trusted(str(tmp_path), second)
+    assert not trust.is_trusted(str(tmp_path), first._replace(root="/other"))
+    assert not trust.is_trusted(str(tmp_path), first._replace(root='/repo"\n"settings.toml'))
+    assert trust.forget(str(tmp_path), "/other") == 0
+    assert trust.forget(str(tmp_path), "/repo") == 1 and not trust.is_trusted(str(tmp_path), first)
+
+
+def test_worktrees_are_one_repository_and_what_only_points_at_it_is_another(tmp_path: Path) -> None:
+    tmp_path = tmp_path.resolve()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(tmp_path / "repo")]
+    (tmp_path / "repo").mkdir()
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["worktree", "add", "-q", "../tree"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    own = str(tmp_path / "repo" / ".git")
+    assert trust.repository(str(tmp_path / "repo")) == trust.repository(str(tmp_path / "tree")) == own
+    forged, linked, plain = (tmp_path / name for name in ("forged", "linked", "plain"))
+    for place in (forged, linked, plain):
+        place.mkdir()
+    (forged / ".git").write_text((tmp_path / "tree" / ".git").read_text())
+    (linked / ".git").symlink_to(own)
+    for place in (forged, linked, plain):
+        assert trust.repository(str(place)) == str(place)
+
+
+def test_a_changed_file_for_an_agent_program_is_another_claim(tmp_path: Path) -> None:
+    (tmp_path / ".claude" / "hooks").mkdir(parents=True)
+    (tmp_path / ".claude" / "hooks" / "x").write_text("1")
+    first = trust.of_files(str(tmp_path), ".claude")
+    (tmp_path / ".claude" / "hooks" / "x").write_text("2")
+    assert len(first.lines) == 1 and first != trust.of_files(str(tmp_path), ".claude")
+    assert trust.of_files(str(tmp_path), ".mcp.json").lines == ()
