@@ -1,4 +1,5 @@
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -81,7 +82,12 @@ def test_reading_an_untrusted_key_raises_and_others_can_be_read(tmp_path: Path) 
 def test_an_answer_counts_and_a_later_layer_needs_none(tmp_path: Path) -> None:
     settings = untrusted(tmp_path)
     asked: list[list[str]] = []
-    settings.ask = lambda claims: not asked.append([claim.name for claim in claims])
+
+    def yes(claims: Sequence[trust.Claim]) -> bool:
+        asked.append([claim.name for claim in claims])
+        return True
+
+    settings.ask = yes
     assert settings.text("tmr.prepare") == settings.text("tmr.prepare") == "evil"
     assert asked == [["theirs"]]
     mine = Settings([config.gate(Layer("theirs", {KEY: "evil"}), "/repo"), Layer("-S", {KEY: "good"})])
