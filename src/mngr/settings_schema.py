@@ -177,7 +177,7 @@ def may_be_unknown(path: Key) -> bool:
 def as_key(key: str | Key) -> Key:
     """The parts of a dotted key; an option of a command or template may be written with `-` or `_`."""
     parts = parse_key(key) if isinstance(key, str) else key
-    if parts[0] in ALIASES:
+    if parts and parts[0] in ALIASES:
         parts = (*ALIASES[parts[0]], *parts[1:])
     if len(parts) > 2 and parts[0] in OPTIONS:
         return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])

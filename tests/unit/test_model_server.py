@@ -263,7 +263,9 @@ def test_a_directive_that_cannot_be_read_is_an_error_the_agent_shows(server: Mod
 def test_rules_answer_prompts_that_were_written_for_real_models():
     rules = [(r"(?s)^Test: (\S+).*\nRun it with:\n\n    ([^\n]+)", "%% run \\2\n%% say ran \\1")]
     task = "tests/test_a.py::test_b"
-    nothing = dict.fromkeys(("failure", "gate_command", "implementation", "read_only", "more"), "")
+    nothing = dict.fromkeys(
+        ("failure", "gate_command", "implementation", "read_only", "more", "blocks", "minutes", "check_command"), ""
+    )
     prompt = render("mapper.md.j2", task=task, file="x", line=3, verdict="pass", command=f"pytest {task}", **nothing)
     with ModelServer(rules) as server:
         got = ask(server.url, "POST", "/v1/messages", messages(prompt))
