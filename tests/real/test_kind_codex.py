@@ -32,6 +32,16 @@ class World(ProgramWorld):
 
 
 @pytest.fixture
+def user() -> Iterator[User]:
+    """Not in `/dev/shm`: what Codex runs in its sandbox has a `/dev` of its own."""
+    made = User("/tmp")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
 def world(user: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with ModelServer() as server:
         made = World(user, server)

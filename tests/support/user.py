@@ -45,8 +45,8 @@ class Ran(NamedTuple):
 class User:
     """Runs `mngr` and other commands in a world of its own. Paths are short: tmux sockets must be."""
 
-    def __init__(self) -> None:
-        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir=short_place()))
+    def __init__(self, place: str | None = None) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir=place or short_place()))
         self.home = self.root / "h"
         self.host_dir = self.home / ".mngr"
         self.tmux_dir = self.root / "t"
