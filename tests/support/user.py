@@ -199,8 +199,7 @@ _GIT_CONFIG = """\
 """
 
 
-@functools.cache
-def _environment() -> Mapping[str, str]:
+def _environment() -> dict[str, str]:
     """Of every user, without what is its own."""
     foreign = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CI", "PYTHONDONTWRITEBYTECODE")
     return {
