@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import browser
 from tests.support.user import User
 
 # How long an example takes says how busy the machine is, and nothing about the code.
@@ -49,3 +50,7 @@ def user() -> Iterator[User]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those that may take long begin first: begun last, one of them would keep all other workers waiting."""
     items.sort(key=lambda item: -max((mark.args[0] for mark in item.iter_markers("timeout")), default=0))
+
+
+def pytest_sessionfinish() -> None:
+    browser.end()

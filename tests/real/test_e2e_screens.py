@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,9 @@ from mngr.e2e import cast, expect
 from mngr.e2e.screen import Screen
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.waiting import wait_until
+from tests.support.browser import BROWSER, browser, play
 from tests.support.user import MNGR, User, wait_for
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROME_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-BROWSER = next((path for name in (*BROWSERS, CHROME_ON_MACOS) if (path := shutil.which(name))), None)
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 pytestmark = pytest.mark.timeout(300)
 CONNECT = str(Path(sys.executable).with_name("mngr-e2e-connect"))
 
@@ -392,45 +385,22 @@ def test_the_player_shows_the_same_screen_as_the_test_saw(spawn):
     shows(screen, "KEY_F(2)")
     resize(screen, 70, 15)
     assert "row 13" in screen.text
-    seen = in_player(spawn.user, BROWSER, (spawn.directory / "s0.cast").read_text(), screen.lines)
+    seen = in_player(spawn.user, (spawn.directory / "s0.cast").read_text(), screen.lines)
     assert seen == screen.lines
 
 
-def in_player(user: User, browser: str, recording: str, expected: list[str]) -> list[str]:
-    """What the player shows at the end. It may draw that a moment after it says that it has ended."""
-    from playwright.sync_api import sync_playwright
-
-    spec = find_spec("mkdocs_asciinema_player")
-    assert spec is not None and spec.origin is not None
-    assets = Path(spec.origin).parent / "assets"
-    page_file = user.root / "page.html"
-    page_file.write_text(
-        f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{assets}/asciinema-player.css">'
-        f'<div id="player"></div><script src="{assets}/asciinema-player.min.js"></script>'
-    )
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=browser, args=list(FLAGS), timeout=100_000)
-        try:
-            page = opened.new_page(viewport={"width": 1000, "height": 600})
-            page.goto(page_file.as_uri())
-            page.evaluate(PLAY, recording)
-            wait_until(lambda: _shown(page) == expected, timeout=30)
-            return _shown(page)
-        finally:
-            opened.close()
+def in_player(user: User, recording: str, expected: list[str]) -> list[str]:
+    """What the player shows at the end."""
+    with browser() as chromium:
+        page = chromium.tab(viewport={"width": 1000, "height": 600})
+        play(page, user.root, recording)
+        wait_until(lambda: _shown(page) == expected, timeout=30)
+        return _shown(page)
 
 
 def _shown(page: Any) -> list[str]:
     found: list[str] = page.eval_on_selector_all(".ap-line", "all => all.map(line => line.textContent)")
     return [line.rstrip() for line in found]
-
-
-PLAY = """async cast => {
-    const player = AsciinemaPlayer.create({data: cast}, document.getElementById("player"), {fit: false, speed: 20});
-    const ended = new Promise(resolve => player.addEventListener("ended", resolve));
-    await player.play();
-    await ended;
-}"""
 
 
 # The connect command.

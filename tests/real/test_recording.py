@@ -1,12 +1,10 @@
 """Recordings: `create --record`, `capture --cast` and `capture --svg`, played by asciinema's own programs."""
 
 import json
-import os
 import re
 import shutil
 import sys
 import xml.etree.ElementTree as ET
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +12,9 @@ import pytest
 
 from mngr import secrets
 from mngr.agents import recorder
+from tests.support.browser import BROWSER, browser, play
 from tests.support.timing import best_of
 from tests.support.user import User, wait_for
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-BROWSER = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-CHROME_ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
-# Without these, a browser without a screen asks for a sandbox, a graphics card and its maker's servers.
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 
 CORNER = "┘"
 FULL_SCREEN = """
@@ -295,8 +285,7 @@ def test_a_picture_shows_the_screen_and_nothing_on_it_is_markup(user):
 
 
 def test_the_asciinema_player_shows_the_same_last_screen_as_capture(user):
-    browser = BROWSER or (CHROME_ON_MACOS if os.path.exists(CHROME_ON_MACOS) else None)
-    if browser is None:
+    if BROWSER is None:
         pytest.skip("not run: no Chromium or Chrome here, and `make test` could not install one")
     full_screen(user, "a")
     resize(user, "a", 90, 20)
@@ -309,45 +298,21 @@ def test_the_asciinema_player_shows_the_same_last_screen_as_capture(user):
     wait_for(drawn_anew, "the resized screen's end")
     screen = user.mngr("capture", "a").ok().stdout
     cast = user.mngr("capture", "a", "--cast", "-").ok().stdout
-    seen, colours = play(user, browser, cast, lines=20)
+    seen, colours = played(user, cast, lines=20)
     assert [line.rstrip() for line in seen] == [line.rstrip() for line in screen.splitlines()]
     assert "漢字" in seen[2] and "<b>&amp;</b>" in seen[2]
     assert colours["row 7"] != colours["row 8"], colours
 
 
-def play(user: User, browser: str, cast: str, *, lines: int) -> tuple[list[str], dict[str, str]]:
+def played(user: User, cast: str, *, lines: int) -> tuple[list[str], dict[str, str]]:
     """Play to the end in the real player: its lines, and the colour of each piece of text."""
-    from playwright.sync_api import sync_playwright
-
-    spec = find_spec("mkdocs_asciinema_player")
-    assert spec is not None and spec.origin is not None
-    assets = Path(spec.origin).parent / "assets"
-    page_file = user.root / "page.html"
-    page_file.write_text(
-        f'<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{assets}/asciinema-player.css">'
-        f'<div id="player"></div><script src="{assets}/asciinema-player.min.js"></script>'
-    )
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=browser, args=list(FLAGS), timeout=60000)
-        try:
-            page = opened.new_page(viewport={"width": 1000, "height": 600})
-            page.set_default_timeout(60000)
-            page.goto(page_file.as_uri())
-            page.evaluate(PLAY, cast)
-            shown = "[...document.querySelectorAll('.ap-line')].map(line => line.textContent)"
-            page.wait_for_function(f"{shown}.length == {lines} && {shown}.at(-1).includes('{CORNER}')")
-            text = page.eval_on_selector_all(".ap-line", "found => found.map(line => line.textContent)")
-            colours = page.eval_on_selector_all(
-                ".ap-line span", "found => found.map(part => [part.textContent.trim(), getComputedStyle(part).color])"
-            )
-            return text, dict(colours)
-        finally:
-            opened.close()
-
-
-PLAY = """async cast => {
-    const player = AsciinemaPlayer.create({data: cast}, document.getElementById("player"), {fit: false, speed: 20});
-    const ended = new Promise(resolve => player.addEventListener("ended", resolve));
-    await player.play();
-    await ended;
-}"""
+    with browser() as chromium:
+        page = chromium.tab(viewport={"width": 1000, "height": 600})
+        play(page, user.root, cast)
+        shown = "[...document.querySelectorAll('.ap-line')].map(line => line.textContent)"
+        page.wait_for_function(f"{shown}.length == {lines} && {shown}.at(-1).includes('{CORNER}')")
+        text = page.eval_on_selector_all(".ap-line", "found => found.map(line => line.textContent)")
+        colours = page.eval_on_selector_all(
+            ".ap-line span", "found => found.map(part => [part.textContent.trim(), getComputedStyle(part).color])"
+        )
+        return text, dict(colours)
