@@ -107,7 +107,7 @@ def _claim(app: App, path: str) -> Claim | None:
     if os.path.realpath(os.path.dirname(path)) == os.path.realpath(app.host_dir):
         return None
     try:
-        layer = config.read_layer(config.read_file(path, name) or {}, name)
+        layer = config.read_layer(config.read_file(path, name) or {}, name, None, [])
     except MngrError:
         return None
     return trust.of_settings(root, name, config.gate(layer, root).gated)
