@@ -316,11 +316,10 @@ def _busy(place: Place, status: Status, told: float) -> Status:
         return status
     seconds, why = claude_record.retry(line[0])
     since = seconds_of(str(line[0].get("timestamp")))
-    left = since + seconds - time.time()
-    if left <= 0 or since < told:
+    if since + seconds <= time.time() or since < told:
         return status
     state = BLOCKED if why.startswith(claude_record.RATE_LIMIT) else RUNNING
-    return Status(state, f"{why}: retry in {left:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
+    return Status(state, f"{why}: retry in {seconds:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
 
 
 def _told(place: Place) -> str:
