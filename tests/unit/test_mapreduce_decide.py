@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.agents.record import timestamp
-from mngr.mapreduce import breaker, budget, concurrency, decide, ending, retry, state
+from mngr.mapreduce import breaker, budget, concurrency, decide, ending, folding, orders, retry
 from mngr.mapreduce.breaker import Cluster
 from mngr.mapreduce.concurrency import Change, Concurrency
 from mngr.mapreduce.decide import View
@@ -34,16 +34,15 @@ def sight(state: str, reason: str = "", since: float = 10.0, **more: Any) -> Sig
         (sight("RUNNING", outcome=True), 59, None),
         (sight("RUNNING", outcome=True, reports=False, active_at=20), 51, "outcome"),
         (sight("RUNNING", active_at=40), 80, None),
-        (sight("RUNNING", active_at=40), 90, "stalled"),
-        (sight("RUNNING", active_at=90), 100, "timeout"),
+        (sight("RUNNING", active_at=40), 89, None),
         (sight("WAITING", outcome=True), 10, "outcome"),
         (sight("WAITING"), 11, None),
         (sight("BLOCKED", "question: why?"), 11, None),
         (sight("BLOCKED", "question: why?"), 12, "blocked"),
         (sight("BLOCKED", "question: why?", outcome=True), 12, "outcome"),
-        (sight("BLOCKED", "rate limit: retry in 30 s"), 99, None),
-        (sight("BLOCKED", "rate limit: retry in 30 s", since=-60), 90, "rate-limit"),
-        (sight("BLOCKED", "rate limit"), 99, None),
+        (sight("BLOCKED", "rate limit: retry in 30 s"), 54, None),
+        (sight("BLOCKED", "rate limit"), 39, None),
+        (sight("BLOCKED", "rate limit: resets in 3 hours 12 minutes"), 3 * 3600, None),
         (sight("DONE", outcome=True), 10, "outcome"),
         (sight("DONE"), 10, "no-outcome"),
         (sight("FAILED", "killed by SIGSEGV"), 10, "crash"),
@@ -62,53 +61,119 @@ def test_an_attempt_ends_as_it_is_seen(seen: Sight, now: float, reason: str | No
         assert judged.again_at > now
 
 
-def test_what_was_not_heard_of_for_long_is_lost() -> None:
-    for seen, seconds in ((sight("UNKNOWN", "no answer"), 120), (sight("FAILED", "gone", lost=True), 10)):
+def test_what_was_not_heard_of_for_long_is_lost_and_what_vanished_has_crashed() -> None:
+    cases = ((sight("UNKNOWN", "no answer"), 120, "host-lost"), (sight("FAILED", "gone", lost=True), 10, "crash"))
+    for seen, seconds, reason in cases:
         limits = LIMITS._replace(timeout_seconds=None)
         known = ATTEMPT._replace(state=seen.state, state_at=5.0)
         assert judge(known, seen, limits, 4.9 + seconds).ending is None
-        over = judge(known, seen, limits, 5.0 + seconds).ending
-        assert over is not None and over.reason == ending.HOST_LOST
+        assert ended(judge(known, seen, limits, 5.0 + seconds)) == reason
 
 
-def test_one_that_rests_is_nudged_once_and_heard_out() -> None:
+def ended(judged: ending.Judgement) -> str:
+    return judged.ending.reason if judged.ending is not None else ""
+
+
+def test_one_that_rests_is_nudged_three_times_and_heard_out() -> None:
     rests = sight("WAITING", since=10)
-    assert judge(ATTEMPT, rests, LIMITS, 12).nudge
-    nudged = ATTEMPT._replace(nudged_at=12.0)
-    assert judge(nudged, rests, LIMITS, 20)[:3] == (None, False, False)
-    again = judge(nudged, sight("WAITING", since=13), LIMITS, 15).ending
-    assert again is not None and again.reason == "no-outcome"
-    deaf = judge(nudged, rests, LIMITS, 42).ending
-    assert deaf is not None and deaf.reason == "no-outcome"
+    nudged = ATTEMPT
+    for nudge in range(3):
+        at = 12.0 + 10 * nudge
+        assert judge(nudged, rests, LIMITS, at).tell == "nudge"
+        nudged = nudged._replace(nudged_at=at, nudges=nudge + 1)
+        assert judge(nudged, rests, LIMITS, at + 5)[:2] == (None, ""), "it may not have heard it yet"
+        rests = sight("WAITING", since=at + 5)
+    last = judge(nudged, rests, LIMITS, 50)
+    assert last.ending == ("no-outcome", "it waits and wrote no outcome, although it was asked for it 3 times")
+    deaf = ATTEMPT._replace(nudged_at=12.0, nudges=1)
+    assert judge(deaf, sight("WAITING", since=10), LIMITS, 71)[:2] == (None, "")
+    assert judge(deaf, sight("WAITING", since=10), LIMITS, 72).tell == "nudge"
 
 
 def test_one_that_was_not_told_its_task_yet_may_rest() -> None:
     untold = ATTEMPT._replace(to_be_told=True)
-    assert judge(untold, sight("WAITING"), LIMITS, 50)[:3] == (None, False, False)
-    assert judge(untold._replace(told_at=20.0), sight("WAITING"), LIMITS, 50).nudge
+    assert judge(untold, sight("WAITING"), LIMITS, 50)[:2] == (None, "")
+    assert judge(untold._replace(told_at=20.0), sight("WAITING"), LIMITS, 50).tell == "nudge"
 
 
-def test_a_warning_comes_once_before_the_time_is_over() -> None:
+def test_a_warning_comes_once_and_long_enough_before_the_time_is_over() -> None:
     busy = sight("RUNNING", active_at=79)
-    assert judge(ATTEMPT, busy, LIMITS, 79) == (None, False, False, 80)
-    assert judge(ATTEMPT, busy, LIMITS, 80).warn
-    assert not judge(ATTEMPT._replace(warned_at=80.0), busy, LIMITS, 81).warn
-    assert not judge(ATTEMPT, busy, LIMITS._replace(warn_seconds=0), 99).warn
-    assert not judge(ATTEMPT, busy, LIMITS._replace(warn_seconds=500), 99).warn
+    assert judge(ATTEMPT, busy, LIMITS, 79) == (None, "", "", 80)
+    assert judge(ATTEMPT, busy, LIMITS, 80).tell == "warning"
+    warned = ATTEMPT._replace(warned_at=80.0)
+    assert judge(warned, sight("RUNNING", active_at=99), LIMITS, 99) == (None, "", "", 100)
+    assert ended(judge(warned, sight("RUNNING", active_at=99), LIMITS, 100)) == "timeout"
+    assert judge(ATTEMPT, sight("RUNNING", active_at=500), LIMITS, 500).tell == "warning", "late, and never without"
+    late = ATTEMPT._replace(warned_at=500.0)
+    assert judge(late, sight("RUNNING", active_at=519), LIMITS, 519).ending is None
+    assert ended(judge(late, sight("RUNNING", active_at=520), LIMITS, 520)) == "timeout"
+    assert not judge(ATTEMPT, busy, LIMITS._replace(warn_seconds=0), 99).tell
+    assert judge(ATTEMPT, busy, LIMITS._replace(warn_seconds=500), 50).tell == "warning", "half of its time at most"
+
+
+def test_one_that_says_nothing_is_asked_before_it_is_ended() -> None:
+    hangs, limits = sight("RUNNING", active_at=40), LIMITS._replace(timeout_seconds=None, stall_grace_seconds=20)
+    assert judge(ATTEMPT, hangs, limits, 89)[:2] == (None, "")
+    assert judge(ATTEMPT, hangs, limits, 90).tell == "stuck"
+    asked = ATTEMPT._replace(stirred_at=90.0)
+    assert judge(asked, hangs, limits, 109)[:2] == (None, "")
+    assert ended(judge(asked, hangs, limits, 110)) == "stalled"
+    assert ended(judge(asked, sight("RUNNING", active_at=91), limits, 110)) == "stalled", "that was the message itself"
+    woke = sight("RUNNING", active_at=125)
+    assert judge(asked, woke, limits, 174)[:2] == (None, "")
+    assert judge(asked, woke, limits, 175).tell == "stuck"
+
+
+def test_time_in_which_nobody_looked_counts_for_no_limit() -> None:
+    slept = ((45.0, 4045.0),)
+    limits = LIMITS._replace(timeout_seconds=60)
+    hangs = sight("RUNNING", active_at=40)
+    warned = ATTEMPT._replace(warned_at=41.0)
+    early = judge(warned, hangs, limits, 4046, gaps=slept)
+    assert early == (None, "", "", 4061), "15 of 60 seconds are left"
+    assert judge(warned, hangs, LIMITS, 4089, gaps=slept)[:2] == (None, ""), "49 of 50 seconds were looked at"
+    assert judge(warned, hangs, LIMITS, 4090, gaps=slept).tell == "stuck"
+    for state, since in (("STARTING", 0.0), ("UNKNOWN", 10.0)):
+        known = ATTEMPT._replace(state=state, state_at=since, started_at=38.0)
+        assert judge(known, sight(state), LIMITS, 4046, gaps=slept).ending is None
 
 
 @pytest.mark.parametrize(
-    ("reason", "seconds"),
-    [
-        ("rate limit: retry in 30 s", 30),
-        ("rate limit: retry in 0.2 s", 0.2),
-        ("rate limit: retry in 45s", 45),
-        ("rate limit", 0),
-        ("rate limit: soon", 0),
-    ],
+    ("intervals", "seconds"),
+    [((), 90), (((0, 5),), 90), (((0, 20),), 80), (((20, 30), (25, 40)), 70), (((95, 900),), 85), (((0, 900),), 0)],
 )
-def test_how_long_a_rate_limit_lasts_is_read_from_its_words(reason: str, seconds: float) -> None:
-    assert ending.retry_after(reason) == seconds
+def test_what_is_left_out_is_left_out_once(intervals: tuple[tuple[float, float], ...], seconds: float) -> None:
+    assert ending.elapsed(10, 100, intervals) == seconds
+
+
+def test_a_limit_is_waited_for_and_then_the_agent_is_told_to_continue() -> None:
+    reason = "rate limit: 5-hour limit reached, resets in 3 hours"
+    limited = sight("BLOCKED", reason, since=10)
+    over = 10 + 3 * 3600 + LIMITS.limit_grace_seconds
+    assert judge(ATTEMPT, limited, LIMITS, over - 1) == (None, "", "", over), "no time limit ends it meanwhile"
+    assert judge(ATTEMPT, limited, LIMITS, over).tell == "continue"
+    told = ATTEMPT._replace(continued_at=over, continues=1)
+    assert judge(told, limited, LIMITS, over + 100)[:2] == (None, "")
+    assert judge(told, limited, LIMITS, over + 200).tell == "continue", "twice as long each time"
+    assert ended(judge(told._replace(continues=30), limited, LIMITS, over + 9999)) == "rate-limit"
+    silent = sight("BLOCKED", "rate limit: last status: 429", since=10)
+    assert judge(ATTEMPT, silent, LIMITS, 84)[:2] == (None, "")
+    assert judge(ATTEMPT, silent, LIMITS, 85).tell == "continue"
+    known = ATTEMPT._replace(state="BLOCKED", state_reason="rate limit: retry in 60 s", limited_until=70.0)
+    assert judge(known, sight("BLOCKED", "rate limit: retry in 2 s", since=10), LIMITS, 68).again_at == 85, (
+        "a count-down"
+    )
+
+
+def test_what_only_a_person_can_see_to_is_named_and_after_a_resume_the_agent_continues() -> None:
+    out = sight("BLOCKED", "login: token expired", since=10)
+    assert judge(ATTEMPT, out, LIMITS, 999) == (None, "", "login: token expired", math.inf)
+    assert judge(ATTEMPT, out, LIMITS, 999, resumed_at=500).tell == "continue"
+    told = ATTEMPT._replace(continued_at=501.0)
+    assert judge(told, out, LIMITS, 510, resumed_at=500)[:3] == (None, "", "")
+    assert judge(told, out, LIMITS, 999, resumed_at=500).needs == "login: token expired"
+    again = out._replace(since=505.0)
+    assert judge(told, again, LIMITS, 510, resumed_at=500).needs == "login: token expired"
 
 
 @pytest.mark.parametrize("reason", ending.REASONS)
@@ -225,7 +290,7 @@ def test_what_was_collected_is_checked_when_a_budget_is_over_but_not_when_a_pers
     spent = Limits(budget_usd=1.0, when_over="stop")
     done = failed("t", "", reason="outcome", collected={"tip": "c"}, usage=Usage(cost_usd=2.0), released=True)
     now = of_tasks(done)
-    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [decide.Check("t", 1)]
+    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [orders.Check("t", 1)]
     stopped = decide.decide(now, ["t"], spent, View(100.0, {}, stop_asked=True))
     assert (stopped.over, stopped.actions) == ("stopped", ())
 
@@ -252,12 +317,12 @@ class World:
 
     def note(self, type: str, **data: Any) -> None:
         self.ledger.append({"at": timestamp(self.now), "type": type, **data})
-        self.state = state.apply(self.state, self.ledger[-1])
+        self.state = folding.apply(self.state, self.ledger[-1])
         if len(self.ledger) in self.kills:
             raise Killed
 
     def orchestrate(self) -> str:
-        self.state = state.fold(self.ledger)
+        self.state = folding.fold(self.ledger)
         self.note("resumed")
         for task in self.tasks:
             if task not in self.state.tasks:
@@ -291,6 +356,10 @@ class World:
             self.agents[name] = Sight(name, f"id-{name}", "FAILED", half_made=True, lost=True)
             raise Killed
         self.made.append(name)
+        self.run(name)
+
+    def run(self, name: str) -> None:
+        half = self.random.random()
         ends = [("DONE", True), ("WAITING", True), ("FAILED", False), ("WAITING", False), ("BLOCKED", False)]
         end, outcome = self.random.choice(ends)
         at = self.now + self.random.choice([0.0, 1.0, 7.0])
@@ -302,28 +371,35 @@ class World:
 
     def do(self, action: Any) -> None:
         match action:
-            case decide.Start(task, number, agent, fresh):
+            case orders.Start(task, number, agent, fresh):
                 if fresh:
                     self.note("attempt", task=task, number=number, agent=agent)
                 assert agent not in self.agents or self.agents[agent].half_made, f"{agent} would be made twice"
                 self.make(agent)
                 self.note("started", task=task, number=number, agent_id=f"id-{agent}")
-            case decide.Adopt(task, number, agent_id):
+            case orders.Restart(task, number, fresh, counts):
+                if fresh:
+                    self.note("restarted", task=task, number=number, counts=counts)
+                agent = self.state.tasks[task].attempts[number - 1].agent
+                assert not self.agents[agent].alive, f"{agent} would run twice"
+                self.run(agent)
+                self.note("started", task=task, number=number, agent_id=f"id-{agent}")
+            case orders.Adopt(task, number, agent_id):
                 self.note("started", task=task, number=number, agent_id=agent_id)
-            case decide.Saw(task, number, seen, reason):
+            case orders.Saw(task, number, seen, reason, _):
                 self.note("state", task=task, number=number, state=seen, reason=reason)
-            case decide.Tell(task, number, _):
-                self.note("nudged", task=task, number=number)
+            case orders.Tell(task, number, what):
+                self.note(orders.NOTED[what], task=task, number=number)
                 name = self.state.tasks[task].attempts[number - 1].agent
                 self.agents[name] = self.agents[name]._replace(since=self.now + 0.001)
                 self.now += 0.002
-            case decide.End():
+            case orders.End():
                 self.note("ended", **action._asdict())
-            case decide.Collect(task, number, _):
+            case orders.Collect(task, number, _):
                 self.note("collected", task=task, number=number, data={})
-            case decide.Check(task, number):
+            case orders.Check(task, number):
                 self.note("verdict", task=task, number=number, data={"ok": True})
-            case decide.Stop(task, number, _):
+            case orders.Stop(task, number, _):
                 name = self.state.tasks[task].attempts[number - 1].agent
                 self.agents[name] = self.agents[name]._replace(state="STOPPED")
                 self.fate.pop(name, None)
@@ -357,10 +433,10 @@ def test_whatever_is_killed_when_every_task_is_settled_and_no_agent_made_twice(
     assert over == decide.SETTLED
     assert len(world.made) == len(set(world.made))
     assert world.most <= places
-    found = state.fold(world.ledger)
+    found = folding.fold(world.ledger)
     assert found == world.state
     for task in found.tasks.values():
-        assert 1 <= len(task.attempts) <= 2
+        assert 1 <= task.tries <= 2
         assert all(attempt.released for attempt in task.attempts if attempt.agent_id)
         assert [attempt.number for attempt in task.attempts] == list(range(1, len(task.attempts) + 1))
     assert {a.agent for task in found.tasks.values() for a in task.attempts if a.agent_id} == set(world.made)

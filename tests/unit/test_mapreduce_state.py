@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.errors import MngrError
-from mngr.mapreduce import naming, state
+from mngr.mapreduce import folding, naming
 from mngr.mapreduce import run as runs
+from mngr.mapreduce.folding import fold
 from mngr.mapreduce.ledger import Ledger, fact
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import TaskState, Usage, fold
+from mngr.mapreduce.state import TaskState, Usage
 
 
 def entry(type: str, at: int = 0, **data: Any) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def test_an_attempt_knows_everything_that_happened_to_it() -> None:
 )
 def test_an_entry_that_fits_nothing_changes_nothing(odd: dict[str, Any]) -> None:
     before = fold([entry("task", task="a", slug="a"), INTENT])
-    assert state.apply(before, odd).tasks == before.tasks
+    assert folding.apply(before, odd).tasks == before.tasks
 
 
 def test_going_on_forgets_the_breaker_the_stop_and_the_end() -> None:
@@ -118,7 +119,7 @@ def test_going_on_forgets_the_breaker_the_stop_and_the_end() -> None:
     assert ended.phases["map"].data == {"n": 2}
     assert ended.trip is not None and ended.trip.tasks == ("a",)
     assert ended.stopped_at is not None and ended.finished is not None
-    again = state.apply(ended, entry("resumed", 7))
+    again = folding.apply(ended, entry("resumed", 7))
     assert (again.trip, again.stopped_at, again.finished, again.phases) == (None, None, None, ended.phases)
 
 

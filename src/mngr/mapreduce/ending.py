@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 
+from mngr.agents import reasons, retry_time
 from mngr.agents import state as states
 from mngr.agents.limits import span
+from mngr.mapreduce.folding import waits
 from mngr.mapreduce.limits import Limits
-from mngr.mapreduce.state import Attempt
+from mngr.mapreduce.state import HOST_LOST, Attempt, Interval
 from mngr.records import NamedTuple
 
 OUTCOME = "outcome"  # it wrote its outcome and rests or has ended
@@ -18,14 +21,19 @@ RATE_LIMIT = "rate-limit"
 TIMEOUT = "timeout"
 STALLED = "stalled"
 LAUNCH = "launch"  # it could not be made, or never became ready
-HOST_LOST = "host-lost"
 STOPPED = "stopped"  # by a person
 REASONS = (OUTCOME, NO_OUTCOME, CRASH, BLOCKED, RATE_LIMIT, TIMEOUT, STALLED, LAUNCH, HOST_LOST, STOPPED)
 RETRIED = frozenset({LAUNCH, RATE_LIMIT, CRASH, HOST_LOST})
+# After these, the agent itself is started again, with its conversation.
+RESTARTED = frozenset({CRASH, RATE_LIMIT})
 
-_RATE_LIMIT = "rate limit"
-# After this long, an agent that was told to write its outcome and did not even begin a turn never will.
-_DEAF_SECONDS = 30.0
+# What an agent is told. A warning comes before its time is over, a nudge when it rests without an outcome.
+# An outcome that cannot be read is returned.
+WARNING, NUDGE, STUCK, CONTINUE, RETURN = "warning", "nudge", "stuck", "continue", "return"
+# After this long, an agent that was told something and did not even begin a turn never will.
+_DEAF_SECONDS = 60.0
+# What a terminal shows so soon after a message is the message.
+_ECHO_SECONDS = 30.0
 
 
 class Sight(NamedTuple):
@@ -49,12 +57,18 @@ class Sight(NamedTuple):
 
     @property
     def rate_limited(self) -> bool:
-        return self.state == states.BLOCKED and self.reason.startswith(_RATE_LIMIT)
+        return self.state == states.BLOCKED and reasons.is_rate_limit(self.reason)
 
     @property
-    def limited_until(self) -> float:
-        """When a rate-limited agent tries again, as it says itself."""
-        return self.since + retry_after(self.reason)
+    def locked_out(self) -> bool:
+        """Whether a person has to see to its account before it can continue."""
+        return self.state == states.BLOCKED and reasons.is_account(self.reason)
+
+    @property
+    def limited_until(self) -> float | None:
+        """When a rate-limited agent can continue, as its reason says, counted from when it was said; None when it does
+        not say."""
+        return retry_time.until(self.reason, self.since)
 
 
 class Ending(NamedTuple):
@@ -63,41 +77,92 @@ class Ending(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What is due for an attempt now; `again_at` is the earliest moment at which more can be due without an event."""
+    """What is due for an attempt now: to end it, or to tell it something; `needs` is what a person has to see to before
+    it can continue. `again_at` is the earliest moment at which more can be due without an event."""
 
     ending: Ending | None = None
-    warn: bool = False
-    nudge: bool = False
+    tell: str = ""
+    needs: str = ""
     again_at: float = math.inf
 
 
-def judge(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
-    """Only for attempts that go on and whose agent was made."""
-    found = _JUDGES[sight.state](attempt, sight, limits, now)
-    if found.ending is not None or sight.state in states.ENDED:
+def judge(
+    attempt: Attempt,
+    sight: Sight,
+    limits: Limits,
+    now: float,
+    *,
+    gaps: tuple[Interval, ...] = (),
+    resumed_at: float = 0.0,
+) -> Judgement:
+    """Only for attempts that go on and whose agent was made. `gaps` are intervals in which nobody looked."""
+    case = _Case(attempt, sight, limits, now, gaps, resumed_at)
+    found = _JUDGES[sight.state](case)
+    waiting = sight.state == states.UNKNOWN or sight.rate_limited or sight.locked_out
+    if found.ending is not None or sight.state in states.ENDED or waiting:
         return found
-    return _within_time(attempt, sight, limits, now, found)
+    return _within_time(case, found)
 
 
-def retry_after(reason: str) -> float:
-    """The seconds in `rate limit: retry in 30 s`; 0 when it does not say."""
-    for word in reason.removeprefix(_RATE_LIMIT).replace("s ", " ").split():
-        try:
-            return max(0.0, float(word.rstrip("s,;.")))
-        except ValueError:
-            continue
-    return 0.0
+def limited_until(attempt: Attempt, sight: Sight, limits: Limits) -> float:
+    """When a rate-limited agent can continue: as it said first, or, when it does not say, each time later. One that was
+    told to continue in vain is given time too."""
+    said = sight.limited_until
+    if said is None:
+        said = sight.since + _patience(attempt, limits)
+    if waits(attempt):
+        said = max(said, attempt.limited_until)
+    if attempt.continued_at is not None and attempt.continued_at >= sight.since:
+        said = max(said, attempt.continued_at + _patience(attempt, limits))
+    return said
 
 
-def _ended(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
+def _patience(attempt: Attempt, limits: Limits) -> float:
+    return float(min(limits.limit_seconds * 2.0 ** min(attempt.continues, 20), limits.longest_limit_seconds))
+
+
+def elapsed(since: float, now: float, left_out: tuple[Interval, ...]) -> float:
+    """The seconds between two moments without those in these intervals, which may overlap."""
+    total, end = max(0.0, now - since), since
+    for start, stop in sorted(left_out):
+        start, stop = max(start, end), min(stop, now)
+        if stop > start:
+            total -= stop - start
+            end = stop
+    return total
+
+
+class _Case(NamedTuple):
+    attempt: Attempt
+    sight: Sight
+    limits: Limits
+    now: float
+    gaps: tuple[Interval, ...]
+    resumed_at: float
+
+    def due(self, since: float, seconds: float, left_out: tuple[Interval, ...] = ()) -> float:
+        """When so many seconds will have passed in which somebody looked."""
+        return self.now + seconds - elapsed(since, self.now, (*self.gaps, *left_out))
+
+    def since(self) -> float:
+        """When the ledger first knew this state, for states that do not say it themselves."""
+        known = self.attempt.state == self.sight.state and self.attempt.state_at is not None
+        return self.attempt.state_at or self.now if known else self.now
+
+    def unheard_until(self, told_at: float | None) -> float:
+        """Until when something that was told may still be on its way; 0 when it was answered, or never told."""
+        return told_at + _DEAF_SECONDS if told_at is not None and self.sight.since <= told_at else 0.0
+
+
+def _ended(case: _Case) -> Judgement:
+    sight, now = case.sight, case.now
     said = f" ({sight.reason})" if sight.reason else ""
     if sight.outcome:
         return Judgement(Ending(OUTCOME, f"it wrote its outcome and is {sight.state}{said}"))
     if sight.lost:
         # Somebody who destroys an agent ends its session first: what comes after tells the two apart.
-        over_at = _since(attempt, sight, now) + limits.vanished_seconds
-        ending = Ending(HOST_LOST, sight.reason or "it is gone") if now >= over_at else None
-        return Judgement(ending, again_at=over_at)
+        over_at = case.due(case.since(), case.limits.vanished_seconds)
+        return Judgement(Ending(CRASH, sight.reason or "it is gone") if now >= over_at else None, again_at=over_at)
     if sight.state == states.FAILED:
         return Judgement(Ending(CRASH, sight.reason or "it failed"))
     if sight.state == states.STOPPED:
@@ -105,36 +170,61 @@ def _ended(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgem
     return Judgement(Ending(NO_OUTCOME, "it exited and wrote no outcome"))
 
 
-def _waiting(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
+def _waiting(case: _Case) -> Judgement:
+    attempt, sight, now = case.attempt, case.sight, case.now
     if attempt.to_be_told and attempt.told_at is None:
         return Judgement()  # it waits for what we have to tell it
     if sight.outcome:
+        unheard = case.unheard_until(attempt.returned_at)
+        if now < unheard:
+            return Judgement(again_at=unheard)
         return Judgement(Ending(OUTCOME, "it wrote its outcome and waits"))
-    rested_at = sight.since + limits.rest_seconds
-    if now < rested_at:
-        return Judgement(again_at=rested_at)
-    if attempt.nudged_at is None:
-        return Judgement(nudge=True)
-    deaf_at = attempt.nudged_at + _DEAF_SECONDS
-    if sight.since <= attempt.nudged_at and now < deaf_at:
-        return Judgement(again_at=deaf_at)
-    return Judgement(Ending(NO_OUTCOME, "it waits and wrote no outcome, also after it was asked for it"))
+    again_at = max(
+        sight.since + case.limits.rest_seconds,
+        case.unheard_until(attempt.nudged_at),
+        case.unheard_until(attempt.continued_at),
+        case.unheard_until(attempt.returned_at),
+    )
+    if now < again_at:
+        return Judgement(again_at=again_at)
+    if attempt.restarted_at is not None and (attempt.continued_at or 0.0) < attempt.restarted_at:
+        return Judgement(tell=CONTINUE)
+    if attempt.nudges < case.limits.max_nudges:
+        return Judgement(tell=NUDGE)
+    times = "once" if attempt.nudges == 1 else f"{attempt.nudges} times"
+    return Judgement(Ending(NO_OUTCOME, f"it waits and wrote no outcome, although it was asked for it {times}"))
 
 
-def _blocked(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
+def _blocked(case: _Case) -> Judgement:
+    attempt, sight, now = case.attempt, case.sight, case.now
     if sight.outcome:
         return Judgement(Ending(OUTCOME, f"it wrote its outcome and is blocked ({sight.reason})"))
     if sight.rate_limited:
-        over_at = sight.limited_until + limits.rate_limit_grace_seconds
-        ending = Ending(RATE_LIMIT, f"{sight.reason}, and it did not go on in time") if now >= over_at else None
-        return Judgement(ending, again_at=over_at)
-    rested_at = sight.since + limits.rest_seconds
+        return _limited(case)
+    if sight.locked_out:
+        if sight.since < case.resumed_at and (attempt.continued_at or 0.0) < case.resumed_at:
+            return Judgement(tell=CONTINUE)  # a person resumed the run, so that they saw to it
+        unheard = case.unheard_until(attempt.continued_at)
+        return Judgement(again_at=unheard) if now < unheard else Judgement(needs=sight.reason)
+    rested_at = sight.since + case.limits.rest_seconds
     if now < rested_at:
         return Judgement(again_at=rested_at)
     return Judgement(Ending(BLOCKED, sight.reason or "it is blocked and does not say why"))
 
 
-def _running(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
+def _limited(case: _Case) -> Judgement:
+    attempt, limits = case.attempt, case.limits
+    due_at = limited_until(attempt, case.sight, limits) + limits.limit_grace_seconds
+    if case.now < due_at:
+        return Judgement(again_at=due_at)
+    if attempt.continues < limits.max_continues:
+        return Judgement(tell=CONTINUE)
+    because = f"{case.sight.reason}, also after it was told to continue {attempt.continues} times"
+    return Judgement(Ending(RATE_LIMIT, because))
+
+
+def _running(case: _Case) -> Judgement:
+    attempt, sight, limits, now = case.attempt, case.sight, case.limits, case.now
     last = max(sight.since, sight.active_at)
     again_at = math.inf
     if sight.outcome and not sight.reports:
@@ -145,30 +235,34 @@ def _running(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judg
         again_at = settled_at
     if limits.stall_seconds is None:
         return Judgement(again_at=again_at)
-    stalled_at = last + limits.stall_seconds
-    if now >= stalled_at:
-        return Judgement(Ending(STALLED, f"it runs, and said nothing for {span(limits.stall_seconds)}"))
-    return Judgement(again_at=min(again_at, stalled_at))
+    asked_at = attempt.stirred_at
+    if asked_at is None or last > asked_at + _ECHO_SECONDS:
+        stalled_at = case.due(last, limits.stall_seconds)
+        return Judgement(tell=STUCK) if now >= stalled_at else Judgement(again_at=min(again_at, stalled_at))
+    over_at = case.due(asked_at, min(limits.stall_seconds, limits.stall_grace_seconds))
+    if now >= over_at:
+        because = f"it said nothing for {span(limits.stall_seconds)}, and nothing when it was asked"
+        return Judgement(Ending(STALLED, because))
+    return Judgement(again_at=min(again_at, over_at))
 
 
-def _starting(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
-    over_at = (attempt.started_at or attempt.intended_at) + limits.start_seconds
-    ending = Ending(LAUNCH, f"it was not ready after {span(limits.start_seconds)}") if now >= over_at else None
+def _starting(case: _Case) -> Judgement:
+    attempt = case.attempt
+    begun_at = max(attempt.started_at or attempt.intended_at, attempt.restarted_at or 0.0)
+    over_at = case.due(begun_at, case.limits.start_seconds)
+    ending = (
+        Ending(LAUNCH, f"it was not ready after {span(case.limits.start_seconds)}") if case.now >= over_at else None
+    )
     return Judgement(ending, again_at=over_at)
 
 
-def _unknown(attempt: Attempt, sight: Sight, limits: Limits, now: float) -> Judgement:
-    over_at = _since(attempt, sight, now) + limits.lost_seconds
-    because = f"nothing is known of it for {span(limits.lost_seconds)}: {sight.reason}"
-    return Judgement(Ending(HOST_LOST, because) if now >= over_at else None, again_at=over_at)
+def _unknown(case: _Case) -> Judgement:
+    over_at = case.due(case.since(), case.limits.lost_seconds)
+    because = f"nothing is known of it for {span(case.limits.lost_seconds)}: {case.sight.reason}"
+    return Judgement(Ending(HOST_LOST, because) if case.now >= over_at else None, again_at=over_at)
 
 
-def _since(attempt: Attempt, sight: Sight, now: float) -> float:
-    """When the ledger first knew this state, for states that do not say it themselves."""
-    return attempt.state_at if attempt.state == sight.state and attempt.state_at is not None else now
-
-
-_JUDGES = {
+_JUDGES: Mapping[str, Callable[[_Case], Judgement]] = {
     states.STARTING: _starting,
     states.RUNNING: _running,
     states.WAITING: _waiting,
@@ -178,15 +272,20 @@ _JUDGES = {
 }
 
 
-def _within_time(attempt: Attempt, sight: Sight, limits: Limits, now: float, found: Judgement) -> Judgement:
+def _within_time(case: _Case, found: Judgement) -> Judgement:
+    """Nobody is ended for its time who was not warned as long before as the limits say."""
+    attempt, limits, now = case.attempt, case.limits, case.now
     if limits.timeout_seconds is None or attempt.started_at is None:
         return found
-    over_at = attempt.started_at + limits.timeout_seconds
+    over_at = case.due(attempt.started_at, limits.timeout_seconds, attempt.paused)
+    warns = limits.warns_before
+    if warns > 0 and attempt.warned_at is None:
+        warn_at = over_at - warns
+        if now >= warn_at and case.sight.state != states.STARTING:
+            return found._replace(tell=WARNING)
+        return found._replace(again_at=min(found.again_at, warn_at))
+    if attempt.warned_at is not None:
+        over_at = max(over_at, case.due(attempt.warned_at, warns, attempt.paused))
     if now >= over_at:
         return Judgement(Ending(TIMEOUT, f"it did not finish within {span(limits.timeout_seconds)}"))
-    warn_at = over_at - limits.warn_seconds
-    if limits.warn_seconds <= 0 or warn_at <= attempt.started_at or attempt.warned_at is not None:
-        return found._replace(again_at=min(found.again_at, over_at))
-    if now >= warn_at and sight.state in (states.RUNNING, states.WAITING, states.BLOCKED):
-        return found._replace(warn=True, again_at=min(found.again_at, over_at))
-    return found._replace(again_at=min(found.again_at, warn_at if now < warn_at else over_at))
+    return found._replace(again_at=min(found.again_at, over_at))

@@ -3,6 +3,7 @@ that blocks."""
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import time
@@ -10,14 +11,16 @@ from collections.abc import Callable, Sequence
 
 from mngr import waiting
 from mngr.actions.fleet import Fleet
+from mngr.agents import state as states
 from mngr.files import make_private_dir
-from mngr.mapreduce import decide, naming, sights
+from mngr.mapreduce import decide, ending, naming, orders, sights
 from mngr.mapreduce.breaker import Cluster
 from mngr.mapreduce.concurrency import Change
-from mngr.mapreduce.decide import Action, Decision, View
+from mngr.mapreduce.decide import Decision, View
 from mngr.mapreduce.ending import Sight
 from mngr.mapreduce.ledger import Fact, fact
 from mngr.mapreduce.limits import Limits
+from mngr.mapreduce.orders import Action
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, RunState
@@ -35,10 +38,12 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 # Looking may take this share of the time, so that agents that report without pause do not keep a core busy.
 _SHARE_FOR_LOOKING = 0.2
 _SECONDS_BETWEEN_USAGE = 5.0
+# When the loop did not come round for so long, the machine slept, or this process was stopped: nobody looked.
+_GAP_SECONDS = 30.0
 
 
 # Why an engine came to an end.
-ALL_SETTLED, STOPPED, BREAKER = decide.SETTLED, decide.STOPPED, decide.BREAKER
+ALL_SETTLED, STOPPED, BREAKER, PAUSED = decide.SETTLED, decide.STOPPED, decide.BREAKER, decide.PAUSED
 BUDGET, DEADLINE = decide.BUDGET, decide.DEADLINE
 
 
@@ -94,7 +99,7 @@ class Engine:
                 again = [(task, last) for task in tasks if (last := self.run.state.tasks[task].last) is not None]
                 for task, last in again:
                     if last.agent_id in there and last.ended:
-                        work.collect(decide.Collect(task, last.number, last.agent_id))
+                        work.collect(orders.Collect(task, last.number, last.agent_id))
                 done = True
             finally:
                 work.close(abandon=not done)
@@ -124,6 +129,7 @@ class _Loop:
         self._again_at = 0.0
         self._changed: set[str] = set()
         self._usage_at: dict[str, float] = {}
+        self._awake_at = time.time()
 
     def to_the_end(self) -> Decision:
         self._fleet.host.prepare()
@@ -133,7 +139,9 @@ class _Loop:
         wakes = waiting.changes(paths, deadline=waiting.Deadline(None), at_least_every=_TICK, wake=wake, step=_STEP)
         found = sights.intended(sights.of_run(self._fleet, self._run.id), self._run.id, self._role)
         self._adoptable = {name: agent.id for name, agent in found.items()}
+        self._awake_at = time.time()
         for paths_changed in wakes:
+            self._note_gap()
             self._changed |= sights.changed_ids(paths_changed)
             ended = self._work.settle()
             if not self._due(ended, bool(paths_changed)):
@@ -143,6 +151,12 @@ class _Loop:
                 return decision
             self._again_at = decision.again_at
         raise AssertionError("there is no deadline")
+
+    def _note_gap(self) -> None:
+        before, self._awake_at = self._awake_at, time.time()
+        if self._awake_at - before > _GAP_SECONDS:
+            self._run.note("gap", since=before)
+            self._looked_at = -math.inf  # what was seen before it is old
 
     def _due(self, ended: bool, changed: bool) -> bool:
         now = time.monotonic()
@@ -157,6 +171,7 @@ class _Loop:
         """Look, and do all that is due."""
         self._look()
         while True:
+            self._note_gap()
             stop_asked = self._run.stop_asked
             if stop_asked and self._run.state.stopped_at is None:
                 self._work.halt()
@@ -197,42 +212,64 @@ class _Loop:
 
     def _do(self, actions: Sequence[Action]) -> None:
         facts: list[Fact] = []
-        starts: list[decide.Start] = []
+        starts: list[orders.Start] = []
+        after: list[Callable[[], None]] = []
         for action in actions:
             match action:
-                case decide.Start():
+                case orders.Start():
                     starts.append(action)
-                case decide.Collect():
+                case orders.Collect():
                     self._work.collect(action)
-                case decide.Stop():
+                case orders.Stop():
                     self._work.stop(action)
-                case decide.Check():
+                case orders.Check():
                     self._work.check(action)
-                case decide.Tell():
-                    facts += self._telling(action)
+                case orders.Restart(task=task, number=number, fresh=fresh, counts=counts):
+                    facts += [fact("restarted", task=task, number=number, counts=counts)] if fresh else []
+                    after.append(functools.partial(self._work.restart, action))
+                case orders.Tell(what=what):
+                    facts += (
+                        [fact(orders.NOTED[what], task=action.task, number=action.number)]
+                        if what in orders.NOTED
+                        else []
+                    )
+                    after.append(functools.partial(self._work.tell, action))
+                case orders.End(reason=ending.OUTCOME) if problem := self._unreadable(action):
+                    returned = orders.Tell(action.task, action.number, ending.RETURN)
+                    facts.append(fact("returned", task=action.task, number=action.number, problem=problem))
+                    after.append(functools.partial(self._work.tell, returned, problem))
                 case _:
                     facts += self._facts(action)
         self._run.note_all(facts)
         if starts:
             self._work.start(starts)
-        for action in actions:
-            if isinstance(action, decide.Tell):
-                self._work.tell(action)
+        for deed in after:
+            deed()
 
-    def _telling(self, action: decide.Tell) -> list[Fact]:
-        """Warnings and nudges are noted before they are sent: rather never than twice."""
-        if action.what == decide.TASK:
-            return []
-        return [fact("warned" if action.what == decide.WARNING else "nudged", task=action.task, number=action.number)]
+    def _unreadable(self, action: orders.End) -> str:
+        """What is wrong with the outcome of an agent that rests and can be told so."""
+        task = self._run.state.tasks[action.task]
+        attempt = task.attempts[action.number - 1]
+        sight = self._seen.get(attempt.agent)
+        if sight is None or sight.state != states.WAITING or attempt.returns >= self._limits.max_returns:
+            return ""
+        return self._work.unreadable(task, attempt)
 
     def _facts(self, action: Action) -> list[Fact]:
         match action:
-            case decide.Adopt(task=task, number=number, agent_id=agent_id):
+            case orders.Adopt(task=task, number=number, agent_id=agent_id):
                 self._fleet.adopt(agent_id)
                 return [fact("started", task=task, number=number, agent_id=agent_id, adopted=True)]
-            case decide.Saw(task=task, number=number, state=state, reason=reason):
-                return [fact("state", task=task, number=number, state=state, reason=reason)]
-            case decide.End():
+            case orders.Saw(task=task, number=number, state=state, reason=reason, until=until):
+                more = {"until": until} if until else {}
+                return [fact("state", task=task, number=number, state=state, reason=reason, **more)]
+            case orders.Back(task=task, number=number):
+                return [fact("back", task=task, number=number)]
+            case orders.Pause(because=because):
+                return [fact("paused", because=because)]
+            case orders.Wait(until=until, because=because):
+                return [fact("waits", until=until, because=because)]
+            case orders.End():
                 attempt = self._run.state.tasks[action.task].attempts[action.number - 1]
                 used = self._usage(action.task, attempt) if attempt.agent_id else []
                 sight = self._seen.get(attempt.agent)

@@ -77,12 +77,35 @@ class Recipe(ABC):
             "Commit what you have and write the outcome file now."
         )
 
+    def stuck(self, task: TaskState, attempt: Attempt) -> str:
+        """What an agent is told that works and has shown no sign of life for long, before it is ended."""
+        return (
+            "There was no output from you for a long time. If you are stuck, try another way; if you wait for a "
+            "command, end it. This task ends soon unless there is output."
+        )
+
     def nudge(self, task: TaskState, attempt: Attempt) -> str:
         """What an agent is told that rests without having written its outcome."""
         return (
             "There is no outcome file yet. If you are done, or cannot go on, "
             "write the outcome file to the path in $MNGR_OUTCOME_FILE now; otherwise go on."
         )
+
+    def continuation(self, task: TaskState, attempt: Attempt) -> str:
+        """What an agent is told that was interrupted: by a limit that is over, a crash, or a stop of the run."""
+        return (
+            "You were interrupted. Continue your task where you stopped; if you are not sure where that was, look at "
+            "`git status` and `git log` first."
+        )
+
+    def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
+        """What is wrong with the outcome file of an agent that rests, if it cannot be read at all; the agent is told
+        with `returned`, at most twice."""
+        return ""
+
+    def returned(self, task: TaskState, attempt: Attempt, problem: str) -> str:
+        """What an agent is told whose outcome file cannot be read."""
+        return f"The outcome file cannot be read: {problem}. Write it again, to the path in $MNGR_OUTCOME_FILE."
 
 
 def of_plugins(settings: Settings) -> dict[str, RecipeFacts]:

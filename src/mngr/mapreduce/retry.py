@@ -18,5 +18,4 @@ def after(task: TaskState, reason: str, limits: Limits, *, now: float, quiet_unt
     time is over."""
     if reason not in RETRIED or task.tries >= limits.max_attempts:
         return Retry(False)
-    pause = min(limits.backoff_seconds * 2.0 ** (max(1, task.tries) - 1), limits.longest_backoff_seconds)
-    return Retry(True, max(now + pause, quiet_until if reason == RATE_LIMIT else 0.0))
+    return Retry(True, max(now + limits.backoff(task.tries), quiet_until if reason == RATE_LIMIT else 0.0))

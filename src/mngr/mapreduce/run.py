@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from mngr.errors import MngrError, NotFoundError
 from mngr.files import Claimed, claimant, claimed, json_bytes, make_private_dir, read_lines, remove_tree, write_atomic
-from mngr.mapreduce import breaker, ledger, naming, state
+from mngr.mapreduce import breaker, folding, ledger, naming
 from mngr.mapreduce.ledger import Fact, Ledger
 from mngr.mapreduce.state import RunState
 from mngr.names import check_name, suggest
@@ -33,7 +33,7 @@ class Run:
         """Read a run that exists; nothing is changed."""
         self.directory = os.path.abspath(directory)
         self.ledger = Ledger(os.path.join(self.directory, ledger.FILE))
-        self._state = state.fold(self.ledger.entries())
+        self._state = folding.fold(self.ledger.entries())
         self._turn = threading.RLock()
         self._listeners: list[Callable[[Entry], None]] = []
 
@@ -57,7 +57,7 @@ class Run:
     def refresh(self) -> RunState:
         """Read the ledger again: for those who only watch a run that another process works on."""
         with self._turn:
-            self._state = state.fold(self.ledger.entries())
+            self._state = folding.fold(self.ledger.entries())
         return self._state
 
     def note(self, type: str, /, **data: Any) -> None:
@@ -70,7 +70,7 @@ class Run:
             return
         with self._turn:
             for entry in self.ledger.append(*facts):
-                self._state = state.apply(self._state, entry)
+                self._state = folding.apply(self._state, entry)
                 for listener in self._listeners:
                     listener(entry)
 

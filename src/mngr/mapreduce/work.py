@@ -19,7 +19,7 @@ from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, NotFoundError
 from mngr.files import write_atomic
 from mngr.interrupts import held, others_ended
-from mngr.mapreduce import decide, ending, naming, retry, sights
+from mngr.mapreduce import ending, naming, orders, retry, sights
 from mngr.mapreduce.ledger import Fact, fact
 from mngr.mapreduce.limits import Limits
 from mngr.mapreduce.recipe import Launch, Recipe
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-_STOP_TRIES = 3
-
 
 class Work:
     """Threads of one engine. `wake` is set whenever a piece of work has ended."""
@@ -43,7 +41,7 @@ class Work:
         self.wake = threading.Event()
         self.busy: set[tuple[str, int]] = set()
         self._ended: deque[tuple[Sequence[tuple[str, int]], Future[None]]] = deque()
-        self._to_start: deque[decide.Start] = deque()
+        self._to_start: deque[orders.Start] = deque()
         self._halted = False
         self._pools = {
             "start": ThreadPoolExecutor(1),
@@ -76,23 +74,26 @@ class Work:
         """Begin nothing that waits for its turn to be made."""
         self._halted = True
 
-    def start(self, wanted: Sequence[decide.Start]) -> None:
+    def start(self, wanted: Sequence[orders.Start]) -> None:
         """Make agents; those that gather while others are being made are made together."""
         self._to_start.extend(wanted)
         keys = [(one.task, one.number) for one in wanted]
         self._submit("start", keys, self._start_all)
 
-    def tell(self, wanted: decide.Tell) -> None:
-        keys = [(wanted.task, wanted.number)] if wanted.what == decide.TASK else []
-        self._submit("tell", keys, lambda: self._tell(wanted))
+    def restart(self, wanted: orders.Restart) -> None:
+        self._submit("tell", [(wanted.task, wanted.number)], lambda: self._restart(wanted))
 
-    def collect(self, wanted: decide.Collect) -> None:
+    def tell(self, wanted: orders.Tell, problem: str = "") -> None:
+        keys = [(wanted.task, wanted.number)] if wanted.what == orders.TASK else []
+        self._submit("tell", keys, lambda: self._tell(wanted, problem))
+
+    def collect(self, wanted: orders.Collect) -> None:
         self._submit("collect", [(wanted.task, wanted.number)], lambda: self._collect(wanted))
 
-    def stop(self, wanted: decide.Stop) -> None:
+    def stop(self, wanted: orders.Stop) -> None:
         self._submit("collect", [(wanted.task, wanted.number)], lambda: self._stop(wanted))
 
-    def check(self, wanted: decide.Check) -> None:
+    def check(self, wanted: orders.Check) -> None:
         self._submit("check", [(wanted.task, wanted.number)], lambda: self._check(wanted))
 
     def _submit(self, pool: str, keys: Sequence[tuple[str, int]], job: Callable[[], None]) -> None:
@@ -110,7 +111,7 @@ class Work:
         batch = [self._to_start.popleft() for _ in range(len(self._to_start))]
         if self._halted:
             batch = [one for one in batch if not one.fresh]
-        launches: dict[str, tuple[decide.Start, Launch]] = {}
+        launches: dict[str, tuple[orders.Start, Launch]] = {}
         intents: list[Fact] = []
         for one in batch:
             task, attempt = self._before(one)
@@ -127,7 +128,7 @@ class Work:
         if launches:
             self._make(launches)
 
-    def _make(self, launches: Mapping[str, tuple[decide.Start, Launch]]) -> None:
+    def _make(self, launches: Mapping[str, tuple[orders.Start, Launch]]) -> None:
         wishes = {name: self._wish(one, launch) for name, (one, launch) in launches.items()}
         made = self._fleet.create_each(wishes)
         facts = []
@@ -139,14 +140,18 @@ class Work:
                 facts.append(fact("started", task=one.task, number=one.number, agent_id=result.id))
         self._run.note_all(facts)
 
-    def _before(self, one: decide.Start) -> tuple[TaskState, Attempt]:
+    def _before(self, one: orders.Start) -> tuple[TaskState, Attempt]:
         task = self._run.state.tasks[one.task]
-        return task, Attempt(one.number, one.agent, time.time()) if one.fresh else task.attempts[one.number - 1]
+        new = Attempt(one.number, one.agent, time.time(), message=task.message)
+        return task, new if one.fresh else task.attempts[one.number - 1]
 
     def _launch(self, task: TaskState, attempt: Attempt) -> tuple[Launch | None, str]:
-        return self._guarded(f"launch-{attempt.number}", task, lambda: self._recipe.launch(task, attempt))
+        launch, error = self._guarded(f"launch-{attempt.number}", task, lambda: self._recipe.launch(task, attempt))
+        if launch is not None and launch.message is not None and attempt.message:
+            launch = launch._replace(message=f"{launch.message}\n\n{attempt.message}")
+        return launch, error
 
-    def _wish(self, one: decide.Start, launch: Launch) -> dict[str, Any]:
+    def _wish(self, one: orders.Start, launch: Launch) -> dict[str, Any]:
         task = self._run.state.tasks[one.task]
         own = {"MNGR_RUN": self._run.id, "MNGR_TASK": task.id, "MNGR_ATTEMPT": str(one.number)}
         wish = launch._asdict()
@@ -155,7 +160,7 @@ class Work:
         wish["labels"] = {**launch.labels, **naming.labels(self._run.id, task.slug, one.number, self._role)}
         return wish
 
-    def _not_made(self, task: TaskState, one: decide.Start, because: str) -> Fact:
+    def _not_made(self, task: TaskState, one: orders.Start, because: str) -> Fact:
         # An attempt whose intent is being noted together with this counts already.
         tried = (
             task
@@ -183,22 +188,64 @@ class Work:
             if name in found and sights.sight(self._fleet, name, found[name]).half_made:
                 self._fleet.destroy(found[name], force=True, remove_branch=True)
 
-    def _tell(self, wanted: decide.Tell) -> None:
+    def _restart(self, wanted: orders.Restart) -> None:
+        """Start the same agent again. What it said of its task before is put aside when it is asked for more."""
         task, attempt = self._attempt(wanted.task, wanted.number)
-        if wanted.what == decide.TASK:
+
+        def again() -> None:
+            agent = self._agent(attempt)
+            if attempt.message:
+                aside = 'mv -f "$MNGR_OUTCOME_FILE" "$MNGR_OUTCOME_FILE.before"'
+                self._fleet.exec(agent, f'[ ! -e "$MNGR_OUTCOME_FILE" ] || {aside}', timeout=60)
+            self._fleet.start(agent)
+
+        _, error = self._guarded("", task, again)
+        if not error:
+            self._run.note("started", task=task.id, number=attempt.number, agent_id=attempt.agent_id)
+            return
+        because = f"it could not be started again: {error}"
+        again_at = retry.after(task, ending.LAUNCH, self._limits, now=time.time(), quiet_until=0.0)
+        self._run.note(
+            "ended",
+            task=task.id,
+            number=attempt.number,
+            reason=ending.LAUNCH,
+            because=because,
+            retry=again_at.wanted,
+            retry_at=again_at.at,
+            restartable=False,
+        )
+
+    def _tell(self, wanted: orders.Tell, problem: str) -> None:
+        task, attempt = self._attempt(wanted.task, wanted.number)
+        if wanted.what == orders.TASK:
             self._tell_task(task, attempt)
             return
-        seconds_left = (attempt.started_at or 0.0) + (self._limits.timeout_seconds or 0.0) - time.time()
-        text = (
-            self._recipe.warning(task, attempt, seconds_left)
-            if wanted.what == decide.WARNING
-            else self._recipe.nudge(task, attempt)
-        )
-        try:
-            self._fleet.message(self._agent(attempt), text)
-        except MngrError as error:
-            said = f"`{attempt.agent}` could not be told: {error.message}"
+        text = self._words(wanted.what, task, attempt, problem)
+        continues = wanted.what == ending.CONTINUE
+        _, error = self._guarded("", task, lambda: self._fleet.message(self._agent(attempt), text, start=continues))
+        if error:
+            said = f"`{attempt.agent}` could not be told: {error}"
             self._run.note("decision", task=task.id, number=attempt.number, what=said, because=wanted.what)
+
+    def _words(self, what: str, task: TaskState, attempt: Attempt, problem: str) -> str:
+        recipe = self._recipe
+        match what:
+            case ending.WARNING:
+                return recipe.warning(task, attempt, self._limits.warns_before)
+            case ending.STUCK:
+                return recipe.stuck(task, attempt)
+            case ending.RETURN:
+                return recipe.returned(task, attempt, problem)
+            case ending.CONTINUE:
+                first = attempt.restarted_at is not None and attempt.continues == 1
+                return attempt.message if attempt.message and first else recipe.continuation(task, attempt)
+            case _:
+                return recipe.nudge(task, attempt)
+
+    def unreadable(self, task: TaskState, attempt: Attempt) -> str:
+        """What is wrong with the outcome; empty when nothing is, or that cannot be told."""
+        return self._guarded("", task, lambda: self._recipe.unreadable(task, attempt, self._agent(attempt)))[0] or ""
 
     def _tell_task(self, task: TaskState, attempt: Attempt) -> None:
         """Once, or never: when a killed orchestrator may have told it half, the attempt is over."""
@@ -213,7 +260,7 @@ class Work:
             self._run.note("told", task=task.id, number=attempt.number, **more)
             return
         because = f"it could not be told its task: {error or 'the run was killed while it was being told'}"
-        start = decide.Start(task.id, attempt.number, attempt.agent, fresh=False)
+        start = orders.Start(task.id, attempt.number, attempt.agent, fresh=False)
         self._run.note_all([self._not_made(task, start, because)])
 
     def _past_telling(self, attempt: Attempt) -> bool:
@@ -225,7 +272,7 @@ class Work:
         seen = [sights.sight(self._fleet, attempt.agent, agent) for agent in agents]
         return any(not sight.alive or sight.outcome for sight in seen)
 
-    def _collect(self, wanted: decide.Collect) -> None:
+    def _collect(self, wanted: orders.Collect) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
         data: Mapping[str, Any] | None = None
         error = "its agent is gone"
@@ -235,25 +282,39 @@ class Work:
                 task,
                 lambda: self._recipe.collect(task, attempt, self._agent(attempt)),
             )
-        self._run.note("collected", task=task.id, number=attempt.number, data=dict(data or {}), error=error)
+        own = {"task": task.id, "number": attempt.number, "error": error}
+        if wanted.agent_id and error:
+            again_at = self._again_at(attempt.collect_tries + 1, self._limits.max_collects)
+            self._run.note("uncollected", **own, again_at=again_at)
+        else:
+            self._run.note("collected", **own, data=dict(data or {}))
 
-    def _check(self, wanted: decide.Check) -> None:
+    def _check(self, wanted: orders.Check) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
         collected = attempt.collected or {}
         data, error = self._guarded(
             f"check-{attempt.number}", task, lambda: self._recipe.check(task, attempt, collected)
         )
-        self._run.note("verdict", task=task.id, number=attempt.number, data=dict(data or {}), error=error)
+        more: dict[str, Any] = {}
+        if error or (data or {}).get("failure"):
+            more["again_at"] = self._again_at(attempt.check_tries + 1, self._limits.max_checks)
+        self._run.note("verdict", task=task.id, number=attempt.number, data=dict(data or {}), error=error, **more)
 
-    def _stop(self, wanted: decide.Stop) -> None:
+    def _stop(self, wanted: orders.Stop) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
-        error = ""
-        for _ in range(_STOP_TRIES):
-            _, error = self._guarded("", task, lambda: self._fleet.stop(self._agent(attempt)))
-            if not error:
-                break
-        more = {"error": error} if error else {}
-        self._run.note("released", task=task.id, number=attempt.number, **more)
+        stopped, error = self._guarded("", task, lambda: self._fleet.stop(self._agent(attempt)))
+        if stopped is not None and stopped.outlived:
+            error = f"these processes are still there: {', '.join(map(str, stopped.outlived))}"
+        own = {"task": task.id, "number": attempt.number}
+        if error:
+            again_at = self._again_at(attempt.release_tries + 1, self._limits.max_stops)
+            self._run.note("unreleased", **own, error=error, again_at=again_at)
+        else:
+            self._run.note("released", **own)
+
+    def _again_at(self, tries: int, most: int) -> float | None:
+        """When to try again what failed so often; None is not before the next resume."""
+        return time.time() + self._limits.backoff(tries) if tries < most else None
 
     def _attempt(self, task_id: str, number: int) -> tuple[TaskState, Attempt]:
         task = self._run.state.tasks[task_id]

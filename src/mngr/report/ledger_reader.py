@@ -8,7 +8,8 @@ from typing import Any
 from mngr.agents.record import seconds_of
 from mngr.files import read_lines
 from mngr.mapreduce import ledger
-from mngr.mapreduce.state import RunState, fold
+from mngr.mapreduce.folding import fold
+from mngr.mapreduce.state import RunState
 
 # Entries that the state does not keep, and the pages show.
 _TOLD = frozenset({"decision", "concurrency", "breaker", "job", "resumed", "retry", "stop"})
