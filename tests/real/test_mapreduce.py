@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World)
     assert world.user.git("status", "--porcelain") == ""
 
 
-def test_one_that_rests_without_an_outcome_is_asked_for_it_once(world: World) -> None:
+def test_one_that_rests_without_an_outcome_is_asked_for_it_three_times(world: World) -> None:
     script = f"wait\nif-message outcome.file <<MORE\n{OUTCOME}MORE\n"
     gone = world.go(world.scripts(late=script, never="say done\n", gone="exit\n"))
     assert gone.why == engine.ALL_SETTLED
@@ -142,25 +143,33 @@ def test_one_that_rests_without_an_outcome_is_asked_for_it_once(world: World) ->
     assert world.last("late").nudged_at is not None
     assert (world.last("never").ended, len(world.task("never").attempts)) == ("no-outcome", 1)
     prompts = [event for event in world.fleet.events("r-never-1") if event["type"] == "prompt"]
-    assert len(prompts) == 1
+    assert len(prompts) == 3
     assert (world.last("gone").ended, world.last("gone").nudged_at) == ("no-outcome", None)
 
 
-def test_a_crash_is_retried_with_its_work_collected_and_given_up_in_the_end(world: World) -> None:
+def test_after_a_crash_the_same_agent_is_started_again_then_another_one(world: World) -> None:
     scripts = world.scripts(
-        recovers="write left.txt <<END\nx\nEND\nrun! test $MNGR_ATTEMPT -gt 1\n" + DONE,
+        recovers="run! test -e left.txt || { touch left.txt; exit 1; }\n" + DONE,
+        second="run! test $MNGR_ATTEMPT -gt 1\n" + DONE,
         never="crash SEGV\n",
     )
-    world.go(scripts, max_attempts=2)
-    first, second = world.task("recovers").attempts
-    assert (first.ended, first.retry, second.ended, second.verdict) == ("crash", True, "outcome", {"done": True})
-    assert first.collected is not None and first.collected["git"][1] == "?? left.txt"
-    assert [(a.ended, a.retry, a.because) for a in world.task("never").attempts] == [
-        ("crash", True, "killed by SIGSEGV"),
-        ("crash", False, "killed by SIGSEGV"),
+    world.go(scripts)
+    (only,) = world.task("recovers").attempts
+    assert (only.ended, only.restarts, only.verdict) == ("outcome", 1, {"done": True})
+    assert only.earlier is not None and only.earlier["git"][1] == "?? left.txt", "collected before it was started again"
+    assert [(a.ended, a.restarts) for a in world.task("second").attempts] == [("crash", 1), ("outcome", 0)]
+    assert [(a.ended, a.restarts, a.retry, a.because) for a in world.task("never").attempts] == [
+        ("crash", 1, True, "killed by SIGSEGV"),
+        ("crash", 0, False, "killed by SIGSEGV"),
     ]
     assert world.last("never").verdict == {"done": False}
-    assert world.began() == ["r never 1", "r never 2", "r recovers 1", "r recovers 2"]
+    assert Counter(world.began()) == {
+        "r never 1": 2,
+        "r never 2": 1,
+        "r recovers 1": 2,
+        "r second 1": 2,
+        "r second 2": 1,
+    }
 
 
 def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: World) -> None:
@@ -228,7 +237,7 @@ def test_a_message_is_told_once_the_agent_is_ready_and_one_that_ends_first_is_ju
     wait_first = "wait\n" + script
     world.go(world.scripts(told=wait_first, quick=DONE + "exit\n", crashes="crash\n"), data={"message": "hello"})
     assert (world.last("told").ended, world.last("quick").ended) == ("outcome", "outcome")
-    assert [attempt.ended for attempt in world.task("crashes").attempts] == ["crash"] * 3
+    assert [attempt.ended for attempt in world.task("crashes").attempts] == ["crash"] * 2
     assert world.last("told").told_at is not None
     assert world.last("told").nudged_at is None
 
@@ -245,23 +254,40 @@ def test_what_cannot_be_made_is_tried_again_and_then_reported(world: World) -> N
 
 
 class Broken(Scripts):
+    """Nothing can be collected while the disk is full, and checking never works."""
+
+    full = True
+
     def collect(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> Mapping[str, Any]:
-        raise mngr.MngrError(f"the disk of `{agent.name}` is full", details="no space")
+        if self.full:
+            raise mngr.MngrError(f"the disk of `{agent.name}` is full", details="no space")
+        return super().collect(task, attempt, agent)
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"odd": collected["not there"]}
 
 
-def test_a_recipe_that_fails_is_the_failure_of_that_task(world: World) -> None:
+def test_what_could_not_be_collected_or_checked_is_tried_again_and_never_final(world: World) -> None:
+    tasks = tasks_of(world.scripts(one=DONE))
+    recipe = Broken(world.fleet)
     with world.run.locked():
-        tasks = tasks_of(world.scripts(one=DONE))
-        gone = Engine(world.run, Broken(world.fleet), world.fleet, QUICK).go(tasks)
+        gone = Engine(world.run, recipe, world.fleet, QUICK).go(tasks)
     assert gone.why == engine.ALL_SETTLED
     last = world.last("one")
+    assert (world.task("one").status, last.collect_tries, last.collected) == ("collecting", 4, None)
     assert last.collect_error == "the disk of `r-one-1` is full: no space"
-    assert last.check_error == "KeyError: 'not there'"
+    assert world.states() == {"r-one-1": "WAITING"}, "it is not stopped before its work is here"
+    recipe.full = False
+    with world.run.locked():
+        world.run.resume()
+        Engine(world.run, recipe, world.fleet, QUICK).go(tasks)
+    last = world.last("one")
+    assert last.collected is not None and last.collected["git"][0] == "Work of one"
+    assert (world.task("one").status, last.check_tries, last.check_error) == ("checking", 2, "KeyError: 'not there'")
     assert "not there" in (Path(world.run.task_dir("one")) / "error-check-1.txt").read_text()
     assert world.states() == {"r-one-1": "STOPPED"}
+    assert world.go({"one": ""}).why == engine.ALL_SETTLED
+    assert (world.last("one").verdict, world.began()) == ({"done": True}, ["r one 1"])
 
 
 def test_many_that_fail_alike_open_the_breaker_and_resume_tries_them_again(world: World) -> None:
@@ -310,8 +336,8 @@ def test_an_agent_that_somebody_destroys_or_stops_is_not_made_again(world: World
     assert [a.ended for a in world.task("two").attempts] == ["stopped"]
 
 
-def test_agents_whose_tmux_server_is_killed_are_lost_and_made_again(world: World, processes: list[Any]) -> None:
-    scripts = world.scripts(one="run test $MNGR_ATTEMPT -gt 1 || sleep 600\n" + DONE)
+def test_agents_whose_tmux_server_is_killed_are_started_again(world: World, processes: list[Any]) -> None:
+    scripts = world.scripts(one="run test -e begun || { touch begun; sleep 600; }\n" + DONE)
     processes.append(orchestrator(world, scripts))
     wait_for(lambda: world.began() == ["r one 1"], "the agent to run")
     world.wait_until_running("one")
@@ -319,8 +345,8 @@ def test_agents_whose_tmux_server_is_killed_are_lost_and_made_again(world: World
     out, err = processes[0].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err
     world.run.refresh()
-    assert [attempt.ended for attempt in world.task("one").attempts] == ["host-lost", "outcome"]
-    assert world.began() == ["r one 1", "r one 2"]
+    assert [(attempt.ended, attempt.restarts) for attempt in world.task("one").attempts] == [("outcome", 1)]
+    assert world.began() == ["r one 1", "r one 1"]
 
 
 def test_a_second_orchestrator_is_refused_with_the_process_of_the_first(world: World, processes: list[Any]) -> None:
@@ -358,7 +384,8 @@ def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
     marker.touch()
     assert world.go(scripts).why == engine.ALL_SETTLED
     assert {world.last(name).ended for name in scripts} == {"outcome"}
-    assert world.began() == ["r t0 1", "r t0 2", "r t1 1", "r t1 2", "r t2 1", "r t3 1"]
+    assert world.began() == ["r t0 1", "r t0 1", "r t1 1", "r t1 1", "r t2 1", "r t3 1"], "by the same agents"
+    assert [task.tries for task in world.run.state.tasks.values()] == [1, 1, 1, 1], "a stop costs no try"
 
 
 def test_a_run_without_an_orchestrator_can_be_stopped_too(world: World, processes: list[Any]) -> None:
@@ -394,10 +421,10 @@ def test_an_interrupt_leaves_the_agents_to_the_next_orchestrator(world: World, p
 
 
 def counted(world: World, scripts: Mapping[str, str]) -> None:
-    """Every task done once, every agent made once, no commit missing."""
+    """Every task done once, every agent made once, and run again only after it crashed; no commit missing."""
     state = Run(world.run.directory).state
-    began = world.began()
-    assert len(began) == len(set(began)), began
+    attempts = {f"r {task.id} {a.number}": 1 + a.restarts for task in state.tasks.values() for a in task.attempts}
+    assert Counter(world.began()) == attempts
     assert {name: state.tasks[name].status for name in scripts} == dict.fromkeys(scripts, "settled")
     for name in scripts:
         last = state.tasks[name].last
@@ -421,7 +448,7 @@ def test_the_map_reduce_of_the_guide_runs_and_prints_what_it_says(user: User) ->
     assert ran.stdout in guide.replace("261116-120000-c0de", runs.find(str(user.repo)).id)
 
 
-KILLED = {"one": DONE, "two": "run! test $MNGR_ATTEMPT -gt 1\n" + DONE, "three": "think 0.3\n" + DONE + "exit\n"}
+KILLED = {"one": DONE, "two": "run! test -e begun || { touch begun; exit 1; }\n" + DONE, "three": "think 0.3\n" + DONE + "exit\n"}
 
 
 @pytest.mark.parametrize("kill_at", ["3", "6.5", "8", "10", "14.5", "19", "23.5", "28"])

@@ -229,7 +229,7 @@ def _reborn(task: TaskState, attempt: Attempt, sight: Sight | None, holding: Hol
     """To be started again; a killed orchestrator may have done it."""
     if sight is None:
         return [End(task.id, attempt.number, ending.STOPPED, "its agent was destroyed")]
-    if sight.alive:
+    if sight.alive or sight.since > (attempt.restarted_at or 0.0):
         return [Adopt(task.id, attempt.number, sight.agent_id)]
     if holding is not None and holding.stop:
         return [_halted(task, attempt, holding)]
