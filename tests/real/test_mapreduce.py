@@ -448,7 +448,11 @@ def test_the_map_reduce_of_the_guide_runs_and_prints_what_it_says(user: User) ->
     assert ran.stdout in guide.replace("261116-120000-c0de", runs.find(str(user.repo)).id)
 
 
-KILLED = {"one": DONE, "two": "run! test -e begun || { touch begun; exit 1; }\n" + DONE, "three": "think 0.3\n" + DONE + "exit\n"}
+KILLED = {
+    "one": DONE,
+    "two": "run! test -e begun || { touch begun; exit 1; }\n" + DONE,
+    "three": "think 0.3\n" + DONE + "exit\n",
+}
 
 
 @pytest.mark.parametrize("kill_at", ["3", "6.5", "8", "10", "14.5", "19", "23.5", "28"])

@@ -464,3 +464,162 @@ def test_work_that_is_under_way_is_not_decided_again() -> None:
     assert [type(one).__name__ for one in decide.decide(done, ["a"], LIMITS, view._replace(busy=set())).actions] == [
         "Collect"
     ]
+
+
+def names(actions: Any) -> list[str]:
+    return [type(one).__name__ for one in actions]
+
+
+def running(task: str, **more: Any) -> TaskState:
+    return TaskState(task, task, {}, (ATTEMPT._replace(agent=f"r-{task}-1", agent_id=f"id-{task}", **more),))
+
+
+def seen_as(*sights: Sight, **more: Any) -> View:
+    return View(more.pop("now", 100.0), {one.agent: one for one in sights}, **more)
+
+
+def seen(task: str, state: str, reason: str = "", since: float = 10.0, **more: Any) -> Sight:
+    return Sight(f"r-{task}-1", f"id-{task}", state, reason, since, **more)
+
+
+NO_TIMES = Limits(timeout_seconds=None, stall_seconds=None, breaker_tasks=0)
+
+
+def test_a_reason_that_counts_down_is_noted_once() -> None:
+    first = decide.decide(
+        of_tasks(running("a"), concurrency=Concurrency(1, quiet_until=999)),
+        ["a"],
+        NO_TIMES,
+        seen_as(seen("a", "BLOCKED", "rate limit: retry in 300 s", 100.0)),
+    ).actions
+    assert first == [orders.Saw("a", 1, "BLOCKED", "rate limit: retry in 300 s", 400.0)]
+    known = running(
+        "a", state="BLOCKED", state_reason="rate limit: retry in 300 s", state_at=100.0, limited_until=400.0
+    )
+    state = of_tasks(known, concurrency=Concurrency(1, quiet_until=999))
+    for left in (299, 150, 1):
+        view = seen_as(seen("a", "BLOCKED", f"rate limit: retry in {left} s", 100.0), now=400.0 - left)
+        assert decide.decide(state, ["a"], NO_TIMES, view).actions == []
+    longer = seen_as(seen("a", "BLOCKED", "rate limit: retry in 900 s", 100.0))
+    assert names(decide.decide(state, ["a"], NO_TIMES, longer).actions)[0] == "Saw"
+    other = seen_as(seen("a", "BLOCKED", "rate limit: weekly: retry in 300 s", 100.0))
+    assert names(decide.decide(state, ["a"], NO_TIMES, other).actions)[0] == "Saw"
+
+
+def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
+    reason = "rate limit: try again in 3 hours"
+    known = running("a", state="BLOCKED", state_reason=reason, state_at=100.0, limited_until=10_900.0)
+    state = of_tasks(known, TaskState("b", "b", {}), concurrency=Concurrency(4))
+    view = seen_as(seen("a", "BLOCKED", reason, 100.0))
+    actions = decide.decide(state, ["a", "b"], NO_TIMES, view).actions
+    assert orders.Wait(10_900.0, reason) in actions and "Start" not in names(actions)
+    waits = state._replace(waits_until=10_900.0, concurrency=Concurrency(2, quiet_until=130.0))
+    later = decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=5000.0))
+    assert names(later.actions) in ([], ["Change"]) and not later.over
+    assert decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=10_920.0)).actions[0] == orders.Tell(
+        "a", 1, "continue"
+    )
+
+
+def test_an_account_that_cannot_be_used_pauses_the_run_and_is_named_once() -> None:
+    locked = {"state": "BLOCKED", "state_reason": "login: token expired", "state_at": 20.0}
+    state = of_tasks(
+        running("a", **locked), running("b", **locked), TaskState("c", "c", {}), concurrency=Concurrency(4)
+    )
+    view = seen_as(seen("a", "BLOCKED", "login: token expired"), seen("b", "BLOCKED", "login: token expired"))
+    tasks = ["a", "b", "c"]
+    assert decide.decide(state, tasks, NO_TIMES, view).actions == [orders.Pause("login: token expired")]
+    paused = state._replace(paused="login: token expired")
+    assert decide.decide(paused, tasks, NO_TIMES, view)[2:] == ("paused", "login: token expired")
+    works = seen_as(view.seen["r-a-1"], seen("b", "RUNNING", since=99.0))
+    assert not decide.decide(paused, tasks, NO_TIMES, works).over, "who can work works"
+    resumed = state._replace(resumed_at=90.0)
+    assert decide.decide(resumed, tasks, NO_TIMES, view).actions[:2] == [
+        orders.Tell("a", 1, "continue"),
+        orders.Tell("b", 1, "continue"),
+    ]
+    assert "Start" in names(decide.decide(resumed, tasks, NO_TIMES, view).actions)
+    both = seen_as(seen("a", "RUNNING", since=99.0), seen("b", "RUNNING", since=99.0))
+    assert orders.Pause("") in decide.decide(paused, tasks, NO_TIMES, both).actions, "somebody logged in meanwhile"
+
+
+def over_early(reason: str, **more: Any) -> TaskState:
+    facts = {"ended_at": 50.0, "retry": True, "collected": {"tip": "c"}, "released": True, "restartable": True}
+    return running("a", ended=reason, **{**facts, **more})
+
+
+@pytest.mark.parametrize(
+    ("task", "action"),
+    [
+        (over_early("crash"), "Restart"),
+        (over_early("crash", restarts=1), "Start"),
+        (over_early("crash", restartable=False), "Start"),
+        (over_early("crash", released=False, release_at=math.inf), "Start"),
+        (over_early("stopped", restarts=1), "Restart"),
+        (over_early("launch"), "Start"),
+        (over_early("blocked")._replace(tries_from=1), "Start"),
+        (over_early("blocked")._replace(tries_from=1, message="do it so"), "Restart"),
+        (over_early("host-lost", collected=None), "Start"),
+    ],
+)
+def test_the_next_try_is_the_same_agents_where_that_helps(task: TaskState, action: str) -> None:
+    state = of_tasks(task, concurrency=Concurrency(4, 99))
+    view = seen_as(seen("a", "UNKNOWN")) if task.last and task.last.collected is None else seen_as()
+    assert action in names(decide.decide(state, ["a"], NO_TIMES, view).actions)
+
+
+def test_an_agent_is_stopped_before_it_is_started_again() -> None:
+    state = of_tasks(over_early("crash", released=False), concurrency=Concurrency(4, 99))
+    assert names(decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "FAILED"))).actions) == ["Stop"]
+
+
+def test_what_failed_is_tried_again_later_and_keeps_no_run_from_its_end() -> None:
+    def known(task: TaskState) -> RunState:
+        return of_tasks(task, concurrency=Concurrency(4))
+
+    uncollected = over_early(
+        "outcome", retry=False, released=False, collected=None, collect_error="disk", collect_at=120.0
+    )
+    view = seen_as(seen("a", "WAITING", outcome=True))
+    assert decide.decide(known(uncollected), ["a"], NO_TIMES, view) == ([], 120.0, "", "")
+    assert names(decide.decide(known(uncollected), ["a"], NO_TIMES, view._replace(now=120.0)).actions) == ["Collect"]
+    given_up = over_early("outcome", retry=False, released=False, collected=None, collect_at=math.inf)
+    assert decide.decide(known(given_up), ["a"], NO_TIMES, view).over == "settled"
+    running_on = over_early("outcome", retry=False, verdict={}, released=False, release_error="x", release_at=120.0)
+    assert decide.decide(known(running_on), ["a"], NO_TIMES, view) == ([], 120.0, "", "")
+    unchecked = over_early("outcome", retry=False, verdict={"failure": "disk"}, check_at=120.0)
+    assert decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as()) == ([], 120.0, "", "")
+    assert names(decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as(now=120.0)).actions) == ["Check"]
+
+
+def test_one_that_was_lost_and_is_back_goes_on_or_is_collected() -> None:
+    lost = over_early("host-lost", collected=None, released=False, retry_at=500.0)
+    state = of_tasks(lost, concurrency=Concurrency(4, 99))
+    assert decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "UNKNOWN"))).actions == []
+    assert decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "RUNNING"))).actions == [orders.Back("a", 1)]
+    younger = lost._replace(attempts=(*lost.attempts, ATTEMPT._replace(number=2, agent="r-a-2", state="RUNNING")))
+    view = seen_as(seen("a", "RUNNING"), sight("RUNNING")._replace(agent="r-a-2"))
+    assert decide.decide(of_tasks(younger), ["a"], NO_TIMES, view).actions[0] == orders.Collect("a", 1, "id-a")
+
+
+def test_the_breaker_opens_for_claims_that_are_alike_and_lets_nothing_be_checked_that_cannot_be() -> None:
+    limits = Limits(breaker_tasks=3)
+    claims = [failed(f"t{n}", "", reason="outcome", verdict={"blocked": "no network"}) for n in range(3)]
+    found = breaker.tripped(of_tasks(*claims), ["t0", "t1", "t2"], limits)
+    assert found is not None and (found.stage, found.example) == ("work", "blocked: no network")
+    full = [
+        failed(f"t{n}", "", "outcome", collected={"x": 1}, released=True, checked_at=80.0, check_at=0.0, **broken)
+        for n, broken in enumerate(
+            [{"verdict": {"failure": "`prepare` failed"}}, {"check_error": "`prepare` failed"}] * 2
+        )
+    ]
+    state = of_tasks(*full, resumed_at=70.0)
+    opened = decide.decide(state, state.tasks, limits, View(100.0, {})).actions
+    assert names(opened) == ["Cluster"], "and no `Check`"
+    over = decide.decide(
+        state._replace(trip=folding.Trip("check", "x", "`prepare` failed", tuple(state.tasks), 90.0)),
+        list(state.tasks),
+        limits,
+        View(100.0, {}),
+    )
+    assert (over.over, over.because) == ("breaker", "4 tasks failed alike: `prepare` failed")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mngr.agents.record import seconds_of
 from mngr.errors import MngrError
 from mngr.mapreduce import folding, naming
 from mngr.mapreduce import run as runs
@@ -182,3 +183,74 @@ def test_a_slug_reads_like_its_task_and_stays_the_same() -> None:
     long = "tests/deep/er/test_something.py::test_that_has_a_very_long_name_indeed"
     assert naming.slug_of(long) == naming.slug_of(long)
     assert naming.slug_of(long).startswith("that-has-a-very-long-name-indeed")
+
+
+def test_an_attempt_that_is_started_again_is_the_same_one_and_its_pause_does_not_count() -> None:
+    begun = [INTENT, STARTED, {**FAILED, "at": entry("", 10)["at"]}, COLLECTED, attempt("released")]
+    again = {**attempt("restarted", counts=True), "at": entry("", 30)["at"]}
+    task = of_one(*begun, again)
+    (only,) = task.attempts
+    assert (task.status, task.tries, only.restarts, only.goes_on, only.released) == ("launching", 2, 1, True, False)
+    assert (only.collected, only.earlier) == (None, {"x": 1})
+    assert [end - start for start, end in only.paused] == [20]
+    assert of_one(*begun, again, STARTED).status == "running"
+    gone = of_one(
+        *begun, again, attempt("ended", reason="launch", restartable=False), attempt("collected", error="gone")
+    )
+    assert gone.last is not None and gone.last.collected == {"x": 1}, "what was collected before is not lost"
+    assert not gone.last.restartable
+    halted = of_one(*begun, attempt("restarted", counts=False))
+    assert halted.tries == 1
+    asked = of_one(*begun, entry("retry", task="a", message="so"), again)
+    assert (asked.tries, asked.status, asked.last and asked.last.message) == (1, "launching", "so")
+    new = of_one(*begun, entry("retry", task="a", message="so"), attempt("attempt", number=2, agent="r-a-2"))
+    assert (new.last and new.last.message, new.message) == ("so", "")
+
+
+def test_what_failed_is_not_final_and_a_resume_tries_it_again() -> None:
+    failing = [INTENT, STARTED, ENDED, attempt("uncollected", error="disk", again_at=99.0)]
+    task = of_one(*failing)
+    assert task.last is not None
+    assert (task.status, task.last.collect_at, task.last.given_up) == ("collecting", 99.0, False)
+    given_up = of_one(*failing, attempt("uncollected", error="disk", again_at=None))
+    assert given_up.last is not None and given_up.last.given_up and given_up.last.collect_tries == 2
+    again = of_one(*failing, attempt("uncollected", error="disk", again_at=None), entry("resumed"))
+    assert again.last is not None and (again.last.given_up, again.last.collect_tries) == (False, 0)
+    unchecked = [INTENT, STARTED, ENDED, COLLECTED, attempt("verdict", data={"failure": "x"}, again_at=None)]
+    assert of_one(*unchecked).status == "checking"
+    assert of_one(*unchecked, VERDICT).status == "settled"
+    unreleased = of_one(INTENT, STARTED, ENDED, COLLECTED, VERDICT, attempt("unreleased", error="x", again_at=9.0))
+    assert (unreleased.status, unreleased.over) == ("settled", False)
+    old = of_one(INTENT, STARTED, ENDED, attempt("collected", data={}, error="disk"))
+    assert old.status == "checking", "an older ledger says that this is final"
+    lost = of_one(INTENT, STARTED, attempt("ended", reason="host-lost", retry=True))
+    assert lost.status == "waiting"
+    assert (
+        of_one(INTENT, STARTED, attempt("ended", reason="host-lost", retry=True), attempt("back")).status == "running"
+    )
+
+
+def test_time_without_an_orchestrator_is_a_gap_and_a_limit_is_a_pause() -> None:
+    entries = [
+        entry("run", 1, run="r"),
+        entry("task", 5, task="a"),
+        entry("resumed", 40),
+        entry("gap", 50, since=seconds_of(entry("", 44)["at"])),
+    ]
+    found = fold(entries)
+    assert [round(end - start) for start, end in found.gaps] == [35, 6]
+    assert fold([entry("run", 1, run="r")]).gaps == ()
+    limited = [
+        {**attempt("state", state="BLOCKED", reason="rate limit: retry in 9 s", until=19.0), "at": entry("", 10)["at"]},
+        {**attempt("state", state="RUNNING", reason=""), "at": entry("", 25)["at"]},
+    ]
+    last = of_one(INTENT, STARTED, *limited).last
+    assert last is not None and [end - start for start, end in last.paused] == [15]
+
+
+def test_an_override_takes_the_place_of_what_the_run_was_begun_with() -> None:
+    begun = entry("run", run="r", limits={"budget_usd": 1, "max_agents": 3}, workers={"type": "x"})
+    found = fold([begun, entry("override", limits={"budget_usd": 5})])
+    assert found.facts["limits"] == {"budget_usd": 5, "max_agents": 3} and found.facts["workers"] == {"type": "x"}
+    task = of_one(INTENT, STARTED, FAILED, entry("override", workers={"type": "y"}))
+    assert task.last is not None and not task.last.restartable, "the next agent is of the new type"

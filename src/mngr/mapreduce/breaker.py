@@ -60,10 +60,12 @@ def _known(state: RunState, tasks: Iterable[str]) -> Iterator[TaskState]:
 
 
 def _recent(task: TaskState, since: float) -> Attempt | None:
-    """Its last attempt that ended, unless that was before, or a person asked for another one after it."""
+    """Its last attempt that ended, unless all that happened to it was before, or a person asked for another one after
+    it."""
     for attempt in reversed(task.attempts[task.tries_from :]):
         if attempt.ended:
-            return attempt if (attempt.ended_at or 0.0) >= since else None
+            last_at = max(attempt.ended_at or 0.0, attempt.checked_at or 0.0)
+            return attempt if last_at >= since or attempt.collect_tries else None
     return None
 
 
@@ -71,10 +73,13 @@ def _failures(task: TaskState, since: float) -> Iterator[tuple[str, str]]:
     attempt = _recent(task, since)
     if attempt is None:
         return
-    if attempt.ended not in _HARMLESS:
+    if attempt.ended not in _HARMLESS and (attempt.ended_at or 0.0) >= since:
         yield (LAUNCH if attempt.ended == ending.LAUNCH else WORK), f"{attempt.ended}: {attempt.because}"
     if attempt.collect_error:
         yield COLLECT, attempt.collect_error
-    failure = attempt.check_error or str((attempt.verdict or {}).get("failure") or "")
-    if failure:
+    found = attempt.verdict or {}
+    failure = attempt.check_error or str(found.get("failure") or "")
+    if failure and (attempt.checked_at or since) >= since:
         yield CHECK, failure
+    if found.get("blocked") and attempt.ended != ending.BLOCKED:
+        yield WORK, f"{ending.BLOCKED}: {found['blocked']}"

@@ -316,6 +316,7 @@ def _verdict(attempt: Attempt, entry: Entry, at: float) -> Attempt:
     return attempt._replace(
         verdict=_mapping(entry.get("data")),
         check_error=str(entry.get("error") or ""),
+        checked_at=at,
         check_tries=attempt.check_tries + 1,
         check_at=_later(entry) if "again_at" in entry else None,
     )

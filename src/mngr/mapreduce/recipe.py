@@ -63,12 +63,14 @@ class Recipe(ABC):
     @abstractmethod
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
         """Bring here what the agent made, however the attempt ended; the agent may still run and is stopped afterwards.
-        What is returned goes through JSON into the ledger; bigger things go to files of the run."""
+        What is returned goes through JSON into the ledger; bigger things go to files of the run. After a `MngrError` it
+        is tried again later, for as long as the agent exists."""
 
     @abstractmethod
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Measure whether it is true: the verdict. A key `failure` with a text says that checking itself failed in a
-        way that others may share; many of the same open the circuit breaker."""
+        """Measure whether it is true: the verdict. A key `failure` with a text says that checking itself failed, in a
+        way that others may share: it is tried again later, and many of the same open the circuit breaker. So do many
+        with the same text under the key `blocked`: why the agent says that it cannot do its task."""
 
     def warning(self, task: TaskState, attempt: Attempt, seconds_left: float) -> str:
         """What an agent is told before its time is over."""

@@ -115,12 +115,17 @@ class Run:
         """The process that holds the lock now; None when nobody does."""
         return claimant(self._lock)
 
+    def override(self, **facts: Any) -> None:
+        """Change what the run was begun with, from now on: values of these names take the place of those before."""
+        self.note("override", **facts)
+
     def resume(self, **data: Any) -> None:
         """Note that this process goes on with the run: an old request to stop is over, and an open circuit breaker is
-        closed, with further attempts for all tasks that failed like those that opened it."""
+        closed, with further attempts for all tasks that failed like those that opened it. What could not be collected,
+        checked or stopped is tried again; that needs no further attempt."""
         trip = self._state.trip
         alike: tuple[str, ...] = ()
-        if trip is not None:
+        if trip is not None and trip.stage in (breaker.LAUNCH, breaker.WORK):
             found = breaker.clusters(self._state, self._state.tasks)
             same = (one.tasks for one in found if (one.stage, one.signature) == (trip.stage, trip.signature))
             alike = next(same, trip.tasks)
@@ -129,9 +134,10 @@ class Run:
         for task in alike:
             self.retry(task, because=f"the run was resumed after: {trip.example}" if trip is not None else "")
 
-    def retry(self, task: str, *, because: str) -> None:
-        """Give a settled task further attempts. One that is being worked on is left alone."""
-        self.note("retry", task=task, because=because)
+    def retry(self, task: str, *, because: str, message: str = "") -> None:
+        """Give a settled task further attempts. One that is being worked on is left alone. A message goes to the agent
+        that it had, which continues; when that is gone, to the next one with its task."""
+        self.note("retry", task=task, because=because, **({"message": message} if message else {}))
 
     def ask_to_stop(self) -> None:
         """Tell the orchestrator to save all work and end; it sees this at once. Twice is safe."""

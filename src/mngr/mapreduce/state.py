@@ -100,6 +100,7 @@ class Attempt(NamedTuple):
     collect_at: float = 0.0
     verdict: Mapping[str, Any] | None = None
     check_error: str = ""
+    checked_at: float | None = None
     check_tries: int = 0
     check_at: float | None = None
     released: bool = False

@@ -12,7 +12,9 @@ from mngr.mapreduce.folding import fold
 from mngr.mapreduce.state import RunState
 
 # Entries that the state does not keep, and the pages show.
-_TOLD = frozenset({"decision", "concurrency", "breaker", "job", "resumed", "retry", "stop"})
+_TOLD = frozenset(
+    {"decision", "concurrency", "breaker", "job", "resumed", "retry", "stop", "paused", "waits", "gap", "override"}
+)
 _MOST_TOLD = 5000
 
 

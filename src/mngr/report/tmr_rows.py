@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -333,7 +334,7 @@ def _told_of(name: str, data: Mapping[str, Any]) -> str:
     return ", ".join(f"{count} {word}" for word, count in data.items()) or "not measured"
 
 
-_CHANGES = frozenset({"concurrency", "breaker", "resumed", "retry", "stop"})
+_CHANGES = frozenset({"concurrency", "breaker", "resumed", "retry", "stop", "paused", "waits", "gap", "override"})
 
 
 def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -344,8 +345,16 @@ def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
         "resumed": "the run went on in another process",
         "retry": f"another attempt for {entry.get('task')}: {entry.get('because')}",
         "stop": "the run was asked to stop",
+        "paused": f"paused: {entry['because']}" if entry.get("because") else "agents can continue",
+        "waits": f"all agents wait until {_time(entry.get('until'))}: {entry.get('because')}",
+        "gap": f"nobody looked at the agents since {_time(entry.get('since'))}",
+        "override": f"changed: {', '.join(sorted(set(entry) - {'type', 'at'}))}",
     }
     return {"at": entry["at"], "text": line(texts[kind], 600)}
+
+
+def _time(at: object) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at)) if isinstance(at, int | float) else ""
 
 
 def _decision(entry: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from typing import Any
 from mngr import prompts
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
+from mngr.errors import MngrError
+from mngr.mapreduce import ending
 from mngr.mapreduce.recipe import Launch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
@@ -25,6 +27,12 @@ _FAILURE_MAX = 6000
 _PROMPT = "mapper.md.j2"
 CHECKER = ".mngr/task/check_outcome.py"
 CHECK_COMMAND = f"python3 {CHECKER}"
+_INTERRUPTED = ending.RETRIED | {ending.STOPPED, ending.BLOCKED, ending.TIMEOUT, ending.STALLED}
+_CONTINUED = """
+
+Another agent began this task and was interrupted. Its commits are on your branch: look at them with `git log -p` first,
+and continue from there. Change or revert what is wrong with them.
+"""
 
 
 class Workers(NamedTuple):
@@ -53,19 +61,28 @@ class TestRecipe(Recipe):
 
     def launch(self, task: TaskState, attempt: Attempt) -> Launch:
         surroundings = self._ground.bench.surroundings
+        start = self._start(task, attempt)
         return Launch(
             type=self._workers.type,
             args=filled(self._workers.args, task=task.id, slug=task.slug, attempt=attempt.number),
-            message=self.prompt(task),
+            message=self.prompt(task) + (_CONTINUED if start != self._ground.base else ""),
             env={**surroundings.env, **self._workers.env},
             source=self._git.directory,
             transfer=self._workers.transfer,
-            branch=f"{self._ground.base}:mngr/*",
+            branch=f"{start}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
             uploads=((outcome.__file__, CHECKER),),
             provision=(surroundings.prepare,) if surroundings.prepare else (),
         )
+
+    def _start(self, task: TaskState, attempt: Attempt) -> str:
+        """The commit to begin at: what an agent had committed that was interrupted, else the base."""
+        for before in reversed(task.attempts[: attempt.number - 1]):
+            tip = (before.collected or {}).get("tip")
+            if tip:
+                return str(tip) if before.ended in _INTERRUPTED else self._ground.base
+        return self._ground.base
 
     def prompt(self, task: TaskState) -> str:
         surroundings = self._ground.bench.surroundings
@@ -89,7 +106,7 @@ class TestRecipe(Recipe):
         )
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
-        return harvest(
+        found = harvest(
             self._fleet,
             self._git,
             agent,
@@ -97,6 +114,16 @@ class TestRecipe(Recipe):
             directory=self.place(task, attempt),
             ref=f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}",
         )
+        if found["tip"] is None:
+            raise MngrError("its work could not be collected: " + "; ".join(found["problems"]))
+        return found
+
+    def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
+        try:
+            outcome.parse(self._fleet.outcome(agent, at_most=outcome.MAX_BYTES), task.id, agent.record.work_dir)
+        except outcome.Unreadable as wrong:
+            return str(wrong)
+        return ""
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         if not collected:

@@ -65,8 +65,8 @@ class TestRun:
             self._phase(BASELINE, self._baseline)
             self._phase(SELECT, self._select)
             gone = self._map()
-            if gone.why in (decide.BREAKER, decide.STOPPED):
-                return self._finish(gone, UNDECIDED if gone.why == decide.BREAKER else FAILED)
+            if gone.why in (decide.BREAKER, decide.PAUSED, decide.STOPPED):
+                return self._finish(gone, FAILED if gone.why == decide.STOPPED else UNDECIDED)
             self.integrate()
         except StopAsked as stop:
             return self._finish(Gone(decide.STOPPED, str(stop), self.run.state), FAILED)
@@ -199,7 +199,9 @@ class TestRun:
         return TestRecipe(self.run, self.fleet, self.git, self.ground(), self.wish.workers, seconds)
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
-        return Engine(self.run, recipe, self.fleet, self.wish.limits, role=role)
+        jobs = max(1, self.wish.settings.max_jobs)
+        limits = self.wish.limits._replace(max_checking=jobs, max_collecting=max(4, os.cpu_count() or 1))
+        return Engine(self.run, recipe, self.fleet, limits, role=role)
 
     def _finish(self, gone: Gone, code: int | None) -> int:
         if code is None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.mapreduce import decide
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.tmr import verdict
@@ -22,7 +23,7 @@ def verdict_of(task: TaskState) -> str:
     if last is None:
         return verdict.NOT_STARTED
     if not last.verdict:
-        return verdict.FAILED if task.status == "settled" else task.status
+        return verdict.FAILED if task.status == "settled" or last.given_up else task.status
     return str(last.verdict["verdict"])
 
 
@@ -87,9 +88,29 @@ def summary(state: RunState) -> dict[str, Any]:
         "tokens": usage.tokens,
         "cost_usd": round(usage.cost_usd, 6),
         "unpriced": usage.unpriced,
+        "waits_until": state.waits_until or None,
+        "paused": paused(state) or None,
+        "not_stopped": sorted(one.agent for task in state.tasks.values() for one in task.attempts if one.release_error),
         "began_at": state.began_at,
         "seconds": round(state.last_at - state.began_at, 3),
     }
+
+
+def paused(state: RunState) -> str:
+    """Why a run goes on only once a person has seen to something; empty when it does not pause."""
+    if state.trip is not None:
+        return f"{len(state.trip.tasks)} tasks failed in the same way: {state.trip.example}"
+    return state.paused
+
+
+def remedy(state: RunState) -> str:
+    """The command that continues a run that pauses."""
+    command = f"mngr tmr resume {state.facts.get('run')}"
+    if state.trip is None or not state.trip.example.startswith("blocked: permission"):
+        return f"`{command}`"
+    given = str((state.facts.get("workers") or {}).get("permissions") or "ask")
+    more = next((name for name in ("tests", "bypass") if name in PERMISSIONS and name != given), "bypass")
+    return f"let agents do more without asking: `{command} --permissions {more}`"
 
 
 def flagged(task: TaskState) -> list[str]:
@@ -106,7 +127,7 @@ def doing(state: RunState, going_on: bool) -> str:
     """What a run does, in a word; `going_on` is whether a process works on it, which no ledger can tell."""
     if going_on:
         return "running"
-    if state.trip is not None:
+    if paused(state):
         return PAUSED
     if state.finished is not None:
         return STOPPED if (state.finished.get("summary") or {}).get("why") == decide.STOPPED else OVER

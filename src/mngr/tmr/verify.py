@@ -14,7 +14,7 @@ from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked
 from mngr.tmr.objects import Change, Ident, NewCommit, Objects
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found
-from mngr.tmr.verdict import INTEGRATED, Evidence, judge
+from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, Evidence, judge
 from mngr.tools.git import Git
 
 NEW_AGAIN = 2  # a new test is run once, and so many times more
@@ -62,6 +62,10 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
         before = _measured_again(ground, task, slug, before)
     facts["after"] = evidence.after
     found = _row(*judge(task, before, claim, harvested["outcome_problem"], evidence))
+    if found["verdict"] == FAILED and evidence.problem:
+        facts["failure"] = evidence.problem
+    if found["verdict"] == BLOCKED:
+        facts["blocked"] = claim["blocked_reason"]
     if harvested["uncommitted"] and found["verdict"] not in INTEGRATED:
         found["reasons"].append(f"what it did not commit is kept as `{harvested['uncommitted'][:12]}`")
     return {**found, **facts}
@@ -116,7 +120,7 @@ def _measured_again(ground: Ground, task: str, slug: str, before: Measured) -> M
     """An agent that changes nothing says that nothing is wrong with a test that failed. That may be so, if it fails now
     and then: it gets a few more chances before the agent is called wrong."""
     steps = [Pytest(f"test-{number + 1}", tests=[task], paths=_files([task])) for number in range(CHANCES)]
-    done = ground.bench.run(Job(f"again-{slug}", ground.base, steps))
+    done = checked(ground.bench.run(Job(f"again-{slug}", ground.base, steps)))
     seen = [step.rows.outcome(task) for step in done.steps.values()]
     return before._replace(verdict=FLAKY if GOOD & set(seen) else before.verdict, runs=(*before.runs, *seen))
 

@@ -19,7 +19,7 @@ EXAMPLES = (
     ("mngr tmr tests --failing --max-agents 4", "one agent for each test that fails"),
     ("mngr tmr tests/test_login.py --type claude --permissions edits --budget-usd 5", "with a limit on money"),
     ("mngr tmr status", "how far the latest run is"),
-    ("mngr tmr resume", "go on with it, whatever ended it"),
+    ("mngr tmr resume", "continue it, whatever ended it"),
     ("mngr tmr review", "walk through its fixes, keep or drop each"),
     ("mngr tmr report", "write its pages and say where"),
 )
@@ -31,11 +31,15 @@ def add_arguments(parser: Parser) -> None:
     init.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
     status = _add_run_name(parser.add_subcommand("status", "Show how far a run is, task by task"))
     status.add_argument("--all", action="store_true", help="all runs of this repository, a line each")
-    _add_run_name(parser.add_subcommand("resume", "Go on with a run, whatever ended it"))
+    resume = _add_run_name(parser.add_subcommand("resume", "Continue a run, whatever ended it"))
+    _add_changes(resume.add_argument_group("change what the run was started with"))
     _add_run_name(parser.add_subcommand("stop", "End a run cleanly; all work is saved"))
     retry = _add_run_name(parser.add_subcommand("retry", "Give tasks another attempt, then integrate again"))
     retry.add_argument("--task", action="append", metavar="TASK", help="a test or slug (can be repeated)")
     retry.add_argument("--verdict", action="append", metavar="WORD", help="all of this verdict (can be repeated)")
+    retry.add_argument(
+        "--message", metavar="TEXT", help="tell this to the agent, which continues, or to a new one if it is gone"
+    )
     connect = parser.add_subcommand("connect", "Attach to the agent of a task")
     connect.add_argument("task", metavar="TASK", help="a test, or its slug")
     connect.add_argument("run", nargs="?", metavar="RUN", help="the run (default: the latest)")
@@ -121,6 +125,17 @@ def _add_run(parser: Parser) -> None:
     result.add_argument(
         "--dry-run", action="store_true", help="collect the tests, say what would be done, start no agent"
     )
+
+
+def _add_changes(group: object) -> None:
+    add = group.add_argument  # type: ignore[attr-defined]  # a group of options
+    add("--budget-usd", type=float, metavar="USD", help="stop launching agents once this much is spent, in all")
+    add("--budget-tokens", type=int, metavar="N", help="the same, in tokens")
+    add("--deadline", metavar="TIME", help="stop launching agents after this time, from now on")
+    add("--max-agents", type=int, metavar="N", help="at most N agents at once")
+    add("--max-jobs", type=int, metavar="N", help="at most N test runs at once")
+    add("--type", metavar="TYPE", help="type of agents started from now on")
+    add("--permissions", choices=PERMISSIONS, help="what agents started from now on may do without asking")
 
 
 def _add_pr(parser: object) -> None:

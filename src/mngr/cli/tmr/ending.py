@@ -12,7 +12,7 @@ from mngr.errors import MngrError
 from mngr.mapreduce.run import Run
 from mngr.records import TYPE_CHECKING
 from mngr.tmr import verdict
-from mngr.tmr.summary import flagged, row, summary, tasks_of, verdict_of, why
+from mngr.tmr.summary import flagged, remedy, row, summary, tasks_of, verdict_of, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -73,10 +73,12 @@ def _say(app: App, run: Run, found: Mapping[str, Any]) -> None:
         for flag in flagged(task):
             out.line(f"  {'':<{widest}}  {'look at':>11}  {_short(flag, room)}", "yellow")
     integration = found["integration"]
+    if found["not_stopped"]:
+        out.line(f"could not be stopped, still running: {', '.join(found['not_stopped'])}", "red")
     if integration is None:
         finished = run.state.finished or {}
         out.line(f"\nnot integrated: {(finished.get('summary') or {}).get('because', 'the run is not over')}")
-        out.note(f"hint: `mngr tmr resume {run.id}` goes on")
+        out.note(f"hint: {remedy(run.state)}")
         return
     for aside in integration["set_aside"]:
         where = f"; kept on `{aside['branch']}`" if aside["branch"] else ""

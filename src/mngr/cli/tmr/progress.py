@@ -20,7 +20,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
 from mngr.records import NamedTuple
 from mngr.tmr import verdict
-from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.summary import paused, tasks_of, verdict_of
 
 _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 _EVERY = 0.25
@@ -34,6 +34,16 @@ PHASES = {
     "select": "choosing the tasks",
     "integrate": "integrating what was verified",
 }
+
+_SAID = {
+    "warned": "told that its time is almost over",
+    "nudged": "asked for its outcome",
+    "stirred": "asked whether it is stuck",
+    "continued": "told to continue",
+    "restarted": "started again",
+    "returned": "asked to write its outcome file again",
+}
+_NOT_DONE = {"uncollected": "collected", "unreleased": "stopped"}
 
 
 @contextmanager
@@ -65,8 +75,14 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
             return f"  {told}" if told and entry["name"] in ("collect", "baseline", "select") else ""
         case "started":
             return f"{slug}: started" + (f" (attempt {entry['number']})" if entry["number"] > 1 else "")
-        case "warned" | "nudged":
-            return f"{slug}: {kind}"
+        case "warned" | "nudged" | "stirred" | "continued" | "restarted" | "returned":
+            return f"{slug}: {_SAID[kind]}"
+        case "uncollected" | "unreleased":
+            return f"{slug}: could not be {_NOT_DONE[kind]}, will be tried again: {entry['error']}"
+        case "waits":
+            return _waiting(float(entry["until"]), str(entry["because"]))
+        case "paused":
+            return f"paused: {entry['because']}" if entry["because"] else "agents can continue"
         case "ended":
             return f"{slug}: {entry['because']}" + ("; will be tried again" if entry.get("retry") else "")
         case "verdict":
@@ -85,6 +101,21 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
     return ""
 
 
+def standing(state: RunState, now: float) -> Iterator[str]:
+    """What concerns all agents at the moment. Pure."""
+    if now < state.waits_until:
+        yield _waiting(state.waits_until, state.waits_because)
+    if cause := paused(state):
+        yield f"paused: {cause}"
+
+
+def _waiting(until: float, because: str) -> str:
+    soon = until - time.time() < 20 * 3600
+    return (
+        f"all agents wait until {time.strftime('%H:%M' if soon else '%b %d %H:%M', time.localtime(until))}: {because}"
+    )
+
+
 class Sight(NamedTuple):
     """What the picture needs beside the state: the last line on each running agent's screen, by agent."""
 
@@ -100,6 +131,7 @@ def picture(state: RunState, sight: Sight, *, now: float, width: int) -> list[st
     lines = [f"{state.facts.get('run', '')}  {_bar(len(settled), len(tasks))}  {age(now - state.began_at)}"]
     if phase:
         lines.append(PHASES.get(phase, phase) + (f": {sight.decision}" if sight.decision else ""))
+    lines += standing(state, now)
     if tasks:
         lines.append(_counts(tasks, settled))
         lines.append(_costs(state, len(settled), len(tasks), now))

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from mngr import process
 from mngr.actions import create as creating
 from mngr.agents.kinds import kind as kinds
-from mngr.agents.kinds import repository_trust
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.inputs import variables
 from mngr.cli.parser import Args
 from mngr.cli.text import amount
-from mngr.cli.tmr import ending, progress
+from mngr.cli.tmr import ending, overrides, progress
 from mngr.errors import MngrError, UsageError
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.limits import Limits
@@ -58,11 +57,15 @@ def begin(args: Args, app: App) -> Run:
 
 def resume(args: Args, app: App) -> int:
     found = find(app, args.run)
+    changes = overrides.of(args, app, repository(app).top, found.state.facts)
     if found.state.finished is not None and not left(found):
         app.out.note(f"run `{found.id}` is over; nothing is left to do")
         if not app.out.human:
             ending.tell(app, found, ending.result(found))
         return int(found.state.finished.get("exit_code", 0))
+    if changes:
+        with found.locked():
+            found.override(**changes)
     return orchestrate(app, found, resumed=True)
 
 
@@ -71,7 +74,7 @@ def retry(args: Args, app: App) -> int:
     chosen = _chosen(found, args.task or (), args.verdict or ())
     with found.locked():
         for task in chosen:
-            found.retry(task.id, because="asked for by a person")
+            found.retry(task.id, because="asked for by a person", message=args.message or "")
     app.out.note(f"another attempt for {', '.join(task.slug for task in chosen)}")
     return orchestrate(app, found, resumed=True)
 
@@ -200,6 +203,8 @@ def _chosen(found: Run, names: Sequence[str], verdicts: Sequence[str]) -> list[T
 def left(found: Run) -> bool:
     """Whether going on with the run would do anything."""
     unsettled = any(task.status != SETTLED for task in tasks_of(found.state))
+    if any(attempt.release_error for task in found.state.tasks.values() for attempt in task.attempts):
+        return True
     return unsettled or found.state.trip is not None or found.phase("integrate") is None
 
 
@@ -220,7 +225,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     _check_branch(git, args.branch or f"tmr/{args.name or 'run'}")
     chosen = args.type or _default_type(app, needed=not args.dry_run)
     if chosen:
-        _check_kind(args, app, chosen)
+        overrides.check_kind(app, repo.top, chosen, args.permissions, chosen_later=args.dry_run)
     settings = tmr_settings.read(app.settings)
     _settle_trust(app, limits)
     prompt = args.prompt or (os.path.join(repo.top, settings.prompt) if settings.prompt else "")
@@ -242,7 +247,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     if args.integrator != "none" and not alone:
         type = args.integrator or chosen
         if type:
-            _check_kind(args, app, type)
+            overrides.check_kind(app, repo.top, type, args.permissions, chosen_later=args.dry_run)
         rest = tuple(args.integrator_arg or ()) or (workers.args if type == chosen else ())
         integrator = workers._replace(type=type, args=rest, prompt="")
     words = [*(["-k", args.keyword] if args.keyword else []), *(["-m", args.mark] if args.mark else [])]
@@ -282,21 +287,6 @@ def _check_branch(git: Git, name: str) -> None:
         )
 
 
-def _check_kind(args: Args, app: App, name: str) -> None:
-    """Nobody sits beside these agents, so what they may do without asking is said before, never guessed."""
-    kind = kinds.resolve(name, app.settings)
-    top = repository(app).top
-    repository_trust.check(kind.driver, app.host_dir, app.environ, top, top)
-    if args.permissions and not kind.driver:
-        raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
-    if kind.driver in kinds.KNOWN_AGENTS and not (args.permissions or kind.permissions or args.dry_run):
-        raise UsageError(
-            f"what may `{name}` do without asking? Its agents work alone, on this machine, as you",
-            hint="`--permissions edits`: edit files, and stop at most commands; `--permissions bypass`: run anything. "
-            f"For good: `mngr config set --scope user agent_types.{name}.permissions edits`",
-        )
-
-
 def _default_type(app: App, *, needed: bool) -> str:
     """A coding agent that is installed. What is only tried out needs none."""
     try:
@@ -309,9 +299,7 @@ def _default_type(app: App, *, needed: bool) -> str:
 
 
 def _limits(args: Args) -> Limits:
-    for name in ("max_agents", "max_launching", "max_attempts"):
-        if getattr(args, name) < 1:
-            raise UsageError(f"`--{name.replace('_', '-')}` is at least 1")
+    overrides.at_least_one(args, "max_agents", "max_launching", "max_attempts")
     timeout = parse_duration(args.timeout)
     return Limits(
         max_agents=args.max_agents,

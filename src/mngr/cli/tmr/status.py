@@ -8,12 +8,13 @@ from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.table import Column
+from mngr.cli.tmr import progress
 from mngr.cli.tmr.ending import VERDICT_STYLES
 from mngr.cli.tmr.starting import find, repository
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.run import Run
 from mngr.records import TYPE_CHECKING
-from mngr.tmr.summary import CAN_GO_ON, doing, row, summary, tasks_of
+from mngr.tmr.summary import CAN_GO_ON, doing, remedy, row, summary, tasks_of
 
 if TYPE_CHECKING:
     from typing import Any
@@ -45,8 +46,11 @@ def status(args: Args, app: App) -> int:
     if app.out.human:
         app.out.line(f"{facts['run']}  {facts['state']}  {age(time.time() - found.state.began_at)}", "bold")
     app.out.emit_rows(rows, _COLUMNS, envelope={**facts, "rows": rows}, empty="No tasks yet")
-    if app.out.human and facts["state"] in CAN_GO_ON:
-        app.out.note(f"go on: `mngr tmr resume {found.id}`")
+    if app.out.human:
+        for text in progress.standing(found.state, time.time()):
+            app.out.note(text)
+        if facts["state"] in CAN_GO_ON:
+            app.out.note(f"continue: {remedy(found.state)}")
     return 0
 
 
