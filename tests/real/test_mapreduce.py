@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 import mngr
+from mngr.agents.record import seconds_of
 from mngr.mapreduce import engine, naming
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.engine import Engine, Gone
@@ -230,6 +232,61 @@ def test_a_rate_limit_is_waited_for_and_makes_the_run_careful(world: World) -> N
     assert [entry["task"] for entry in limited] == ["limited"]
     third = next(entry for entry in world.entries("attempt") if entry["task"] == "third")
     assert third["at"] > cut["at"]
+
+
+class Reader(Scripts):
+    def unreadable(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> str:
+        try:
+            json.loads(self.fleet.outcome(agent) or b"")
+        except ValueError as error:
+            return f"not JSON: {error}"
+        return ""
+
+
+def test_the_same_agent_continues_after_a_limit_a_login_and_an_outcome_that_cannot_be_read(world: World) -> None:
+    scripts = world.scripts(
+        limited="block rate limit: usage limit, try again in 1 second\n" + DONE,
+        odd="outcome-raw <<E\nnot json\nE\nwait\n" + OUTCOME,
+        never="repeat 4 <<R\noutcome-raw <<E\nno\nE\nwait\nR\n",
+        locked="block login: token expired\n" + DONE,
+    )
+    tasks, limits = tasks_of(scripts), QUICK._replace(limit_grace_seconds=0.5)
+    with world.run.locked():
+        gone = Engine(world.run, Reader(world.fleet), world.fleet, limits).go(tasks)
+    assert (gone.why, gone.because) == (engine.PAUSED, "login: token expired")
+    assert [entry["because"] for entry in world.entries("paused")] == ["login: token expired"]
+    assert (world.last("limited").verdict, world.last("limited").continues) == ({"done": True}, 1)
+    assert (world.last("odd").verdict, world.last("odd").returns) == ({"done": True}, 1)
+    assert (world.last("never").ended, world.last("never").returns) == ("outcome", 2)
+    told = [event["text"] for event in world.fleet.events("r-odd-1") if event["type"] == "message_queued"]
+    assert len(told) == 1 and "not JSON" in told[0]
+    assert world.states()["r-locked-1"] == "BLOCKED", "it is left as it is"
+    with world.run.locked():
+        world.run.resume()
+        gone = Engine(world.run, Reader(world.fleet), world.fleet, limits).go(tasks)
+    assert gone.why == engine.ALL_SETTLED and world.last("locked").verdict == {"done": True}
+    assert world.began() == ["r limited 1", "r locked 1", "r never 1", "r odd 1"], "nobody was paid twice"
+
+
+def test_an_orchestrator_that_was_stopped_for_long_calls_nobody_stalled(world: World, processes: list[Any]) -> None:
+    marker = world.user.root / "go-on"
+    scripts = world.scripts(one=f"run until test -e {marker}; do sleep 0.2; done\n" + DONE)
+    processes.append(orchestrator(world, scripts, stall_seconds=12, gap_seconds=4))
+    world.wait_until_running("one")
+    processes[0].send_signal(signal.SIGSTOP)
+    asleep = time.time()
+    wait_for(lambda: time.time() > asleep + 14, "longer than an agent may say nothing", timeout=60)
+    processes[0].send_signal(signal.SIGCONT)
+    wait_for(lambda: world.entries("gap"), "the gap to be noted")
+    marker.touch()
+    out, err = processes[0].communicate(timeout=200)
+    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    world.run.refresh()
+    assert [a.ended for a in world.task("one").attempts] == ["outcome"]
+    since, until = world.run.state.gaps[0]
+    assert until - since > 9
+    asked = [seconds_of(entry["at"]) for entry in world.entries("stirred")]
+    assert all(at > until + 5 for at in asked), "at once it would have been for the time in which nobody looked"
 
 
 def test_a_message_is_told_once_the_agent_is_ready_and_one_that_ends_first_is_judged_by_that(world: World) -> None:

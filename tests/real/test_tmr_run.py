@@ -70,6 +70,24 @@ def test_a_dry_run_starts_no_agent_and_leaves_nothing(project: Project) -> None:
     assert project.user.agents() == [] and not (project.repo / ".mngr" / "runs").exists()
 
 
+def test_a_run_whose_budget_is_spent_continues_with_a_bigger_one_and_an_agent_with_a_message(project: Project) -> None:
+    project.tmr("--budget-usd", "0.01", "--max-agents", "1", "--no-canary").failed(3)
+    assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed", "test_mul": "not started"}
+    user = project.user
+    assert "must be at least 1" in user.mngr("tmr", "resume", "r1", "--max-jobs", "0").failed(2).stderr
+    assert "for coding agents" in user.mngr("tmr", "resume", "r1", "--permissions", "edits").failed(2).stderr
+    user.mngr("tmr", "resume", "r1", "--budget-usd", "5", "--deadline", "1h", "--max-jobs", "1", timeout=200).ok()
+    assert project.verdicts()["test_mul"] == "fixed"
+    facts = Run(str(project.repo / ".mngr/runs/r1")).state.facts
+    assert (facts["limits"]["budget_usd"], facts["limits"]["max_agents"], facts["settings"]["max_jobs"]) == (5, 1, 1)
+    words = ("tmr", "retry", "r1", "--task", "test_add", "--message", "Look once more.")
+    user.mngr(*words, timeout=200).ok()
+    row = project.row("test_add")
+    assert (row["verdict"], row["attempts"]) == ("unchanged", 1), "the agent that it had"
+    events = user.mngr("event", row["agent"], "--format", "json").ok().json
+    assert [event["text"] for event in events if event["type"] == "message_queued"][1:] == ["Look once more."]
+
+
 def done(changes: str = "[]") -> str:
     return OUTCOME.format(status="done", changes=changes, summary="done")
 

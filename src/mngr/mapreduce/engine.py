@@ -38,8 +38,6 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 # Looking may take this share of the time, so that agents that report without pause do not keep a core busy.
 _SHARE_FOR_LOOKING = 0.2
 _SECONDS_BETWEEN_USAGE = 5.0
-# When the loop did not come round for so long, the machine slept, or this process was stopped: nobody looked.
-_GAP_SECONDS = 30.0
 
 
 # Why an engine came to an end.
@@ -154,7 +152,7 @@ class _Loop:
 
     def _note_gap(self) -> None:
         before, self._awake_at = self._awake_at, time.time()
-        if self._awake_at - before > _GAP_SECONDS:
+        if self._awake_at - before > self._limits.gap_seconds:
             self._run.note("gap", since=before)
             self._looked_at = -math.inf  # what was seen before it is old
 

@@ -11,7 +11,8 @@ class Limits(NamedTuple):
     """None is no limit. `deadline` is a point in time (seconds since 1970). `when_over` says what becomes of running
     agents when budget or deadline is reached: they `finish`, or they `stop` with their work collected.
 
-    Times for agents count only while somebody looked at them and they did not wait for a rate limit. An agent whose
+    Times for agents count only while somebody looked at them and they did not wait for a rate limit: when the
+    orchestrator did nothing for `gap_seconds`, the machine slept, or its process was stopped. An agent whose
     limit names no end waits `limit_seconds`, then twice as long each time. A limit that lasts longer than
     `long_limit_seconds` is taken to be everybody's."""
 
@@ -27,6 +28,7 @@ class Limits(NamedTuple):
     stall_seconds: float | None = 900.0
     stall_grace_seconds: float = 120.0
     start_seconds: float = 120.0
+    gap_seconds: float = 30.0
     rest_seconds: float = 2.0
     settle_seconds: float = 30.0
     lost_seconds: float = 120.0

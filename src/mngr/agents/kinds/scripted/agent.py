@@ -63,6 +63,7 @@ class Agent:
             "wait": self._wait,
             "ask": self._ask,
             "permission": self._permission,
+            "block": self._block,
             "rate-limit": self._rate_limit,
             "if-message": self._if_message,
             "repeat": self._repeat,
@@ -258,6 +259,11 @@ class Agent:
         if answer.strip().lower() not in ("y", "yes"):
             raise Denied
         self._say("approved")
+
+    def _block(self, step: Step) -> None:
+        reason = self._expanded(step.text)
+        self._say(reason)
+        self._message = self._receive(BLOCKED, reason)
 
     def _rate_limit(self, step: Step) -> None:
         reason = f"rate limit: retry in {step.number:g} s"

@@ -251,6 +251,7 @@ FORMS = {
     "wait": Form("[TEXT]"),
     "ask": Form("QUESTION"),
     "permission": Form("TEXT"),
+    "block": Form("REASON"),
     "rate-limit": Form("SECONDS", read=_seconds),
     "if-message": Form("REGEX", body=True, read=_if_message),
     "repeat": Form("N", body=True, read=_repeat),
