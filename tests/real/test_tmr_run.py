@@ -88,6 +88,22 @@ def test_a_run_whose_budget_is_spent_continues_with_a_bigger_one_and_an_agent_wi
     assert [event["text"] for event in events if event["type"] == "message_queued"][1:] == ["Look once more."]
 
 
+def test_verification_that_fails_for_a_reason_of_its_own_is_done_again_by_resume(project: Project) -> None:
+    full = project.user.root / "full"
+    project.settings["prepare"] = f"test ! -e {full}"
+    project.write(".mngr/settings.toml", project.toml())
+    project.commit("a prepare command")
+    project.script("test_sub", SCRIPTS["test_sub"] + f"run! touch {full}\n")
+    assert "cannot judge even the base" in project.tmr("--no-canary", "-k", "sub").failed(1).stderr
+    row = project.row("test_sub")
+    assert (row["verdict"], row["status"]) == ("failed", "checking") and "prepare" in row["why"], row
+    full.unlink()
+    project.resume().ok()
+    row = project.row("test_sub")
+    assert (row["verdict"], row["status"], row["attempts"]) == ("fixed", "settled", 1)
+    assert "nothing is left to do" in project.resume().ok().stderr
+
+
 def done(changes: str = "[]") -> str:
     return OUTCOME.format(status="done", changes=changes, summary="done")
 

@@ -17,7 +17,7 @@ from mngr.mapreduce.concurrency import Change, Concurrency
 from mngr.mapreduce.decide import View
 from mngr.mapreduce.ending import Sight, judge
 from mngr.mapreduce.limits import Limits
-from mngr.mapreduce.state import Attempt, RunState, TaskState, Usage
+from mngr.mapreduce.state import Attempt, RunState, TaskState, Trip, Usage
 
 LIMITS = Limits(timeout_seconds=100, warn_seconds=20, stall_seconds=50, rest_seconds=2, start_seconds=10)
 ATTEMPT = Attempt(1, "r-a-1", 0.0, agent_id="agent-1", started_at=0.0)
@@ -129,8 +129,7 @@ def test_time_in_which_nobody_looked_counts_for_no_limit() -> None:
     limits = LIMITS._replace(timeout_seconds=60)
     hangs = sight("RUNNING", active_at=40)
     warned = ATTEMPT._replace(warned_at=41.0)
-    early = judge(warned, hangs, limits, 4046, gaps=slept)
-    assert early == (None, "", "", 4061), "15 of 60 seconds are left"
+    assert judge(warned, hangs, limits, 4046, gaps=slept) == (None, "", "", 4061), "15 of 60 seconds are left"
     assert judge(warned, hangs, LIMITS, 4089, gaps=slept)[:2] == (None, ""), "49 of 50 seconds were looked at"
     assert judge(warned, hangs, LIMITS, 4090, gaps=slept).tell == "stuck"
     for state, since in (("STARTING", 0.0), ("UNKNOWN", 10.0)):
@@ -607,17 +606,14 @@ def test_the_breaker_opens_for_claims_that_are_alike_and_lets_nothing_be_checked
     claims = [failed(f"t{n}", "", reason="outcome", verdict={"blocked": "no network"}) for n in range(3)]
     found = breaker.tripped(of_tasks(*claims), ["t0", "t1", "t2"], limits)
     assert found is not None and (found.stage, found.example) == ("work", "blocked: no network")
-    full = [
-        failed(f"t{n}", "", "outcome", collected={"x": 1}, released=True, checked_at=80.0, check_at=0.0, **broken)
-        for n, broken in enumerate(
-            [{"verdict": {"failure": "`prepare` failed"}}, {"check_error": "`prepare` failed"}] * 2
-        )
-    ]
+    broken: list[dict[str, Any]] = [{"verdict": {"failure": "`prepare` failed"}}, {"check_error": "`prepare` failed"}]
+    done = {"collected": {"x": 1}, "released": True, "checked_at": 80.0, "check_at": 0.0}
+    full = [failed(f"t{n}", "", "outcome", **done, **one) for n, one in enumerate(broken * 2)]
     state = of_tasks(*full, resumed_at=70.0)
-    opened = decide.decide(state, state.tasks, limits, View(100.0, {})).actions
+    opened = decide.decide(state, list(state.tasks), limits, View(100.0, {})).actions
     assert names(opened) == ["Cluster"], "and no `Check`"
     over = decide.decide(
-        state._replace(trip=folding.Trip("check", "x", "`prepare` failed", tuple(state.tasks), 90.0)),
+        state._replace(trip=Trip("check", "x", "`prepare` failed", tuple(state.tasks), 90.0)),
         list(state.tasks),
         limits,
         View(100.0, {}),

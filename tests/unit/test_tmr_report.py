@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mngr.agents.record import timestamp
-from mngr.mapreduce.state import fold
+from mngr.mapreduce.folding import fold
 from mngr.report import run_files
 from mngr.report.ledger_reader import LedgerReader
 from mngr.report.tmr_chart import chart

@@ -1,12 +1,14 @@
 """What is said of tasks whose work could not be had or measured: a row like any other."""
 
+import time
 from typing import Any
 
 from mngr.agents.record import timestamp
 from mngr.cli.tmr import progress
-from mngr.mapreduce.state import RunState, fold
+from mngr.mapreduce.folding import fold
+from mngr.mapreduce.state import RunState
 from mngr.tmr.delivery import verified
-from mngr.tmr.summary import row
+from mngr.tmr.summary import doing, remedy, row, summary
 
 ABOUT = {"task": "a", "number": 1}
 
@@ -55,3 +57,33 @@ def test_the_picture_shows_what_agents_say_without_obeying_it() -> None:
     )
     lines = progress.picture(state, progress.Sight(decision="\x1b]0;owned\x07"), now=1_700_000_001, width=100)
     assert any("allow" in line for line in lines) and "\x1b" not in "".join(lines)
+
+
+def test_what_concerns_all_agents_is_said_with_what_to_do() -> None:
+    until = 1_700_010_000.0
+    waits = fold([entry("run", run="r"), entry("waits", until=until, because="rate limit: resets later")])
+    clock = time.strftime("%H:%M", time.localtime(until))
+    (said,) = progress.standing(waits, until - 5)
+    assert said.startswith("all agents wait until ") and f"{clock}: rate limit: resets later" in said
+    assert list(progress.standing(waits, until + 1)) == [] and summary(waits)["waits_until"] == until
+    out = fold([entry("run", run="r"), entry("paused", because="login: expired")])
+    assert list(progress.standing(out, until)) == ["paused: login: expired"]
+    assert (doing(out, False), summary(out)["paused"], remedy(out)) == (
+        "paused",
+        "login: expired",
+        "`mngr tmr resume r`",
+    )
+    assert doing(fold([entry("paused", because="")], out), False) == "broken off"
+    trip = entry("breaker", stage="work", signature="x", example="blocked: permission: Bash: pytest", tasks=["a", "b"])
+    blocked = fold([entry("run", run="r", workers={"permissions": "edits"}), trip])
+    assert "`mngr tmr resume r --permissions " in remedy(blocked)
+
+
+def test_an_agent_that_could_not_be_stopped_or_collected_is_named() -> None:
+    stuck = entry("uncollected", **ABOUT, error="disk is full", again_at=None)
+    state = ended(stuck)
+    found = row(state.tasks["a"])
+    assert (found["status"], found["verdict"], found["why"]) == ("collecting", "failed", "disk is full")
+    assert progress.line(stuck, state) == "slug-a: could not be collected, will be tried again: disk is full"
+    runs_on = ended(entry("collected", **ABOUT, data={"x": 1}), entry("unreleased", **ABOUT, error="x", again_at=None))
+    assert summary(runs_on)["not_stopped"] == ["r-a-1"]
