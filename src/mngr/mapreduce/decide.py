@@ -302,9 +302,8 @@ def _begin(
         actions.append(change)
         present = change.to
     again_at = [task.retry_at for task in waiting if task.retry_at > view.now]
-    quiet_until = max(present.quiet_until, state.waits_until if limited_until else 0.0)
-    if waiting and view.now < quiet_until:
-        return actions, min((*again_at, quiet_until))
+    if waiting and view.now < present.quiet_until:
+        return actions, min((*again_at, present.quiet_until))
     if waiting and present.limit < limits.max_agents and places >= present.limit:
         again_at.append(present.changed_at + limits.round_seconds)
     launching = sum(1 for task in chosen if task.status == LAUNCHING) + len(coming)
