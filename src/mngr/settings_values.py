@@ -32,7 +32,7 @@ def _text(value: object) -> str:
 
 
 def _permissions(value: object) -> str:
-    if value not in ("ask", "edits", "bypass"):
+    if value not in ("ask", "edits", "tests", "bypass"):
         raise ValueError
     return _text(value)
 
@@ -97,7 +97,7 @@ def _any(value: object, depth: int = 0) -> object:
 
 
 TEXT = Kind("a string", _text)
-PERMISSIONS = Kind('"ask", "edits" or "bypass"', _permissions)
+PERMISSIONS = Kind('"ask", "edits", "tests" or "bypass"', _permissions)
 PREFIX = Kind("a string of letters, digits, `-` and `_`", _prefix)
 ARGUMENTS = Kind("a list of strings, or one string in shell quoting", _arguments)
 BOOLEAN = Kind("true or false", _boolean)

@@ -48,7 +48,7 @@ def test_who_works_alone_needs_a_choice_of_what_it_may_do(user: User) -> None:
     user.env["PATH"] = f"{tools}:{user.env['PATH']}"
     refused = user.mngr("tmr", "--type", "claude").failed(2)
     assert "what may `claude` do without asking?" in refused.stderr
-    assert "--permissions edits" in refused.stderr and "agent_types.claude.permissions" in refused.stderr
+    assert "--permissions tests" in refused.stderr and "agent_types.claude.permissions" in refused.stderr
     assert (
         "`--permissions` is for coding agents"
         in user.mngr("tmr", "--type", "scripted", "--permissions", "ask").failed(2).stderr

@@ -50,6 +50,7 @@ class Request(NamedTuple):
     provision: tuple[str, ...] = ()
     prompt: str | None = None
     permissions: str = ""
+    allowed_commands: tuple[str, ...] = ()
     one_shot: bool = False
 
     @property
@@ -343,6 +344,7 @@ def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
         reports=request.kind.reports,
         driver=request.kind.driver,
         permissions=request.permissions or request.kind.permissions,
+        allowed_commands=request.allowed_commands,
         one_shot=request.one_shot,
         rules=dict(request.kind.rules),
         recorded=request.record,

@@ -20,8 +20,9 @@ VERSION = 1
 
 class Record(NamedTuple):
     """`windows` are commands beside the agent's own, by name. `command_shown` is its command with secrets hidden, if it
-    holds any. `driver` names what knows its program (`mngr.agents.kinds.driver`); `rules` are what settings say about a
-    program that no driver of its own knows."""
+    holds any. `driver` names what knows its program (`mngr.agents.kinds.driver`); `allowed_commands` are shell lines
+    that it may run with the permissions `tests`; `rules` are what settings say about a program that no driver of its
+    own knows."""
 
     id: str
     name: str
@@ -54,6 +55,7 @@ class Record(NamedTuple):
     command_shown: str = ""
     driver: str = ""
     permissions: str = ""
+    allowed_commands: tuple[str, ...] = ()
     one_shot: bool = False
     rules: Mapping[str, str] = {}
     extra: Mapping[str, Any] = {}
@@ -96,6 +98,7 @@ def parse(data: bytes, path: str) -> Record:
                 raise CorruptRecord(f"`{path}` lacks `{name}`", hint=CORRUPT_HINT)
         elif not check(known[name]):
             raise CorruptRecord(f"`{path}` has a `{name}` that makes no sense: {known[name]!r}", hint=CORRUPT_HINT)
+    known["allowed_commands"] = tuple(known.get("allowed_commands", ()))
     if known.get("creator"):
         known["creator"] = tuple(known["creator"])
     return Record(**known, extra=value)
@@ -139,6 +142,10 @@ def _texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
 
 
+def _lines(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
 def _limits(value: object) -> bool:
     """See `mngr.agents.limits`; not imported here, since most agents have none."""
     seconds = [value.get("idle_seconds"), value.get("run_seconds")] if isinstance(value, dict) else [""]
@@ -169,6 +176,7 @@ _CHECKS = {
     **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
     **dict.fromkeys(("labels", "windows", "rules"), _texts),
     "limits": _limits,
+    "allowed_commands": _lines,
     "created_branch": lambda value: isinstance(value, bool),
     "reports": lambda value: isinstance(value, bool),
     "recorded": lambda value: isinstance(value, bool),

@@ -50,6 +50,7 @@ class Launch(NamedTuple):
     extra_paths: Mapping[str, str] = {}
     project: str | None = None
     permissions: str = ""
+    allowed_commands: tuple[str, ...] = ()
 
 
 class Recipe(ABC):

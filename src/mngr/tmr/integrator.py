@@ -47,6 +47,7 @@ class IntegratorRecipe(Recipe):
             branch=f"{task.data['start']}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
+            allowed_commands=tuple(filter(None, (self._surroundings.test_command, prepare))),
             provision=(prepare,) if prepare else (),
         )
 

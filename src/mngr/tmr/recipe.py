@@ -72,9 +72,16 @@ class TestRecipe(Recipe):
             branch=f"{start}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
+            allowed_commands=self._allowed(),
             uploads=((outcome.__file__, CHECKER),),
             provision=(surroundings.prepare,) if surroundings.prepare else (),
         )
+
+    def _allowed(self) -> tuple[str, ...]:
+        """What an agent may run to see whether its work is good, with the permissions `tests`."""
+        surroundings = self._ground.bench.surroundings
+        commands = (surroundings.test_command, self._ground.gate_command, surroundings.prepare, CHECK_COMMAND)
+        return tuple(filter(None, commands))
 
     def _start(self, task: TaskState, attempt: Attempt) -> str:
         """The commit to begin at: what an agent had committed that was interrupted, else the base."""

@@ -10,12 +10,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.agents import events
-from mngr.agents.kinds import claude_home, claude_record, claude_text, hooks
+from mngr.agents.kinds import claude_home, claude_permissions, claude_record, claude_text, hooks
 from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
 from mngr.agents.kinds.driver import (
-    ASK,
     BYPASS,
-    EDITS,
     Launch,
     Place,
     Program,
@@ -43,7 +41,6 @@ SETTLED_SECONDS, QUEUED_SECONDS = 0.15, 0.8
 # It takes a message, and then draws its input box empty.
 DRAWN_SECONDS = 0.5
 STATES = {"idle": WAITING, "shell": WAITING, "busy": RUNNING, "waiting": BLOCKED}
-MODES = {ASK: "default", EDITS: "acceptEdits"}
 BACKGROUND = "a command runs in the background"
 VARIABLES = {
     "ANTHROPIC_API_KEY": "with the API key in ANTHROPIC_API_KEY",
@@ -86,7 +83,7 @@ class Claude:
             place.host.write(f"{place.home}/{PROMPT}", first_prompt(place))
         session = _session(place)
         place.host.write(f"{place.home}/{SESSION}", json_bytes({"session_id": session[-1]}))
-        words = ["--settings", f"{place.home}/{OURS}", *session, *_permissions(record)]
+        words = ["--settings", f"{place.home}/{OURS}", *session, *claude_permissions.words(record)]
         command = f"{record.command} {join(words)}"
         env = {
             "CLAUDE_CONFIG_DIR": place.home,
@@ -226,13 +223,6 @@ def composer(screen: str) -> str:
 _RULE = re.compile(r"─{10,}")
 _BOX = re.compile(r"(?:\x1b\[(?:0|39|49|0;39|39;49)?m)*[❯!]\s?")
 _SUGGESTION = re.compile(_BOX.pattern + r"(?:\x1b\[[0-9;]*m)*\S?(?:\x1b\[[0-9;]*m)*?\x1b\[(?:[0-9;]*;)?2m")
-
-
-def _permissions(record: Record) -> list[str]:
-    if record.permissions == BYPASS:
-        # A question would wait for an answer even then.
-        return ["--dangerously-skip-permissions", "--disallowedTools=AskUserQuestion"]
-    return ["--permission-mode", MODES[record.permissions]] if record.permissions in MODES else []
 
 
 def _session(place: Place) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from mngr.agents.kinds import hooks, repository_trust
+from mngr.agents.kinds import claude_permissions, hooks, repository_trust
 from mngr.agents.kinds.driver import BYPASS, Place, user_home
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
@@ -74,6 +74,7 @@ def furnish(place: Place) -> None:
     script = hooks.script(place.state_dir, home, "claude")
     host.write(f"{home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
     host.write(f"{home}/{OURS}", json_bytes(_ours(place), indent=1))
+    claude_permissions.furnish(place)
     for name in ("sessions", DIAGNOSTICS):  # of processes that are gone
         host.remove(f"{home}/{name}")
     own = user_dir(place.environ)
@@ -111,9 +112,13 @@ def _ours(place: Place) -> dict[str, Any]:
         "StopFailure": f"{script} StopFailure {WAITING} {quote(FAILED)}",
         "SessionEnd": f"{script} SessionEnd",
     }
-    run = {name: [{"hooks": [{"type": "command", "command": line}]}] for name, line in commands.items()}
+    run: dict[str, Any] = {name: [{"hooks": [{"type": "command", "command": line}]}] for name, line in commands.items()}
     # Without the last, it makes itself the handler of its links in the user's own desktop settings.
-    return {"disableAllHooks": False, "hooks": run, "disableDeepLinkRegistration": "disable"}
+    ours: dict[str, Any] = {"disableAllHooks": False, "hooks": run, "disableDeepLinkRegistration": "disable"}
+    if line := claude_permissions.hook(place):
+        run["PreToolUse"] = [{"matcher": "Bash", "hooks": [{"type": "command", "command": line}]}]
+        ours["permissions"] = claude_permissions.rules(place)
+    return ours
 
 
 def _settings(place: Place, own: str) -> dict[str, Any]:

@@ -9,11 +9,12 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from mngr.agents.kinds import codex_record, codex_screen, hooks, repository_trust
+from mngr.agents.kinds import codex_permissions, codex_record, codex_screen, hooks, repository_trust
 from mngr.agents.kinds.driver import (
     ASK,
     BYPASS,
     EDITS,
+    TESTS,
     Launch,
     Place,
     Program,
@@ -93,6 +94,7 @@ class Codex:
         record = place.record
         repository_trust.check_new("codex", place, "sessions")
         _furnish(place)
+        codex_permissions.forbid(place)
         place.host.remove(f"{place.home}/{LOCKS}")
         place.host.remove(f"{place.home}/{PROMPT}")
         if prompted:
@@ -257,6 +259,8 @@ def _permissions(place: Place) -> list[str]:
     if chosen == EDITS:
         roots = [word for path in _git_dirs(place) for word in ("--add-dir", path)]
         return [*asks, "-s", "workspace-write", *roots]
+    if chosen == TESTS:
+        return codex_permissions.words(place, _git_dirs(place))
     return ["--dangerously-bypass-approvals-and-sandbox"] if chosen == BYPASS else []
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mngr.agents.state import Status
     from mngr.hosts.host import Host
 
-ASK, EDITS, BYPASS = PERMISSIONS
+ASK, EDITS, TESTS, BYPASS = PERMISSIONS
 HOME = "home"
 PROMPT = "prompt"
 

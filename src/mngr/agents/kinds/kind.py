@@ -14,8 +14,8 @@ from mngr.records import NamedTuple
 
 # Coding agents that `create` takes by default when no kind is named, in this order.
 KNOWN_AGENTS = ("claude", "codex", "opencode")
-# What a coding agent may do without asking: nothing, edit files, everything.
-PERMISSIONS = ("ask", "edits", "bypass")
+# What a coding agent may do without asking: nothing; edit files; that, run tests and commit, with the rest denied; all.
+PERMISSIONS = ("ask", "edits", "tests", "bypass")
 
 
 class Kind(NamedTuple):

@@ -9,8 +9,9 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 
-from mngr.agents.kinds import driver, opencode_record
-from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, Launch, Place, Program, Spent, Wording
+from mngr.agents import launch
+from mngr.agents.kinds import allowed, driver, opencode_record
+from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, TESTS, Launch, Place, Program, Spent, Wording
 from mngr.agents.kinds.hooks import FILE as PROMPTS
 from mngr.agents.record import Record
 from mngr.agents.state import Status
@@ -34,6 +35,8 @@ _PERMISSIONS: Mapping[str, Mapping[str, str]] = {
     EDITS: {**_ASKS, "edit": "allow"},
     BYPASS: {**dict.fromkeys(_ASKS, "allow"), "*": "allow", "edit": "allow"},
 }
+# With the permissions `tests`; what is not named there is denied.
+_TOOLS = ("read", "list", "glob", "grep", "lsp", "edit", "task", "skill", "todoread", "todowrite")
 # Variables with a key of a provider that OpenCode knows by itself.
 _KEYS = (
     "ANTHROPIC_API_KEY",
@@ -137,10 +140,25 @@ def _exports(place: Place, session: str) -> str:
     moved = [f"{name}={quote(f'{place.home}/{folder}')}" for name, folder in _OWN.items()]
     other = {"MNGR_OPENCODE": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
     if record.permissions:
-        other["OPENCODE_PERMISSION"] = json.dumps(_PERMISSIONS[record.permissions])
+        other["OPENCODE_PERMISSION"] = json.dumps(_permissions(place))
     return f"export {' '.join([*own, *(f'{name}={quote(value)}' for name, value in other.items())])}; export " + (
         " ".join(moved)
     )
+
+
+def _permissions(place: Place) -> Mapping[str, object]:
+    """Of what fits a command, the last entry counts."""
+    record = place.record
+    if record.permissions != TESTS:
+        return _PERMISSIONS[record.permissions]
+    shell = {"*": "deny"}
+    for text in allowed.of(record).commands:
+        shell |= {text: "allow", f"{text} *": "allow"}
+    shell |= {f"find *{action}*": "deny" for action in ("-exec", "-ok", "-delete", "-fprint", "-fls")}
+    shell |= {f"{text}*": "deny" for text in allowed.NEVER}
+    task = launch.task_dir(record, place.state_dir)
+    outside = {"*": "deny", task: "allow", f"{task}/*": "allow"}
+    return {"*": "deny", **dict.fromkeys(_TOOLS, "allow"), "bash": shell, "external_directory": outside}
 
 
 def _chosen(record: Record) -> dict[str, Any]:

@@ -63,7 +63,8 @@ def add_arguments(parser: Parser) -> None:
     what.add_argument(
         "--permissions",
         choices=PERMISSIONS,
-        help="what a coding agent may do without asking: nothing, edits, or everything (default: as it is set up)",
+        help="what a coding agent may do: ask first, edit files, edit and run tests and commit while the rest is "
+        "denied (`tests`), or everything (default: as it is set up)",
     )
     what.add_argument(
         "--one-shot", action="store_true", help="do the task of the first message without a dialog, and end"

@@ -17,7 +17,7 @@ EXAMPLES = (
     ("mngr tmr init --dry-run", "how the tests of this project would be run"),
     ("mngr tmr --dry-run tests", "which tests, how many agents, what it may cost"),
     ("mngr tmr tests --failing --max-agents 4", "one agent for each test that fails"),
-    ("mngr tmr tests/test_login.py --type claude --permissions edits --budget-usd 5", "with a limit on money"),
+    ("mngr tmr tests/test_login.py --type claude --permissions tests --budget-usd 5", "with a limit on money"),
     ("mngr tmr status", "how far the latest run is"),
     ("mngr tmr resume", "continue it, whatever ended it"),
     ("mngr tmr review", "walk through its fixes, keep or drop each"),
@@ -81,7 +81,8 @@ def _add_run(parser: Parser) -> None:
     agents.add_argument(
         "--permissions",
         choices=PERMISSIONS,
-        help="what coding agents may do without asking: nothing, edits, or everything (no default: choose)",
+        help="what coding agents may do: ask first, edit files, edit and run tests and commit while the rest is denied "
+        "(`tests`, recommended), or everything (no default: choose)",
     )
     agents.add_argument(
         "--integrator",

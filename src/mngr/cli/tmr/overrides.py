@@ -9,6 +9,7 @@ from mngr.agents.kinds import repository_trust
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args
+from mngr.cli.permitted import refuse_unsaid
 from mngr.errors import UsageError
 from mngr.records import TYPE_CHECKING
 
@@ -62,9 +63,5 @@ def check_kind(app: App, top: str, name: str, permissions: str | None, *, chosen
     repository_trust.check(kind.driver, app.host_dir, app.environ, top, top)
     if permissions and not kind.driver:
         raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
-    if kind.driver in kinds.KNOWN_AGENTS and not (permissions or kind.permissions or chosen_later):
-        raise UsageError(
-            f"what may `{name}` do without asking? Its agents work alone, on this machine, as you",
-            hint="`--permissions edits`: edit files, and stop at most commands; `--permissions bypass`: run anything. "
-            f"For good: `mngr config set --scope user agent_types.{name}.permissions edits`",
-        )
+    if not permissions and not chosen_later:
+        refuse_unsaid(kind)

@@ -1,0 +1,27 @@
+"""What agents that work alone may do: said before they start, never guessed."""
+
+from __future__ import annotations
+
+from mngr.agents.kinds import kind as kinds
+from mngr.agents.kinds.kind import Kind
+from mngr.cli.app import App
+from mngr.errors import UsageError
+
+
+def check(app: App, name: str, permissions: str | None) -> None:
+    """Refuse an agent of this type unless it is known what it may do without asking."""
+    kind = kinds.resolve(name, app.settings)
+    if permissions and not kind.driver:
+        raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
+    if not permissions:
+        refuse_unsaid(kind)
+
+
+def refuse_unsaid(kind: Kind) -> None:
+    if kind.driver in kinds.KNOWN_AGENTS and not kind.permissions:
+        raise UsageError(
+            f"what may `{kind.name}` do without asking? Its agents work alone, on this machine, as you",
+            hint="`--permissions tests`: edit files, run tests and commit, everything else is denied; "
+            "`--permissions bypass`: run anything. "
+            f"For all runs: `mngr config set --scope user agent_types.{kind.name}.permissions tests`",
+        )
