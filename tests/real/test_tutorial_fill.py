@@ -150,6 +150,14 @@ def test_a_dry_run_prints_the_prompt_and_the_headings(greeter: User) -> None:
     assert greeter.agents() == []
 
 
+def test_a_program_that_is_not_there_is_told_before_an_agent_is_made(greeter: User) -> None:
+    (greeter.repo / "reference.txt").write_text("greet hello\n")
+    words = ("--program", "nogreet", "--reference", "reference.txt", "--include-unclean")
+    done = fill(greeter, agent(greeter, [LOUD]), *words, exit_code=1)
+    assert "nogreet" in done.stderr
+    assert greeter.agents() == []
+
+
 def test_a_tutorial_without_commands_needs_a_program(greeter: User) -> None:
     (greeter.repo / "tutorial.sh").write_text("# Listing\n")
     assert "--program NAME" in greeter.mngr("tutorial", "fill", "--dry-run").failed(2).stderr

@@ -1,11 +1,16 @@
 """`mngr tutorial sync`: an agent writes, our check says what is missing, the agent is told, until the check passes."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mngr.actions.fleet import Fleet
+from mngr.testing.model_server import ModelServer
+from mngr.tutorial import talk
 from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
+from tests.support.programs import program, with_program
 from tests.support.user import User
 
 pytestmark = pytest.mark.timeout(300)
@@ -31,6 +36,12 @@ def greeter(user: User) -> User:
     """One citation is of a block that was edited since, and one block has no test."""
     add_greeter(user, test_hello=OLD_HELLO)
     return user
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as made:
+        yield made
 
 
 def test_the_agent_is_told_until_the_check_passes(greeter: User) -> None:
@@ -146,6 +157,38 @@ exec sleep 9999
     done = greeter.mngr("tutorial", "sync", *words, "--", f"sh {program}", timeout=250)
     assert done.exit_code == 0, done.stdout + done.stderr
     assert greeter.state("sync-tutorial") == "RUNNING"
+
+
+def test_an_agent_that_is_blocked_is_reported_and_not_waited_for(greeter: User) -> None:
+    path = script(greeter, "wait\npermission may I?\nwait\n")
+    fleet = Fleet(environ=greeter.env, cwd=str(greeter.repo))
+    said: list[str] = []
+    wish = talk.Wish("asks", "scripted", (path,), str(greeter.repo))
+    talked = talk.hold(
+        fleet,
+        wish,
+        "go on",
+        lambda agent: talk.Verdict(1, "still missing"),
+        rounds=5,
+        timeout=250,
+        blocked_seconds=0,
+        tell=said.append,
+    )
+    assert talked.end == talk.AGENT_BLOCKED and [turn.state for turn in talked.turns] == ["BLOCKED"]
+    assert "may I?" in said[-1] and talked.agent.status.alive
+
+
+def test_a_coding_agent_needs_permissions_and_its_turns_end(greeter: User, server: ModelServer) -> None:
+    with_program(program("claude"), greeter.env, greeter.root / "bin")
+    greeter.env.update(server.env("claude"))
+    refused = greeter.mngr("tutorial", "sync", "--type", "claude").failed(2)
+    assert "--permissions tests" in refused.stderr
+    assert greeter.agents() == []
+    words = ("--type", "claude", "--permissions", "tests", "--rounds", "2", "--format", "json")
+    found = greeter.mngr("tutorial", "sync", *words, timeout=250).failed(1).json
+    assert found["end"] == "out of rounds"
+    assert [(turn["number"], turn["state"]) for turn in found["rounds"]] == [(1, "WAITING"), (2, "WAITING")]
+    assert sum(not entry.side for entry in server.log) == 2
 
 
 def test_nothing_is_made_when_nothing_is_missing(user: User) -> None:

@@ -6,7 +6,8 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 
-from mngr.cli import catalog
+from mngr.agents.kinds import kind
+from mngr.cli import catalog, permitted
 from mngr.cli.app import App
 from mngr.cli.inputs import read_text
 from mngr.cli.parser import Args
@@ -24,17 +25,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _wish(args: Args, app: App, place: Sources, name: str) -> talk.Wish:
+def _wish(args: Args, app: App, place: Sources, name: str, allowed: Sequence[str]) -> talk.Wish:
+    """`allowed` are commands that the agent needs, for the permissions `tests`."""
+    chosen = args.type or kind.default_name(app.settings)
+    permitted.check(app, chosen, args.permissions)
     taken = {agent.name for agent in app.fleet.list().agents}
     names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(taken) + 2))
     return talk.Wish(
         name=args.name or next(free for free in names if free not in taken),
-        type=args.type,
+        type=chosen,
         args=tuple(args.rest),
         source=place.root,
         transfer=args.transfer,
         unclean=None if args.include_unclean is None else "include" if args.include_unclean else "exclude",
         labels={"tutorial": name},
+        permissions=args.permissions or "",
+        allowed_commands=tuple(filter(None, allowed)),
     )
 
 
@@ -70,7 +76,7 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
     before = {"script": place.script, "before": len(report.problems)}
     if report.ok or args.dry_run:
         return _sync_not_started(args, app, job, report, {**before, **_NOT_STARTED})
-    wish = _wish(args, app, place, "sync-tutorial")
+    wish = _wish(args, app, place, "sync-tutorial", (job.test_command, sync.check_command(place)))
     app.out.note(f"{amount(len(report.problems), 'problem')}; an agent is made to repair them")
     talked, missing = sync.run(
         app.fleet, job, wish, report, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
@@ -79,7 +85,7 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
     rounds = amount(len(talked.turns), "round")
     human = f"`{name}` made the tests match the tutorial, in {rounds}"
     if not talked.ok:
-        human = f"{amount(len(missing), 'problem')} left after {rounds} ({talked.end})"
+        human = f"{amount(len(missing), 'problem')} left after {rounds} ({_ended(talked)})"
         human += "".join(f"\n  {problem.message}" for problem in missing[:10])
     value = {
         **before,
@@ -94,6 +100,10 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
         app.out.note(f"its work is on branch {talked.agent.record.branch}")
     app.out.note(f"look: `mngr diff {name}`; take it: `mngr merge {name}`; then: `mngr destroy {name}`")
     return _exit_code(talked)
+
+
+def _ended(talked: talk.Talked) -> str:
+    return f"{talked.end}: {talked.agent.status.reason}" if talked.end == talk.AGENT_BLOCKED else talked.end
 
 
 def _exit_code(talked: talk.Talked) -> int:
@@ -130,6 +140,8 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     if not headings:
         app.out.emit_object(value, human=f"every heading of {place.script} has an example")
         return 0
+    if not args.validate and name != "mngr":
+        shown.help()  # what judges the proposals has to work before an agent is paid for them
     reference = _reference(args, app, place, shown)
     job = fill.Job(place, name, reference, tuple(headings), tuple(blocks), problem_of, args.prompt)
     if args.dry_run:
@@ -139,7 +151,7 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
             {**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\nthe prompt:\n\n{prompt}"
         )
         return 0
-    wish = _wish(args, app, place, "fill-tutorial")
+    wish = _wish(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"))
     app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
     talked, found = fill.run(app.fleet, job, wish, rounds=args.rounds, timeout=args.timeout, tell=app.out.note)
     kept, dropped = _choose(args, app, found.good)

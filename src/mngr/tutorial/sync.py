@@ -65,13 +65,13 @@ def _render(name: str, job: Job, problems: Sequence[Problem], own: str | None = 
         script=job.sources.script,
         tests=job.sources.tests,
         test_command=job.test_command,
-        check_command=_check_command(job.sources),
+        check_command=check_command(job.sources),
         problems=problems[:_MOST_TOLD],
         more=max(0, len(problems) - _MOST_TOLD),
     )
 
 
-def _check_command(sources: Sources) -> str:
+def check_command(sources: Sources) -> str:
     tests = [word for path in sources.tests for word in ("--tests", path)]
     return join(["mngr", "tutorial", "check", "--script", sources.script, *tests])
 

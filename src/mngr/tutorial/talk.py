@@ -6,17 +6,23 @@ What is missing is measured here after every turn. What the agent says about it 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 
 from mngr import waiting
 from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
-from mngr.agents import launch
+from mngr.agents import launch, retry_time
+from mngr.agents.reasons import is_rate_limit
 from mngr.agents.state import BLOCKED, ENDED, WAITING
 from mngr.records import NamedTuple
 
 PASSED, OUT_OF_ROUNDS, OUT_OF_TIME, AGENT_ENDED = "passed", "out of rounds", "out of time", "agent ended"
+AGENT_BLOCKED = "agent blocked"
+BLOCKED_SECONDS = 120.0
 _SECONDS_BETWEEN_LOOKS = 2.0
+# A program that tries again by itself is given the time to.
+_AFTER_LIMIT_SECONDS = 5.0
 
 
 class Wish(NamedTuple):
@@ -30,6 +36,8 @@ class Wish(NamedTuple):
     unclean: str | None = None
     labels: Mapping[str, str] = {}
     uploads: tuple[tuple[str, str], ...] = ()
+    permissions: str = ""
+    allowed_commands: tuple[str, ...] = ()
 
 
 class Verdict(NamedTuple):
@@ -65,10 +73,12 @@ def hold(
     *,
     rounds: int,
     timeout: float,
+    blocked_seconds: float = BLOCKED_SECONDS,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Talked:
     """Make the agent, give it the prompt, and go on until the verdict is that nothing is missing, or after so many
-    turns or seconds. The agent stays as it is then, with all its work. On an error or Ctrl-C it stays too."""
+    turns or seconds, or when the agent is blocked for `blocked_seconds` and nobody helps it. It stays as it is then,
+    with all its work. On an error or Ctrl-C it stays too."""
     deadline = waiting.Deadline(timeout)
     agent = fleet.create(
         wish.name,
@@ -79,13 +89,15 @@ def hold(
         unclean=wish.unclean,
         labels=wish.labels,
         uploads=wish.uploads,
+        permissions=wish.permissions,
+        allowed_commands=wish.allowed_commands,
     )
     tell(f"`{agent.name}` works; `mngr connect {agent.name}` shows it")
     turns: list[Turn] = []
     message = prompt
     while True:
         _say(fleet, agent, message)
-        agent, over = _turn(fleet, agent, deadline, tell)
+        agent, over = _turn(fleet, agent, deadline, blocked_seconds, tell)
         found = verdict(agent)
         turns.append(Turn(len(turns) + 1, agent.state, found.missing))
         end = _end(agent, found, over, len(turns) >= rounds)
@@ -98,10 +110,10 @@ def hold(
 def _end(agent: Agent, found: Verdict, over: bool, last: bool) -> str:
     if not found.missing:
         return PASSED
-    if not over:
-        return OUT_OF_TIME
     if agent.state in ENDED:
         return AGENT_ENDED
+    if not over:
+        return AGENT_BLOCKED if agent.state == BLOCKED else OUT_OF_TIME
     return OUT_OF_ROUNDS if last else ""
 
 
@@ -117,25 +129,29 @@ def _say(fleet: Fleet, agent: Agent, message: str) -> None:
     fleet.message(agent, message)
 
 
-def _turn(fleet: Fleet, agent: Agent, deadline: waiting.Deadline, tell: Callable[[str], None]) -> tuple[Agent, bool]:
-    """Wait for the end of its turn, and tell whether it came in time. An agent that reports its states says so by them;
-    every agent may say so by writing its outcome file. One that is blocked is waited for: a person may help it."""
-    state_dir, blocked = fleet.store.state_dir(agent.id), ""
-    for _ in waiting.changes([state_dir], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS):
+def _turn(
+    fleet: Fleet, agent: Agent, deadline: waiting.Deadline, blocked_seconds: float, tell: Callable[[str], None]
+) -> tuple[Agent, bool]:
+    """Wait for the end of its turn, and tell whether it came. An agent that reports its states rests then: it has taken
+    the message before. Every agent may say so by writing its outcome file. One that is blocked is waited for a while,
+    since a person may help it; after a rate limit it is told to go on when the time has come."""
+    reason, patience = "", deadline
+    for _ in waiting.changes(
+        [fleet.store.state_dir(agent.id)], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
+    ):
         agent = fleet.find(agent)
-        if agent.state in ENDED or os.path.exists(_outcome_path(fleet, agent)):
+        if agent.state in (WAITING, *ENDED) or os.path.exists(_outcome_path(fleet, agent)):
             return agent, True
-        if agent.state == WAITING and _answered(fleet, agent):
+        if agent.state != BLOCKED:
+            reason = ""
+            continue
+        over = retry_time.until(agent.status.reason, agent.status.since) if is_rate_limit(agent.status.reason) else None
+        if over is not None and time.time() > over + _AFTER_LIMIT_SECONDS:
             return agent, True
-        if agent.state == BLOCKED and agent.status.reason != blocked:
-            blocked = agent.status.reason
-            tell(f"`{agent.name}` is blocked ({blocked}): `mngr connect {agent.name}` to help it")
+        if agent.status.reason != reason:
+            reason = agent.status.reason
+            patience = deadline if over is not None else waiting.Deadline(blocked_seconds)
+            tell(f"`{agent.name}` is blocked ({reason}): `mngr connect {agent.name}` to help it")
+        if patience.passed:
+            return agent, False
     return agent, False
-
-
-def _answered(fleet: Fleet, agent: Agent) -> bool:
-    """Whether its last state is younger than the last message: just after a message it still seems to wait."""
-    types = [event.get("type") for event in fleet.events(agent)]
-    last_state = max((at for at, type in enumerate(types) if type == "state"), default=-1)
-    last_prompt = max((at for at, type in enumerate(types) if type == "prompt"), default=-1)
-    return last_state > last_prompt >= 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args, BooleanPair, Parser
@@ -94,6 +95,11 @@ def _add_agent_options(parser: Parser, name: str) -> None:
     """What `sync` and `fill` have in common."""
     parser.add_rest("ARGS", "arguments for the agent's program")
     parser.add_argument("--type", metavar="TYPE", help="an agent type (default: an installed coding agent)")
+    parser.add_argument(
+        "--permissions",
+        choices=PERMISSIONS,
+        help="what a coding agent may do, as in `mngr create`: `tests` is recommended (no default: choose)",
+    )
     parser.add_argument("--name", "-n", metavar="NAME", help=f"the agent's name (default: `{name}`, or one like it)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="tell it at most so often (default: 5)")
     parser.add_argument(
