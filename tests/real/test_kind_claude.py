@@ -160,19 +160,23 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     world.create("a", env={"CLAUDE_CODE_MAX_RETRIES": "1"})
     world.rests("a")
     overloaded = "%% status 529 times=1 retry-after={seconds}\n%% say over"
-    world.waits_for_its_limit("a", overloaded, "rate limit: overloaded: retry in ")
+    world.waits_for_its_limit("a", overloaded, "rate limit: overloaded: retry at ")
     world.rests_well("a")
     world.fleet.message("a", "%% status 500 times=2")
     world.until("a", lambda agent: agent.state == "WAITING" and "500" in agent.status.reason, "fail")
     world.clear("a")  # what failed is said again with every message
-    world.waits_for_its_limit("a", "%% status 429 times=2 retry-after={seconds}", "rate limit: retry in ")
+    world.waits_for_its_limit("a", "%% status 429 times=2 retry-after={seconds}", "rate limit: retry at ")
     given_up = world.until(
-        "a", lambda agent: agent.state == "BLOCKED" and "retry in" not in agent.status.reason, "give up"
+        "a", lambda agent: agent.state == "BLOCKED" and "retry at" not in agent.status.reason, "give up"
     )
     assert given_up.status.reason.startswith("rate limit: ")
     world.clear("a")
     world.fleet.message("a", "%% say fine")
     world.rests_well("a")
+    for status, reason in ((402, "credit: "), (404, "model: ")):
+        world.fleet.message("a", f"%% status {status} times=9")
+        world.blocks("a", reason)
+        world.clear("a")
     world.fleet.message("a", "%% status 401 times=9")
     world.blocks("a", "login: ")
     world.clear("a")

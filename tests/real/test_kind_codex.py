@@ -143,6 +143,9 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     assert "429" in world.blocks("a", "rate limit: ").status.reason
     world.fleet.message("a", "%% status 503 times=9")
     world.until("a", lambda agent: agent.state == "WAITING" and agent.status.reason, "fail")
+    for status, reason in ((402, "credit: "), (404, "model: ")):
+        world.fleet.message("a", f"%% status {status} times=9")
+        assert str(status) in world.blocks("a", reason).status.reason
     world.fleet.message("a", "%% status 401 times=9")
     assert "401" in world.blocks("a", "login: ").status.reason
     world.fleet.message("a", "%% say logged in")

@@ -71,7 +71,7 @@ def interrupt(user: User, name: str) -> None:
 
     def done() -> bool:
         press(user, name, "Escape")
-        return user.state(name) != "RUNNING"
+        return user.state(name) == "WAITING"
 
     wait_for(done, f"{name} to stop its turn", SECONDS)
 
@@ -132,6 +132,13 @@ def test_an_agent_asks_waits_fails_and_goes_on_and_says_so(user: User, server: M
     interrupt(user, "a")
     until(user, "a", "WAITING", "^$")
 
+    send(user, "a", "%% status 429 times=1 retry-after=3600")
+    until(user, "a", "BLOCKED", r"^rate limit: retry at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ: ")
+    interrupt(user, "a")
+    until(user, "a", "WAITING", "^$")
+    for status, reason in ((402, "credit"), (404, "model")):
+        send(user, "a", f"%% status {status} times=99")
+        until(user, "a", "BLOCKED", f"^{reason}: ")
     send(user, "a", "%% status 401 times=99")
     until(user, "a", "BLOCKED", "^login: .*key")
     press(user, "a", "typed by hand")

@@ -211,10 +211,13 @@ def test_what_it_asks_for(payload: object, reason: str) -> None:
 
 
 def test_how_a_turn_failed_and_what_it_waits_for() -> None:
-    assert claude_record.failure({"error": "rate_limit", "last_assistant_message": "429"}) == (True, "rate limit: 429")
-    assert claude_record.failure({"error": "authentication_failed"}) == (True, "login: authentication_failed")
-    assert claude_record.failure({"error": "unknown", "last_assistant_message": "400 no"}) == (False, "400 no")
-    assert claude_record.failure(None) == (False, "it failed")
+    assert claude_record.failure({"error": "rate_limit", "last_assistant_message": "429"}, 0) == (
+        True,
+        "rate limit: 429",
+    )
+    assert claude_record.failure({"error": "authentication_failed"}, 0) == (True, "login: authentication_failed")
+    assert claude_record.failure({"error": "unknown", "last_assistant_message": "400 no"}, 0) == (False, "400 no")
+    assert claude_record.failure(None, 0) == (False, "it failed")
     line = {"data": {"delay_ms": 3000, "response": {"status": 429}}}
     assert claude_record.retry(line) == (3.0, "rate limit")
     assert claude_record.retry({}) == (0.0, "no answer")

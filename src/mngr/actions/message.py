@@ -120,9 +120,11 @@ def _refuse_blocked(agent: Agent, *, typed: bool = True) -> None:
     be answered so; and who waits for a rate limit, or could not log in to its model, takes messages, unless its screen
     asks for the login."""
     reason = agent.status.reason
-    if agent.state != BLOCKED or not agent.record.driver or reason.startswith("rate limit"):
+    if agent.state != BLOCKED or not agent.record.driver:
         return
-    if reason.startswith("login") and "screen" not in agent.status.evidence:
+    from mngr.agents.reasons import is_account, is_rate_limit
+
+    if is_rate_limit(reason) or (is_account(reason) and "screen" not in agent.status.evidence):
         return
     if not typed:
         raise MngrError(

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.agents import events
-from mngr.agents.kinds import claude_home, claude_permissions, claude_record, claude_text, hooks
+from mngr.agents.kinds import claude_home, claude_permissions, claude_record, claude_text, failing, hooks
 from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
 from mngr.agents.kinds.driver import (
     BYPASS,
@@ -22,6 +22,8 @@ from mngr.agents.kinds.driver import (
     first_prompt,
     plain,
 )
+from mngr.agents.reasons import LOGIN as LOGIN_REFUSED
+from mngr.agents.reasons import RATE_LIMIT
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.files import json_bytes, read_lines
@@ -41,6 +43,8 @@ SETTLED_SECONDS, QUEUED_SECONDS = 0.15, 0.8
 # It takes a message, and then draws its input box empty.
 DRAWN_SECONDS = 0.5
 STATES = {"idle": WAITING, "shell": WAITING, "busy": RUNNING, "waiting": BLOCKED}
+# How long an answer may take that refuses a login again.
+ASKED_SECONDS = 10.0
 BACKGROUND = "a command runs in the background"
 VARIABLES = {
     "ANTHROPIC_API_KEY": "with the API key in ANTHROPIC_API_KEY",
@@ -109,7 +113,7 @@ class Claude:
         if found.state == BLOCKED and live:  # a dialog that no hook told of
             return found._replace(reason=f"question: {live.get('waitingFor') or 'a dialog is open'}")
         if found.reason == FAILED:
-            blocked, reason = claude_record.failure(_last(place, "StopFailure"))
+            blocked, reason = claude_record.failure(_last(place, "StopFailure"), status.since)
             return found._replace(state=BLOCKED if blocked else found.state, reason=reason)
         return found
 
@@ -306,10 +310,14 @@ def _busy(place: Place, status: Status, told: float) -> Status:
         return status
     seconds, why = claude_record.retry(line[0])
     since = seconds_of(str(line[0].get("timestamp")))
-    if since + seconds <= time.time() or since < told:
+    refused = why.startswith(LOGIN_REFUSED)
+    if since + seconds + (ASKED_SECONDS if refused else 0.0) <= time.time() or since < told:
         return status
-    state = BLOCKED if why.startswith(claude_record.RATE_LIMIT) else RUNNING
-    return Status(state, f"{why}: retry in {seconds:.0f} s", since, f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}")
+    evidence = f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}"
+    if refused:
+        return Status(BLOCKED, why, since, evidence)
+    state = BLOCKED if why.startswith(RATE_LIMIT) else RUNNING
+    return Status(state, f"{why}: {failing.retry_at(since + seconds)}", since, evidence)
 
 
 def _told(place: Place) -> str:

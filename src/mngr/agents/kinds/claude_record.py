@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from mngr.agents.kinds import failing
 from mngr.agents.kinds.driver import Spent
+from mngr.agents.reasons import CREDIT, LOGIN, MODEL, RATE_LIMIT
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,8 +16,14 @@ if TYPE_CHECKING:
 
 SYNTHETIC = "<synthetic>"  # the "model" of what the program itself says in place of an answer
 LONGEST_REASON = 300
-RATE_LIMIT = "rate limit"
-_LOGIN = frozenset({"authentication_failed", "oauth_org_not_allowed", "billing_error"})
+_KINDS = {
+    "rate_limit": RATE_LIMIT,
+    "authentication_failed": LOGIN,
+    "oauth_org_not_allowed": LOGIN,
+    "billing_error": CREDIT,
+    "model_not_found": MODEL,
+}
+_STATUS = r"API Error: (\d{3})\b"
 _QUESTION = "AskUserQuestion"
 
 
@@ -85,23 +94,25 @@ def asked(payload: object) -> str:
     return _short(f"permission: {tool}" + (f": {json.dumps(given, ensure_ascii=False)}" if given else ""))
 
 
-def failure(payload: object) -> tuple[bool, str]:
+def failure(payload: object, said_at: float) -> tuple[bool, str]:
     """How a turn failed, and whether it takes a person, or time, to go on."""
     payload = payload if isinstance(payload, dict) else {}
     kind, text = payload.get("error"), str(payload.get("last_assistant_message") or payload.get("error") or "it failed")
-    if kind == "rate_limit":
-        return True, _short(f"{RATE_LIMIT}: {text}")
-    return (True, _short(f"login: {text}")) if kind in _LOGIN else (False, _short(text))
+    status = re.search(_STATUS, text)
+    blocked = failing.reason(text, said_at, int(status[1]) if status else None, _KINDS.get(str(kind), ""))
+    return (True, blocked) if blocked else (False, _short(text))
 
 
 def retry(line: Mapping[str, Any]) -> tuple[float, str]:
     """For how many seconds the program waits before it asks the model again, and why. Who serves the model may limit
-    one user, or, being overloaded, all."""
+    one user, or, being overloaded, all. A login that is refused twice will be refused again."""
     data = line.get("data")
     data = data if isinstance(data, dict) else {}
     response = data.get("response")
     status = response.get("status") if isinstance(response, dict) else None
     kind = str(data.get("error_kind") or data.get("api_error_type") or data.get("connection_code") or "no answer")
+    if status in (401, 403) and _count(data.get("attempt")) > 1:
+        return _count(data.get("delay_ms")) / 1000, f"{LOGIN}: the model's server refuses it (HTTP {status})"
     why = RATE_LIMIT if status == 429 else f"{RATE_LIMIT}: overloaded" if status == 529 else kind.replace("_", " ")
     return _count(data.get("delay_ms")) / 1000, why
 

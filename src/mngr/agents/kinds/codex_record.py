@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 
+from mngr.agents.kinds import failing
 from mngr.agents.kinds.driver import Spent
+from mngr.agents.reasons import LOGIN, RATE_LIMIT
+from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.process import join
 from mngr.records import TYPE_CHECKING, NamedTuple
@@ -17,8 +20,7 @@ if TYPE_CHECKING:
 _MARKS = tuple(b'"payload":{"type":"%s"' % name for name in (b"task_started", b"task_complete", b"turn_aborted"))
 _QUESTION = b'"name":"request_user_input"'
 _ANSWER = b'"payload":{"type":"function_call_output"'
-_LOGIN = (401, 403)
-_RATE_LIMIT = 429
+_KINDS = {"usage_limit_exceeded": RATE_LIMIT, "unauthorized": LOGIN}
 
 
 class Fact(NamedTuple):
@@ -46,20 +48,18 @@ def last_fact(tail: bytes) -> Fact | None:
         return Fact(BLOCKED, f"question: {question}", written) if question else Fact(RUNNING, "", written)
     if kind == "turn_aborted":
         return Fact(WAITING, _text(payload.get("reason")), written)
-    return Fact(*ending(payload.get("error")), written)
+    return Fact(*ending(payload.get("error"), written), written)
 
 
-def ending(error: object) -> tuple[str, str]:
-    """The state after a turn that ended with this error, if any."""
+def ending(error: object, written: str) -> tuple[str, str]:
+    """The state after a turn that ended with this error, if any, and when that was written down."""
     if not isinstance(error, dict):
         return WAITING, ""
     message, about = _text(error.get("message")) or "the turn failed", error.get("codex_error_info")
     status = next((one.get("http_status_code") for one in _mapping(about).values() if isinstance(one, dict)), None)
-    if status == _RATE_LIMIT or about == "usage_limit_exceeded":
-        return BLOCKED, f"rate limit: {message}"
-    if status in _LOGIN or about == "unauthorized":
-        return BLOCKED, f"login: {message}"
-    return WAITING, message
+    known = status if isinstance(status, int) else None
+    blocked = failing.reason(message, seconds_of(written), known, _KINDS.get(str(about), ""))
+    return (BLOCKED, blocked) if blocked else (WAITING, message)
 
 
 def _open_question(tail: bytes) -> str:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Mapping, Sequence
 
 from mngr.agents import launch
-from mngr.agents.kinds import allowed, driver, opencode_record
+from mngr.agents.kinds import allowed, driver, failing, opencode_record
 from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, TESTS, Launch, Place, Program, Spent, Wording
 from mngr.agents.kinds.hooks import FILE as PROMPTS
 from mngr.agents.record import Record
-from mngr.agents.state import Status
+from mngr.agents.reasons import RATE_LIMIT
+from mngr.agents.state import BLOCKED, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
 from mngr.process import checked, quote
@@ -85,8 +86,12 @@ class OpenCode:
         return Launch("; ".join(steps))
 
     def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        """The plugin reports every change as it happens, and asks OpenCode again by itself."""
-        return status
+        """The plugin reports every change as it happens, and asks OpenCode again by itself. When a limit is over may be
+        in the words of whoever set it."""
+        text = status.reason.removeprefix(f"{RATE_LIMIT}: ")
+        if status.state != BLOCKED or text == status.reason or text.startswith("retry at "):
+            return status
+        return status._replace(reason=failing.reason(text, status.since, kind=RATE_LIMIT))
 
     def wording(self, text: str) -> Wording:
         """Handed over as data: nothing in it is a command to OpenCode."""

@@ -59,13 +59,13 @@ function judged() {
   for (const { reason } of asked.values()) return ["BLOCKED", reason]
   for (const status of working.values()) {
     if (status.type !== "retry") continue
-    const wait = `retry in ${Math.max(0, Math.ceil((status.next - Date.now()) / 1000))} s`
+    const wait = retryAt(status.next)
     if (limited(status.message)) return ["BLOCKED", `rate limit: ${wait}: ${status.message}`]
     return ["RUNNING", `${wait}: ${status.message}`]
   }
   if (working.size) return ["RUNNING", ""]
   const failure = failures.get(session) || ""
-  return [/^(login|rate limit): /.test(failure) ? "BLOCKED" : "WAITING", failure]
+  return [/^(login|credit|model|rate limit): /.test(failure) ? "BLOCKED" : "WAITING", failure]
 }
 
 function report() {
@@ -79,10 +79,20 @@ function report() {
 
 const limited = (text) => /rate.?limit|too.?many.?requests|quota|exhausted|limit (was )?reached|\b429\b/i.test(text || "")
 
+const unpaid = (text) => /credit balance|out of credits|insufficient.?(quota|funds|balance)|payment required/i.test(text)
+const gone = (text) => /\bmodel\b.{0,80}(not exist|not found|not supported|no longer|not available|no access)/i.test(text)
+const retryAt = (moment) => `retry at ${new Date(Math.ceil(moment / 1000) * 1000).toISOString().replace(".000", "")}`
+
 function failed({ name, message, data }) {
   const said = String(data?.message || message || name).slice(0, 500)
-  if (name === "ProviderAuthError" || data?.statusCode === 401) return `login: ${said}`
-  if (data?.statusCode === 429) return `rate limit: ${said}`
+  const code = data?.statusCode
+  if (code === 402 || unpaid(said)) return `credit: ${said}`
+  if (name === "ProviderModelNotFoundError" || (code !== 429 && gone(said))) return `model: ${said}`
+  if (name === "ProviderAuthError" || code === 401 || code === 403) return `login: ${said}`
+  if (code === 429) {
+    const seconds = Number(data.responseHeaders?.["retry-after"])
+    return seconds > 0 ? `rate limit: ${retryAt(Date.now() + seconds * 1000)}: ${said}` : `rate limit: ${said}`
+  }
   return `the last turn failed: ${said}`
 }
 

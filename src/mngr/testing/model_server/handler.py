@@ -38,6 +38,8 @@ GARBAGE = b"\x00\xfe\xff}{ these bytes are no answer of any model ]\n" * 3
 MESSAGES_OF = {
     400: "the script says that this request is wrong",
     401: "the script says that this key is not valid",
+    402: "the script says that the credit balance is too low",
+    404: "the script says that the model does not exist",
     429: "the script says that the rate limit is reached",
     529: "Overloaded",
 }
