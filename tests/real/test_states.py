@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mngr.actions import create, message
+from mngr.actions.fleet import Fleet
+from mngr.agents.kinds import kind as kinds
 from mngr.hosts.local import LocalHost
 from mngr.tools.tmux import Session, Tmux
 from tests.support.timing import best_of
@@ -212,3 +215,28 @@ def test_old_states_of_a_scripted_agent_do_not_count_after_a_restart(user: User)
     assert user.state("foo") == "STOPPED"
     user.mngr("start", "foo").ok()
     assert user.wait_for_state("foo", "BLOCKED")["state_reason"] == "question: really?"
+
+
+def test_a_new_agent_is_not_waiting_before_it_has_its_first_message(user: User) -> None:
+    fleet = Fleet(environ=user.env, cwd=str(user.repo))
+    request = create.Request(name="a", kind=kinds.resolve("scripted", fleet.settings), prompt="say hello")
+    agent = fleet.find(create.create(fleet, request).id)
+    wait_for(lambda: "WAITING" in [event.get("state") for event in fleet.events("a")], "the agent to be ready")
+    seen = fleet.find("a").status
+    assert (seen.state, seen.reason) == ("RUNNING", "its first message is on its way")
+    message.first(fleet, agent, "say hello")
+    user.wait_for_state("a", "WAITING")
+    assert [entry["text"] for entry in fleet.transcript("a") if entry["role"] == "assistant"] == ["hello"]
+    fleet.stop("a")
+    fleet.start("a")
+    user.wait_for_state("a", "WAITING")
+
+
+def test_an_agent_that_failed_is_failed_after_it_was_stopped_too(user: User) -> None:
+    user.create("foo", command="exit 3")
+    user.wait_for_state("foo", "FAILED")
+    user.mngr("stop", "foo").ok()
+    agent = user.agent("foo")
+    assert (agent["state"], agent["state_reason"]) == ("FAILED", "exit code 3")
+    user.mngr("stop", "foo").ok()
+    assert user.state("foo") == "FAILED"

@@ -3,7 +3,7 @@
 import pytest
 
 from mngr.agents.record import Record, timestamp
-from mngr.agents.state import Facts, decide
+from mngr.agents.state import Facts, awaits_first_message, decide
 from mngr.tools.tmux import Pane
 
 STARTED = 1_800_000_000.0
@@ -81,3 +81,12 @@ def test_a_kind_that_reports_is_believed_while_its_process_lives():
 def test_nonsense_in_events_is_passed_over():
     odd: list[dict[str, object]] = [event("state", state="DANCING"), {"type": "state"}, {"state": "WAITING"}, {}]
     assert state(NOTHING._replace(pane=PANE, events=odd), from_events=True) == ("STARTING", "not ready yet")
+
+
+def test_the_first_message_is_awaited_until_it_is_acknowledged_or_for_two_minutes():
+    events = [event("started", message_follows=True), event("message_delivered")]
+    assert awaits_first_message(RECORD, events, STARTED + 9)
+    assert not awaits_first_message(RECORD, [*events, event("message_acknowledged")], STARTED + 9)
+    assert not awaits_first_message(RECORD._replace(driver="screen"), events, STARTED + 9)
+    assert not awaits_first_message(RECORD, events, STARTED + 999)
+    assert not awaits_first_message(RECORD, [event("started")], STARTED + 9)

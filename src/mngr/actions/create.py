@@ -108,7 +108,7 @@ def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lam
                 record = fleet.store.change(agent_id, base_commit=base)
             furnish(fleet, request, record)
             progress("starting")
-            return start_process(fleet, record)
+            return start_process(fleet, record, message_follows=request.prompt is not None)
         except BaseException:
             with held():
                 take_back(fleet, agent_id, workspace)
@@ -191,10 +191,10 @@ def take_back(fleet: Fleet, agent_id: str, workspace: Workspace | None) -> None:
         pass  # the error that led here is the one to tell
 
 
-def start_process(fleet: Fleet, record: Record) -> Record:
+def start_process(fleet: Fleet, record: Record, *, message_follows: bool = False) -> Record:
     """Run the agent's command in a new session and note it. The caller holds its lock, or nobody knows it yet."""
     options = tmux_options(fleet)
-    started_at, session = prepare_start(fleet, record)
+    started_at, session = prepare_start(fleet, record, message_follows=message_follows)
     for name in (record.session, f"{record.session}-{record.short_id}"):
         with held():  # a session that runs and a record that says so come together
             try:
@@ -223,8 +223,9 @@ def note_start(fleet: Fleet, agent_id: str, session: str, started_at: str) -> Re
     )
 
 
-def prepare_start(fleet: Fleet, record: Record) -> tuple[str, Session]:
-    """Write what its session will run, and log that it starts. Returns the time of the start and the session."""
+def prepare_start(fleet: Fleet, record: Record, *, message_follows: bool = False) -> tuple[str, Session]:
+    """Write what its session will run, and log that it starts. Returns the time of the start and the session. With
+    `message_follows` it does not count as WAITING before it has its first message."""
     state_dir = fleet.store.state_dir(record.id)
     command, own = _command(fleet, record, launch.identity(record, state_dir, fleet.host.dir))
     script = os.path.join(state_dir, "launch.sh")
@@ -240,7 +241,8 @@ def prepare_start(fleet: Fleet, record: Record) -> tuple[str, Session]:
         windows=_windows(fleet, record, own),
         recorder=_recorder(fleet, record),
     )
-    event = fleet.store.log(record.id, "started", session=record.session)
+    follows = {"message_follows": True} if message_follows and not record.one_shot else {}
+    event = fleet.store.log(record.id, "started", session=record.session, **follows)
     return event["timestamp"], session
 
 

@@ -194,7 +194,7 @@ class _Making:
         self._fleet.store.read(agent.record.id)  # raises when somebody destroyed it in the meantime
         self._workspaces.fill(agent.place)
         create.furnish(self._fleet, agent.wanted.request, agent.record)
-        return create.prepare_start(self._fleet, agent.record)
+        return create.prepare_start(self._fleet, agent.record, message_follows=_has_message(agent))
 
     def _came_through(self, agent: _Agent, future: Future[tuple[str, Session]]) -> bool:
         error = future.exception()
@@ -233,7 +233,9 @@ class _Making:
         for agent in group:
             try:
                 if agent.record.id in left_over:
-                    self._arrived(agent, create.start_process(self._fleet, agent.record))
+                    self._arrived(
+                        agent, create.start_process(self._fleet, agent.record, message_follows=_has_message(agent))
+                    )
                 else:
                     create.after_start(self._fleet, agent.record)
             except (MngrError, OSError) as error:
@@ -264,3 +266,7 @@ class _Making:
             pass  # the error that led here is the one to tell
         for agent in agents:
             agent.release()
+
+
+def _has_message(agent: _Agent) -> bool:
+    return agent.wanted.request.prompt is not None

@@ -1,5 +1,6 @@
 """See all agents of the fleet at one moment, and pick some by name. Changes nothing."""
 
+import time
 from collections.abc import Collection, Sequence
 
 from mngr.actions.agent import Agent, Listing
@@ -101,6 +102,8 @@ def _decided(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> A
         from mngr.actions import driven
 
         status = driven.look(fleet, record, pane, status, facts.events)
+    if status.state == state.WAITING and state.awaits_first_message(record, facts.events, time.time()):
+        status = status._replace(state=state.RUNNING, reason="its first message is on its way")
     return Agent(record, status, pane)
 
 

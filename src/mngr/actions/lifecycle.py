@@ -41,7 +41,17 @@ def stop(
             )
         if agent.state == "STOPPED" and agent.pane is None:
             return Stopped(agent.record, changed=False)
+        if agent.state == "FAILED":
+            return _clear(fleet, agent, reason)
         return end(fleet, agent, reason, graceful_seconds)
+
+
+def _clear(fleet: Fleet, agent: Agent, reason: str) -> Stopped:
+    """End what is left of an agent that failed. That it failed stays to be seen."""
+    outlived = end_processes(fleet, agent)
+    _keep_exit(fleet, agent)
+    fleet.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
+    return Stopped(agent.record, changed=agent.pane is not None, outlived=outlived)
 
 
 def end(fleet: Fleet, agent: Agent, reason: str, graceful_seconds: float = 0.0) -> Stopped:

@@ -23,6 +23,7 @@ UNKNOWN = "UNKNOWN"
 STATES = (STARTING, RUNNING, WAITING, BLOCKED, DONE, FAILED, STOPPED, UNKNOWN)
 ALIVE = frozenset({STARTING, RUNNING, WAITING, BLOCKED})
 ENDED = frozenset({DONE, FAILED, STOPPED})
+_FIRST_MESSAGE_SECONDS = 120.0
 NOT_KNOWN = 0.0  # a point in time that nobody saw
 
 
@@ -94,6 +95,16 @@ def _alive(facts: Facts, started: float, from_events: bool) -> Status:
                 f"events: {event.get('event_id', 'a state event')}; {process}",
             )
     return Status(STARTING, "not ready yet", started, f"events: no state reported since the start; {process}")
+
+
+def awaits_first_message(record: Record, events: Sequence[Mapping[str, Any]], now: float) -> bool:
+    """Whether the message that it was made with has not reached it yet: it is ready then, but will not stay so. Whoever
+    made it may be gone, so this is true for a while only. `events` are those since its start."""
+    if not events or not events[0].get("message_follows"):
+        return False
+    taken = "message_delivered" if record.driver == "screen" else "message_acknowledged"
+    started = _seconds(events[0].get("timestamp")) or 0.0
+    return now - started < _FIRST_MESSAGE_SECONDS and all(event.get("type") != taken for event in events)
 
 
 def _ended(exit_code: int | None, signal: int | None, at: float, evidence: str) -> Status:

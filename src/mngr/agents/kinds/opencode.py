@@ -13,8 +13,8 @@ from mngr.agents import launch
 from mngr.agents.kinds import allowed, driver, failing, opencode_record
 from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, TESTS, Launch, Place, Program, Spent, Wording
 from mngr.agents.kinds.hooks import FILE as PROMPTS
-from mngr.agents.record import Record
 from mngr.agents.reasons import RATE_LIMIT
+from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
