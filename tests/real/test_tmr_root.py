@@ -16,11 +16,14 @@ def test_settings_beside_the_tests_do_not_change_what_they_are_called(user: User
 
 
 @pytest.mark.timeout(300)
-def test_a_command_that_runs_the_tests_from_elsewhere_is_told_before_an_agent_is_paid(user: User) -> None:
+def test_a_command_may_run_the_tests_from_another_directory(user: User) -> None:
     project = Project(user)
-    project.settings["test_command"] = f"cd tests && env PYTHONPATH=..:$PYTHONPATH {project.settings['test_command']}"
+    project.settings["test_command"] = (
+        f"cd tests && export PYTHONPATH=..:$PYTHONPATH; {project.settings['test_command']}"
+    )
     project.write(".mngr/settings.toml", project.toml())
     project.commit("tests from elsewhere")
-    ran = project.tmr("--no-canary").failed(1)
-    assert "not one of 3 collected tests is run" in ran.stderr and "at the top of the repository" in ran.stderr
-    assert user.agents() == []
+    project.tmr("tests/test_calc.py::test_sub").ok()
+    assert project.status()["baseline"] == {"fail": 2, "pass": 1}
+    assert project.verdicts() == {"test_sub": "fixed"}
+    assert project.row("test_sub")["task"] == "test_calc.py::test_sub"

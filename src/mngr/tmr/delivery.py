@@ -10,7 +10,7 @@ from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import TaskState
-from mngr.tmr import baseline, verdict
+from mngr.tmr import baseline, rows, verdict
 from mngr.tmr.gate import Decision, Known
 from mngr.tmr.integrate import Integrated, Rules, integrate
 from mngr.tmr.integrator import AgentResolver, IntegratorRecipe, narrate
@@ -39,7 +39,8 @@ def deliver(
     of = {task.slug: _tests_of(task) for task in tasks}
     tests = [*ground.tests, *sorted({test for found in of.values() for test in found} - set(ground.tests))]
     stay = set(ground.tests) - {test for task in tasks for test in _renamed(task)}
-    gate = SuiteGate(ground.bench, tests=tests, stay=stay, of=of, gate_command=ground.gate_command)
+    place = rows.place(ground.tests)
+    gate = SuiteGate(ground.bench, tests=tests, stay=stay, of=of, gate_command=ground.gate_command, place=place)
     resolver, recipe = None, None
     if wish.integrator is not None:
         recipe = IntegratorRecipe(run, fleet, git, wish.integrator, ground.bench.surroundings)

@@ -30,7 +30,9 @@ _LOOK_SECONDS = 2.0  # how soon a request to stop is seen
 
 DRIVER = r"""
 out=$MNGR_ARTIFACTS_DIR
-task=$PWD/.mngr/task
+MNGR_TMR_TOP=$(pwd -P)
+export MNGR_TMR_TOP
+task=$MNGR_TMR_TOP/.mngr/task
 probe=$task/job/probe
 export PYTHONPATH="$probe${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONDONTWRITEBYTECODE=1
@@ -85,7 +87,10 @@ class Shell(NamedTuple):
 
 class Pytest(NamedTuple):
     """A step that runs tests: these, or all that are collected. With `base` (lines of body and id) also those that are
-    new or changed since; new ones are run `again` so many times more."""
+    new or changed since; new ones are run `again` so many times more.
+
+    `paths` are files as in the ids of tests, from the directory in which the test command runs pytest; those that do
+    not exist at this commit are left out. `named` are files, directories and ids from the top of the repository."""
 
     name: str
     tests: Sequence[str] | None = None
@@ -93,35 +98,32 @@ class Pytest(NamedTuple):
     base: Sequence[str] | None = None
     again: int = 0
     paths: Sequence[str] = ()
+    named: Sequence[str] = ()
 
     def text(self, command: str) -> str:
-        lists = {"MNGR_TMR_TESTS": self.tests, "MNGR_TMR_BASE": self.base}
-        given = [
-            f'{variable}="$task/job/{self.name}.{variable}"' for variable, lines in lists.items() if lines is not None
-        ]
-        if self.again:
-            given.append(f'MNGR_TMR_NEW="$out/{self.name}.new"')
+        # Exported, not put before the command: that may be `cd app && pytest` or `. .venv/bin/activate && pytest`.
+        given = "".join(f'export {variable}="$task/job/{self.name}.{variable}"\n' for variable in self._lists())
+        new = f"$out/{self.name}.new"
         # From the same root always: else a test's id depends on the files that pytest is given.
         words = join(["-p", "mngr_tmr_probe", "--rootdir=.", "--continue-on-collection-errors", *self.args])
-        start = "set --\n"
-        if self.paths:  # a file may be gone at this commit, and pytest would then run nothing at all
-            start += f'for path in {join(self.paths)}; do [ ! -e "$path" ] || set -- "$@" "$path"; done\n'
-            start += "[ $# -gt 0 ] || exit 5\n"
-        line = f'{command} {words} "$@"'
-        text = f"run() {{\n{start}{' '.join([*given, line])}\n}}\ntests {self.name}\n"
+        named = "".join(f' "$MNGR_TMR_TOP"/{quote(path)}' for path in self.named)
+        line = f"{command} {words}{' ' + join(self.paths) if self.paths else ''}{named}"
+        first = f'{given}export MNGR_TMR_NEW="{new}"\n' if self.again else given
+        text = f"run() {{\n{first}{line}\n}}\ntests {self.name}\n"
         for number in range(1, self.again + 1):
-            name = f"{self.name}-again-{number}"
-            again = f'MNGR_TMR_TESTS="$out/{self.name}.new" {line}'
-            text += f'if [ -s "$out/{self.name}.new" ]; then\nrun() {{\n{start}{again}\n}}\ntests {name}\nfi\n'
+            again = f'{given}unset MNGR_TMR_BASE\nexport MNGR_TMR_TESTS="{new}"\n{line}'
+            text += f'if [ -s "{new}" ]; then\nrun() {{\n{again}\n}}\ntests {self.name}-again-{number}\nfi\n'
         return text
 
     def files(self) -> dict[str, bytes]:
-        lists = {"MNGR_TMR_TESTS": self.tests, "MNGR_TMR_BASE": self.base}
         return {
             f"{self.name}.{variable}": "".join(f"{line}\n" for line in lines).encode()
-            for variable, lines in lists.items()
-            if lines is not None
+            for variable, lines in self._lists().items()
         }
+
+    def _lists(self) -> dict[str, Sequence[str]]:
+        lists = {"MNGR_TMR_TESTS": self.tests, "MNGR_TMR_BASE": self.base, "MNGR_TMR_PATHS": self.paths or None}
+        return {variable: lines for variable, lines in lists.items() if lines is not None}
 
 
 class Job(NamedTuple):
@@ -232,7 +234,7 @@ class Bench:
         place = os.path.join(self._directory, f"{job.label}.job")
         files.remove_tree(place)
         files.make_private_dir(place)
-        for file, data in self._files(job).items():
+        for file, data in script(self.surroundings, job.steps).items():
             files.write_atomic(os.path.join(place, file), data)
         return self._fleet.create(
             name,
@@ -245,19 +247,6 @@ class Bench:
             labels={"mngr-run": self._run, "mngr-role": ROLE},
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
         )
-
-    def _files(self, job: Job) -> dict[str, bytes]:
-        text = DRIVER
-        found: dict[str, bytes] = {}
-        if self.surroundings.prepare:
-            text += Shell("prepare", self.surroundings.prepare, must=True).text()
-        for step in job.steps:
-            if isinstance(step, Pytest):
-                text += step.text(self.surroundings.test_command)
-                found.update(step.files())
-            else:
-                text += step.text()
-        return {**found, "job.sh": (text + "exit 0\n").encode()}
 
     def _wait(self, agent: Agent) -> str:
         deadline = Deadline(self.surroundings.job_seconds)
@@ -286,6 +275,21 @@ class Bench:
         if not problem and "prepare" in steps and steps["prepare"].exit_code != 0:
             problem = f"`[tmr] prepare` failed (exit code {steps['prepare'].exit_code})"
         return Done(steps, problem, seconds, target)
+
+
+def script(surroundings: Surroundings, steps: Sequence[Shell | Pytest]) -> dict[str, bytes]:
+    """The files of a job: `job.sh`, which runs the steps at the top of a checkout, and the lists that it names."""
+    text = DRIVER
+    found: dict[str, bytes] = {}
+    if surroundings.prepare:
+        text += Shell("prepare", surroundings.prepare, must=True).text()
+    for step in steps:
+        if isinstance(step, Pytest):
+            text += step.text(surroundings.test_command)
+            found.update(step.files())
+        else:
+            text += step.text()
+    return {**found, "job.sh": (text + "exit 0\n").encode()}
 
 
 def _step(directory: str, name: str) -> Step:

@@ -28,7 +28,7 @@ def collect(bench: Bench, commit: str, *, paths: Sequence[str] = (), args: Seque
     options of pytest such as `-k`. A suite without any test, or one that pytest cannot begin with, is an error."""
     steps = [Pytest("collect", args=("--collect-only", "-q", "-p", "no:randomly"))]
     if paths or args:
-        steps.append(Pytest("chosen", args=("--collect-only", "-q", "-p", "no:randomly", *args, *paths)))
+        steps.append(Pytest("chosen", args=("--collect-only", "-q", "-p", "no:randomly", *args), named=paths))
     done = checked(bench.run(Job("collect", commit, steps)))
     whole, chosen = done.steps["collect"], done.steps[steps[-1].name]
     for step in (whole, chosen):

@@ -66,6 +66,14 @@ class Rows(NamedTuple):
         return "broken" if any(item.id.partition("::")[0] == file for item in self.broken) else "missing"
 
 
+def place(tests: Mapping[str, Found]) -> str:
+    """Where in the repository pytest runs, as what comes before the file in a test's id: empty at the top."""
+    for test in tests.values():
+        if test.file.endswith("/" + (file := test.id.partition("::")[0])):
+            return test.file.removesuffix(file)
+    return ""
+
+
 def read(data: bytes) -> Rows:
     """The rows of one step, whose pytest may have been started several times. Torn lines are passed over."""
     return gathered(files.read_lines(data))

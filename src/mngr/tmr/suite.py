@@ -17,7 +17,7 @@ _TESTS_MIN = 5  # worth a copy of the code of their own
 
 class SuiteGate(Gate):
     """`tests` are all that the delivered branch may have, `stay` those among them that must be there; `of` those that
-    belong to a task's work, by slug."""
+    belong to a task's work, by slug; `place` is where in the repository pytest runs."""
 
     def __init__(
         self,
@@ -27,8 +27,10 @@ class SuiteGate(Gate):
         stay: Collection[str],
         of: Mapping[str, Sequence[str]],
         gate_command: str = "",
+        place: str = "",
     ) -> None:
         self._bench, self._tests, self._stay, self._of, self._gate_command = bench, tests, stay, of, gate_command
+        self._place = place
         self._number = 0
 
     def check(
@@ -72,7 +74,7 @@ class SuiteGate(Gate):
             for piece in pieces
             for maker in piece.makers
             for test in self._of[maker.slug]
-            if _file(test) in piece.part.paths
+            if self._place + _file(test) in piece.part.paths
         }
         due = [test for test in tests if "::" in test and (test in self._stay or test in made)]
         lost = [test for test in due if test not in found and _name(test) not in moved and _file(test) not in broken]

@@ -28,6 +28,9 @@ _TEXT_MAX = 20_000
 def pytest_configure(config: pytest.Config) -> None:
     path = os.environ.get("MNGR_TMR_ROWS")
     if path and not hasattr(config, "workerinput"):
+        gone = {name for name in _lines("MNGR_TMR_PATHS") or () if not os.path.exists(name)}
+        # With a file that is not there at this commit, pytest would run nothing at all.
+        config.args[:] = [arg for arg in config.args if arg not in gone]
         config.pluginmanager.register(Probe(path, config), "mngr-tmr-probe-active")
 
 
@@ -187,6 +190,8 @@ def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, str, pytest.TestR
 
 def described(item: pytest.Item) -> dict[str, object]:
     path, line, _ = item.location
+    # From the top of the repository, wherever in it pytest runs.
+    path = os.path.relpath(os.path.join(str(item.config.rootpath), path), os.environ.get("MNGR_TMR_TOP") or None)
     function = getattr(item, "function", None)
     facts = {"id": item.nodeid, "file": path, "line": (line or 0) + 1, "name": item.name, "doc": "", "body": "-" * 16}
     if function is not None:
