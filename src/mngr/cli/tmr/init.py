@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-
 from mngr import config, settings_edit
 from mngr.cli import trusting
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.table import Column
 from mngr.cli.tmr.starting import repository
-from mngr.tmr.detect import READ, detect
+from mngr.tmr.detect import look
 
 
 def init(args: Args, app: App) -> int:
     """Keys that are set already stay as they are."""
     top = repository(app).top
-    texts = {name: _text(os.path.join(top, name)) for name in READ if os.path.isfile(os.path.join(top, name))}
     path = config.scope_path("project", app.fleet.host.dir, top)
     rows = []
     with trusting.changed_by_user(app, path):
-        for guess in detect(frozenset(os.listdir(top)), texts):
+        for guess in look(top):
             key = f"tmr.{guess.key}"
             is_set = bool(app.settings.explain(key))  # trusted or not
             rows.append({"key": key, "value": guess.value, "because": guess.because, "written": not is_set})
@@ -41,8 +38,3 @@ def init(args: Args, app: App) -> int:
     if not args.dry_run:
         app.out.note(f"in `{path}`; `mngr tmr --dry-run` tries it")
     return 0
-
-
-def _text(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
