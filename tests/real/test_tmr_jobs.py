@@ -1,9 +1,11 @@
 """What the jobs of `mngr tmr` leave, and the gate command that runs in them."""
 
+from typing import Any
+
 import pytest
 
-from tests.support.tmr import TESTS, Project
-from tests.support.user import User
+from tests.support.tmr import FIX_SUB, TESTS, Project
+from tests.support.user import User, wait_for
 
 LEAVES = """
 
@@ -31,3 +33,30 @@ def test_what_tests_leave_in_our_own_directory_is_not_kept_as_work(user: User) -
     project.tmr("-k", "add", "--no-canary").ok()
     assert "saved on destroy" not in user.git("log", "--all", "--format=%s")
     assert user.mngr("saved", "list", "--format", "json").ok().json["saved"] == []
+
+
+def test_a_full_disk_refutes_nobody_and_work_after_the_outcome_is_flagged(user: User) -> None:
+    project = Project(user)
+    full = user.root / "full"
+    project.settings["prepare"] = f"! test -e {full} || {{ echo 'cc1: No space left on device'; exit 1; }}"
+    project.write(".mngr/settings.toml", project.toml())
+    project.commit("a disk that fills up")
+    project.script("test_sub", FIX_SUB.replace("wait\n", f"wait\nrun! touch {full}\n"))
+    late = "\nrun! sleep 1.1; echo >> README.md; git commit -qam Later\nthink 1\n"
+    project.script("test_mul", FIX_SUB + late)
+    child = user.popen(*project.words("-k", "sub", "--no-canary"))
+    try:
+        entry = wait_for(lambda: verdicts(project), "the first verdict", 150)[0]
+        assert entry["data"]["failure"].endswith("cc1: No space left on device"), entry
+        full.unlink()
+        child.wait(timeout=150)
+    finally:
+        child.kill()
+        child.communicate()
+    project.tmr("-k", "mul", "--no-canary", name="r2").failed(3)
+    assert "late" in {flag["kind"] for flag in project.row("test_mul", "r2")["flags"]}
+
+
+def verdicts(project: Project) -> list[dict[str, Any]]:
+    path = project.repo / ".mngr" / "runs" / "r1" / "ledger.jsonl"
+    return [entry for entry in project.ledger() if entry["type"] == "verdict"] if path.exists() else []

@@ -162,13 +162,13 @@ MEND = "wait\nwrite tests/test_odd.py <<E\ndef test_odd():\n    assert 1 + 1 == 
 def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
     """All of them in one run: none gets in the way of another."""
     tests = "".join(f"def test_{name}():\n    assert calc.sub(3, 2) == 1\n\n\n" for name in CASES)
-    project = Project(user, tests=f"import calc\n\n\n{tests}")
+    project = Project(user, tests=f"import calc\n\n\ndef test_passes():\n    pass\n\n\n{tests}")
     for name, (script, _, _) in CASES.items():
         project.script(f"test_{name}", script.replace("{repo}", str(project.repo)))
     project.write("tests/test_odd.py", "def test_odd(:\n    pass\n")
     project.script("test_odd.py", MEND)
     base = project.commit("a file that does not collect")
-    ran = project.tmr("--no-canary", "--max-agents", "8", timeout=500).failed(3)
+    ran = project.tmr("--no-canary", "--failing", "--max-agents", "8", timeout=500).failed(3)
     rows = {row["task"].rpartition("::test_")[2]: row for row in project.status()["rows"]}
     for name, (_, verdict, why) in CASES.items():
         assert rows[name]["verdict"] == verdict and why in rows[name]["why"], rows[name]

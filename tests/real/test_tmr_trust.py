@@ -40,8 +40,11 @@ def test_work_that_only_seems_to_hold_is_told_and_kept_off_the_branch(user: User
         project.write(f"tests/test_{name.removesuffix('.py')}.py", FAILS.format(name))
         project.script(f"test_{name}", script)
     project.write("pytest.ini", "[pytest]\n")
+    project.write(
+        "tests/test_calc.py", "def test_passes():\n    pass\n"
+    )  # nobody pays for a suite that fails as a whole
     base = project.commit("tests that fail")
-    child = user.popen(*project.words("--no-canary"))
+    child = user.popen(*project.words("--no-canary", "--failing"))
     try:
         running = wait_for(lambda: told(project), "the agent that is destroyed", 100)
         user.mngr("destroy", *running, "--force").ok()

@@ -206,6 +206,12 @@ class Fleet:
 
         return outcome.read(self, self._seen(name), at_most)
 
+    def outcome_at(self, name: str | Agent) -> float | None:
+        """When it wrote `$MNGR_OUTCOME_FILE` last, in seconds since 1970; None when it wrote nothing."""
+        from mngr.actions import outcome
+
+        return outcome.written_at(self, self._seen(name))
+
     def transcript(self, name: str | Agent) -> Sequence[Mapping[str, Any]]:
         """What was said to it and what it said and did; of a kind that keeps none, only what was said to it."""
         from mngr.actions import transcript

@@ -22,6 +22,14 @@ def exists(fleet: Fleet, agent: Agent) -> bool:
     return os.path.lexists(path(fleet, agent))
 
 
+def written_at(fleet: Fleet, agent: Agent) -> float | None:
+    """When it was written last; None when there is none."""
+    try:
+        return os.lstat(path(fleet, agent)).st_mtime
+    except OSError:
+        return None
+
+
 def read(fleet: Fleet, agent: Agent, at_most: int = AT_MOST) -> bytes | None:
     """What it wrote, or None. One that is longer is cut one byte later, so that this can be seen. What is not a plain
     file of the agent's own (a link, a pipe, a directory) reads as empty."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mngr.records import NamedTuple
@@ -9,6 +11,12 @@ from mngr.tmr.jobs import Bench, Done, Job, Pytest, checked
 from mngr.tmr.rows import GOOD, Broken, Ran
 
 PASS, FAIL, FLAKY, BROKEN, SKIPPED, UNKNOWN = "pass", "fail", "flaky", "broken", "skipped", "not measured"
+_FEW = 3  # with fewer tests, all may well fail without a common cause
+_ABSENT = re.compile(
+    r"FileNotFoundError|No such file or directory|command not found|: not found|ModuleNotFoundError|ImportError"
+    r"|Exec format error|exit code 127"
+)
+_SYNTAX = re.compile(r"SyntaxError|IndentationError|TabError")
 
 
 class Measured(NamedTuple):
@@ -20,6 +28,13 @@ class Measured(NamedTuple):
     signature: str = ""
     text: str = ""
     seconds: float = 0.0
+
+
+class Cause(NamedTuple):
+    """Why everything fails, in words; `example` is one of the tests."""
+
+    text: str
+    example: str
 
 
 def measure(bench: Bench, commit: str, tests: Sequence[str], *, repeats: int) -> dict[str, Measured]:
@@ -55,6 +70,27 @@ def judge(runs: Sequence[Ran], broken: Broken | None) -> Measured:
         verdict = PASS if good else SKIPPED
     text, signature = (first.text, first.signature) if bad else ("", "")
     return Measured(verdict, outcomes, signature, text, first.seconds)
+
+
+def all_fail(measured: Mapping[str, Measured]) -> Cause | None:
+    """The likely cause when not one test passes; None when one does, or so few fail that it may be their own fault."""
+    counted = {test: one for test, one in measured.items() if one.verdict != SKIPPED}
+    if not counted or any(one.verdict not in (FAIL, BROKEN) for one in counted.values()):
+        return None
+    signature, count = Counter(one.signature for one in counted.values()).most_common(1)[0]
+    example = next(test for test, one in counted.items() if one.signature == signature)
+    texts = [f"{one.signature}\n{one.text}" for one in counted.values()]
+    how = f"{'all' if count == len(counted) else count} with `{signature}`" if signature else ""
+    for pattern, words in (
+        (_SYNTAX, "the code has a syntax error"),
+        (_ABSENT, "something that the tests run is missing"),
+    ):
+        if len(counted) > 1 and all(map(pattern.search, texts)):
+            return Cause(f"{words}: {how}", example)
+    if len(counted) < _FEW:
+        return None
+    alike = count > 1 and count * 2 >= len(counted)
+    return Cause(f"most of them fail alike, {how}" if alike else f"for example with `{signature}`", example)
 
 
 def shards(tests: Sequence[str], count: int) -> list[list[str]]:

@@ -17,6 +17,7 @@ from mngr.tmr.rows import GOOD
 from mngr.tools.git import Git
 
 MARK = "mngr canary"
+NOT_ASKED = "not asked for"
 _SPOILED = {
     ".py": f'raise RuntimeError("{MARK}")\n',
     ".sh": f'echo "{MARK}" >&2; exit 97\n',
@@ -26,11 +27,22 @@ _SPOILED = {
     ".rb": f'raise "{MARK}"\n',
     ".pl": f'die "{MARK}";\n',
     ".php": f'<?php throw new Exception("{MARK}");\n',
+    ".ts": f'throw new Error("{MARK}");\n',
+    ".tsx": f'throw new Error("{MARK}");\n',
+    ".lua": f'error("{MARK}")\n',
+    # No compiler accepts these, so there is no program to run, or an earlier one would be seen to be another copy.
+    **dict.fromkeys((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm"), f"#error {MARK}\n"),
+    ".rs": f'compile_error!("{MARK}");\n',
+    **dict.fromkeys(
+        (".go", ".java", ".kt", ".scala", ".swift", ".cs", ".zig", ".d", ".nim", ".hs", ".ml", ".f", ".f90", ".adb"),
+        f"!!! {MARK} !!!\n",
+    ),
 }
 _SHEBANGS = {"python": ".py", "sh": ".sh", "bash": ".sh", "node": ".js", "ruby": ".rb", "perl": ".pl"}
 # Part of building or installing the product, which must still work.
-_BUILD = frozenset({"setup.py", "noxfile.py", "tasks.py", "build.py", "hatch_build.py"})
+_BUILD = frozenset({"setup.py", "noxfile.py", "tasks.py", "build.py", "hatch_build.py", "build.rs", "configure"})
 _TRIES = 5
+_KINDS_SHOWN = 8
 
 
 class Answer(NamedTuple):
@@ -44,11 +56,12 @@ def ask(bench: Bench, git: Git, base: str, tests: Sequence[str], paths: Paths) -
     """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
     spoiled = _spoil(git, base, paths)
     if spoiled is None:
-        return Answer(None, "the product has no file of a kind that can be spoiled")
+        return Answer(None, f"no file of the product is in a language that can be spoiled{_suffixes(git, base, paths)}")
     left = list(tests)
     for number in range(1, _TRIES + 1):
         step = Pytest("test", tests=left, args=("-x",), paths=sorted({test.partition("::")[0] for test in left}))
-        done = bench.run(Job(f"canary-{number}", spoiled, [step]))
+        # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
+        done = bench.run(Job(f"canary-{number}", spoiled, [step], anyway=True))
         if "test" not in done.steps:
             checked(done)
         rows = done.steps["test"].rows
@@ -61,7 +74,7 @@ def ask(bench: Bench, git: Git, base: str, tests: Sequence[str], paths: Paths) -
         if not bad:
             if not rows.ran and MARK in log_tail(done.steps["test"]):
                 return Answer("pytest itself", "it loads the product as it starts")
-            if done.problem or not rows.ran:
+            if not rows.ran or (done.problem and not done.unprepared):
                 return Answer(None, done.problem or "no test was run")
             raise _other_copy(len(rows.ran))
         # It failed, but does not say why: only one that passes without the canary has noticed it.
@@ -121,6 +134,13 @@ def _spoil(git: Git, base: str, paths: Paths) -> str | None:
             if os.path.exists(path):
                 os.unlink(path)
     return git.commit_tree(tree, [base], f"{MARK}\n")
+
+
+def _suffixes(git: Git, base: str, paths: Paths) -> str:
+    """The kinds of files that the product has, for a person."""
+    names = filter(None, git.must("ls-tree", "-r", "-z", "--name-only", base).split("\0"))
+    kinds = {os.path.splitext(name)[1] for name in names if paths.kind(name) == Kind.IMPLEMENTATION}
+    return f" ({', '.join(sorted(kinds - {''})[:_KINDS_SHOWN])})" if kinds - {""} else ""
 
 
 def _first_line(git: Git, blob: str) -> str:

@@ -15,12 +15,16 @@ from mngr.actions.agent import Agent
 from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
 from mngr.tmr import outcome
+from mngr.tmr.diagnosis import of_machine
 from mngr.tools.git import Git
+
+_WORK = ("commits", "uncommitted work")
 
 
 def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> Mapping[str, Any]:
     """Files go to `directory`, the agent's commit to `ref` of the repository `git`, what it did not commit to
-    `ref`-uncommitted. Twice is safe. Returns the facts, as JSON; `problems` are what could not be brought."""
+    `ref`-uncommitted. Twice is safe. Returns the facts, as JSON; `problems` are what could not be brought. Raises where
+    a full disk or a lock is in the way of the work itself: that is to be tried again."""
     files.make_private_dir(directory)
     problems: list[str] = []
 
@@ -28,6 +32,8 @@ def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, 
         try:
             return do()
         except (MngrError, OSError) as error:
+            if what in _WORK and of_machine(f"{error}\n{getattr(error, 'details', '')}"):
+                raise
             problems.append(f"{what}: {error}")
             return None
 
@@ -51,6 +57,7 @@ def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, 
         "uncommitted": uncommitted,
         "outcome": claim,
         "outcome_problem": claim_problem,
+        "outcome_at": fleet.outcome_at(agent),
         "recorded": os.path.exists(os.path.join(directory, "agent.cast")),
         "problems": problems,
     }

@@ -19,6 +19,7 @@ from mngr.interrupts import Terminated, held, others_ended
 from mngr.process import join, quote
 from mngr.records import NamedTuple
 from mngr.tmr import rows
+from mngr.tmr.diagnosis import advice, error_line
 from mngr.tmr.rows import Rows
 from mngr.waiting import Deadline
 
@@ -26,6 +27,7 @@ ROLE = "job"
 PROBE = os.path.join(os.path.dirname(__file__), "probe")
 _STARTS_MAX = 50  # of one pytest that tests keep ending
 _NAME_MAX = 63
+_LOG_MAX = 1_000_000
 _LOOK_SECONDS = 2.0  # how soon a request to stop is seen
 
 DRIVER = r"""
@@ -127,11 +129,13 @@ class Pytest(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What to run at a commit; `label` becomes part of the agent's name."""
+    """What to run at a commit; `label` becomes part of the agent's name. The steps come after `[tmr] prepare`, and only
+    if that succeeds, unless they are to be run `anyway`."""
 
     label: str
     commit: str
     steps: Sequence[Shell | Pytest]
+    anyway: bool = False
 
 
 class Step(NamedTuple):
@@ -143,12 +147,19 @@ class Step(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a job. `problem` says why it did not come to its end; empty when it did."""
+    """What came of a job. `problem` says why it did not come to its end; empty when it did. `lost` says that the job
+    itself was ended, or that its results are not all here: nothing follows from that for the code it ran."""
 
     steps: Mapping[str, Step]
     problem: str
     seconds: float
     directory: str
+    lost: bool = False
+
+    @property
+    def unprepared(self) -> bool:
+        """Whether `[tmr] prepare` is what failed."""
+        return "prepare" in self.steps and self.steps["prepare"].exit_code not in (0, None)
 
 
 class Surroundings(NamedTuple):
@@ -195,12 +206,12 @@ class Bench:
             agent: Agent | None = None
             try:
                 agent = self._start(name, job)
-                problem = self._wait(agent)
+                problem, timed_out = self._wait(agent)
                 self._fleet.pull_artifacts(agent, target)
             finally:
                 if agent is not None:
                     self._remove(agent)
-            done = self._read(job, target, problem, time.monotonic() - began)
+            done = self._read(job, target, problem, timed_out, time.monotonic() - began)
             self._record("job", job=job.label, commit=job.commit, seconds=round(done.seconds, 3), problem=done.problem)
             return done
 
@@ -234,7 +245,7 @@ class Bench:
         place = os.path.join(self._directory, f"{job.label}.job")
         files.remove_tree(place)
         files.make_private_dir(place)
-        for file, data in script(self.surroundings, job.steps).items():
+        for file, data in script(self.surroundings, job).items():
             files.write_atomic(os.path.join(place, file), data)
         return self._fleet.create(
             name,
@@ -248,7 +259,8 @@ class Bench:
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
         )
 
-    def _wait(self, agent: Agent) -> str:
+    def _wait(self, agent: Agent) -> tuple[str, bool]:
+        """Why it did not come to its end, if it did not, and whether that is because of its time."""
         deadline = Deadline(self.surroundings.job_seconds)
         ended: Sequence[Agent] = ()
         while not ended:
@@ -259,31 +271,37 @@ class Bench:
                     raise StopAsked from None
                 if deadline.passed:
                     self._fleet.stop(agent)
-                    return f"the job did not end within {self.surroundings.job_seconds:g} s"
+                    return f"the job did not end within {self.surroundings.job_seconds:g} s", True
         state = ended[0]
         if state.state == "DONE":
-            return ""
-        return f"the job ended as {state.state}" + (f": {state.status.reason}" if state.status.reason else "")
+            return "", False
+        return f"the job ended as {state.state}" + (f": {state.status.reason}" if state.status.reason else ""), False
 
-    def _read(self, job: Job, target: str, problem: str, seconds: float) -> Done:
+    def _read(self, job: Job, target: str, problem: str, timed_out: bool, seconds: float) -> Done:
         names = ["prepare"] if self.surroundings.prepare else []
         for step in job.steps:
             names.append(step.name)
             if isinstance(step, Pytest):
                 names += [f"{step.name}-again-{number}" for number in range(1, step.again + 1)]
         steps = {name: _step(target, name) for name in names if os.path.exists(os.path.join(target, f"{name}.log"))}
-        if not problem and "prepare" in steps and steps["prepare"].exit_code != 0:
-            problem = f"`[tmr] prepare` failed (exit code {steps['prepare'].exit_code})"
-        return Done(steps, problem, seconds, target)
+        lost = bool(problem) and not timed_out
+        if not problem and any(step.exit_code is None for step in steps.values()):
+            problem, lost = "some of its results are lost", True
+        done = Done(steps, problem, seconds, target, lost)
+        if done.unprepared and not problem:
+            said = error_line(log_tail(steps["prepare"], _LOG_MAX))
+            failed = f"`[tmr] prepare` failed (exit code {steps['prepare'].exit_code})"
+            done = done._replace(problem=f"{failed}: {said}" if said else failed)
+        return done
 
 
-def script(surroundings: Surroundings, steps: Sequence[Shell | Pytest]) -> dict[str, bytes]:
+def script(surroundings: Surroundings, job: Job) -> dict[str, bytes]:
     """The files of a job: `job.sh`, which runs the steps at the top of a checkout, and the lists that it names."""
     text = DRIVER
     found: dict[str, bytes] = {}
     if surroundings.prepare:
-        text += Shell("prepare", surroundings.prepare, must=True).text()
-    for step in steps:
+        text += Shell("prepare", surroundings.prepare, must=not job.anyway).text()
+    for step in job.steps:
         if isinstance(step, Pytest):
             text += step.text(surroundings.test_command)
             found.update(step.files())
@@ -316,9 +334,10 @@ def checked(done: Done) -> Done:
     """The job, or an error that shows what its steps printed."""
     if done.problem:
         logs = [log_tail(step) for step in done.steps.values() if step.exit_code != 0]
-        raise MngrError(
-            done.problem, details="\n".join(filter(None, logs)), hint=f"its files are in `{quote(done.directory)}`"
-        )
+        hint = advice(error_line(log_tail(done.steps["prepare"], _LOG_MAX))) if done.unprepared else ""
+        where = f"its files are in `{quote(done.directory)}`"
+        details = "\n".join(filter(None, logs))
+        raise MngrError(done.problem, details=details, hint=f"{hint}; {where}" if hint else where)
     return done
 
 

@@ -17,7 +17,7 @@ from mngr.mapreduce import decide
 from mngr.mapreduce.engine import Engine, Gone
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
-from mngr.tmr import baseline, canary, plan, verdict, wish
+from mngr.tmr import baseline, canary, detect, plan, verdict, wish
 from mngr.tmr.baseline import Measured
 from mngr.tmr.delivery import deliver
 from mngr.tmr.jobs import Bench, Job, Shell, StopAsked, checked, log_tail
@@ -29,6 +29,7 @@ from mngr.tools.git import Git
 
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
 SELECT, MAP, INTEGRATE = "select", "map", "integrate"
+_LINES_SHOWN = 30
 
 
 class TestRun:
@@ -151,7 +152,7 @@ class TestRun:
 
     def _canary(self) -> Mapping[str, Any]:
         if not self.wish.canary:
-            return {"test": None, "why": "not asked for"}
+            return {"test": None, "why": canary.NOT_ASKED}
         chosen = self._kept(COLLECT)["chosen"]
         return canary.ask(self.bench, self.git, self.wish.base, chosen, self.wish.settings.paths)._asdict()
 
@@ -171,9 +172,25 @@ class TestRun:
                 )
         for item in kept["broken"]:
             measured[item["id"]] = Measured(baseline.BROKEN, (), item["signature"], item["text"])
+        cause = baseline.all_fail(measured)
+        if cause is not None:
+            raise self._all_fail(cause, len(measured), measured[cause.example])
         self._keep(BASELINE, {"tests": {test: one._asdict() for test, one in measured.items()}})
         verdicts = [one.verdict for one in measured.values()]
         return {word: verdicts.count(word) for word in sorted(set(verdicts))}
+
+    def _all_fail(self, cause: baseline.Cause, count: int, example: Measured) -> MngrError:
+        """Agents would be paid to find out what is wrong with the copies that they are given."""
+        guess = next((guess for guess in detect.look(self.wish.repo) if guess.key == "prepare"), None)
+        hint = "if the agents should fix them all: `--no-baseline`"
+        if guess is not None and not self.wish.settings.surroundings.prepare:
+            hint = f"`mngr tmr init` sets `tmr.prepare` to `{guess.value}` ({guess.because}); {hint}"
+        lines = example.text.strip("\n").splitlines()
+        return MngrError(
+            f"not one of {count} tests passes at the base, and no agent was started: {cause.text}",
+            details="\n".join([cause.example, *lines[:_LINES_SHOWN], *["..."] * (len(lines) > _LINES_SHOWN)]),
+            hint=hint,
+        )
 
     def _select(self) -> Mapping[str, Any]:
         kept, measured = self._kept(COLLECT), self._kept(BASELINE)["tests"]

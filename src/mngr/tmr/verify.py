@@ -10,11 +10,12 @@ from mngr.records import NamedTuple
 from mngr.tmr import flags, parts
 from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, UNKNOWN, Measured
 from mngr.tmr.baseline import judge as judge_runs
-from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked
+from mngr.tmr.diagnosis import error_line, of_machine
+from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked, log_tail
 from mngr.tmr.objects import Change, Ident, NewCommit, Objects
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found
-from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, Evidence, judge
+from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, judge
 from mngr.tools.git import Git
 
 NEW_AGAIN = 2  # a new test is run once, and so many times more
@@ -56,14 +57,18 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
         evidence, more = _measure(ground, objects, task, slug, tip, changes, before)
         facts.update(more)
         marks = [*_flags(ground, objects, changes, task), *_misclaimed(ground, claim, changes)]
+        marks += _late(ground, objects, tip, harvested.get("outcome_at"))
         facts["flags"] = [flag._asdict() for flag in marks]
         evidence = evidence._replace(steering=tuple(flag.path for flag in marks if flag.kind in flags.STEERING))
     elif not changes and done and before.verdict == FAIL:
         before = _measured_again(ground, task, slug, before)
     facts["after"] = evidence.after
     found = _row(*judge(task, before, claim, harvested["outcome_problem"], evidence))
-    if found["verdict"] == FAILED and evidence.problem:
-        facts["failure"] = evidence.problem
+    if found["verdict"] == FAILED and facts.get("broken_by"):
+        found = _row(REFUTED, (facts["broken_by"],))
+    failure = facts.pop("failure", "") or (evidence.problem if found["verdict"] == FAILED else "")
+    if failure and found["verdict"] in (REFUTED, FAILED):
+        return {**found, **facts, "verdict": FAILED, "reasons": [failure], "failure": failure}
     if found["verdict"] == BLOCKED:
         facts["blocked"] = claim["blocked_reason"]
     if harvested["uncommitted"] and found["verdict"] not in INTEGRATED:
@@ -93,6 +98,7 @@ def _measure(
         steps.append(Shell("gate", ground.gate_command))
     done = ground.bench.run(Job(f"verify-{slug}", tip, steps))
     evidence = _evidence(ground, done, task, len(changes))
+    broken_by, failure = _not_measured(ground, done, slug, before)
     split = parts.split(ground.base, changes, ground.paths)
     effect = [task] if evidence.after == PASSED and before.verdict in (FAIL, BROKEN) else []
     if shared and "effect" in done.steps:
@@ -109,11 +115,36 @@ def _measure(
         "effect": effect if split.implementation is not None else None,
         "mended": effect if split.implementation is None else [],
         "stands_alone": None,
+        "broken_by": broken_by,
+        "failure": failure,
     }
-    if split.implementation and split.rest:
+    if split.implementation and split.rest and not failure:
         touched = sorted({task, *evidence.new, *evidence.changed})
         facts["stands_alone"] = _stands_alone(ground, objects, slug, split.rest, touched)
     return evidence, facts
+
+
+def _not_measured(ground: Ground, done: Done, slug: str, before: Measured) -> tuple[str, str]:
+    """Why the tests could not be run, in two ways: what its work broke, and what is wrong with this machine, which
+    says nothing about its work and is to be tried again."""
+    bad = [ran.text for step in done.steps.values() for ran in step.rows.ran.values() if not ran.good]
+    logs = [log_tail(step) for step in done.steps.values() if step.exit_code not in (0, None) and not step.rows.ran]
+    said = next(filter(None, map(of_machine, [done.problem, *logs, *bad])), "")
+    if said and not of_machine(before.text):
+        return "", said
+    if done.lost:
+        return "", done.problem
+    if done.unprepared:
+        at_base = ground.bench.run(Job(f"prepare-{slug}", ground.base, []))
+        return ("", at_base.problem) if at_base.problem else (f"its work breaks the build: {_said(done)}", "")
+    step = done.steps.get("test")
+    if step is not None and not step.rows.ran and not step.rows.finished and not done.problem:
+        return f"pytest cannot start with its work: {error_line(log_tail(step))}", ""
+    return "", ""
+
+
+def _said(done: Done) -> str:
+    return done.problem.partition("): ")[2] or done.problem
 
 
 def _measured_again(ground: Ground, task: str, slug: str, before: Measured) -> Measured:
@@ -229,6 +260,18 @@ def _notes(ground: Ground, claim: Mapping[str, Any] | None, tip: str) -> list[st
     )
     strange = [one for one in claimed if not any(commit.startswith(one) for commit in commits)]
     return [*claim.get("notes", ()), *(f"claimed commit `{one[:12]}` is not among its commits" for one in strange)]
+
+
+def _late(ground: Ground, objects: Objects, tip: str, outcome_at: float | None) -> Iterator[flags.Flag]:
+    """Commits after the outcome file: they are measured and used like the others, but its claim does not know them."""
+    if outcome_at is None:
+        return
+    commits = ground.git.must("rev-list", tip, f"^{ground.base}", doing="git could not list its commits").split()
+    facts = objects.facts(commits)
+    late = [commit for commit in commits if commit in facts and facts[commit].committed_at > int(outcome_at)]
+    if late:
+        text = f"{len(late)} of {len(commits)} commits are later than its outcome file, the last {late[0][:12]}"
+        yield flags.Flag("late", "", text)
 
 
 def _row(verdict: str, reasons: tuple[str, ...]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from mngr.cli.table import Column
 from mngr.cli.text import amount
 from mngr.errors import MngrError
 from mngr.tmr import plan
+from mngr.tmr.diagnosis import advice
 from mngr.tmr.estimate import estimate
 from mngr.tmr.jobs import Bench
 from mngr.tmr.wish import Wish
@@ -34,7 +35,8 @@ def show(app: App, wish: Wish) -> int:
         except MngrError as error:
             if draft not in error.hint:
                 raise
-            raise MngrError(error.message, details=error.details, hint=_PREPARE) from None  # the draft is gone by then
+            hint = advice(error.message.partition("): ")[2]) or _PREPARE  # the draft is gone by then
+            raise MngrError(error.message, details=error.details, hint=hint) from None
     tests = [*found.chosen, *(item.id for item in found.broken)]
     slugs = plan.slugs(tests)
     facts = estimate(

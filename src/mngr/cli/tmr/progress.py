@@ -20,6 +20,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
 from mngr.records import NamedTuple
 from mngr.tmr import verdict
+from mngr.tmr.canary import NOT_ASKED
 from mngr.tmr.summary import paused, tasks_of, verdict_of
 
 _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
@@ -71,6 +72,8 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
             if entry["status"] == "began":
                 return PHASES.get(entry["name"], "")
             data = entry.get("data") or {}
+            if entry["name"] == "canary":
+                return _unasked(data)
             told = ", ".join(f"{value} {key}" for key, value in data.items() if isinstance(value, int) and value)
             return f"  {told}" if told and entry["name"] in ("collect", "baseline", "select") else ""
         case "started":
@@ -116,6 +119,13 @@ def _waiting(until: float, because: str) -> str:
     )
 
 
+def _unasked(canary: Mapping[str, Any]) -> str:
+    """What to say of a canary that could not tell; nothing when it could, or nobody asked it."""
+    if canary.get("test") or canary.get("why") in (None, "", NOT_ASKED):
+        return ""
+    return f"  not checked whether the tests run this code: {canary['why']}"
+
+
 class Sight(NamedTuple):
     """What the picture needs beside the state: the last line on each running agent's screen, by agent."""
 
@@ -131,6 +141,8 @@ def picture(state: RunState, sight: Sight, *, now: float, width: int) -> list[st
     lines = [f"{state.facts.get('run', '')}  {_bar(len(settled), len(tasks))}  {age(now - state.began_at)}"]
     if phase:
         lines.append(PHASES.get(phase, phase) + (f": {sight.decision}" if sight.decision else ""))
+    if "canary" in state.phases:
+        lines.append(_unasked(state.phases["canary"].data))
     lines += standing(state, now)
     if tasks:
         lines.append(_counts(tasks, settled))
