@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.tmr import FIX_SUB, TESTS, Project
+from tests.support.tmr import FIX_SUB, NO_CHANGE, TESTS, Project
 from tests.support.user import User, wait_for
 
 LEAVES = """
@@ -28,9 +28,15 @@ def test_a_gate_that_is_red_before_anybody_worked_is_told_before_an_agent_is_pai
     project.tmr("-k", "add", "--no-canary", "-S", "tmr.gate_command=", name="r2").ok()
 
 
-def test_what_tests_leave_in_our_own_directory_is_not_kept_as_work(user: User) -> None:
-    project = Project(user, tests=TESTS + LEAVES)
-    project.tmr("-k", "add", "--no-canary").ok()
+def test_jobs_and_agents_get_the_extra_paths_and_what_tests_leave_is_not_kept_as_work(user: User) -> None:
+    project = Project(user, tests=TESTS + LEAVES + "\n\ndef test_key():\n    assert open('.env').read()\n")
+    project.write(".gitignore", ".env\n")
+    project.write(".env", "KEY=1\n")
+    project.write(".mngr/settings.toml", project.toml() + '[workspace.extra_paths]\n".env" = "copy"\n')
+    project.commit("a key that git does not know")
+    project.script("test_key", NO_CHANGE.replace("wait\n", "wait\nrun! test -e .env\n"))
+    project.tmr("-k", "add or key", "--no-canary").ok()
+    assert project.verdicts() == {"test_add": "unchanged", "test_key": "unchanged"}
     assert "saved on destroy" not in user.git("log", "--all", "--format=%s")
     assert user.mngr("saved", "list", "--format", "json").ok().json["saved"] == []
 

@@ -22,6 +22,8 @@ from mngr.workspaces.plan import NONE, RSYNC, WORKTREE, Plan, Wish
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
+    from mngr.config import Settings
+
     class TmuxOptions(TypedDict):
         history_lines: int
         config: str | None
@@ -57,6 +59,11 @@ class Request(NamedTuple):
     def variables(self) -> dict[str, str]:
         """What is kept for the agent, at every start: the variables of its type, then those it was given."""
         return {**self.kind.env, **self.env}
+
+
+def extra_paths(settings: Settings) -> dict[str, str]:
+    """The files that git ignores and every copy of the code needs, each with how it gets there."""
+    return {path: str(value.value) for path, value in settings.table("workspace.extra_paths").items()}
 
 
 class Wanted(NamedTuple):

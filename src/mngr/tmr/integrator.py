@@ -49,6 +49,7 @@ class IntegratorRecipe(Recipe):
             permissions=self._workers.permissions,
             allowed_commands=tuple(filter(None, (self._surroundings.test_command, prepare))),
             provision=(prepare,) if prepare else (),
+            extra_paths=self._surroundings.extra_paths,
         )
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:

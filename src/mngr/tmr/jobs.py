@@ -170,6 +170,7 @@ class Surroundings(NamedTuple):
     env: Mapping[str, str] = {}
     test_seconds: float = 120.0
     job_seconds: float = 1800.0
+    extra_paths: Mapping[str, str] = {}
 
 
 class Bench:
@@ -256,6 +257,7 @@ class Bench:
             unclean="exclude",
             env={**self.surroundings.env, "MNGR_TMR_TEST_SECONDS": f"{self.surroundings.test_seconds:g}"},
             labels={"mngr-run": self._run, "mngr-role": ROLE},
+            extra_paths=self.surroundings.extra_paths,
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
         )
 

@@ -75,6 +75,7 @@ class TestRecipe(Recipe):
             allowed_commands=self._allowed(),
             uploads=((outcome.__file__, CHECKER),),
             provision=(surroundings.prepare,) if surroundings.prepare else (),
+            extra_paths=surroundings.extra_paths,
         )
 
     def _allowed(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from mngr.actions.create import extra_paths
 from mngr.config import Settings
 from mngr.records import NamedTuple
 from mngr.tmr.jobs import Surroundings, default_command
@@ -39,6 +40,7 @@ def read(settings: Settings) -> TmrSettings:
             env={name: str(value.value) for name, value in settings.table("tmr.env").items()},
             test_seconds=settings.number("tmr.test_seconds", 120),
             job_seconds=settings.number("tmr.job_seconds", 1800),
+            extra_paths=extra_paths(settings),
         ),
         gate_command=settings.text("tmr.gate_command"),
         implementation=tuple(settings.strings("tmr.paths.implementation")),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from mngr import waiting
 from mngr.actions.agent import Agent
+from mngr.actions.create import extra_paths
 from mngr.actions.fleet import Fleet
 from mngr.agents import launch, retry_time
 from mngr.agents.reasons import is_rate_limit
@@ -91,6 +92,7 @@ def hold(
         uploads=wish.uploads,
         permissions=wish.permissions,
         allowed_commands=wish.allowed_commands,
+        extra_paths=extra_paths(fleet.settings),
     )
     tell(f"`{agent.name}` works; `mngr connect {agent.name}` shows it")
     turns: list[Turn] = []

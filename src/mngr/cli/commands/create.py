@@ -302,7 +302,7 @@ def _request(args: Args, app: App, address: Address | None, name: str) -> Reques
         provision=tuple(args.extra_provision_command),
         permissions=args.permissions or "",
         one_shot=args.one_shot,
-        extra_paths={path: str(value.value) for path, value in app.settings.table("workspace.extra_paths").items()},
+        extra_paths=creating.extra_paths(app.settings),
     )
 
 
