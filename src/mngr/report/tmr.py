@@ -122,13 +122,17 @@ class TmrRun:
         return made._replace(now=time.time())
 
     def _known(self, going_on: bool) -> Known:
-        measured = self._document("baseline.json").get("tests") or {}
+        baseline = self._document("baseline.json")
+        measured = baseline.get("tests") or {}
+        tests = self._document("collect.json").get("tests") or ()
         past = self._past()
         return Known(
             state=self._ledger.state,
             told=self._ledger.told,
-            tests={str(test["id"]): test for test in self._document("collect.json").get("tests") or ()},
+            # A function with parameters has the facts of its first case.
+            tests={str(test.get(name) or test["id"]): test for name in ("function", "id") for test in reversed(tests)},
             measured=measured,
+            functions=baseline.get("functions") or {},
             at_tip=self._at_tip(),
             trends=tmr_history.trends(measured, past),
             against=past[0].id if past else "",

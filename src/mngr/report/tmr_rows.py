@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr.mapreduce.state import RunState, TaskState
@@ -12,7 +12,7 @@ from mngr.names import nearest
 from mngr.report.source import key
 from mngr.report.tmr_chart import chart
 from mngr.tmr import baseline, verdict
-from mngr.tmr.rows import GOOD
+from mngr.tmr.rows import GOOD, cases, worst
 from mngr.tmr.summary import doing, flagged, row, summary, tasks_of, verdict_of, why
 
 _LINE_MAX = 300
@@ -29,14 +29,16 @@ _NOT_PASSING = (baseline.FAIL, baseline.BROKEN, baseline.FLAKY)
 
 
 class Known(NamedTuple):
-    """All that the rows are made of. `tests` are those of the base by id, `measured` what each did there, `at_tip` what
-    each did at the tip of the branch; `trends` say how a test stands against earlier runs."""
+    """All that the rows are made of. `tests` are those of the base by id, `measured` what each did there, `functions`
+    what all cases of one did there, `at_tip` what each did at the tip of the branch; `trends` say how a test stands
+    against earlier runs."""
 
     state: RunState
     told: Sequence[Mapping[str, Any]] = ()
     tests: Mapping[str, Mapping[str, Any]] = {}
     measured: Mapping[str, Mapping[str, Any]] = {}
     at_tip: Mapping[str, str] = {}
+    functions: Mapping[str, Mapping[str, Any]] = {}
     trends: Mapping[str, str] = {}
     against: str = ""
     going_on: bool = False
@@ -73,6 +75,11 @@ def overview(known: Known) -> dict[str, Any]:
     }
 
 
+def before(known: Known, task: str) -> Mapping[str, Any]:
+    """What its test did at the base; the worst of its cases if it has parameters."""
+    return known.functions.get(task) or known.measured.get(task, {})
+
+
 def task_row(known: Known, task: TaskState) -> dict[str, Any]:
     """One task in the table."""
     found = row(task)
@@ -89,9 +96,9 @@ def task_row(known: Known, task: TaskState) -> dict[str, Any]:
         "kind": kind_of(word),
         "rank": ORDER.index(word) if word in ORDER else len(ORDER),
         "why": line(why(task)),
-        "before": known.measured.get(task.id, {}).get("verdict", ""),
+        "before": before(known, task.id).get("verdict", ""),
         "after": found["after"] or "",
-        "at_tip": known.at_tip.get(task.id, ""),
+        "at_tip": known.at_tip.get(task.id) or worst([known.at_tip[case] for case in cases(task.id, known.at_tip)]),
         "flags": sorted({str(flag["kind"]) for flag in found["flags"]}),
         "agent": found["agent"] or "",
         "state": last.state if last is not None and last.goes_on else "",
@@ -102,7 +109,7 @@ def task_row(known: Known, task: TaskState) -> dict[str, Any]:
         "seconds": _seconds(task, known.now),
         "escalations": len(found["escalations"]),
         "trend": known.trends.get(task.id, ""),
-        "signature": line(str(known.measured.get(task.id, {}).get("signature") or "")),
+        "signature": line(str(before(known, task.id).get("signature") or "")),
     }
 
 
@@ -145,7 +152,7 @@ def clusters(known: Known) -> list[dict[str, Any]]:
     by_id = {task.id: task for task in tasks_of(known.state)}
     made = []
     for signature, tests in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
-        words = Counter(verdict_of(by_id[test]) for test in tests if test in by_id)
+        words = Counter(verdict_of(by_id[id]) for test in tests if (id := _task_of(test, by_id)) in by_id)
         passing = [test for test in tests if known.at_tip.get(test) in GOOD]
         made.append(
             {
@@ -367,9 +374,14 @@ def _decision(entry: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, An
     }
 
 
+def _task_of(test: str, tasks: Container[str]) -> str:
+    """The task of a test: its own, or that of the function whose case it is."""
+    return test if test in tasks else test.partition("[")[0]
+
+
 def _linked(test: str, state: RunState) -> dict[str, str]:
     """A test with the page of its task, where it has one."""
-    task = state.tasks.get(test)
+    task = state.tasks.get(_task_of(test, state.tasks))
     return {"name": test, "key": key(task.slug) if task is not None and "role" not in task.data else ""}
 
 

@@ -10,7 +10,7 @@ from mngr.agents.record import seconds_of
 from mngr.files import read_lines
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.report import run_files
-from mngr.report.tmr_rows import Known, claim_of, cut, task_row
+from mngr.report.tmr_rows import Known, before, claim_of, cut, task_row
 from mngr.report.tmr_work import NOTHING, Pair, Works
 from mngr.tmr.verdict import HELD
 
@@ -35,7 +35,7 @@ def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str
         "task": task_row(known, task),
         "id": task.id,
         "doc": cut(str(known.tests.get(task.id, {}).get("doc") or "")),
-        "before": _before(known.measured.get(task.id)),
+        "before": _before(before(known, task.id) or None),
         "claim": {**claim, "changes": list(claim.get("changes", ()))} if claim else None,
         "claim_problem": str(collected.get("outcome_problem") or ""),
         "measured": {name: found.get(name) for name in _MEASURED},

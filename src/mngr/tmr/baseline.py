@@ -93,6 +93,22 @@ def all_fail(measured: Mapping[str, Measured]) -> Cause | None:
     return Cause(f"most of them fail alike, {how}" if alike else f"for example with `{signature}`", example)
 
 
+_WORST = (FAIL, BROKEN, FLAKY, UNKNOWN, PASS, SKIPPED)
+
+
+def folded(cases: Mapping[str, Measured]) -> Measured:
+    """One measurement for all cases of a function: the worst, with those named that are as bad."""
+    if len(cases) < 2:
+        return next(iter(cases.values()), Measured(UNKNOWN))
+    verdict = min((one.verdict for one in cases.values()), key=_WORST.index)
+    same = {case: one for case, one in cases.items() if one.verdict == verdict}
+    first = next(iter(same.values()))
+    names = "\n".join(same)
+    text = f"{len(same)} of {len(cases)} cases: {verdict}\n{names}\n\n{first.text}" if first.text else ""
+    runs = tuple(run for one in cases.values() for run in one.runs)
+    return first._replace(runs=runs, text=text, seconds=sum(one.seconds for one in cases.values()))
+
+
 def shards(tests: Sequence[str], count: int) -> list[list[str]]:
     """The tests in about equal parts, those of one file together as long as that is possible."""
     parts: list[list[str]] = [[] for _ in range(max(1, min(count, len(tests))))]

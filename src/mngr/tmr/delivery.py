@@ -36,7 +36,7 @@ def deliver(
     """Integrate what verification let through and point the run's branch at it."""
     tasks = tasks_of(run.state)
     inputs = [found for task in tasks if (found := verified(task, accepted)) is not None]
-    of = {task.slug: _tests_of(task) for task in tasks}
+    of = {task.slug: _tests_of(task, ground) for task in tasks}
     tests = [*ground.tests, *sorted({test for found in of.values() for test in found} - set(ground.tests))]
     stay = set(ground.tests) - {test for task in tasks for test in _renamed(task)}
     place = rows.place(ground.tests)
@@ -144,11 +144,12 @@ def as_json(done: Integrated) -> dict[str, Any]:
     }
 
 
-def _tests_of(task: TaskState) -> list[str]:
-    """Its own test, and those that its work added or changed."""
+def _tests_of(task: TaskState, ground: Ground) -> list[str]:
+    """Its own test with all its cases, and those that its work added or changed."""
     last = task.last
     found = (last.verdict or {}) if last is not None else {}
-    return sorted({task.id, *found.get("new", ()), *found.get("changed", ())} - _renamed(task))
+    own = found.get("cases") or rows.cases(task.id, ground.tests) or [task.id]
+    return sorted({*own, *found.get("new", ()), *found.get("changed", ())} - _renamed(task))
 
 
 def _renamed(task: TaskState) -> set[str]:

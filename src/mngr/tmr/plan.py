@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError
 from mngr.records import NamedTuple
@@ -52,6 +52,11 @@ def collect(bench: Bench, commit: str, *, paths: Sequence[str] = (), args: Seque
             hint="say how a copy of this project is made ready: `mngr config set tmr.prepare 'COMMAND'`",
         )
     return Collected(whole.rows.tests, tuple(chosen.rows.tests), chosen.rows.broken)
+
+
+def functions(tests: Mapping[str, Found], chosen: Iterable[str]) -> list[str]:
+    """The functions of these tests, each once: what becomes a task. All cases of one have the same code to change."""
+    return list(dict.fromkeys(tests[test].function or test if test in tests else test for test in chosen))
 
 
 def slugs(tests: Sequence[str]) -> dict[str, str]:

@@ -94,7 +94,7 @@ class TestRecipe(Recipe):
 
     def prompt(self, task: TaskState) -> str:
         surroundings = self._ground.bench.surroundings
-        found, measured = self._ground.tests.get(task.id), self._ground.measured.get(task.id)
+        found, measured = self._ground.found(task.id), self._ground.before(task.id)
         return prompts.render(
             _PROMPT,
             own=self._workers.prompt,
@@ -103,8 +103,8 @@ class TestRecipe(Recipe):
             line=found.line if found else 0,
             blocks=self._blocks.of(task.id),
             minutes=self._minutes,
-            verdict=measured.verdict if measured else "not measured",
-            failure=measured.text[-_FAILURE_MAX:] if measured else "",
+            verdict=measured.verdict,
+            failure=measured.text[-_FAILURE_MAX:],
             command=f"{surroundings.test_command} {quote(task.id)}",
             gate_command=self._ground.gate_command,
             check_command=CHECK_COMMAND,

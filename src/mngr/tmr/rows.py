@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mngr import files
@@ -16,7 +16,8 @@ NO_BODY = "-" * 16
 
 
 class Found(NamedTuple):
-    """One collected test; `body` is a hash of what it does, whatever it is called."""
+    """One collected test; `body` is a hash of what it does, whatever it is called. `function` is its id without
+    parameters, the same for all cases of a parametrised test."""
 
     id: str
     file: str
@@ -24,6 +25,7 @@ class Found(NamedTuple):
     name: str
     doc: str
     body: str
+    function: str = ""
 
 
 class Ran(NamedTuple):
@@ -57,13 +59,27 @@ class Rows(NamedTuple):
     finished: bool
 
     def outcome(self, test: str) -> str:
-        """What came of a test; `missing` when it was not collected, `not run` when it was and nothing came of it."""
+        """What came of a test, or of all cases of a function; `missing` when it was not collected, `not run` when it
+        was and nothing came of it."""
         if test in self.ran:
             return self.ran[test].outcome
         if test in self.tests:
             return "not run"
+        if found := cases(test, self.tests):
+            return worst([self.outcome(case) for case in found])
         file = test.partition("::")[0]
         return "broken" if any(item.id.partition("::")[0] == file for item in self.broken) else "missing"
+
+
+def cases(function: str, tests: Iterable[str]) -> list[str]:
+    """Those of the tests that are this one, or its cases if it has parameters."""
+    return [test for test in tests if test == function or test.startswith(f"{function}[")]
+
+
+def worst(outcomes: Sequence[str]) -> str:
+    """One outcome for several cases: the first that is bad, otherwise one that says more than `skipped`."""
+    order = (lambda one: one not in GOOD | {"skipped"}, lambda one: one == "xfailed", lambda one: one == PASSED)
+    return next((one for fits in order for one in outcomes if fits(one)), next(iter(outcomes), ""))
 
 
 def place(tests: Mapping[str, Found]) -> str:
@@ -88,7 +104,7 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
         kind = row.get("type")
         finished = kind == "finished" or (finished and kind != "collected")
         if kind == "collected":
-            tests[row["id"]] = Found(**{name: row[name] for name in Found._fields})
+            tests[row["id"]] = Found(**{name: row.get(name, "") for name in Found._fields})
         elif kind == "ran":
             ran[row["id"]] = Ran(**{name: row[name] for name in Ran._fields})
         elif kind == "broken":

@@ -109,13 +109,14 @@ class TestRun:
 
     def ground(self) -> Ground:
         """What tasks are measured against; known once the baseline is over."""
-        settings = self.wish.settings
+        settings, before = self.wish.settings, self._kept(BASELINE)
         return Ground(
             bench=self.bench,
             git=self.git,
             base=self.wish.base,
             tests={test["id"]: Found(**test) for test in self._kept(COLLECT)["tests"]},
-            measured={test: _measured(one) for test, one in self._kept(BASELINE)["tests"].items()},
+            measured={test: _measured(one) for test, one in before["tests"].items()},
+            functions={test: _measured(one) for test, one in before.get("functions", {}).items()},
             paths=settings.paths,
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
@@ -175,9 +176,19 @@ class TestRun:
         cause = baseline.all_fail(measured)
         if cause is not None:
             raise self._all_fail(cause, len(measured), measured[cause.example])
-        self._keep(BASELINE, {"tests": {test: one._asdict() for test, one in measured.items()}})
+        whole = {test: one._asdict() for test, one in measured.items()}
+        self._keep(BASELINE, {"tests": whole, "functions": self._functions(kept, measured)})
         verdicts = [one.verdict for one in measured.values()]
         return {word: verdicts.count(word) for word in sorted(set(verdicts))}
+
+    def _functions(self, kept: Mapping[str, Any], measured: Mapping[str, Measured]) -> dict[str, Any]:
+        """What the functions with parameters do, all cases of each together."""
+        cases: dict[str, dict[str, Measured]] = {}
+        for test in kept["tests"]:
+            id, function = test["id"], test.get("function") or test["id"]
+            if function != id and id in measured:
+                cases.setdefault(function, {})[id] = measured[id]
+        return {function: baseline.folded(those)._asdict() for function, those in cases.items()}
 
     def _all_fail(self, cause: baseline.Cause, count: int, example: Measured) -> MngrError:
         """Agents would be paid to find out what is wrong with the copies that they are given."""
@@ -194,11 +205,14 @@ class TestRun:
 
     def _select(self) -> Mapping[str, Any]:
         kept, measured = self._kept(COLLECT), self._kept(BASELINE)["tests"]
-        tests = [*kept["chosen"], *(item["id"] for item in kept["broken"])]
+        found = {test["id"]: Found(**test) for test in kept["tests"]}
+        tests = plan.functions(found, [*kept["chosen"], *(item["id"] for item in kept["broken"])])
         good = (baseline.PASS, baseline.SKIPPED)
-        left_out = [test for test in tests if self.wish.failing and measured.get(test, {}).get("verdict") in good]
+        picked = {test for test in kept["chosen"] if measured.get(test, {}).get("verdict") not in good}
+        needy = set(plan.functions(found, picked)) | {item["id"] for item in kept["broken"]}
+        left_out = {test for test in tests if self.wish.failing and test not in needy}
         slugs = plan.slugs(tests)
-        chosen = [test for test in tests if test not in set(left_out)]
+        chosen = [test for test in tests if test not in left_out]
         for test in chosen:
             self.run.note("task", task=test, slug=slugs[test], data={})
         return {"tasks": len(chosen), "left_out": len(left_out)}

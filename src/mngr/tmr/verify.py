@@ -8,13 +8,13 @@ from typing import Any
 
 from mngr.records import NamedTuple
 from mngr.tmr import flags, parts
-from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, UNKNOWN, Measured
+from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, UNKNOWN, Measured, folded
 from mngr.tmr.baseline import judge as judge_runs
 from mngr.tmr.diagnosis import error_line, of_machine
 from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked, log_tail
 from mngr.tmr.objects import Change, Ident, NewCommit, Objects
 from mngr.tmr.paths import Kind, Paths
-from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found
+from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found, Rows, cases
 from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, judge
 from mngr.tools.git import Git
 
@@ -34,12 +34,21 @@ class Ground(NamedTuple):
     paths: Paths
     gate_command: str = ""
     effect_runs: int = 20
+    functions: Mapping[str, Measured] = {}
+
+    def before(self, task: str) -> Measured:
+        """What its test does without any work; the worst of its cases if it has parameters."""
+        return self.functions.get(task) or self.measured.get(task) or Measured(UNKNOWN)
+
+    def found(self, task: str) -> Found | None:
+        """Its test, or the first of its cases."""
+        return self.tests.get(task) or next((self.tests[case] for case in cases(task, self.tests)), None)
 
 
 def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]) -> dict[str, Any]:
     """The verdict with everything that led to it, as JSON."""
     tip, claim = harvested["tip"], harvested["outcome"]
-    before = ground.measured.get(task, Measured(UNKNOWN))
+    before = ground.before(task)
     done = claim is not None and claim["status"] == "done"
     if tip is None:
         reasons = "; ".join(harvested["problems"]) or "its commits could not be had"
@@ -80,7 +89,12 @@ def _at_base(ground: Ground, task: str, slug: str) -> Measured:
     """What its test does without its work, when no baseline has told."""
     done = ground.bench.run(Job(f"base-{slug}", ground.base, [Pytest("test", tests=[task], paths=_files([task]))]))
     rows = checked(done).steps["test"].rows
-    return judge_runs([rows.ran[task]] if task in rows.ran else [], next(iter(rows.broken), None))
+    own = cases(task, rows.ran)
+    return (
+        folded({case: judge_runs([rows.ran[case]], None) for case in own})
+        if own
+        else judge_runs([], *rows.broken[:1] or [None])
+    )
 
 
 def _measure(
@@ -100,7 +114,11 @@ def _measure(
     evidence = _evidence(ground, done, task, len(changes))
     broken_by, failure = _not_measured(ground, done, slug, before)
     split = parts.split(ground.base, changes, ground.paths)
-    effect = [task] if evidence.after == PASSED and before.verdict in (FAIL, BROKEN) else []
+    own = _cases(ground, done, task)
+    bad = {test for test, one in ground.measured.items() if one.verdict in (FAIL, BROKEN)}
+    effect = []
+    if evidence.after == PASSED and before.verdict in (FAIL, BROKEN):
+        effect = [test for test in own if test in bad] or [task]
     if shared and "effect" in done.steps:
         effect += [test for test in shared if done.steps["effect"].rows.outcome(test) == PASSED]
     facts: dict[str, Any] = {
@@ -115,11 +133,12 @@ def _measure(
         "effect": effect if split.implementation is not None else None,
         "mended": effect if split.implementation is None else [],
         "stands_alone": None,
+        "cases": own if own != [task] else [],
         "broken_by": broken_by,
         "failure": failure,
     }
     if split.implementation and split.rest and not failure:
-        touched = sorted({task, *evidence.new, *evidence.changed})
+        touched = sorted({*own, *evidence.new, *evidence.changed})
         facts["stands_alone"] = _stands_alone(ground, objects, slug, split.rest, touched)
     return evidence, facts
 
@@ -163,7 +182,7 @@ def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evid
     rows = step.rows
     again = [found.rows for name, found in done.steps.items() if name.startswith("test-again-")]
     outcomes = {
-        test: tuple(each.outcome(test) for each in (rows, *again) if test in each.tests or each is rows)
+        test: (rows.outcome(test), *(each.outcome(test) for each in again if test not in ground.tests))
         for test, found in rows.tests.items()
         if test not in ground.tests or ground.tests[test].body != found.body
     }
@@ -173,13 +192,19 @@ def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evid
             heirs.setdefault(found.body, []).append(test)
     broken_files = {item.id.partition("::")[0] for item in rows.broken}
     gone = [test for test in ground.tests if test not in rows.tests and test.partition("::")[0] not in broken_files]
-    renamed = [test for test in gone if ground.tests[test].body in heirs]
-    if "::" not in task:
-        own = [test for test in rows.tests if test.startswith((f"{task}::", f"{task.removesuffix('/__init__.py')}/"))]
-    else:
-        own = heirs[ground.tests[task].body] if task in renamed else [task]
+    recast = _recast(ground, rows, gone)
+    renamed = [test for test in gone if ground.tests[test].body in heirs or test in recast]
+    own = _cases(ground, done, task)
     steady = [found.rows for name, found in done.steps.items() if name.startswith("steady-")]
-    after = _worst([*(rows.outcome(test) for test in own), *(each.outcome(test) for each in steady for test in own)])
+    seen = [
+        *((test, rows.outcome(test)) for test in own),
+        *((test, each.outcome(test)) for each in steady for test in own),
+    ]
+    after = _worst(
+        [_as_before(ground, test, outcome) for test, outcome in seen] if len(own) > 1 else [one for _, one in seen]
+    )
+    if "::" in task and not own and task not in gone:  # all its cases are gone: the test is
+        gone = [task, *(test for test in gone if test not in cases(task, ground.tests))]
     known_broken = {test.partition("::")[0] for test, each in ground.measured.items() if each.verdict == BROKEN}
     gate = done.steps.get("gate")
     return Evidence(
@@ -195,6 +220,37 @@ def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evid
     )
 
 
+def _cases(ground: Ground, done: Done, task: str) -> list[str]:
+    """The tests at the agent's commit that are its own: all of its file, its cases, or what it is called there."""
+    step = done.steps.get("test")
+    if step is None:
+        return [task]
+    found = step.rows.tests
+    if "::" not in task:
+        return [test for test in found if test.startswith((f"{task}::", f"{task.removesuffix('/__init__.py')}/"))]
+    if own := cases(task, found):
+        return own
+    bodies = {ground.tests[case].body for case in cases(task, ground.tests)} - {NO_BODY}
+    heirs = [test for test, one in found.items() if test not in ground.tests and one.body in bodies]
+    return heirs or ([] if cases(task, ground.tests) and task not in ground.tests else [task])
+
+
+def _recast(ground: Ground, rows: Rows, gone: Sequence[str]) -> set[str]:
+    """Cases that are there with other parameters: as many as their function has new ones. What is more than that is
+    deleted."""
+    found: set[str] = set()
+    for function in {ground.tests[test].function for test in gone} - {""}:
+        new = [test for test in cases(function, rows.tests) if test not in ground.tests]
+        found.update([test for test in gone if ground.tests[test].function == function][: len(new)])
+    return found
+
+
+def _as_before(ground: Ground, case: str, outcome: str) -> str:
+    """The outcome of one case among several: skipped or expected to fail as before is as good as passed."""
+    before = ground.measured.get(case)
+    return PASSED if before is not None and outcome in ("skipped", "xfailed") and outcome in before.runs else outcome
+
+
 def _worst(outcomes: Sequence[str]) -> str:
     """The first that is bad; else the first."""
     return next((outcome for outcome in outcomes if outcome not in GOOD), next(iter(outcomes), ""))
@@ -205,7 +261,7 @@ def _shared(ground: Ground, task: str, own: Measured) -> list[str]:
     if own.verdict != FAIL or not own.signature:
         return []
     same = [test for test, each in ground.measured.items() if each.verdict == FAIL and each.signature == own.signature]
-    return [test for test in same if test != task][: ground.effect_runs]
+    return [test for test in same if test not in cases(task, same)][: ground.effect_runs]
 
 
 def _stands_alone(ground: Ground, objects: Objects, slug: str, rest: parts.Part, tests: Sequence[str]) -> bool | None:

@@ -37,7 +37,7 @@ def show(app: App, wish: Wish) -> int:
                 raise
             hint = advice(error.message.partition("): ")[2]) or _PREPARE  # the draft is gone by then
             raise MngrError(error.message, details=error.details, hint=hint) from None
-    tests = [*found.chosen, *(item.id for item in found.broken)]
+    tests = plan.functions(found.tests, [*found.chosen, *(item.id for item in found.broken)])
     slugs = plan.slugs(tests)
     facts = estimate(
         tests, [slugs[test] for test in tests], max_agents=wish.limits.max_agents, workspace_bytes=_size(git, wish.base)

@@ -170,7 +170,7 @@ def repository(app: App) -> Repo:
 def task_named(found: Run, name: str) -> TaskState:
     """By test, slug, or the only beginning or end of either."""
     every = found.state.tasks.values()
-    exact = [task for task in every if name in (task.id, task.slug)]
+    exact = [task for task in every if task.id in (name, name.partition("[")[0]) or task.slug == name]
     fitting = exact or [task for task in every if task.slug.startswith(name) or task.id.endswith(name)]
     if len(fitting) == 1:
         return fitting[0]

@@ -69,11 +69,12 @@ class Probe:
         self.began = 0.0
         self.timer: threading.Timer | None = None
 
-    def chosen(self, nodeid: str, body: str) -> bool:
-        """One of the tests asked for; with a base to compare with, also one that is new or does something else."""
+    def chosen(self, nodeid: str, function: str, body: str) -> bool:
+        """One of the tests asked for, by its id or that of its function; with a base to compare with, also one that is
+        new or does something else."""
         if self.base is not None and self.base.get(nodeid) != body:
             return True
-        return self.wanted is None or nodeid in self.wanted
+        return self.wanted is None or nodeid in self.wanted or function in self.wanted
 
     def _go_on(self) -> set[str]:
         """Tests that an earlier start is through with. One that it began and never ended took it down."""
@@ -117,7 +118,9 @@ class Probe:
             self.row("collected", **facts)
             if self.base is not None and item.nodeid not in self.base:
                 new.append(item.nodeid)
-            chosen = item.nodeid not in self.done and self.chosen(item.nodeid, str(facts["body"]))
+            chosen = item.nodeid not in self.done and self.chosen(
+                item.nodeid, str(facts["function"]), str(facts["body"])
+            )
             (left if chosen else gone).append(item)
         if new and (path := os.environ.get("MNGR_TMR_NEW")):
             with open(path, "w", encoding="utf-8") as file:
@@ -194,6 +197,10 @@ def described(item: pytest.Item) -> dict[str, object]:
     path = os.path.relpath(os.path.join(str(item.config.rootpath), path), os.environ.get("MNGR_TMR_TOP") or None)
     function = getattr(item, "function", None)
     facts = {"id": item.nodeid, "file": path, "line": (line or 0) + 1, "name": item.name, "doc": "", "body": "-" * 16}
+    # Without its parameters: the function, of which this is one case.
+    plain = getattr(item, "originalname", None) or item.name
+    is_case = item.name.startswith(f"{plain}[") and item.nodeid.endswith(item.name)
+    facts["function"] = item.nodeid[: len(item.nodeid) - len(item.name)] + plain if is_case else item.nodeid
     if function is not None:
         function = inspect.unwrap(function)
         facts["doc"] = inspect.getdoc(function) or ""
