@@ -29,7 +29,7 @@ from mngr.tools.git import Git
 
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
 SELECT, MAP, INTEGRATE = "select", "map", "integrate"
-_LINES_SHOWN = 30
+_LINES_SHOWN = 12
 
 
 class TestRun:
