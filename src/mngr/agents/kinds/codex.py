@@ -257,31 +257,11 @@ def _permissions(place: Place) -> list[str]:
     if chosen == ASK:
         return [*asks, "-s", "read-only"]
     if chosen == EDITS:
-        roots = [word for path in _git_dirs(place) for word in ("--add-dir", path)]
+        roots = [word for path in codex_permissions.git_dirs(place) for word in ("--add-dir", path)]
         return [*asks, "-s", "workspace-write", *roots]
     if chosen == TESTS:
-        return codex_permissions.words(place, _git_dirs(place))
+        return codex_permissions.words(place)
     return ["--dangerously-bypass-approvals-and-sandbox"] if chosen == BYPASS else []
-
-
-def _git_dirs(place: Place) -> list[str]:
-    """What git writes at a commit. Of a repository of the user's it is never more than objects, reflogs, the branches
-    beside the agent's own and what git keeps for its worktree: who can write hooks or `config` there runs commands
-    outside of the sandbox. In place, where that cannot be told apart, Codex asks before it commits."""
-    record = place.record
-    if not record.git or record.transfer == "none":
-        return []
-    words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
-    found = place.host.run(words, cwd=record.work_dir, timeout=30)
-    common, _, private = found.text.partition("\n") if found.ok else ("", "", "")
-    if common == private:
-        return [common] if common else []
-    folder = (record.branch or "").rpartition("/")[0]
-    branches = [f"refs/heads/{folder}", f"logs/refs/heads/{folder}"] if folder else []
-    shared = [f"{common}/{name}" for name in ("objects", *branches)]
-    for path in shared:
-        place.host.make_dir(path)  # git removes those that are empty
-    return [private, *shared]
 
 
 def _threads(place: Place) -> list[Thread]:
