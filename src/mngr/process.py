@@ -290,17 +290,24 @@ class _Child:
         deadline = time.monotonic() + _SECONDS_TO_END
         number = _TERMINATE
         while self._group_takes(number):
-            if self.status is None:
-                pid, status = os.waitpid(self.pid, os.WNOHANG)
-                self.status = os.waitstatus_to_exitcode(status) if pid else None
-                if pid:
-                    deadline = min(deadline, time.monotonic() + _SECONDS_TO_END / 4)
+            if self.status is None and self._reap(os.WNOHANG):
+                deadline = min(deadline, time.monotonic() + _SECONDS_TO_END / 4)
             if number == _KILL:
                 break
             number = 0 if time.monotonic() < deadline else _KILL
             time.sleep(0.002)
         if self.status is None:
-            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            self._reap(0)
+
+    def _reap(self, flags: int) -> bool:
+        """Note how it ended, if it has. A signal between its end and that note loses the code, which nobody asks for then."""
+        try:
+            pid, status = os.waitpid(self.pid, flags)
+        except ChildProcessError:
+            self.status = -_TERMINATE
+        else:
+            self.status = os.waitstatus_to_exitcode(status) if pid else None
+        return self.status is not None
 
     def _group_takes(self, number: int) -> bool:
         try:

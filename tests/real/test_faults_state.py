@@ -207,6 +207,8 @@ WORDS = {
     "gc": (),
     "snapshot": ("create", "foo", "one"),
     "clone": ("foo", "bar"),
+    "git": ("pull", "foo"),
+    "rsync": ("foo:a", "b"),
     "saved restore": ("foo-1",),
     "label": ("foo", "a=b"),
     "tmr": ("--type", "scripted", "--dry-run"),

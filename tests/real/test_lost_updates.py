@@ -39,7 +39,7 @@ def test_a_label_given_while_files_are_checked_out_stays(user: User) -> None:
     (user.repo / "marked.txt").write_text("marked\n")
     user.git("add", ".")
     user.git("commit", "-q", "-m", "marked")
-    assert user.create("foo", "--label", "a=b")["labels"] == {"a": "b", "foo": "labelled"}
+    assert user.create("foo", "--label", "a=b")["labels"] == {"a": "b", "foo": "labelled", "project": "repo"}
     user.mngr("clone", "foo", "bar", "--no-connect").ok()
     fleet = fleet_of(user)
     assert fleet.find("bar").record.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}

@@ -16,6 +16,7 @@ SAME = ("id", "state", "pid", "work_dir", "labels", "start_time", "state_since")
 def test_a_run_on_ourselves_inside_of_an_agent(user: User) -> None:
     """Two tests that are the whole suite; the next one takes all."""
     ourselves = Ourselves(user, ["test_what_would_be_saved"])
+    user.trust(ROOT)
     command = user.mngr("config", "get", "tmr.test_command", cwd=ROOT).ok().stdout.strip()
     narrow = command.replace("tests/unit tests/sessions", FILE)
     assert narrow != command

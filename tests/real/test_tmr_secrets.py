@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tmr import FIX_SUB, Project
-from tests.support.user import User
+from tests.support.user import MNGR, User
 
 SECRET = "correct-horse-battery"
 
@@ -20,7 +20,7 @@ def test_a_secret_in_an_agents_words_is_hidden_and_the_name_of_its_test_is_not(u
     said = f"say tests/test_calc.py::test_sub with {SECRET}\n"
     project.script("test_sub", FIX_SUB.replace("wait\n", f"wait\n{said}", 1).replace("no more", f"{SECRET} more"))
     words = ("tests/test_calc.py::test_sub", "--no-canary", "--no-baseline", "--env", f"TOKEN={SECRET}")
-    project.tmr(*words).ok()
+    user.run([MNGR, *project.words(*words)], timeout=200).ok()  # a start of its own, with its own command line
     assert user.git("log", "-1", "--format=%s", "tmr/r1") == "Subtract *** more than asked"
     (transcript,) = (project.repo / ".mngr/runs/r1/tasks").glob("*/1/transcript.jsonl")
     assert '"tests/test_calc.py::test_sub with ***"' in transcript.read_text()

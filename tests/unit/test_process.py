@@ -96,3 +96,12 @@ def test_no_file_descriptor_is_left_open():
         with pytest.raises(ProgramMissing):
             process.run(["no-such-program"], timeout=60)
     assert count() == before
+
+
+def test_the_end_of_a_process_that_was_noted_by_nobody_is_no_error():
+    # As after a signal that comes between the end of the process and the note of its exit code.
+    child = process._Child(["true"], None, None, None)
+    os.waitpid(child.pid, 0)
+    child.end()
+    child.close()
+    assert child.status is not None

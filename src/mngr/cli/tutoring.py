@@ -147,9 +147,8 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     if args.dry_run:
         prompt = fill.first_prompt(job)
         titles = "\n".join(f"{place.script}:{heading.line}: {heading.title}" for heading in headings)
-        app.out.emit_object(
-            {**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\nthe prompt:\n\n{prompt}"
-        )
+        shown_too = f"the prompt:\n\n{prompt}\nthe reference, {fill.REFERENCE}:\n\n{reference}"
+        app.out.emit_object({**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\n{shown_too}")
         return 0
     wish = _wish(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"))
     app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")

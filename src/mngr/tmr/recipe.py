@@ -23,7 +23,7 @@ from mngr.tmr.verdict import FAILED
 from mngr.tmr.verify import Ground, verify
 from mngr.tools.git import Git
 
-_FAILURE_MAX = 6000
+_FAILURE_HEAD, _FAILURE_TAIL = 2000, 4000
 _PROMPT = "mapper.md.j2"
 CHECKER = ".mngr/task/check_outcome.py"
 CHECK_COMMAND = f"python3 {CHECKER}"
@@ -104,7 +104,7 @@ class TestRecipe(Recipe):
             blocks=self._blocks.of(task.id),
             minutes=self._minutes,
             verdict=measured.verdict,
-            failure=measured.text[-_FAILURE_MAX:],
+            failure=_shortened(measured.text),
             command=f"{surroundings.test_command} {quote(task.id)}",
             gate_command=self._ground.gate_command,
             check_command=CHECK_COMMAND,
@@ -141,6 +141,13 @@ class TestRecipe(Recipe):
     def place(self, task: TaskState, attempt: Attempt) -> str:
         """Where the files of an attempt are."""
         return os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
+
+
+def _shortened(failure: str) -> str:
+    """Its beginning, which names the cases that failed, and its end, which says how."""
+    if len(failure) <= _FAILURE_HEAD + _FAILURE_TAIL:
+        return failure
+    return f"{failure[:_FAILURE_HEAD]}\n[...]\n{failure[-_FAILURE_TAIL:]}"
 
 
 def check_prompt(own: str) -> None:
