@@ -41,7 +41,7 @@ def stop(
             )
         if agent.state == "STOPPED" and agent.pane is None:
             return Stopped(agent.record, changed=False)
-        if agent.state == "FAILED":
+        if agent.state == "FAILED" and (agent.pane is not None or agent.status.exit_code is not None):
             return _clear(fleet, agent, reason)
         return end(fleet, agent, reason, graceful_seconds)
 

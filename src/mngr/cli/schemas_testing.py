@@ -40,6 +40,9 @@ _TMR = {
     "tokens": "int",
     "cost_usd": "number",
     "unpriced": "int",
+    "waits_until": "number?",
+    "paused": "text?",
+    "not_stopped": ["text"],
     "began_at": "number",
     "seconds": "number",
 }
