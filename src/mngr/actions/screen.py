@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mngr.tools.tmux import Pane, Screen
 
 # A pane dies with its command, unless something in the background keeps its terminal open.
-_SECONDS_TO_DIE = 2.0
+_SECONDS_TO_DIE = 5.0
 _SECONDS_TO_RECORD = 10.0
 
 
