@@ -300,7 +300,7 @@ class _Child:
             self._reap(0)
 
     def _reap(self, flags: int) -> bool:
-        """Note how it ended, if it has. A signal between its end and the note loses the code, and nobody asks for it."""
+        """Note how it ended, if it has. A signal before the note loses the code, and nobody asks for it then."""
         try:
             pid, status = os.waitpid(self.pid, flags)
         except ChildProcessError:
