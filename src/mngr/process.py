@@ -288,15 +288,15 @@ class _Child:
         if self.status is not None:
             return
         deadline = time.monotonic() + _SECONDS_TO_END
-        number = _TERMINATE
+        number, ended = _TERMINATE, False
         while self._group_takes(number):
-            if self.status is None and self._reap(os.WNOHANG):
+            if not ended and (ended := self._reap(os.WNOHANG)):
                 deadline = min(deadline, time.monotonic() + _SECONDS_TO_END / 4)
             if number == _KILL:
                 break
             number = 0 if time.monotonic() < deadline else _KILL
             time.sleep(0.002)
-        if self.status is None:
+        if not ended:
             self._reap(0)
 
     def _reap(self, flags: int) -> bool:

@@ -50,7 +50,7 @@ def test_a_label_given_while_files_are_checked_out_stays(user: User) -> None:
     assert fleet.find("bar").record.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
 
 
-def _target(link: Path) -> str:
+def _target(link: str) -> str:
     try:
         return os.readlink(link)
     except FileNotFoundError:
