@@ -283,7 +283,7 @@ def test_an_operation_of_the_users_own_is_kept(user: User, transfer: str) -> Non
     ran = user.mngr("merge", "foo").failed()
     assert f"hint: finish it, or `git -C {user.repo} merge --abort`, then try again" in ran.stderr
     user.git("merge", "--abort")
-    fleet.merge("foo")
+    user.mngr("merge", "foo").ok()
     assert (user.repo / "a.txt").exists()
 
 

@@ -206,7 +206,7 @@ def _environment() -> dict[str, str]:
         **{
             name: value
             for name, value in os.environ.items()
-            if name not in foreign and not name.startswith(("MNGR", "GIT_", "TMUX"))
+            if name not in foreign and not name.startswith(("MNGR", "GIT_", "TMUX", "MAKE", "MFLAGS"))
         },
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "LANG": "C.UTF-8",
