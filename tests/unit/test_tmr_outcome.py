@@ -26,7 +26,7 @@ GOOD: dict[str, Any] = {
 
 
 def read(**changed: Any) -> outcome.Outcome:
-    return outcome.parse(json.dumps({**GOOD, **changed}).encode(), TASK, "/work/dir")
+    return outcome.parse(json.dumps({**GOOD, **changed}).encode(), TASK, "/home/me/dir")
 
 
 def change(**values: Any) -> outcome.Change:
@@ -145,7 +145,7 @@ def test_a_fence_and_a_byte_order_mark_are_passed_over() -> None:
         ({"path": "a.py", "line": "3"}, ("a.py", 3)),
         ("a.py:3", ("a.py", 3)),
         ("a.py", ("a.py", 0)),
-        ({"path": "/work/dir/src/a.py", "line": None}, ("src/a.py", 0)),
+        ({"path": "/home/me/dir/src/a.py", "line": None}, ("src/a.py", 0)),
         ({"path": "a.py", "line": "x"}, ("a.py", 0)),
     ],
 )
@@ -153,7 +153,7 @@ def test_a_place_is_a_file_of_the_repository(given: Any, taken: tuple[str, int])
     assert read(escalations=[{"summary": "x", "locations": [given]}]).escalations[0].locations == (taken,)
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd", "../../secret", "a/../../b", "~/x", "/work/dir/../x", ""])
+@pytest.mark.parametrize("path", ["/etc/passwd", "../../secret", "a/../../b", "~/x", "/home/me/dir/../x", ""])
 def test_a_place_outside_the_repository_is_left_out(path: str) -> None:
     found = read(escalations=[{"kind": "bug", "summary": "x", "locations": [{"path": path}]}])
     assert found.escalations[0].locations == () and "not inside the repository" in found.notes[-1]
