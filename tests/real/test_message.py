@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mngr
 from tests.real.test_states import scripted
 from tests.support.user import User, wait_for
 
@@ -236,3 +237,17 @@ def test_usage_errors_send_nothing(user: User) -> None:
     user.mngr("message", "nobody", "-m", "x").failed()
     user.mngr("message", "-", input="foo\n").failed(2)
     assert "message_queued" not in [event["type"] for event in user.events("foo")]
+
+
+def test_a_paste_into_a_pane_that_has_just_died_harms_nobody(user: User) -> None:
+    """As when an agent ends between the look at its state and the message: tmux 3.3 would end, with all agents."""
+    user.create("other")
+    user.mngr("create", "gone", "--no-connect", "--command", "true").ok()
+    user.mngr("wait", "gone", "DONE").ok()
+    fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
+    pane = wait_for(lambda: found if (found := fleet.find("gone").pane) and found.dead else None, "a dead pane")
+    for enter in (False, True):
+        with pytest.raises(mngr.MngrError, match="the program in the pane has ended"):
+            fleet.tmux.paste(pane.pane_id, "hello", enter=enter)
+    assert user.state("other") == "RUNNING"
+    assert user.tmux("list-buffers").stdout == ""

@@ -43,6 +43,7 @@ _PANE_FIELDS = (
     "session_attached",
     "pid",
 )
+_PANE_DEAD = "mngr-pane-dead"
 _PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
 
 
@@ -216,12 +217,16 @@ class Tmux:
 
     def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
         """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
-        perhaps press Enter, apart from it."""
+        perhaps press Enter, apart from it. Raises for a pane whose program has ended."""
         buffer = f"mngr-{os.urandom(6).hex()}"
-        words = ["load-buffer", "-b", buffer, "-", ";", "paste-buffer", "-p", "-r", "-d", "-b", buffer, "-t", pane_id]
-        if enter:
-            words += [";", "send-keys", "-t", pane_id, "Enter"]
-        self._checked_run(*words, input=text)
+        # tmux 3.3 dies of a paste into a dead pane, and every agent with it. So the server itself looks, in the moment
+        # of the paste.
+        gone = f"delete-buffer -b {buffer}; display-message -p {_PANE_DEAD}"
+        taken = f"paste-buffer -p -r -d -b {buffer} -t '{pane_id}'"
+        taken += f"; send-keys -t '{pane_id}' Enter" if enter else ""
+        words = ["load-buffer", "-b", buffer, "-", ";", "if-shell", "-F", "-t", pane_id, "#{pane_dead}", gone, taken]
+        if _PANE_DEAD in self._checked_run(*words, input=text).text:
+            raise MngrError("tmux did not take the input: the program in the pane has ended")
 
     def press(self, pane_id: str, *keys: str) -> None:
         self._checked_run("send-keys", "-t", pane_id, *keys)
