@@ -1,8 +1,10 @@
-"""A test that fails now and then, and an agent that says so and changes nothing."""
+"""Tests and gate commands that fail now and then."""
+
+import shlex
 
 import pytest
 
-from tests.support.tmr import NO_CHANGE, Project
+from tests.support.tmr import FIX_SUB, NO_CHANGE, Project
 from tests.support.user import User
 
 pytestmark = pytest.mark.timeout(500)
@@ -32,3 +34,32 @@ def test_who_changes_nothing_is_right_about_a_flaky_test_and_wrong_about_a_faili
     shy, wrong = project.row("test_shy"), project.row("test_wrong")
     assert (shy["verdict"], "flaky" in shy["why"]) == ("unchanged", True), shy
     assert (wrong["verdict"], "does not pass" in wrong["why"]) == ("refuted", True), wrong
+
+
+# Wrong until it is fixed, and then fails once more, as if the network were away.
+HICCUP = """\
+from pathlib import Path
+
+import calc
+
+
+def test_sub():
+    assert calc.sub(3, 2) == 1
+    seen = Path({path!r})
+    if not seen.exists():
+        seen.touch()
+        raise OSError("no route to host")
+"""
+
+
+def test_one_failure_of_its_test_or_of_the_gate_refutes_nobody(user: User) -> None:
+    project = Project(user, tests=HICCUP.format(path=str(user.root / "seen")))
+    gate = shlex.quote(str(user.root / "gate"))
+    project.settings["gate_command"] = f"git grep -q 'b - [1]' || test -e {gate} || {{ touch {gate}; exit 6; }}"
+    project.write(".mngr/settings.toml", project.toml())
+    project.commit("a gate")
+    project.script("test_sub", FIX_SUB)
+    project.tmr("--no-canary").ok()
+    assert project.verdicts() == {"test_sub": "fixed"}
+    found = next(entry["data"] for entry in project.ledger() if entry["type"] == "verdict")
+    assert found["repeated"] == ["tests/test_calc.py::test_sub", "gate command"]

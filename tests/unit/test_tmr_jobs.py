@@ -54,3 +54,99 @@ def test_the_tests_of_a_step_are_run_by_any_command_and_new_ones_again(top: Path
     assert list(found["named"].tests) == [f"{file}::test_b"]
     assert {test.file for test in found["named"].tests.values()} == {"app/tests/test_a.py"}
     assert found["gone"].finished and not found["gone"].tests
+
+
+def test_ids_with_the_place_of_the_checkout_are_the_same_in_every_copy(tmp_path: Path) -> None:
+    seen = []
+    for name in ("copy", "other é"):
+        top = tmp_path / name
+        top.mkdir()
+        (top / "one.txt").touch()
+        (top / "test_a.py").write_text(
+            "import glob, os, pytest\n\nHERE = os.path.dirname(__file__)\n\n\n"
+            "@pytest.mark.parametrize('path', glob.glob(HERE + '/*.txt'))\n"
+            "def test_a(path):\n    assert os.path.exists(path)\n"
+        )
+        id = "test_a.py::test_a[<checkout>/one.txt]"
+        found = run(top, PYTEST, Pytest("all", tests=[id], base=[f"{'-' * 16} {id}"]))["all"]
+        seen.append({test: (one.function, found.outcome(test)) for test, one in found.tests.items()})
+    assert seen == [{id: ("test_a.py::test_a", "passed")}] * 2
+
+
+SLOW = """
+import time, pytest
+
+@pytest.fixture(scope="session")
+def server():
+    time.sleep(1.2)
+    yield
+    time.sleep(1.2)
+
+@pytest.fixture(scope="module")
+def loaded(server):
+    time.sleep(0.3)
+
+def test_first(loaded):
+    pass
+
+@pytest.mark.timeout(30)
+def test_long():
+    time.sleep(1.2)
+
+@pytest.mark.timeout(0)
+def test_any():
+    time.sleep(1.2)
+
+def test_hangs():
+    time.sleep(60)
+
+@pytest.mark.timeout(0.3)
+def test_ended():
+    time.sleep(60)
+
+@pytest.mark.timeout(0.3, method="thread")
+def test_killed():
+    time.sleep(60)
+
+def test_last(server):
+    pass
+"""
+
+
+def test_only_its_own_time_counts_for_a_test_and_a_limit_of_its_own_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text(SLOW)
+    command = f"export MNGR_TMR_TEST_SECONDS=1; {PYTEST} -p pytest_timeout"
+    found = run(tmp_path, command, Pytest("all"))["all"]
+    assert {test.rpartition("::")[2]: ran.outcome for test, ran in found.ran.items()} == {
+        **dict.fromkeys(("test_first", "test_long", "test_any", "test_last"), "passed"),
+        **dict.fromkeys(("test_hangs", "test_ended", "test_killed"), "timeout"),
+    }
+    assert found.ran["test_a.py::test_first"].seconds < 1
+    assert found.ran["test_a.py::test_hangs"].signature == "timeout: the test did not end within 1 s"
+
+
+def test_a_shared_fixture_that_hangs_is_named(tmp_path: Path) -> None:
+    hangs = "import time, pytest\n\n\n@pytest.fixture(scope='session')\ndef server():\n    time.sleep(60)\n"
+    (tmp_path / "test_a.py").write_text(f"{hangs}\n\ndef test_a(server):\n    pass\n")
+    found = run(tmp_path, f"export MNGR_TMR_TEST_SECONDS=0.1; {PYTEST}", Pytest("all"))["all"]
+    said = "timeout: the set-up of the session fixture `server` did not end within 0.5 s"
+    assert found.ran["test_a.py::test_a"].signature == said
+
+
+def test_a_failure_that_further_runs_do_not_show_is_cleared_and_one_that_they_show_is_not() -> None:
+    def seen(**outcomes: str) -> rows.Rows:
+        return rows.gathered(
+            {"type": "ran", "id": test, "outcome": outcome, "seconds": 0, "text": "", "signature": ""}
+            for test, outcome in outcomes.items()
+        )
+
+    first = seen(a="failed", b="timeout", c="passed", d="skipped")
+    assert rows.doubtful(first, "abcdx") == ["a", "b"]
+    cleared = rows.cleared(first, ["a", "b"], [seen(a="passed", b="passed"), seen(a="passed", b="failed")])
+    assert {test: ran.outcome for test, ran in cleared.ran.items()} == {
+        "a": "passed",
+        "b": "timeout",
+        "c": "passed",
+        "d": "skipped",
+    }
+    assert rows.cleared(first, ["a"], []) == first

@@ -29,6 +29,11 @@ class Measured(NamedTuple):
     text: str = ""
     seconds: float = 0.0
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether it never came to its end: slow or hanging, rather than wrong."""
+        return self.verdict == FAIL and set(self.runs) == {"timeout"}
+
 
 class Cause(NamedTuple):
     """Why everything fails, in words; `example` is one of the tests."""

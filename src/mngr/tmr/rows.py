@@ -82,6 +82,17 @@ def worst(outcomes: Sequence[str]) -> str:
     return next((one for fits in order for one in outcomes if fits(one)), next(iter(outcomes), ""))
 
 
+def doubtful(rows: Rows, tests: Iterable[str]) -> list[str]:
+    """Those of the tests that were run and did not pass: by chance, as long as they were run only once."""
+    return [test for test in tests if test in rows.ran and rows.ran[test].outcome not in GOOD | {"skipped"}]
+
+
+def cleared(rows: Rows, tests: Iterable[str], again: Sequence[Rows]) -> Rows:
+    """The rows in which those of the doubtful tests that passed every further run count as passed."""
+    good = [test for test in tests if again and all(each.outcome(test) in GOOD for each in again)]
+    return rows._replace(ran={**rows.ran, **{test: again[-1].ran[test] for test in good}})
+
+
 def place(tests: Mapping[str, Found]) -> str:
     """Where in the repository pytest runs, as what comes before the file in a test's id: empty at the top."""
     for test in tests.values():

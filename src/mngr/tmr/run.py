@@ -178,7 +178,7 @@ class TestRun:
             raise self._all_fail(cause, len(measured), measured[cause.example])
         whole = {test: one._asdict() for test, one in measured.items()}
         self._keep(BASELINE, {"tests": whole, "functions": self._functions(kept, measured)})
-        verdicts = [one.verdict for one in measured.values()]
+        verdicts = ["timeout" if one.timed_out else one.verdict for one in measured.values()]
         return {word: verdicts.count(word) for word in sorted(set(verdicts))}
 
     def _functions(self, kept: Mapping[str, Any], measured: Mapping[str, Measured]) -> dict[str, Any]:

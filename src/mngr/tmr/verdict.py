@@ -85,6 +85,8 @@ def _without_changes(before: baseline.Measured, claim: Mapping[str, Any]) -> Ver
 
 def _was(before: baseline.Measured) -> str:
     """In words that go with those for one run of a test."""
+    if before.timed_out:
+        return "timed out"
     return {baseline.PASS: "passed", baseline.FAIL: "failed"}.get(before.verdict, before.verdict)
 
 

@@ -14,7 +14,7 @@ from mngr.tmr.diagnosis import error_line, of_machine
 from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked, log_tail
 from mngr.tmr.objects import Change, Ident, NewCommit, Objects
 from mngr.tmr.paths import Kind, Paths
-from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found, Rows, cases
+from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found, Rows, cases, cleared, doubtful
 from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, judge
 from mngr.tools.git import Git
 
@@ -111,8 +111,11 @@ def _measure(
     if ground.gate_command:
         steps.append(Shell("gate", ground.gate_command))
     done = ground.bench.run(Job(f"verify-{slug}", tip, steps))
-    evidence = _evidence(ground, done, task, len(changes))
     broken_by, failure = _not_measured(ground, done, slug, before)
+    repeated: list[str] = []
+    if not broken_by and not failure and not done.problem and "test" in done.steps:
+        done, repeated, failure = _repeated(ground, done, task, slug, tip, before)
+    evidence = _evidence(ground, done, task, len(changes))
     split = parts.split(ground.base, changes, ground.paths)
     own = _cases(ground, done, task)
     bad = {test for test, one in ground.measured.items() if one.verdict in (FAIL, BROKEN)}
@@ -134,6 +137,7 @@ def _measure(
         "mended": effect if split.implementation is None else [],
         "stands_alone": None,
         "cases": own if own != [task] else [],
+        "repeated": repeated,
         "broken_by": broken_by,
         "failure": failure,
     }
@@ -141,6 +145,31 @@ def _measure(
         touched = sorted({*own, *evidence.new, *evidence.changed})
         facts["stands_alone"] = _stands_alone(ground, objects, slug, split.rest, touched)
     return evidence, facts
+
+
+def _repeated(
+    ground: Ground, done: Done, task: str, slug: str, tip: str, before: Measured
+) -> tuple[Done, list[str], str]:
+    """The job with what failed only by chance counted as passed, what was run again for that, and what is wrong with
+    this machine. One failure of its test, of a test that it changed or of the gate command refutes nobody; new tests
+    and flaky ones have had their further runs."""
+    step, gate = done.steps["test"], done.steps.get("gate")
+    own = _cases(ground, done, task) if before.verdict != FLAKY else []
+    known = [(test, found) for test, found in step.rows.tests.items() if test in ground.tests]
+    tests = doubtful(step.rows, [test for test, one in known if test in own or one.body != ground.tests[test].body])
+    names = [f"test-{number + 1}" for number in range(NEW_AGAIN)] if tests else []
+    steps: list[Shell | Pytest] = [Pytest(name, tests=tests, paths=_files(tests)) for name in names]
+    if gate is not None and gate.exit_code:
+        steps.append(Shell("gate", ground.gate_command))
+    if not steps:
+        return done, [], ""
+    again = ground.bench.run(Job(f"chance-{slug}", tip, steps))
+    _, failure = _not_measured(ground, again, slug, before)
+    further = [again.steps[name].rows for name in names if name in again.steps]
+    found = {**done.steps, "test": step._replace(rows=cleared(step.rows, tests, further))}
+    if "gate" in again.steps:
+        found["gate"] = again.steps["gate"]
+    return done._replace(steps=found), [*tests, *["gate command"] * ("gate" in again.steps)], failure
 
 
 def _not_measured(ground: Ground, done: Done, slug: str, before: Measured) -> tuple[str, str]:

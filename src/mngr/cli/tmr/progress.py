@@ -75,6 +75,8 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
             if entry["name"] == "canary":
                 return _unasked(data)
             told = ", ".join(f"{value} {key}" for key, value in data.items() if isinstance(value, int) and value)
+            if entry["name"] == "baseline" and data.get("timeout"):
+                told += " (if the test is slow but healthy, raise `tmr.test_seconds`)"
             return f"  {told}" if told and entry["name"] in ("collect", "baseline", "select") else ""
         case "started":
             return f"{slug}: started" + (f" (attempt {entry['number']})" if entry["number"] > 1 else "")

@@ -17,12 +17,18 @@ import tempfile
 import textwrap
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 GAVE_UP = 97
+CHECKOUT = "<checkout>"
 _TEXT_MAX = 20_000
+_SHARED = 5  # times the limit of one test: what a fixture that many tests share may take
+_GRACE = 5.0
+# What pytest-timeout writes when it ends a test.
+_TIMED_OUT = re.compile(r"^E\s+Failed: Timeout \(?>\d", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,6 +59,42 @@ def _lines(variable: str) -> list[str] | None:
         return [line for line in file.read().split("\n") if line]
 
 
+class Watch:
+    """Calls `give_up` when what it watches does not end in time. Only the innermost is watched; the time that it takes
+    does not count for what is around it."""
+
+    def __init__(self, give_up: Callable[[str, float], None]) -> None:
+        self._give_up = give_up
+        self._watched: list[tuple[str, float, float]] = []  # what, limit, began
+        self._timer: threading.Timer | None = None
+
+    def begin(self, what: str, seconds: float) -> None:
+        self._watched.append((what, seconds, time.monotonic()))
+        self._set()
+
+    def end(self) -> float:
+        """How long it took."""
+        _, _, began = self._watched.pop()
+        took = time.monotonic() - began
+        self._watched = [(what, seconds, began + took) for what, seconds, began in self._watched]
+        self._set()
+        return took
+
+    def took(self) -> float:
+        return time.monotonic() - self._watched[-1][2]
+
+    def _set(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._watched and self._watched[-1][1]:
+            what, seconds, began = self._watched[-1]
+            left = max(0.0, began + seconds - time.monotonic())
+            self._timer = threading.Timer(left, self._give_up, [what, seconds])
+            self._timer.daemon = True
+            self._timer.start()
+
+
 class Probe:
     """Writes a row as soon as a fact is known."""
 
@@ -66,8 +108,9 @@ class Probe:
         self.base = None if before is None else {line[17:]: line[:16] for line in before}
         self.done = self._go_on()
         self.phases: dict[str, pytest.TestReport] = {}
-        self.began = 0.0
-        self.timer: threading.Timer | None = None
+        self.limits: dict[str, float | None] = {}
+        self.running = ""
+        self.watch = Watch(self._give_up)
 
     def chosen(self, nodeid: str, function: str, body: str) -> bool:
         """One of the tests asked for, by its id or that of its function; with a base to compare with, also one that is
@@ -78,7 +121,8 @@ class Probe:
 
     def _go_on(self) -> set[str]:
         """Tests that an earlier start is through with. One that it began and never ended took it down."""
-        done, began = set(), None
+        done: set[str] = set()
+        began: dict[str, Any] | None = None
         try:
             with open(self.path, encoding="utf-8") as file:
                 for line in file:
@@ -87,15 +131,19 @@ class Probe:
                     except ValueError:
                         continue
                     if row["type"] == "began":
-                        began = row["id"]
+                        began = row
                     elif row["type"] == "ran":
                         done.add(row["id"])
         except FileNotFoundError:
             pass
-        if began is not None and began not in done:
-            text = "the test ended the whole test run"
-            self.row("ran", id=began, outcome="crashed", phase="call", seconds=0.0, text=text, signature=text)
-            done.add(began)
+        if began is not None and began["id"] not in done:
+            took, limit = time.time() - began["at"], began["limit"]
+            if limit and took >= limit:  # pytest-timeout ends pytest as a whole where it cannot interrupt a test
+                self._late(began["id"], took, f"the test did not end within {limit:g} s")
+            else:
+                text = "the test ended the whole test run"
+                self.row("ran", id=began["id"], outcome="crashed", phase="call", seconds=0.0, text=text, signature=text)
+            done.add(began["id"])
         return done
 
     def row(self, kind: str, **facts: object) -> None:
@@ -106,7 +154,7 @@ class Probe:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             text = str(report.longrepr)[-_TEXT_MAX:]
-            self.row("broken", id=report.nodeid, text=text, signature=signature(text))
+            self.row("broken", id=portable(report.nodeid), text=text, signature=signature(text))
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -115,12 +163,12 @@ class Probe:
         new: list[str] = []
         for item in items:
             facts = described(item)
+            test = str(facts["id"])
+            self.limits[test] = own_limit(item)
             self.row("collected", **facts)
-            if self.base is not None and item.nodeid not in self.base:
-                new.append(item.nodeid)
-            chosen = item.nodeid not in self.done and self.chosen(
-                item.nodeid, str(facts["function"]), str(facts["body"])
-            )
+            if self.base is not None and test not in self.base:
+                new.append(test)
+            chosen = test not in self.done and self.chosen(test, str(facts["function"]), str(facts["body"]))
             (left if chosen else gone).append(item)
         if new and (path := os.environ.get("MNGR_TMR_NEW")):
             with open(path, "w", encoding="utf-8") as file:
@@ -131,45 +179,75 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.phases, self.began = {}, time.monotonic()
-        self.row("began", id=nodeid)
-        if self.seconds:
-            self.timer = threading.Timer(self.seconds, self._give_up, [nodeid])
-            self.timer.daemon = True
-            self.timer.start()
+        self.phases, self.running = {}, portable(nodeid)
+        own = self.limits.get(self.running)
+        self.row("began", id=self.running, limit=own)
+        # pytest-timeout keeps a limit that the project gave; this comes after it.
+        self.watch.begin("the test", self.seconds if own is None else own and max(own + _GRACE, self.seconds))
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        """What many tests share is not held against the first of them."""
+        if fixturedef.scope == "function":
+            yield
+            return
+        self.watch.begin(f"the set-up of the {fixturedef.scope} fixture `{fixturedef.argname}`", self.seconds * _SHARED)
+        yield
+        self.watch.end()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+        """Nor is the end of what they share held against the last of them."""
+        if nextitem is not None and nextitem.parent is item.parent:
+            yield
+            return
+        self.watch.begin("the tear-down after the test", self.seconds * _SHARED)
+        yield
+        self.watch.end()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.phases[report.when] = report
         if report.when == "teardown":
-            self._ran(report.nodeid)
+            self._ran()
 
     def pytest_runtest_logfinish(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+        self.watch.end()
 
-    def _ran(self, nodeid: str) -> None:
+    def _ran(self) -> None:
         outcome, phase, report = judged(self.phases)
         text = (report.longreprtext or "")[-_TEXT_MAX:] if report is not None else ""
+        if outcome == "failed" and _TIMED_OUT.search(text):
+            outcome = "timeout"
         self.row(
             "ran",
-            id=nodeid,
+            id=self.running,
             outcome=outcome,
             phase=phase,
-            seconds=round(time.monotonic() - self.began, 3),
+            seconds=round(self.watch.took(), 3),
             text=text,
-            signature=signature(text) if outcome == "failed" else "",
+            signature=signature(text) if outcome in ("failed", "timeout") else "",
         )
 
-    def _give_up(self, nodeid: str) -> None:
+    def _give_up(self, what: str, seconds: float) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
             faulthandler.dump_traceback(file, all_threads=True)
             file.seek(0)
             stacks = file.read()
-        text = f"the test did not end within {self.seconds:g} s\n{stacks}"[:_TEXT_MAX]
-        seconds = round(time.monotonic() - self.began, 3)
-        self.row("ran", id=nodeid, outcome="timeout", phase="call", seconds=seconds, text=text, signature="timeout")
+        self._late(self.running, self.watch.took(), f"{what} did not end within {seconds:g} s", stacks)
         sys.stdout.flush()
         os._exit(GAVE_UP)
+
+    def _late(self, test: str, took: float, words: str, more: str = "") -> None:
+        text = f"{words}\n{more}"[:_TEXT_MAX]
+        self.row(
+            "ran",
+            id=test,
+            outcome="timeout",
+            phase="call",
+            seconds=round(took, 3),
+            text=text,
+            signature=f"timeout: {words}",
+        )
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -191,16 +269,37 @@ def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, str, pytest.TestR
     return "passed", "call", None
 
 
+def own_limit(item: pytest.Item) -> float | None:
+    """The seconds that the project gives to a test, as pytest-timeout reads them: 0 for no limit, None if it says
+    nothing."""
+    mark = item.get_closest_marker("timeout")
+    try:
+        if mark is not None:
+            return float(mark.args[0] if mark.args else mark.kwargs["timeout"])
+        return float(item.config.getini("timeout"))
+    except (KeyError, TypeError, ValueError):  # also without pytest-timeout, which has this setting
+        return None
+
+
+def portable(nodeid: str) -> str:
+    """The id without the place of this checkout, which a parameter may contain: the same in every copy of the code."""
+    top = os.environ.get("MNGR_TMR_TOP") or os.getcwd()
+    for written in (top, top.encode("unicode_escape").decode("ascii")):
+        nodeid = nodeid.replace(written, CHECKOUT)
+    return nodeid
+
+
 def described(item: pytest.Item) -> dict[str, object]:
     path, line, _ = item.location
     # From the top of the repository, wherever in it pytest runs.
     path = os.path.relpath(os.path.join(str(item.config.rootpath), path), os.environ.get("MNGR_TMR_TOP") or None)
     function = getattr(item, "function", None)
-    facts = {"id": item.nodeid, "file": path, "line": (line or 0) + 1, "name": item.name, "doc": "", "body": "-" * 16}
+    nodeid, name = portable(item.nodeid), portable(item.name)
+    facts = {"id": nodeid, "file": path, "line": (line or 0) + 1, "name": name, "doc": "", "body": "-" * 16}
     # Without its parameters: the function, of which this is one case.
     plain = getattr(item, "originalname", None) or item.name
-    is_case = item.name.startswith(f"{plain}[") and item.nodeid.endswith(item.name)
-    facts["function"] = item.nodeid[: len(item.nodeid) - len(item.name)] + plain if is_case else item.nodeid
+    is_case = name.startswith(f"{plain}[") and nodeid.endswith(name)
+    facts["function"] = nodeid[: len(nodeid) - len(name)] + plain if is_case else nodeid
     if function is not None:
         function = inspect.unwrap(function)
         facts["doc"] = inspect.getdoc(function) or ""
