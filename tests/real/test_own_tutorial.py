@@ -46,6 +46,7 @@ class Copy(NamedTuple):
                 transcript.command(count, command, None, str(self.directory))
                 transcript.exit(count, 0, 0.1, False)
             transcript.close()
+            artifacts.write_json(os.path.join(directory, artifacts.RESULT_FILE), {"outcome": "passed"})
         artifacts.end_run(run, run_id="1", ended_at=1.0, exit_status=0)
         os.close(lock)
 

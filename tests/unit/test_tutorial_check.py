@@ -102,6 +102,16 @@ def test_a_test_that_is_not_in_the_run_is_said_to_be_missing_there() -> None:
     assert problems[0].message.endswith(f"`tool add --to x` was not run: {where}")
 
 
+def test_what_a_test_ran_that_did_not_pass_does_not_count() -> None:
+    good, bad = ran(("test_1", ["tool add --to x", "tool list"])).tests[0], ran(("test_2", [REMOVE])).tests[0]
+    failed = (bad._replace(outcome="skipped"), bad._replace(outcome="failed"), bad._replace(outcome=""))
+    (problem,) = checked(cited(ADD, REMOVE), Ran(("r",), (good, *failed))).problems
+    assert problem.text == REMOVE
+    why = "was not run by a test that passed: `test_2` (tests/test_it.py:20) ended as failed and killed and skipped"
+    assert problem.message.endswith(why)
+    assert checked(cited(ADD, REMOVE), Ran(("r",), (good, *failed, bad))).ok
+
+
 def test_a_command_that_another_test_ran_does_not_count() -> None:
     report = checked(
         cited(ADD, REMOVE),

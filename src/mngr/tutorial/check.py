@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from mngr.e2e.shell_blocks import ScriptBlock
-from mngr.e2e.shell_commands import comparable
 from mngr.records import NamedTuple
 from mngr.tutorial.citations import Citation, Found
 from mngr.tutorial.nearest import Nearest
 from mngr.tutorial.ran import Ran, RanTest
+from mngr.tutorial.ran import unrun as ran_by_none
 
 UNCITED = "uncited"
 UNKNOWN = "unknown"
@@ -79,7 +79,7 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | N
         for block in blocks
         if ran and block.commands and block.text in cited
     }
-    unrun = {block.id: _unrun(block, recorded[block.id]) for block in blocks if block.id in recorded}
+    unrun = {block.id: ran_by_none(block.commands, recorded[block.id]) for block in blocks if block.id in recorded}
     problems = [
         *(
             Problem(UNREADABLE, f"{one.file}:{one.line}: {one.message}", one.file, one.line, hint=one.hint)
@@ -125,16 +125,6 @@ def _tests_of(citations: Sequence[Citation], tests: dict[str, list[RanTest]]) ->
             short, long = sorted((file, test.file), key=len)
             if long == short or long.endswith(f"/{short}"):
                 yield test
-
-
-def _unrun(block: ScriptBlock, tests: Sequence[RanTest]) -> tuple[int, ...]:
-    """Which of its commands no test ran, by number."""
-    done = frozenset().union(*(test.commands for test in tests)) if tests else frozenset()
-    return tuple(
-        number
-        for number, command in enumerate(block.commands)
-        if command not in done and comparable(command) not in done
-    )
 
 
 def _named(block: ScriptBlock) -> str:
@@ -204,10 +194,17 @@ def _not_run(
         tests, many = f"`{citing[0].test}` ({citing[0].file}:{citing[0].line})", len(citing) > 1
         if many:
             tests += f" and {len(citing) - 1} more"
-        absent = f"was not run: {tests} {'are' if many else 'is'} not in the recorded run"
-        why = f"was never run by {tests}" if recorded else absent
+        why = f"was never run by {tests}"
+        if not recorded:
+            why = f"was not run: {tests} {'are' if many else 'is'} not in the recorded run"
+        elif not any(test.passed for test in recorded):
+            why = f"was not run by a test that passed: {tests} ended as {_outcomes(recorded)}"
         message = f"{script}:{line}: {_named(block)}: `{command.partition(chr(10))[0]}` {why}"
         yield Problem(NOT_RUN, message, script, line, block.id, block.section, test=citing[0].test, text=command)
+
+
+def _outcomes(tests: Sequence[RanTest]) -> str:
+    return " and ".join(sorted({test.outcome or "killed" for test in tests}))
 
 
 def _coverage(

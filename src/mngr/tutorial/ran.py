@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mngr.e2e import artifacts
 from mngr.e2e.shell_blocks import normalise
-from mngr.e2e.shell_commands import split
+from mngr.e2e.shell_commands import comparable, split
 from mngr.errors import NotFoundError
 from mngr.records import NamedTuple
 
 
 class RanTest(NamedTuple):
-    """`name` is without parameters. `blocks` are those it said it cites; `commands` are in comparable form."""
+    """`name` is without parameters. `blocks` are those it said it cites; `commands` are in comparable form. `outcome`
+    is empty for a test that was killed."""
 
     file: str
     name: str
     blocks: frozenset[str]
     commands: frozenset[str]
+    outcome: str = "passed"
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "passed"
 
 
 class Ran(NamedTuple):
@@ -36,7 +42,19 @@ def read(directory: str) -> Ran:
                 hint="run the tests first: `pytest`, with mngr's plugin",
             )
         run = newest[0]
-    return Ran((run.name,), tuple(_test(attempt) for test in run.tests() for attempt in (test, *test.earlier())))
+    return Ran((run.name,), tuple(_tests(run)))
+
+
+def read_every(directory: str) -> Ran:
+    """The tests of all runs below a directory of runs, as one measurement leaves them; empty if there is none."""
+    found = artifacts.runs(directory)
+    return Ran(tuple(run.name for run in found), tuple(test for run in found for test in _tests(run)))
+
+
+def unrun(commands: Sequence[str], tests: Iterable[RanTest]) -> tuple[int, ...]:
+    """Which of the commands none of these tests ran, by number. What a test ran that did not pass does not count."""
+    done = frozenset[str]().union(*(test.commands for test in tests if test.passed))
+    return tuple(number for number, text in enumerate(commands) if text not in done and comparable(text) not in done)
 
 
 def read_all(directories: Sequence[str]) -> Ran:
@@ -44,9 +62,15 @@ def read_all(directories: Sequence[str]) -> Ran:
     return Ran(tuple(name for one in found for name in one.runs), tuple(test for one in found for test in one.tests))
 
 
+def _tests(run: artifacts.RunInfo) -> Iterator[RanTest]:
+    for test in run.tests():
+        yield from map(_test, (test, *test.earlier()))
+
+
 def _test(test: artifacts.TestInfo) -> RanTest:
     file, _, name = test.node_id.partition("::")
-    return RanTest(file, name.partition("[")[0], frozenset(map(normalise, test.blocks())), _commands(test))
+    blocks = frozenset(map(normalise, test.blocks()))
+    return RanTest(file, name.partition("[")[0], blocks, _commands(test), test.outcome or "")
 
 
 def _commands(test: artifacts.TestInfo) -> frozenset[str]:
