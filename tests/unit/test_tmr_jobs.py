@@ -57,7 +57,7 @@ def test_the_tests_of_a_step_are_run_by_any_command_and_new_ones_again(top: Path
 
 
 def test_ids_with_the_place_of_the_checkout_are_the_same_in_every_copy(tmp_path: Path) -> None:
-    seen = []
+    id, seen = "test_a.py::test_a[<checkout>/one.txt]", []
     for name in ("copy", "other é"):
         top = tmp_path / name
         top.mkdir()
@@ -67,7 +67,6 @@ def test_ids_with_the_place_of_the_checkout_are_the_same_in_every_copy(tmp_path:
             "@pytest.mark.parametrize('path', glob.glob(HERE + '/*.txt'))\n"
             "def test_a(path):\n    assert os.path.exists(path)\n"
         )
-        id = "test_a.py::test_a[<checkout>/one.txt]"
         found = run(top, PYTEST, Pytest("all", tests=[id], base=[f"{'-' * 16} {id}"]))["all"]
         seen.append({test: (one.function, found.outcome(test)) for test, one in found.tests.items()})
     assert seen == [{id: ("test_a.py::test_a", "passed")}] * 2
