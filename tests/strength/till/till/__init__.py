@@ -1,0 +1,1 @@
+"""A small ledger: what was spent, on what."""
