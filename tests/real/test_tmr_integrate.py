@@ -8,7 +8,7 @@ import pytest
 from mngr.tmr.gate import Decision
 from mngr.tmr.integrate import integrate
 from mngr.tmr.paths import Kind
-from tests.support.work import FILES, Answers, Project, TextGate, edited, summary, trailers
+from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 
 @pytest.fixture
@@ -234,3 +234,44 @@ def test_flagged_work_beside_the_implementation_is_a_commit_of_its_own(project: 
     assert summary(done) == [("test", ("b", "c")), ("test", ("a",))]
     assert ("Mngr-Flag", "fewer-assertions") in trailers(project, done.tip)
     assert project.run("diff", "--name-only", f"{done.tip}~", done.tip) == "tests/test_a.py"
+
+
+TESTS = "import app\n\n\ndef test_one():\n    assert app.one() == 1\n"
+
+
+def test_tests_that_agents_append_to_one_file_are_all_on_the_branch(project: Project) -> None:
+    """Git sees a conflict in each of them. One of them also changes what is there; one moves a file of the product,
+    whose merge with the change of another is git's."""
+    base = project.commit({"tests/test_app.py": TESTS})
+    appended = {name: f"{TESTS}\n\ndef test_{name}():\n    assert app.{name}()\n" for name in "abcd"}
+    appended["b"] = appended["b"].replace("import app\n", "import app\nimport os\n")
+    more: dict[str, dict[str, Content]] = {
+        "c": {"src/app.py": None, "src/main.py": LINES},
+        "d": {"src/app.py": edited(20, "twenty")},
+    }
+    work = []
+    for name, text in appended.items():
+        tip = project.commit({"tests/test_app.py": text, **more.get(name, {})}, parent=base)
+        work.append(project.work(name, {})._replace(tip=tip))
+    done = integrate(project.git, "r1", base, work)
+    assert not done.set_aside, done.set_aside
+    new = "".join(f"\n\ndef test_{name}():\n    assert app.{name}()\n" for name in "abcd")
+    assert project.show(done.tip, "tests/test_app.py") + "\n" == TESTS.replace("app\n", "app\nimport os\n", 1) + new
+    assert project.show(done.tip, "src/main.py") == edited(20, "twenty").strip()
+    again = integrate(project.git, "r1", base, work[::-1])
+    assert again.tip == done.tip
+
+
+def test_two_tests_of_one_name_in_one_file_clash_although_git_merges_them(project: Project) -> None:
+    base = project.commit({"tests/test_app.py": TESTS + TESTS.replace("one", "two")})
+    new = "def test_new():\n    assert {}\n\n\n"
+    work = []
+    for name, before in (("a", "import app\n\n\ndef test_one"), ("b", "import app\n\n\ndef test_two")):
+        text = (TESTS + TESTS.replace("one", "two")).replace(before, before.replace("def", new.format(name) + "def"))
+        tip = project.commit({"tests/test_app.py": text}, parent=base)
+        work.append(project.work(name, {})._replace(tip=tip))
+    done = integrate(project.git, "r1", base, work)
+    assert summary(done) == [("test", ("a",))]
+    assert [aside.reason for aside in done.set_aside] == [
+        "clashes with `r1-a-1` in `tests/test_app.py`: both define `test_new`"
+    ]

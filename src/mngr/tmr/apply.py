@@ -1,19 +1,20 @@
 """Three-way application of parts, on objects alone.
 
 A part whose paths nobody else touched is applied without git, and so is one that changes other lines of a file than
-those before it. Only where two meet does git merge: it wants commits with a common ancestor, so both sides are wrapped
-in commits on the part's base.
+those before it, or other functions of a test file. Only where two meet does git merge: it wants commits with a common
+ancestor, so both sides are wrapped in commits on the part's base.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
 
 from mngr.records import NamedTuple
+from mngr.tmr import function_merge
 from mngr.tmr.objects import Change, Entry, Facts, Hunk, Ident, NewCommit, Objects
 from mngr.tmr.parts import Part
 from mngr.tmr.paths import folders
@@ -33,17 +34,25 @@ class State(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A part does not go onto a state: the paths, and the merge with git's markers in it."""
+    """A part does not go onto a state: the paths, and the merge with git's markers in it. `twice` are functions that
+    both sides define, which git merges without a conflict and of which Python would run only one."""
 
     paths: tuple[str, ...]
     tree: str
+    twice: tuple[str, ...] = ()
 
 
 class Applier:
     """Applies parts onto states of one base. Remembers every answer, so the same question costs nothing again. `parts`
-    are those of this base, each with a tree that holds it."""
+    are those of this base, each with a tree that holds it; `by_function` says which files are merged by function."""
 
-    def __init__(self, objects: Objects, base: Facts, parts: Mapping[Part, str]) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        base: Facts,
+        parts: Mapping[Part, str],
+        by_function: Callable[[str], bool] = lambda path: False,
+    ) -> None:
         self.objects = objects
         self.base = base
         self.start = State(base.id, {})
@@ -55,6 +64,7 @@ class Applier:
         self._originals = {change.path: change.old for part in parts for change in part.changes}
         count = Counter(path for part in parts for path in part.paths)
         self._common = {path for path in count if count[path] > 1}
+        self._by_function = {path for path in self._common if by_function(path)}
         self._texts: dict[str, list[bytes]] = {}
         self._who = Ident("mngr", "mngr@localhost", base.committed_at)
 
@@ -120,12 +130,14 @@ class Applier:
         key = sha256(f"{state.key} {part.id}".encode()).hexdigest()
         files = self._without_git(state, part)
         if files is not None:
-            return state._replace(key=key, files={**state.files, **files})
+            after = state._replace(key=key, files={**state.files, **files})
+            return self._hidden(state, part, after) or after
         ours, theirs = self.commit(state, part.base), self.part_commit(part)
         merge = self.objects.merges([(ours, theirs)])[0]
-        if merge.conflicts:
+        merged = self._conflicts_by_function(state, part, merge.conflicts) if merge.conflicts else {}
+        if merged is None:
             return Clash(merge.conflicts, merge.tree)
-        return State(key, {}, merge.tree, state.merged.union(state.files, part.paths))
+        return State(key, merged, merge.tree, state.merged.union(state.files, part.paths))
 
     def _without_git(self, state: State, part: Part) -> dict[str, Entry | None] | None:
         """What the part makes of its paths when each is as the part found it, already as it leaves it, or changed in
@@ -151,8 +163,63 @@ class Applier:
         return files
 
     def _both(self, change: Change, now: Entry | None) -> Entry | None:
-        """The file with the lines changed in `now` and those of the change. None when these touch, and when one of the
-        sides is no text."""
+        """The file with what is changed in `now` and what the change does: by lines, or by function where lines touch.
+        None when git has to merge."""
+        return self._lines(change, now) or self._functions(change, now)
+
+    def _conflicts_by_function(self, state: State, part: Part, paths: Sequence[str]) -> dict[str, Entry | None] | None:
+        """The files that git cannot merge, merged by function; None when one of them cannot."""
+        if part.base != self.base.id or not self._by_function.issuperset(paths):
+            return None
+        now, changes = self.known(state), {change.path: change for change in part.changes}
+        files = {path: self._functions(changes[path], now.get(path)) for path in paths if path in changes}
+        return {**files} if all(files.values()) and len(files) == len(paths) else None
+
+    def _functions(self, change: Change, now: Entry | None) -> Entry | None:
+        path, old, new = change
+        if path not in self._by_function or not now or not new or now.mode != new.mode:
+            return None
+        if old and (old.mode != now.mode or path not in self._merged_as_text):
+            return None
+        base = self._content(old.oid) if old else b""
+        text = function_merge.merged(base, self._content(now.oid), self._content(new.oid))
+        return None if text is None or len(text) > _TEXT_MAX else self._made(path, text, new)
+
+    def _hidden(self, state: State, part: Part, after: State) -> Clash | None:
+        """A clash where the part and the state define a function each that the other does not know."""
+        twice: dict[str, frozenset[str]] = {}
+        for change in part.changes if part.base == self.base.id else ():
+            now, made = state.files.get(change.path), after.files[change.path]
+            if change.path in self._by_function and now and change.new and made and made not in (now, change.new):
+                ours, theirs, both = (self._content(entry.oid) for entry in (now, change.new, made))
+                shadowed = function_merge.shadowed
+                twice[change.path] = shadowed(both) - shadowed(ours) - shadowed(theirs)
+        paths = tuple(path for path, names in twice.items() if names)
+        if not paths:
+            return None
+        commit = self.commit(after)
+        names = sorted({name for path in paths for name in twice[path]})
+        return Clash(paths, self.objects.facts([commit])[commit].tree, tuple(names))
+
+    def _made(self, path: str, text: bytes, like: Entry) -> Entry:
+        made = Entry(like.mode, self.objects.new_blob(text, like=like.oid))
+        if path in self._by_function:
+            self._contents[made.oid] = text
+        return made
+
+    def _content(self, oid: str) -> bytes:
+        if oid not in self._contents:
+            self._contents |= self.objects.blobs([oid])
+        return self._contents[oid]
+
+    @cached_property
+    def _contents(self) -> dict[str, bytes]:
+        """Versions of the files that are merged by function: all that agents made are read at once."""
+        changes = (change for part in self._trees for change in part.changes if change.path in self._by_function)
+        return self.objects.blobs(entry.oid for change in changes for entry in (change.old, change.new) if entry)
+
+    def _lines(self, change: Change, now: Entry | None) -> Entry | None:
+        """None when the lines touch, and when one of the sides is no text."""
         path, old, new = change
         if not old or not now or not new or not old.mode == now.mode == new.mode:
             return None
@@ -164,7 +231,7 @@ class Applier:
         text = _spliced(self._texts[path], ours | theirs)
         if text is None or len(text) > _TEXT_MAX:
             return None
-        made = Entry(old.mode, self.objects.new_blob(text, like=old.oid))
+        made = self._made(path, text, old)
         self._edits[path, made.oid] = ours | theirs
         return made
 

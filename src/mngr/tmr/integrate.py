@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from mngr.errors import MngrError
 from mngr.records import NamedTuple
 from mngr.tmr import aside, credit
-from mngr.tmr.apply import Applier
+from mngr.tmr.apply import Applier, Clash
 from mngr.tmr.aside import Left
 from mngr.tmr.branch import Planned, Planner
 from mngr.tmr.conflict import Arranger, Line, Resolver, lay
@@ -133,7 +133,7 @@ class _Integration:
         self.credits(units)
         pieces = [piece for unit in units for piece in unit.pieces]
         trees = {piece.part: self.facts[piece.makers[0].tip].tree for piece in pieces}
-        self.applier = Applier(self.objects, self.base, trees)
+        self.applier = Applier(self.objects, self.base, trees, self.by_function)
         self.planner = Planner(self.run_id, self.applier, self.rules.paths, self.facts)
         self._trials: dict[tuple[Unit, ...], _Built] = {}
         judge = Judge(gate, self.rules.known, self.commit_of, self.decide) if gate else None
@@ -169,6 +169,9 @@ class _Integration:
     def refuse(self, work: Verified, reasons: tuple[str, ...]) -> None:
         self.refused.append(aside.refused(work, reasons))
         self.decide(Decision("refused", reasons[0], (work.slug,)))
+
+    def by_function(self, path: str) -> bool:
+        return path.endswith(".py") and self.rules.paths.kind(path) == Kind.TEST
 
     def credits(self, units: Sequence[Unit]) -> None:
         for piece in (piece for unit in units for piece in unit.pieces if len(piece.makers) > 1):
@@ -215,7 +218,7 @@ class _Integration:
                 return line, units
             rest = tuple(piece for piece in tied.unit.rest if piece is not tied.piece)
             units = [unit._replace(rest=rest) if unit.id == tied.unit.id else unit for unit in units]
-            left = _clashed((tied.piece,), tied.clash.paths, tied.against)
+            left = _clashed((tied.piece,), tied.clash, tied.against)
             self.left[f"tied:{tied.piece.slug}"] = left
             self.decide(Decision("set aside without its fix", left.reason, (tied.piece.slug,)))
 
@@ -272,7 +275,7 @@ class _Integration:
     def finish(self, built: _Built, judged: Judged | None) -> Integrated:
         left = [*self.left.values()]
         for stuck in self.stuck:
-            one = _clashed(stuck.unit.pieces, stuck.clash.paths, stuck.against)
+            one = _clashed(stuck.unit.pieces, stuck.clash, stuck.against)
             if refused := self.arranger.refused.get(stuck.unit.id):
                 one = one._replace(reason=f"{one.reason}; the integrator was asked: {refused}")
             left.append(one)
@@ -300,10 +303,13 @@ def _with(unit: Unit, contained: Unit, last: Unit | None) -> Unit:
     return Unit(fix, (*unit.rest, *contained.rest))
 
 
-def _clashed(pieces: tuple[Piece, ...], paths: tuple[str, ...], against: Sequence[Unit]) -> Left:
+def _clashed(pieces: tuple[Piece, ...], clash: Clash, against: Sequence[Unit]) -> Left:
     agents = tuple(dict.fromkeys(maker.agent for unit in against for maker in unit.makers))
     others = ", ".join(f"`{agent}`" for agent in agents) or "what is on the branch"
-    return Left(pieces, f"clashes with {others} in {', '.join(f'`{path}`' for path in paths)}", paths, agents)
+    reason = f"clashes with {others} in {', '.join(f'`{path}`' for path in clash.paths)}"
+    if clash.twice:
+        reason += f": both define {', '.join(f'`{name}`' for name in clash.twice)}"
+    return Left(pieces, reason, clash.paths, agents)
 
 
 def _blamed(blame: Blame) -> Left:
