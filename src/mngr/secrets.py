@@ -1,4 +1,4 @@
-"""Secrets in text: the values of an agent's variables, and what has the shape of a key, hidden. Pure."""
+"""Secrets in text: values of variables, and what has the shape of a key, hidden. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 MASK = "***"
 # Shorter values (`8000`, `true`, `debug`) are part of ordinary text, which would become unreadable.
 SHORTEST = 6
+_LONGEST_WORD = 12
 # Each with the letters it begins with: most text has none of them, and the pattern is then never compiled.
 _KEYS = {
     "sk-": r"sk-[A-Za-z0-9_-]{16,}",
@@ -51,6 +52,25 @@ def env_values(text: str) -> tuple[str, ...]:
 
     words = (word for word in shlex.split(text) if word != "export" and not word.startswith("MNGR_"))
     return tuple(word.partition("=")[2] for word in words)
+
+
+def named_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of variables whose names say that they are secret (`SHOP_API_KEY`, `PGPASSWORD`). Paths, short numbers
+    and ordinary words are left out: text that has them would become unreadable."""
+    named = _secret_names().search
+    return tuple(value for name, value in environ.items() if named(name) and not _is_ordinary(value))
+
+
+def _is_ordinary(value: str) -> bool:
+    word = value.isdecimal() or (value.isalpha() and value.islower())
+    return len(value) < SHORTEST or value.startswith("/") or (word and len(value) < _LONGEST_WORD)
+
+
+@cache
+def _secret_names() -> re.Pattern[str]:
+    import re
+
+    return re.compile(r"PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIAL|APIKEY|(?:^|_)(?:KEY|AUTH)(?:_|$)", re.I)
 
 
 def _masked(value: Any, values: tuple[str, ...]) -> Any:

@@ -122,7 +122,7 @@ def test_a_transcript_says_how_much_of_a_flood_is_left_out(tmp_path):
     text = transcript.text()
     transcript.close()
     assert len(text) < 300_000
-    assert text.endswith("characters: what this command still prints is left out\n")
+    assert text.endswith("# too much output: what this command still prints is left out\n")
     assert f"# {1_000_000 - 256 * 1024 - 32 * 1024:,} characters of stdout are left out here\n" in text
     transcript.note("after the end")
     assert "after" not in (tmp_path / "transcript.txt").read_text()

@@ -19,6 +19,7 @@ from mngr import files
 from mngr.errors import MngrError, UsageError
 
 DEFAULT = os.path.join(".mngr", "e2e")
+VARIABLE = "MNGR_E2E_DIR"
 SCHEMA = 1
 RUN_FILE = "run.json"
 TEST_FILE = "test.json"
@@ -62,7 +63,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestInfo:
-    """One test of a run. `outcome` is None for a test that never came to its end."""
+    """One test of a run. `outcome` is None for a test that never came to its end; `left_out` are files that were too
+    large to keep."""
 
     __test__ = False  # it is no test itself, whatever module it is imported into
 
@@ -80,6 +82,7 @@ class TestInfo:
     phases: Mapping[str, float] = field(default_factory=dict)
     failure: Failure | None = None
     environment: str | None = None
+    left_out: tuple[str, ...] = ()
 
     def events(self) -> list[dict[str, Any]]:
         """The transcript, event by event; a torn last line is passed over."""
@@ -149,14 +152,13 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
     started_at = seconds(data.get("started_at"))
     if started_at is None:
         return None
-    args = data.get("args")
     return RunInfo(
         path=path,
         name=str(data.get("name") or os.path.basename(path)),
         started_at=started_at,
         ended_at=seconds(data.get("ended_at")),
         root=str(data.get("root") or ""),
-        args=tuple(map(str, args)) if isinstance(args, list) else (),
+        args=_strings(data.get("args")),
         python=str(data.get("python") or ""),
         exit_status=_integer(data.get("exit_status")),
     )
@@ -299,6 +301,7 @@ def _test(path: str, name: str) -> TestInfo | None:
         else {},
         failure=_failure(result.get("failure")),
         environment=root if isinstance(root, str) else None,
+        left_out=_strings(result.get("left_out")),
     )
 
 
@@ -321,6 +324,10 @@ def _recording(path: str) -> Recording:
         rows=_integer(data.get("rows")),
         exit_code=_integer(data.get("exit_code")),
     )
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _names(directory: str) -> Sequence[str]:

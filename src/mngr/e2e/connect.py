@@ -20,6 +20,7 @@ from mngr.errors import MngrError
 from mngr.hosts.local import LocalHost
 from mngr.hosts.terminal import OnTerminal
 from mngr.interrupts import Terminated, held
+from mngr.secrets import named_values
 from mngr.tools.tmux import Tmux
 
 _SECONDS_TO_START = 60.0
@@ -152,6 +153,7 @@ class Watched:
         self._size = self._ask()
         self._seen = self._pane.look()
         secrets = recorder.read_secrets(os.path.join(environ.get("MNGR_AGENT_STATE_DIR", ""), "env"))
+        secrets += named_values(environ)
         name, number = environ["MNGR_AGENT_NAME"], environ.get("MNGR_E2E_COMMAND", "")
         about = About("connect", name, int(number) if number.isdecimal() else None, *self._size)
         self._recording = _recording(environ["MNGR_E2E_ARTIFACTS"], about, secrets)

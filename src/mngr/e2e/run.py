@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mngr.e2e import artifacts
+from mngr.e2e.size_limit import RUN_BYTES, TEST_BYTES
 
 if TYPE_CHECKING:
     from mngr.e2e.reaper import Reaper
@@ -31,6 +32,7 @@ class Run:
         self._directory = _directory(config)
         self._artifacts = _choice(config, "artifacts", "yes")
         self._keep = _choice(config, "keep-environment", "no")
+        self._room = RUN_BYTES
         self._opened: tuple[str, int] | None = None
         self._reaper: Reaper | None = None
         self._trials: list[Trial] = []
@@ -48,13 +50,21 @@ class Run:
                 details=details,
                 worker=f"@{self._worker}" if self._shared["each"] and self._worker else "",
             )
-        trial = Trial(target, details, keep_artifacts=self._artifacts, keep_environment=self._keep, watch=self._watch)
+        trial = Trial(
+            target,
+            details,
+            keep_artifacts=self._artifacts,
+            keep_environment=self._keep,
+            watch=self._watch,
+            room=min(TEST_BYTES, self._room),
+        )
         self._trials.append(trial)
         return trial
 
     def forget(self, trial: Trial) -> None:
         """The trial is over and has cleaned up."""
         self._trials.remove(trial)
+        self._room = max(0, self._room - trial.size)
         if self._reaper is not None:
             self._reaper.forget(trial.root)
 
@@ -152,8 +162,9 @@ def _node_id(item: pytest.Item) -> str:
 
 
 def _directory(config: pytest.Config) -> str:
-    """Given on the command line it is relative to where pytest was started, in a settings file to the root."""
-    given = config.getoption("e2e_dir")
+    """Given on the command line it is relative to where pytest was started, in a settings file to the root. The
+    variable wins: it says where the one who measures collects, whatever the test command is."""
+    given = os.environ.get(artifacts.VARIABLE) or config.getoption("e2e_dir")
     if given:
         return os.path.join(config.invocation_params.dir, os.path.expanduser(given))
     return os.path.join(config.rootpath, os.path.expanduser(config.getini("e2e_dir") or artifacts.DEFAULT))

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mngr import secrets
 from mngr.e2e import keys
 from mngr.e2e.cast import About, Recording
 from mngr.errors import MngrError, TimedOut
@@ -64,7 +65,9 @@ class Screen:
         self._closing = False
         self._hung_up = False
         self._closed = False
-        self._recording = Recording(cast_path, About("spawn", title, number, columns, rows))
+        hidden = list(secrets.named_values(env))
+        about = About("spawn", secrets.mask(title, hidden), number, columns, rows)
+        self._recording = Recording(cast_path, about, hidden)
         try:
             self._process = OnTerminal(_argv(command), columns=columns, rows=rows, cwd=cwd, env=_on_our_terminal(env))
         except BaseException:

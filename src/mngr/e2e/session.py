@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mngr import files
 from mngr.e2e import artifacts
@@ -18,6 +18,7 @@ from mngr.e2e.environment import Environment
 from mngr.e2e.running import Collected, CommandTimedOut, Ran, Running
 from mngr.e2e.transcript import Transcript
 from mngr.errors import UsageError
+from mngr.secrets import named_values
 
 if TYPE_CHECKING:
     from mngr.e2e.screen import Screen
@@ -62,6 +63,7 @@ class E2eSession:
         __tracebackhide__ = True
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
+        words = self._env(number, env)
         collected = Collected()
 
         def on_output(stream: str, text: str) -> None:
@@ -72,7 +74,7 @@ class E2eSession:
         running = Running(
             self._argv(command),
             cwd=directory,
-            env=self._env(number, env),
+            env=words,
             input=input.encode() if isinstance(input, str) else input,
             on_output=on_output,
         )
@@ -177,6 +179,10 @@ class E2eSession:
         """The text so far."""
         return self._transcript.text()
 
+    def masked(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Called at the end of the test: what is written about it, without secrets of its environment."""
+        return self._transcript.masked(fields)
+
     def close(self, *, keep_running: bool = False) -> None:
         """End all that was started here, unless it shall be kept, and the transcript. Twice is safe. What fails keeps
         nothing else from being ended."""
@@ -202,8 +208,10 @@ class E2eSession:
         return None
 
     def _env(self, number: int, more: Words | None) -> dict[str, str]:
-        """Of one command. Its number lets a recording that it starts name it."""
-        return {**self.env, "MNGR_E2E_COMMAND": str(number), **(more or {})}
+        """Of one command. Its number lets a recording that it starts name it. Secrets in it are hidden from now on."""
+        env = {**self.env, "MNGR_E2E_COMMAND": str(number), **(more or {})}
+        self._transcript.hide(named_values(env))
+        return env
 
     def _next(self) -> int:
         self._count += 1

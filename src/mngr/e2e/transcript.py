@@ -5,34 +5,40 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mngr import files
+from mngr import files, secrets
+from mngr.agents.recorder import Masked
 from mngr.e2e import artifacts
 from mngr.e2e.keeping import Kept
 
-# What one command may write into a transcript: so much from its beginning, so much from its end.
+# What one command may write into a transcript: this many characters from its beginning, and from its end.
 HEAD = 256 * 1024
 TAIL = 32 * 1024
+# After this much in one test, only short ends of outputs are written.
+ALL = 8 * 1024 * 1024
+_SHORT_TAIL = 2 * 1024
 
 
 class _Command:
-    """What is known of a command that printed something: half lines, and what is left out."""
+    """What is known of a command that printed something: half lines, half secrets, and what is left out."""
 
-    def __init__(self) -> None:
-        self.room = HEAD
+    def __init__(self, room: int, hidden: Iterable[str]) -> None:
+        self.room = min(HEAD, room)
+        self._tail = TAIL if room else _SHORT_TAIL
         self.ended = False
         self.partial = {"stdout": "", "stderr": ""}
-        self.rest = _nothing()
+        self.masked = {stream: Masked(list(hidden)) for stream in self.partial}
+        self.rest = self.nothing()
 
-
-def _nothing() -> dict[str, Kept]:
-    return {"stdout": Kept(0, TAIL), "stderr": Kept(0, TAIL)}
+    def nothing(self) -> dict[str, Kept]:
+        return {stream: Kept(0, self._tail) for stream in self.partial}
 
 
 class Transcript:
     """Text lines: `# comment`, `$ command`, output as it is, `! ` before lines of standard error. Its methods may be
-    called from several threads. After `close` they do nothing."""
+    called from several threads. After `close` they do nothing. What is hidden is `***` in it."""
 
     def __init__(self, directory: str) -> None:
         self.path = os.path.join(directory, artifacts.TRANSCRIPT_TEXT)
@@ -41,10 +47,22 @@ class Transcript:
         self._commands: dict[int, _Command] = {}
         self._fd: int | None = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._empty = True
+        self._room = ALL
+        self._hidden: frozenset[str] = frozenset()
+
+    def hide(self, values: Iterable[str]) -> None:
+        """Hide these values too, from now on."""
+        with self._lock:
+            self._hidden = self._hidden.union(values)
+
+    def masked(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a JSON object without what is hidden."""
+        return secrets.mask_fields(fields, self._hidden)
 
     def close(self) -> None:
         with self._lock:
-            for command in self._commands.values():
+            for number, command in self._commands.items():
+                self._add_held(number, command)
                 self._flush(command)
             fd, self._fd = self._fd, None
             if fd is not None:
@@ -61,7 +79,7 @@ class Transcript:
     def command(self, number: int, command: str, comment: str | None, cwd: str) -> None:
         with self._lock:
             self._event("command", number=number, command=command, comment=comment, cwd=cwd)
-            self._commands[number] = _Command()
+            self._commands[number] = _Command(self._room, self._hidden)
             self._begin(command, comment)
 
     def spawn(self, number: int, command: str, comment: str | None, recording: str) -> None:
@@ -79,15 +97,7 @@ class Transcript:
         """Of a flood only the first part is written as it comes; its end follows when the command has ended."""
         with self._lock:
             command = self._commands[number]
-            now, later = text[: command.room], text[command.room :]
-            if now:
-                command.room -= len(now)
-                self._output(number, command, stream, now)
-            if not later:
-                return
-            if command.ended and not any(kept.size for kept in command.rest.values()):
-                self._say(f"more than {HEAD:,} characters: what this command still prints is left out")
-            command.rest[stream].add(later)
+            self._add(number, command, stream, command.masked[stream].feed(text, 0.0))
 
     def exit(self, number: int, exit_code: int | None, duration: float, timed_out: bool) -> None:
         with self._lock:
@@ -108,9 +118,28 @@ class Transcript:
         above = _comment(comment) if comment else ""
         self._write(("" if self._empty else "\n") + above + text + "\n")
 
+    def _add(self, number: int, command: _Command, stream: str, pieces: list[tuple[float, str]]) -> None:
+        text = "".join(piece for _, piece in pieces)
+        now, later = text[: command.room], text[command.room :]
+        if now:
+            command.room -= len(now)
+            self._room = max(0, self._room - len(now))
+            self._output(number, command, stream, now)
+        if not later:
+            return
+        if command.ended and not any(kept.size for kept in command.rest.values()):
+            self._say("too much output: what this command still prints is left out")
+        command.rest[stream].add(later)
+
+    def _add_held(self, number: int, command: _Command) -> None:
+        """What was held back because it could have been the beginning of a secret."""
+        for stream, masked in command.masked.items():
+            self._add(number, command, stream, masked.end())
+
     def _end(self, number: int, command: _Command) -> None:
         command.ended = True
-        rest, command.rest = command.rest, _nothing()
+        self._add_held(number, command)
+        rest, command.rest = command.rest, command.nothing()
         for stream, kept in rest.items():
             if kept.size:
                 self._flush(command)
@@ -141,14 +170,15 @@ class Transcript:
             if self._fd is None:
                 return
             self._empty = False
-            data = text.encode(errors="backslashreplace")
+            data = secrets.mask(text, self._hidden).encode(errors="backslashreplace")
             while data:
                 data = data[os.write(self._fd, data) :]
 
     def _event(self, type: str, **values: Any) -> None:
         with self._lock:
             if self._fd is not None:
-                files.append_line(self._events, {"time": round(time.time(), 3), "type": type, **values})
+                fields = self.masked(values)
+                files.append_line(self._events, {"time": round(time.time(), 3), "type": type, **fields})
 
 
 def _comment(text: str) -> str:

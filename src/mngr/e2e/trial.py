@@ -14,6 +14,7 @@ from mngr.e2e import artifacts, expecting
 from mngr.e2e.environment import Environment
 from mngr.e2e.session import E2eSession
 from mngr.e2e.signature import signature
+from mngr.e2e.size_limit import TEST_BYTES, trim
 
 _SHOWN_LINES = 200
 _SHOWN_CHARACTERS = 20_000
@@ -32,7 +33,11 @@ class Trial:
         keep_artifacts: str,
         keep_environment: str,
         watch: Callable[[str], None],
+        room: int = TEST_BYTES,
     ) -> None:
+        """`room` is how many bytes its artifacts may have in the end; transcripts are kept in any case."""
+        self.size = 0
+        self._room = room
         self._details = details
         self._keep_artifacts = keep_artifacts
         self._keep_environment = keep_environment
@@ -94,7 +99,8 @@ class Trial:
             "phases": self._phases,
             "failure": self._failure,
         }
-        artifacts.write_json(os.path.join(self.directory, artifacts.RESULT_FILE), result)
+        result["left_out"], self.size = trim(self.directory, self._room)
+        artifacts.write_json(os.path.join(self.directory, artifacts.RESULT_FILE), self.session.masked(result))
         kept = self.remove_environment()
         if self._keep_artifacts == "on-failure" and not self._failed and not kept:
             files.remove_tree(self.directory)
