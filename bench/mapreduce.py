@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from bench.works import PYTHON, Work
 from bench.world import CommandFailed, World
-from mngr.tmr import jobs
+from mngr.tmr import measurement
 
 _AGENTS = 100
 _JOBS_AT_ONCE = 2
@@ -165,28 +165,28 @@ def _steps(found: Sequence[dict[str, Any]]) -> Iterator[_Step]:
     for entry in found:
         if entry["type"] == "phase" and entry["status"] == "began":
             phase = entry["name"]
-        elif entry["type"] in ("job", "started"):
-            gate = "-".join(entry.get("job", "").split("-")[:2])
+        elif entry["type"] in ("measured", "started"):
+            gate = "-".join(entry.get("label", "").split("-")[:2])
             marked.append(((phase, gate if phase == "integrate" else ""), entry))
     for _, group in groupby(marked, key=lambda pair: pair[0]):
         both = [entry for _, entry in group]
-        yield _Step([entry for entry in both if entry["type"] == "job"], sum(e["type"] == "started" for e in both))
+        yield _Step([entry for entry in both if entry["type"] == "measured"], sum(e["type"] == "started" for e in both))
 
 
 def _job(world: World, entry: dict[str, Any]) -> None:
-    tree, out = world.trees / entry["job"], world.trees / f"{entry['job']}.out"
+    tree, out = world.trees / entry["directory"], world.trees / f"{entry['directory']}.out"
     world.run("git", "clone", "-q", "--local", "--no-checkout", ".", str(tree))
     world.run("git", "-C", str(tree), "checkout", "-q", entry["commit"])
     place = tree / ".mngr" / "task" / "job"
-    shutil.copytree(ledger(world).parent / "jobs" / f"{entry['job']}.job", place)
-    shutil.copytree(jobs.PROBE, place / "probe", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ledger(world).parent / "jobs" / f"{entry['directory']}.job", place)
+    shutil.copytree(measurement.PROBE, place / "probe", ignore=shutil.ignore_patterns("__pycache__"))
     out.mkdir()
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": ".", "MNGR_ARTIFACTS_DIR": str(out)}
     done = subprocess.run(
         ["sh", ".mngr/task/job/job.sh"], cwd=tree, env={**world.env, **env}, capture_output=True, check=False
     )
     if done.returncode != 0 or not list(out.glob("*.exit")):
-        raise CommandFailed(f"the job `{entry['job']}` could not be repeated: {done.stderr.decode()}")
+        raise CommandFailed(f"the job `{entry['label']}` could not be repeated: {done.stderr.decode()}")
     for path in (tree, out):
         shutil.rmtree(path)
 

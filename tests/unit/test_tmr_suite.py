@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
-from mngr.tmr.jobs import Bench, Done, Job, Step
+from mngr.tmr.measurement import Measurement, Result, StepResult
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.objects import Change, Entry
 from mngr.tmr.parts import Part
 from mngr.tmr.rows import Broken, Found, Ran, Rows
@@ -14,7 +15,7 @@ OLD, NEW = "tests/test_a.py::test_old", "tests/test_a.py::test_new"
 
 
 class Collected:
-    """A bench whose every job finds these tests, and all of them pass."""
+    """A measurer whose every measurement finds these tests, and all of them pass."""
 
     at_once = 1
 
@@ -23,8 +24,8 @@ class Collected:
         ran = {test: Ran(test, "passed", 0.1, "", "") for test in tests}
         self.rows = Rows(found, ran, (Broken(broken, "no such module", ""),) if broken else (), finished=True)
 
-    def run_all(self, jobs: Sequence[Job]) -> list[Done]:
-        return [Done({"test": Step(0, "", self.rows)}, "", 0.1, "") for _ in jobs]
+    def take_all(self, wanted: Sequence[Measurement]) -> list[Result]:
+        return [Result({"test": StepResult(0, "", self.rows)}, "", 0.1, "") for _ in wanted]
 
 
 def unit(path: str) -> Unit:
@@ -33,7 +34,7 @@ def unit(path: str) -> Unit:
 
 
 def failures(bench: Collected, *, path: str = "tests/test_a.py", final: bool = True) -> list[str]:
-    gate = SuiteGate(cast(Bench, bench), tests=[OLD, NEW], stay={OLD}, of={"a": [OLD, NEW]})
+    gate = SuiteGate(cast(Measurer, bench), tests=[OLD, NEW], stay={OLD}, of={"a": [OLD, NEW]})
     return [failure.test for failure in gate.check("e" * 40, (unit(path),), final=final).failures]
 
 

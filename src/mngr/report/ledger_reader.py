@@ -13,7 +13,7 @@ from mngr.mapreduce.state import RunState
 
 # Entries that the state does not keep, and the pages show.
 _TOLD = frozenset(
-    {"decision", "concurrency", "breaker", "job", "resumed", "retry", "stop", "paused", "waits", "gap", "override"}
+    {"decision", "concurrency", "breaker", "measured", "resumed", "retry", "stop", "paused", "waits", "gap", "override"}
 )
 _MOST_TOLD = 5000
 

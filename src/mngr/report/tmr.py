@@ -227,6 +227,7 @@ def _digest(*parts: object) -> str:
 
 
 def _secrets(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    surroundings = (facts.get("settings") or {}).get("surroundings") or {}
+    settings = facts.get("settings") or {}
+    environment = settings.get("environment") or settings.get("surroundings") or {}
     given = [(facts.get(who) or {}).get("env") or {} for who in ("workers", "integrator")]
-    return tuple({str(value) for env in (*given, surroundings.get("env") or {}) for value in env.values()})
+    return tuple({str(value) for env in (*given, environment.get("env") or {}) for value in env.values()})

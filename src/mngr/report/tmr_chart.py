@@ -44,7 +44,11 @@ def phases(state: RunState, told: Sequence[Mapping[str, Any]], end: float) -> li
     attempts = [attempt for task in tasks_of(state) for attempt in task.attempts]
     if attempts and "map" not in spans:
         ends = [attempt.ended_at for attempt in attempts if attempt.ended_at is not None]
-        ends += [entry["at"] for entry in told if str(entry.get("job")).startswith(("verify-", "alone-"))]
+        ends += [
+            entry["at"]
+            for entry in told
+            if entry["type"] == "measured" and str(entry.get("label")).startswith("verify-")
+        ]
         over = all(task.status == SETTLED for task in tasks_of(state)) or "integrate" in spans
         spans["map"] = (min(attempt.intended_at for attempt in attempts), max(ends, default=None) if over else None)
     return [

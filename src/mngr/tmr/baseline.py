@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mngr.records import NamedTuple
-from mngr.tmr.jobs import Bench, Done, Job, Pytest, checked
+from mngr.tmr.measurement import Measurement, Pytest
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.rows import GOOD, Broken, Ran
 
 PASS, FAIL, FLAKY, BROKEN, SKIPPED, UNKNOWN = "pass", "fail", "flaky", "broken", "skipped", "not measured"
@@ -42,20 +43,20 @@ class Cause(NamedTuple):
     example: str
 
 
-def measure(bench: Bench, commit: str, tests: Sequence[str], *, repeats: int) -> dict[str, Measured]:
+def measure(measurer: Measurer, commit: str, tests: Sequence[str], *, repeats: int) -> dict[str, Measured]:
     """Run the tests side by side, then those that did not pass again, each time in a new copy of the code."""
     seen: dict[str, list[Ran]] = {test: [] for test in tests}
     broken: dict[str, Broken] = {}
-    parts = shards(tests, bench.at_once)
-    _take(seen, broken, bench.run_all([_job(f"baseline-{at + 1}", commit, part) for at, part in enumerate(parts)]))
+    parts = shards(tests, measurer.at_once)
+    _take(measurer, seen, broken, [_tests(f"baseline-{at + 1}", commit, part) for at, part in enumerate(parts)])
     bad = [test for test in tests if seen[test] and seen[test][0].outcome not in GOOD | {"skipped"}]
     if bad and repeats:
-        jobs = [
-            _job(f"repeat-{number + 1}-{at + 1}", commit, part)
+        again = [
+            _tests(f"repeat-{number + 1}-{at + 1}", commit, part)._replace(repeat=number + 1)
             for number in range(repeats)
-            for at, part in enumerate(shards(bad, bench.at_once))
+            for at, part in enumerate(shards(bad, measurer.at_once))
         ]
-        _take(seen, broken, bench.run_all(jobs))
+        _take(measurer, seen, broken, again)
     return {test: judge(seen[test], broken.get(test.partition("::")[0])) for test in tests}
 
 
@@ -127,14 +128,17 @@ def shards(tests: Sequence[str], count: int) -> list[list[str]]:
     return [part for part in parts if part]
 
 
-def _job(label: str, commit: str, tests: Sequence[str]) -> Job:
+def _tests(label: str, commit: str, tests: Sequence[str]) -> Measurement:
     files = sorted({test.partition("::")[0] for test in tests})
-    return Job(label, commit, [Pytest("test", tests=tests, paths=files)])
+    return Measurement(label, commit, [Pytest("test", tests=tests, paths=files)])
 
 
-def _take(seen: Mapping[str, list[Ran]], broken: dict[str, Broken], done: Sequence[Done]) -> None:
-    for job in done:
-        rows = checked(job).steps["test"].rows
+def _take(
+    measurer: Measurer, seen: Mapping[str, list[Ran]], broken: dict[str, Broken], wanted: Sequence[Measurement]
+) -> None:
+    measurer.take_all(wanted)
+    for one in wanted:
+        rows = measurer.must_take(one).steps["test"].rows
         for test, ran in rows.ran.items():
             if test in seen:
                 seen[test].append(ran)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from mngr.errors import MngrError
 from mngr.records import NamedTuple
-from mngr.tmr.jobs import Bench, Job, Pytest, checked, log_tail
+from mngr.tmr.measurement import Measurement, Pytest, checked, log_tail
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rows import GOOD
 from mngr.tools.git import Git
@@ -52,7 +53,7 @@ class Answer(NamedTuple):
     why: str = ""
 
 
-def ask(bench: Bench, git: Git, base: str, tests: Sequence[str], paths: Paths) -> Answer:
+def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Paths) -> Answer:
     """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
     spoiled = _spoil(git, base, paths)
     if spoiled is None:
@@ -61,7 +62,7 @@ def ask(bench: Bench, git: Git, base: str, tests: Sequence[str], paths: Paths) -
     for number in range(1, _TRIES + 1):
         step = Pytest("test", tests=left, args=("-x",), paths=sorted({test.partition("::")[0] for test in left}))
         # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
-        done = bench.run(Job(f"canary-{number}", spoiled, [step], anyway=True))
+        done = measurer.take(Measurement(f"canary-{number}", spoiled, [step], anyway=True))
         if "test" not in done.steps:
             checked(done)
         rows = done.steps["test"].rows
@@ -80,7 +81,7 @@ def ask(bench: Bench, git: Git, base: str, tests: Sequence[str], paths: Paths) -
         # It failed, but does not say why: only one that passes without the canary has noticed it.
         suspects = [ran.id for ran in bad]
         beside = Pytest("test", tests=suspects, paths=sorted({test.partition("::")[0] for test in suspects}))
-        at_base = checked(bench.run(Job(f"canary-{number}-base", base, [beside]))).steps["test"].rows
+        at_base = measurer.must_take(Measurement(f"canary-{number}-base", base, [beside])).steps["test"].rows
         for test in suspects:
             if at_base.outcome(test) in GOOD:
                 return Answer(test)

@@ -40,11 +40,11 @@ def deliver(
     tests = [*ground.tests, *sorted({test for found in of.values() for test in found} - set(ground.tests))]
     stay = set(ground.tests) - {test for task in tasks for test in _renamed(task)}
     place = rows.place(ground.tests)
-    gate = SuiteGate(ground.bench, tests=tests, stay=stay, of=of, gate_command=ground.gate_command, place=place)
+    gate = SuiteGate(ground.measurer, tests=tests, stay=stay, of=of, gate_command=ground.gate_command, place=place)
     resolver, recipe = None, None
     if wish.integrator is not None:
-        recipe = IntegratorRecipe(run, fleet, git, wish.integrator, ground.bench.surroundings)
-        command = ground.bench.surroundings.test_command
+        recipe = IntegratorRecipe(run, fleet, git, wish.integrator, ground.measurer.environment)
+        command = ground.measurer.environment.test_command
         resolver = AgentResolver(engine, recipe, run, git, tests=of, test_command=command)
     known = Known(
         failing=frozenset(_of_verdict(ground, baseline.FAIL, baseline.BROKEN)),

@@ -18,7 +18,7 @@ from mngr.mapreduce.state import SETTLED, Attempt, TaskState
 from mngr.process import join, quote
 from mngr.tmr.conflict import Conflict, Resolver
 from mngr.tmr.harvest import harvest
-from mngr.tmr.jobs import Surroundings
+from mngr.tmr.measurement import SuiteEnvironment
 from mngr.tmr.objects import Ident, NewCommit, Objects
 from mngr.tmr.recipe import Workers, filled
 from mngr.tmr.unit import Verified
@@ -31,25 +31,25 @@ _NARRATIVE_MAX = 20_000
 class IntegratorRecipe(Recipe):
     """Its tasks carry their prompt and the commit to begin at."""
 
-    def __init__(self, run: Run, fleet: Fleet, git: Git, workers: Workers, surroundings: Surroundings) -> None:
+    def __init__(self, run: Run, fleet: Fleet, git: Git, workers: Workers, environment: SuiteEnvironment) -> None:
         self._run, self._fleet, self._git, self._workers = run, fleet, git, workers
-        self._surroundings = surroundings
+        self._environment = environment
 
     def launch(self, task: TaskState, attempt: Attempt) -> Launch:
-        prepare = self._surroundings.prepare
+        prepare = self._environment.prepare
         return Launch(
             type=self._workers.type,
             args=filled(self._workers.args, task=task.id, slug=task.data["about"], attempt=attempt.number),
             message=task.data["prompt"],
-            env={**self._surroundings.env, **self._workers.env},
+            env={**self._environment.env, **self._workers.env},
             source=self._git.directory,
             transfer=self._workers.transfer,
             branch=f"{task.data['start']}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
-            allowed_commands=tuple(filter(None, (self._surroundings.test_command, prepare))),
+            allowed_commands=tuple(filter(None, (self._environment.test_command, prepare))),
             provision=(prepare,) if prepare else (),
-            extra_paths=self._surroundings.extra_paths,
+            extra_paths=self._environment.extra_paths,
         )
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:

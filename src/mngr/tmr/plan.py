@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError
 from mngr.records import NamedTuple
-from mngr.tmr.jobs import Bench, Job, Pytest, checked, log_tail
+from mngr.tmr.measurement import Measurement, Pytest, log_tail
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.rows import Broken, Found
 
 _SLUG_MAX = 30
@@ -23,13 +24,13 @@ class Collected(NamedTuple):
     broken: tuple[Broken, ...]
 
 
-def collect(bench: Bench, commit: str, *, paths: Sequence[str] = (), args: Sequence[str] = ()) -> Collected:
+def collect(measurer: Measurer, commit: str, *, paths: Sequence[str] = (), args: Sequence[str] = ()) -> Collected:
     """Ask pytest itself, in a copy of the code at the commit. `paths` are files, directories or node ids, `args` other
     options of pytest such as `-k`. A suite without any test, or one that pytest cannot begin with, is an error."""
     steps = [Pytest("collect", args=("--collect-only", "-q", "-p", "no:randomly"))]
     if paths or args:
         steps.append(Pytest("chosen", args=("--collect-only", "-q", "-p", "no:randomly", *args), named=paths))
-    done = checked(bench.run(Job("collect", commit, steps)))
+    done = measurer.must_take(Measurement("collect", commit, steps))
     whole, chosen = done.steps["collect"], done.steps[steps[-1].name]
     for step in (whole, chosen):
         if step.exit_code not in (0, 1, 2, 5) or (not step.rows.finished and not step.rows.tests):

@@ -60,13 +60,13 @@ class TestRecipe(Recipe):
         self._blocks = Blocks(git, ground.base)
 
     def launch(self, task: TaskState, attempt: Attempt) -> Launch:
-        surroundings = self._ground.bench.surroundings
+        environment = self._ground.measurer.environment
         start = self._start(task, attempt)
         return Launch(
             type=self._workers.type,
             args=filled(self._workers.args, task=task.id, slug=task.slug, attempt=attempt.number),
             message=self.prompt(task) + (_CONTINUED if start != self._ground.base else ""),
-            env={**surroundings.env, **self._workers.env},
+            env={**environment.env, **self._workers.env},
             source=self._git.directory,
             transfer=self._workers.transfer,
             branch=f"{start}:mngr/*",
@@ -74,14 +74,14 @@ class TestRecipe(Recipe):
             permissions=self._workers.permissions,
             allowed_commands=self._allowed(),
             uploads=((outcome.__file__, CHECKER),),
-            provision=(surroundings.prepare,) if surroundings.prepare else (),
-            extra_paths=surroundings.extra_paths,
+            provision=(environment.prepare,) if environment.prepare else (),
+            extra_paths=environment.extra_paths,
         )
 
     def _allowed(self) -> tuple[str, ...]:
         """What an agent may run to see whether its work is good, with the permissions `tests`."""
-        surroundings = self._ground.bench.surroundings
-        commands = (surroundings.test_command, self._ground.gate_command, surroundings.prepare, CHECK_COMMAND)
+        environment = self._ground.measurer.environment
+        commands = (environment.test_command, self._ground.gate_command, environment.prepare, CHECK_COMMAND)
         return tuple(filter(None, commands))
 
     def _start(self, task: TaskState, attempt: Attempt) -> str:
@@ -93,7 +93,7 @@ class TestRecipe(Recipe):
         return self._ground.base
 
     def prompt(self, task: TaskState) -> str:
-        surroundings = self._ground.bench.surroundings
+        environment = self._ground.measurer.environment
         found, measured = self._ground.found(task.id), self._ground.before(task.id)
         return prompts.render(
             _PROMPT,
@@ -105,7 +105,7 @@ class TestRecipe(Recipe):
             minutes=self._minutes,
             verdict=measured.verdict,
             failure=_shortened(measured.text),
-            command=f"{surroundings.test_command} {quote(task.id)}",
+            command=f"{environment.test_command} {quote(task.id)}",
             gate_command=self._ground.gate_command,
             check_command=CHECK_COMMAND,
             implementation=self._ground.paths.implementation,

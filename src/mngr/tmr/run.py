@@ -20,7 +20,8 @@ from mngr.mapreduce.run import Run
 from mngr.tmr import baseline, canary, detect, plan, verdict, wish
 from mngr.tmr.baseline import Measured
 from mngr.tmr.delivery import deliver
-from mngr.tmr.jobs import Bench, Job, Shell, StopAsked, checked, log_tail
+from mngr.tmr.measurement import Measurement, Shell, log_tail
+from mngr.tmr.measurer import Measurer, StopAsked
 from mngr.tmr.recipe import TestRecipe
 from mngr.tmr.rows import Found
 from mngr.tmr.summary import tasks_of, verdict_of
@@ -42,14 +43,13 @@ class TestRun:
         self.wish = wish.of_run(run)
         self.git = Git(fleet.host, self.wish.repo)
         settings = self.wish.settings
-        self.bench = Bench(
+        self.measurer = Measurer(
             fleet,
-            run=run.id,
+            run,
             repo=self.wish.repo,
             directory=os.path.join(run.directory, "jobs"),
-            surroundings=settings.surroundings,
+            environment=settings.environment,
             at_once=max(1, settings.max_jobs),
-            record=run.note,
             # The engine sees to it by itself, and lets a measurement that has begun come to its end.
             stop_asked=lambda: run.stop_asked and not self._in_engine,
         )
@@ -57,7 +57,7 @@ class TestRun:
 
     def go(self) -> int:
         """All phases that are not over yet. Returns the exit code, which is also the last entry of the ledger."""
-        self.bench.reap()
+        self.measurer.adopt()
         try:
             self._phase(COLLECT, self._collect)
             if self.wish.settings.gate_command and self.wish.baseline:
@@ -89,7 +89,7 @@ class TestRun:
 
     def stop(self) -> None:
         """Take over the work of every agent that is not through, and stop it."""
-        self.bench.reap()
+        self.measurer.reap()
         if self.run.phase(BASELINE) is not None:
             self._engine(self._recipe(), MAP).stop()
 
@@ -111,7 +111,7 @@ class TestRun:
         """What tasks are measured against; known once the baseline is over."""
         settings, before = self.wish.settings, self._kept(BASELINE)
         return Ground(
-            bench=self.bench,
+            measurer=self.measurer,
             git=self.git,
             base=self.wish.base,
             tests={test["id"]: Found(**test) for test in self._kept(COLLECT)["tests"]},
@@ -128,7 +128,7 @@ class TestRun:
             self.run.end_phase(name, do())
 
     def _collect(self) -> Mapping[str, Any]:
-        found = plan.collect(self.bench, self.wish.base, paths=self.wish.paths, args=self.wish.args)
+        found = plan.collect(self.measurer, self.wish.base, paths=self.wish.paths, args=self.wish.args)
         self._keep(
             COLLECT,
             {
@@ -142,8 +142,10 @@ class TestRun:
     def _gate(self) -> Mapping[str, Any]:
         """A gate that is red before anybody worked would refute them all."""
         command = self.wish.settings.gate_command
-        step = checked(self.bench.run(Job("gate", self.wish.base, [Shell("gate", command)]))).steps["gate"]
+        wanted = Measurement("gate", self.wish.base, [Shell("gate", command)])
+        step = self.measurer.must_take(wanted).steps["gate"]
         if step.exit_code != 0:
+            self.measurer.forget(wanted)
             raise MngrError(
                 f"the gate command `{command}` fails at the base already (exit code {step.exit_code})",
                 details=log_tail(step),
@@ -155,7 +157,7 @@ class TestRun:
         if not self.wish.canary:
             return {"test": None, "why": canary.NOT_ASKED}
         chosen = self._kept(COLLECT)["chosen"]
-        return canary.ask(self.bench, self.git, self.wish.base, chosen, self.wish.settings.paths)._asdict()
+        return canary.ask(self.measurer, self.git, self.wish.base, chosen, self.wish.settings.paths)._asdict()
 
     def _baseline(self) -> Mapping[str, Any]:
         kept = self._kept(COLLECT)
@@ -164,7 +166,7 @@ class TestRun:
             # All of the suite: a branch is judged by all of it, whatever was chosen.
             tests = [test["id"] for test in kept["tests"]]
             repeats = self.wish.settings.baseline_repeats
-            measured = baseline.measure(self.bench, self.wish.base, tests, repeats=repeats)
+            measured = baseline.measure(self.measurer, self.wish.base, tests, repeats=repeats)
             if tests and all(one.verdict == baseline.UNKNOWN for one in measured.values()):
                 raise MngrError(
                     f"not one of {len(tests)} collected tests is run when pytest is given their files: `{tests[0]}`",
@@ -194,7 +196,7 @@ class TestRun:
         """Agents would be paid to find out what is wrong with the copies that they are given."""
         guess = next((guess for guess in detect.look(self.wish.repo) if guess.key == "prepare"), None)
         hint = "if the agents should fix them all: `--no-baseline`"
-        if guess is not None and not self.wish.settings.surroundings.prepare:
+        if guess is not None and not self.wish.settings.environment.prepare:
             hint = f"`mngr tmr init` sets `tmr.prepare` to `{guess.value}` ({guess.because}); {hint}"
         lines = example.text.strip("\n").splitlines()
         return MngrError(

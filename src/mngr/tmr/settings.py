@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from mngr.actions.create import extra_paths
 from mngr.config import Settings
 from mngr.records import NamedTuple
-from mngr.tmr.jobs import Surroundings, default_command
+from mngr.tmr.measurement import SuiteEnvironment, default_command
 from mngr.tmr.paths import Paths
 
 
 class TmrSettings(NamedTuple):
-    surroundings: Surroundings
+    environment: SuiteEnvironment
     gate_command: str
     implementation: tuple[str, ...]
     non_implementation: tuple[str, ...]
@@ -29,12 +29,12 @@ class TmrSettings(NamedTuple):
 
     def as_json(self) -> Mapping[str, object]:
         """For the ledger: a run goes on as it began, whatever became of the settings meanwhile."""
-        return {**self._asdict(), "surroundings": self.surroundings._asdict()}
+        return {**self._asdict(), "environment": self.environment._asdict()}
 
 
 def read(settings: Settings) -> TmrSettings:
     return TmrSettings(
-        surroundings=Surroundings(
+        environment=SuiteEnvironment(
             test_command=settings.text("tmr.test_command") or default_command(),
             prepare=settings.text("tmr.prepare"),
             env={name: str(value.value) for name, value in settings.table("tmr.env").items()},
@@ -56,6 +56,6 @@ def read(settings: Settings) -> TmrSettings:
 def from_json(value: Mapping[str, object]) -> TmrSettings:
     """The inverse of `as_json`."""
     facts = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
-    surroundings = facts.pop("surroundings")
-    assert isinstance(surroundings, dict)
-    return TmrSettings(surroundings=Surroundings(**surroundings), **facts)  # type: ignore[arg-type]  # as written by us
+    environment = facts.pop("environment", None) or facts.pop("surroundings")  # its name in older runs
+    assert isinstance(environment, dict)
+    return TmrSettings(environment=SuiteEnvironment(**environment), **facts)  # type: ignore[arg-type]  # as written by us

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from mngr.tmr.baseline import shards
 from mngr.tmr.gate import Failure, Gate, GateResult
-from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, log_tail
+from mngr.tmr.measurement import Measurement, Pytest, Result, Shell, log_tail
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.rows import GOOD
 from mngr.tmr.unit import Unit
 
@@ -21,7 +23,7 @@ class SuiteGate(Gate):
 
     def __init__(
         self,
-        bench: Bench,
+        measurer: Measurer,
         *,
         tests: Sequence[str],
         stay: Collection[str],
@@ -29,9 +31,10 @@ class SuiteGate(Gate):
         gate_command: str = "",
         place: str = "",
     ) -> None:
-        self._bench, self._tests, self._stay, self._of, self._gate_command = bench, tests, stay, of, gate_command
+        self._measurer, self._tests, self._stay, self._of, self._gate_command = measurer, tests, stay, of, gate_command
         self._place = place
         self._number = 0
+        self._asked: Counter[str] = Counter()
 
     def check(
         self, commit: str, units: tuple[Unit, ...], *, final: bool = False, focus: tuple[str, ...] = ()
@@ -42,26 +45,34 @@ class SuiteGate(Gate):
         tests: Sequence[str]
         if focus:
             tests = [name for name in focus if name != LINT]
-            jobs = [Job(label, commit, [*([_pytest(tests)] if tests else []), *lint])]
+            jobs = [Measurement(label, commit, [*([_pytest(tests)] if tests else []), *lint])]
         elif final:
             tests = self._tests
-            parts = shards(tests, self._bench.at_once)
-            jobs = [Job(f"{label}-{at + 1}", commit, [_files(part)]) for at, part in enumerate(parts)]
+            parts = shards(tests, self._measurer.at_once)
+            jobs = [Measurement(f"{label}-{at + 1}", commit, [_files(part)]) for at, part in enumerate(parts)]
             jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
         else:
             slugs = [maker.slug for unit in units for maker in unit.makers]
             tests = sorted({test for slug in slugs for test in self._of[slug]})
-            parts = shards(tests, min(self._bench.at_once, -(-len(tests) // _TESTS_MIN))) or [[]]
-            jobs = [Job(f"{label}-{at + 1}", commit, [_pytest(part)]) for at, part in enumerate(parts)]
+            parts = shards(tests, min(self._measurer.at_once, -(-len(tests) // _TESTS_MIN))) or [[]]
+            jobs = [Measurement(f"{label}-{at + 1}", commit, [_pytest(part)]) for at, part in enumerate(parts)]
             jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
-        ended = self._bench.run_all(jobs)
+        jobs = self._repeated(jobs)
+        ended = self._measurer.take_all(jobs)
         for problem in filter(None, map(_problem, ended)):
+            self._measurer.forget(*jobs)
             return GateResult(False, (), problem)
         failures = [failure for done in ended for failure in _failures(done)]
         failures += self._lost(tests, units, ended)
         return GateResult(not failures, tuple(failures), ", ".join(job.label for job in jobs))
 
-    def _lost(self, tests: Sequence[str], units: tuple[Unit, ...], ended: Sequence[Done]) -> list[Failure]:
+    def _repeated(self, wanted: Sequence[Measurement]) -> list[Measurement]:
+        """Whoever asks the same once more wants to see it once more."""
+        asked = str([(one.commit, one.steps) for one in wanted])
+        self._asked[asked] += 1
+        return [one._replace(repeat=self._asked[asked] - 1) for one in wanted]
+
+    def _lost(self, tests: Sequence[str], units: tuple[Unit, ...], ended: Sequence[Result]) -> list[Failure]:
         """Tests that should be there and are not, nor came up under their name elsewhere: what is not run does not
         pass."""
         rows = [done.steps["test"].rows for done in ended if "test" in done.steps]
@@ -99,7 +110,7 @@ def _files(tests: Sequence[str]) -> Pytest:
     return Pytest("test", paths=sorted(set(map(_file, tests))))
 
 
-def _problem(done: Done) -> str:
+def _problem(done: Result) -> str:
     """Why nothing was measured; empty when something was."""
     step = done.steps.get("test")
     if not done.problem and step is not None and not step.rows.finished:
@@ -107,7 +118,7 @@ def _problem(done: Done) -> str:
     return done.problem
 
 
-def _failures(done: Done) -> list[Failure]:
+def _failures(done: Result) -> list[Failure]:
     """A file that cannot be collected fails by its own name."""
     found = []
     if "test" in done.steps:

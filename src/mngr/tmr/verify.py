@@ -11,7 +11,8 @@ from mngr.tmr import flags, parts
 from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, UNKNOWN, Measured, folded
 from mngr.tmr.baseline import judge as judge_runs
 from mngr.tmr.diagnosis import error_line, of_machine
-from mngr.tmr.jobs import Bench, Done, Job, Pytest, Shell, base_lines, checked, log_tail
+from mngr.tmr.measurement import Measurement, Pytest, Result, Shell, base_lines, log_tail
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.objects import Change, Ident, NewCommit, Objects
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Found, Rows, cases, cleared, doubtful
@@ -26,7 +27,7 @@ _TEXT_MAX = 500_000
 class Ground(NamedTuple):
     """What all tasks of a run are measured against."""
 
-    bench: Bench
+    measurer: Measurer
     git: Git
     base: str
     tests: Mapping[str, Found]
@@ -87,8 +88,10 @@ def verify(ground: Ground, *, task: str, slug: str, harvested: Mapping[str, Any]
 
 def _at_base(ground: Ground, task: str, slug: str) -> Measured:
     """What its test does without its work, when no baseline has told."""
-    done = ground.bench.run(Job(f"base-{slug}", ground.base, [Pytest("test", tests=[task], paths=_files([task]))]))
-    rows = checked(done).steps["test"].rows
+    done = ground.measurer.must_take(
+        Measurement(f"base-{slug}", ground.base, [Pytest("test", tests=[task], paths=_files([task]))])
+    )
+    rows = done.steps["test"].rows
     own = cases(task, rows.ran)
     return (
         folded({case: judge_runs([rows.ran[case]], None) for case in own})
@@ -110,8 +113,11 @@ def _measure(
         steps.append(Pytest("effect", tests=shared, paths=_files(shared)))
     if ground.gate_command:
         steps.append(Shell("gate", ground.gate_command))
-    done = ground.bench.run(Job(f"verify-{slug}", tip, steps))
-    broken_by, failure = _not_measured(ground, done, slug, before)
+    wanted = Measurement(f"verify-{slug}", tip, steps)
+    done = ground.measurer.take(wanted)
+    broken_by, failure = _not_measured(ground, done, before)
+    if failure:
+        ground.measurer.forget(wanted)
     repeated: list[str] = []
     if not broken_by and not failure and not done.problem and "test" in done.steps:
         done, repeated, failure = _repeated(ground, done, task, slug, tip, before)
@@ -148,9 +154,9 @@ def _measure(
 
 
 def _repeated(
-    ground: Ground, done: Done, task: str, slug: str, tip: str, before: Measured
-) -> tuple[Done, list[str], str]:
-    """The job with what failed only by chance counted as passed, what was run again for that, and what is wrong with
+    ground: Ground, done: Result, task: str, slug: str, tip: str, before: Measured
+) -> tuple[Result, list[str], str]:
+    """The result with what failed only by chance counted as passed, what was run again for that, and what is wrong with
     this machine. One failure of its test, of a test that it changed or of the gate command refutes nobody; new tests
     and flaky ones have had their further runs."""
     step, gate = done.steps["test"], done.steps.get("gate")
@@ -163,8 +169,11 @@ def _repeated(
         steps.append(Shell("gate", ground.gate_command))
     if not steps:
         return done, [], ""
-    again = ground.bench.run(Job(f"chance-{slug}", tip, steps))
-    _, failure = _not_measured(ground, again, slug, before)
+    wanted = Measurement(f"chance-{slug}", tip, steps, repeat=1)
+    again = ground.measurer.take(wanted)
+    _, failure = _not_measured(ground, again, before)
+    if failure:
+        ground.measurer.forget(wanted)
     further = [again.steps[name].rows for name in names if name in again.steps]
     found = {**done.steps, "test": step._replace(rows=cleared(step.rows, tests, further))}
     if "gate" in again.steps:
@@ -172,7 +181,7 @@ def _repeated(
     return done._replace(steps=found), [*tests, *["gate command"] * ("gate" in again.steps)], failure
 
 
-def _not_measured(ground: Ground, done: Done, slug: str, before: Measured) -> tuple[str, str]:
+def _not_measured(ground: Ground, done: Result, before: Measured) -> tuple[str, str]:
     """Why the tests could not be run, in two ways: what its work broke, and what is wrong with this machine, which
     says nothing about its work and is to be tried again."""
     bad = [ran.text for step in done.steps.values() for ran in step.rows.ran.values() if not ran.good]
@@ -183,7 +192,10 @@ def _not_measured(ground: Ground, done: Done, slug: str, before: Measured) -> tu
     if done.lost:
         return "", done.problem
     if done.unprepared:
-        at_base = ground.bench.run(Job(f"prepare-{slug}", ground.base, []))
+        alone = Measurement("prepare", ground.base, [])
+        at_base = ground.measurer.take(alone)
+        if at_base.problem:
+            ground.measurer.forget(alone)
         return ("", at_base.problem) if at_base.problem else (f"its work breaks the build: {_said(done)}", "")
     step = done.steps.get("test")
     if step is not None and not step.rows.ran and not step.rows.finished and not done.problem:
@@ -191,7 +203,7 @@ def _not_measured(ground: Ground, done: Done, slug: str, before: Measured) -> tu
     return "", ""
 
 
-def _said(done: Done) -> str:
+def _said(done: Result) -> str:
     return done.problem.partition("): ")[2] or done.problem
 
 
@@ -199,12 +211,12 @@ def _measured_again(ground: Ground, task: str, slug: str, before: Measured) -> M
     """An agent that changes nothing says that nothing is wrong with a test that failed. That may be so, if it fails now
     and then: it gets a few more chances before the agent is called wrong."""
     steps = [Pytest(f"test-{number + 1}", tests=[task], paths=_files([task])) for number in range(CHANCES)]
-    done = checked(ground.bench.run(Job(f"again-{slug}", ground.base, steps)))
+    done = ground.measurer.must_take(Measurement(f"again-{slug}", ground.base, steps))
     seen = [step.rows.outcome(task) for step in done.steps.values()]
     return before._replace(verdict=FLAKY if GOOD & set(seen) else before.verdict, runs=(*before.runs, *seen))
 
 
-def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evidence:
+def _evidence(ground: Ground, done: Result, task: str, changed_files: int) -> Evidence:
     step = done.steps.get("test")
     if step is None or (done.problem and not step.rows.ran):
         return Evidence(changed_files, problem=done.problem or "no test was run")
@@ -249,7 +261,7 @@ def _evidence(ground: Ground, done: Done, task: str, changed_files: int) -> Evid
     )
 
 
-def _cases(ground: Ground, done: Done, task: str) -> list[str]:
+def _cases(ground: Ground, done: Result, task: str) -> list[str]:
     """The tests at the agent's commit that are its own: all of its file, its cases, or what it is called there."""
     step = done.steps.get("test")
     if step is None:
@@ -298,7 +310,9 @@ def _stands_alone(ground: Ground, objects: Objects, slug: str, rest: parts.Part,
     ident = Ident("mngr", "mngr@localhost", 0)
     files = {change.path: change.new for change in rest.changes}
     commit = objects.write([NewCommit(ground.base, files, f"{slug} without its fix\n", ident, ident)])[0]
-    done = ground.bench.run(Job(f"alone-{slug}", commit, [Pytest("test", tests=tests, paths=_files(tests))]))
+    done = ground.measurer.take(
+        Measurement(f"alone-{slug}", commit, [Pytest("test", tests=tests, paths=_files(tests))])
+    )
     if done.problem or "test" not in done.steps:
         return None
     rows = done.steps["test"].rows
@@ -323,7 +337,7 @@ def _flags(ground: Ground, objects: Objects, changes: Sequence[Change], task: st
         flags.File(change.path, text(change.old), text(change.new), kind(change.path) == Kind.IMPLEMENTATION)
         for change in changes
     ]
-    given = ground.bench.surroundings
+    given = ground.measurer.environment
     return flags.find(changed, test=task, commands=(given.prepare, given.test_command, ground.gate_command))
 
 

@@ -11,7 +11,7 @@ from mngr.errors import MngrError
 from mngr.tmr import plan
 from mngr.tmr.diagnosis import advice
 from mngr.tmr.estimate import estimate
-from mngr.tmr.jobs import Bench
+from mngr.tmr.measurer import Measurer
 from mngr.tmr.wish import Wish
 from mngr.tools.git import Git
 
@@ -22,16 +22,10 @@ _COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
 def show(app: App, wish: Wish) -> int:
     git = Git(app.fleet.host, wish.repo)
     with tempfile.TemporaryDirectory(prefix="mngr-tmr-") as draft:
-        bench = Bench(
-            app.fleet,
-            run="dry-run",
-            repo=wish.repo,
-            directory=draft,
-            surroundings=wish.settings.surroundings,
-            at_once=1,
-        )
+        environment = wish.settings.environment
+        measurer = Measurer(app.fleet, None, repo=wish.repo, directory=draft, environment=environment, at_once=1)
         try:
-            found = plan.collect(bench, wish.base, paths=wish.paths, args=wish.args)
+            found = plan.collect(measurer, wish.base, paths=wish.paths, args=wish.args)
         except MngrError as error:
             if draft not in error.hint:
                 raise

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+_INSIST_SECONDS = 0.3
+
 
 class Interrupted(Exception):
     """The person at the terminal wants this turn to end."""
@@ -19,6 +21,8 @@ class Interrupts:
         self._asked = False
         self._turn = 0
         self._meant_for: int | None = None
+        self._block = 0
+        self._insists_on: int | None = None
 
     def listen(self) -> None:
         signal.signal(signal.SIGINT, self._on_signal)
@@ -48,12 +52,25 @@ class Interrupts:
             yield
         finally:
             self._allowed = False
+            self._block += 1
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        insists_on, self._insists_on = self._insists_on, None
+        if insists_on is not None and insists_on != self._block:
+            return
         meant_for, self._meant_for = self._meant_for, None
         if meant_for is not None and meant_for != self._turn:
             return
         if self._allowed:
-            self._allowed = False
+            # Python drops what is raised inside of a finalizer, so it is raised once more when nothing came of it.
+            again = threading.Timer(_INSIST_SECONDS, self._insist, [self._block])
+            again.daemon = True
+            again.start()
             raise Interrupted
         self._asked = True
+
+    def _insist(self, block: int) -> None:
+        main = threading.main_thread().ident
+        if self._block == block and main is not None:
+            self._insists_on = block
+            signal.pthread_kill(main, signal.SIGINT)

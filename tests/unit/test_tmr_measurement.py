@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mngr.tmr import rows
-from mngr.tmr.jobs import PROBE, Job, Pytest, Surroundings, script
+from mngr.tmr.measurement import PROBE, Measurement, Pytest, SuiteEnvironment, script
 
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 
@@ -18,7 +18,7 @@ def run(top: Path, command: str, *steps: Pytest) -> dict[str, rows.Rows]:
     out.mkdir()
     job.mkdir(parents=True)
     (job / "probe").symlink_to(PROBE)
-    for name, data in script(Surroundings(command), Job("x", "HEAD", steps)).items():
+    for name, data in script(SuiteEnvironment(command), Measurement("x", "HEAD", steps)).items():
         (job / name).write_bytes(data)
     env = {"PATH": "/usr/bin:/bin", "MNGR_ARTIFACTS_DIR": str(out), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     subprocess.run(["sh", str(job / "job.sh")], cwd=top, env=env, check=True, timeout=120)

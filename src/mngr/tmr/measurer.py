@@ -1,0 +1,233 @@
+"""Takes measurements, as `command` agents in fresh copies of the code, each of them once.
+
+The intent and the result of every measurement are in the ledger under a key of what is measured. Whoever asks again,
+after a kill too, gets the result that is there, or the agent that is at work on it. A new copy for every measurement,
+since what an agent wrote runs there and could spoil it for the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from mngr import files
+from mngr.actions.agent import Agent
+from mngr.actions.fleet import Fleet
+from mngr.errors import MngrError, TimedOut
+from mngr.interrupts import Terminated, held, others_ended
+from mngr.mapreduce import sights
+from mngr.mapreduce.run import Run
+from mngr.records import TYPE_CHECKING
+from mngr.tmr.measurement import PROBE, Ended, Measurement, Result, SuiteEnvironment, checked, read, script
+from mngr.tools.git import Git
+from mngr.waiting import Deadline
+
+if TYPE_CHECKING:
+    from typing import Any
+
+ROLE = "job"
+_KEY = "mngr-measurement"
+_TRIES = 3  # of a measurement that is lost
+_NAME_MAX = 63
+_LOOK_SECONDS = 2.0  # how soon a request to stop is seen
+
+
+class StopAsked(MngrError):
+    """Somebody asked the run to stop while a measurement was waited for."""
+
+    def __init__(self) -> None:
+        super().__init__("the run was asked to stop")
+
+
+class Measurer:
+    """Takes at most `at_once` measurements at a time; thread-safe. Without a run nothing is remembered. The files of a
+    measurement stay in `directory`, in a directory of its own."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        run: Run | None,
+        *,
+        repo: str,
+        directory: str,
+        environment: SuiteEnvironment,
+        at_once: int,
+        stop_asked: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._fleet, self._run, self._repo, self._directory = fleet, run, repo, directory
+        self.environment = environment
+        self.at_once = at_once
+        self._places = threading.BoundedSemaphore(at_once)
+        self._stop_asked = stop_asked
+        self._git = Git(fleet.host, repo)
+        self._turn = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
+        self._left: dict[str, Agent] = {}
+        self._results: dict[str, Mapping[str, Any]] = dict(_results(run.ledger.entries())) if run is not None else {}
+
+    def take(self, wanted: Measurement) -> Result:
+        """The result of a measurement: the one that is known, or a new one, for which this blocks. Raises `StopAsked`
+        as soon as somebody asks the run to stop."""
+        key = self._key(wanted)
+        with self._turn:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            result = self._known(key, wanted) or self._taken(key, wanted)
+            for _ in range(_TRIES - 1):
+                if result.lost:
+                    result = self._taken(key, wanted)
+            return result
+
+    def take_all(self, wanted: Sequence[Measurement]) -> list[Result]:
+        """The same for many, side by side, in order. The first error is raised after all have ended. An interrupt
+        leaves their agents to whoever resumes the run."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=max(1, min(self.at_once, len(wanted)))) as pool:
+            try:
+                return list(pool.map(self.take, wanted))
+            except (KeyboardInterrupt, Terminated):
+                with held(), others_ended():
+                    pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def must_take(self, wanted: Measurement) -> Result:
+        """The result, or an error that shows what was printed. A measurement that failed is not remembered: somebody
+        will see to the cause and resume."""
+        result = self.take(wanted)
+        if result.problem:
+            self.forget(wanted)
+        return checked(result)
+
+    def forget(self, *wanted: Measurement) -> None:
+        """Measure these again when somebody asks again: this machine was at fault, not the code."""
+        for key in map(self._key, wanted):
+            if self._results.pop(key, None) is not None:
+                self._note("forgotten", key=key)
+
+    def adopt(self) -> None:
+        """Find the agents that a killed orchestrator left at work. Those whose result is known are removed."""
+        for agent in self._agents():
+            key = agent.record.labels.get(_KEY, "")
+            half_made = sights.sight(self._fleet, agent.name, agent).half_made
+            if key in self._results or key in self._left or half_made:
+                self._remove(agent)
+            else:
+                self._left[key] = self._fleet.adopt(agent)
+
+    def reap(self) -> None:
+        """Remove all agents of measurements of this run; those that have no result will be taken again."""
+        self._left.clear()
+        for agent in self._agents():
+            self._remove(agent)
+
+    def _agents(self) -> list[Agent]:
+        labels = {"mngr-run": self._id, "mngr-role": ROLE}
+        return [agent for agent in self._fleet.list().agents if labels.items() <= dict(agent.record.labels).items()]
+
+    @property
+    def _id(self) -> str:
+        return self._run.id if self._run is not None else "dry-run"
+
+    def _key(self, wanted: Measurement) -> str:
+        """Of what is measured: the files of the commit, the script that runs there, and its variables."""
+        tree = self._git.must("rev-parse", f"{wanted.commit}^{{tree}}", doing="the commit to be measured is not here")
+        texts = {name: data.decode(errors="replace") for name, data in script(self.environment, wanted).items()}
+        facts = [tree, texts, dict(self.environment.env), self.environment.test_seconds, wanted.repeat]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def _known(self, key: str, wanted: Measurement) -> Result | None:
+        facts = self._results.get(key)
+        directory = os.path.join(self._directory, str(facts["directory"])) if facts else ""
+        if facts is None or not os.path.isdir(directory):
+            return None
+        ended = Ended(facts["seconds"], facts["problem"], facts["timed_out"])
+        return read(self.environment, wanted, directory, ended)
+
+    def _taken(self, key: str, wanted: Measurement) -> Result:
+        with self._places:
+            if self._stop_asked():
+                raise StopAsked
+            began = time.monotonic()
+            name = f"{wanted.label}-{key[:8]}"
+            target = os.path.join(self._directory, name)
+            files.remove_tree(target)
+            agent = self._left.pop(key, None)
+            try:
+                agent = agent or self._start(key, wanted, name)
+                problem, timed_out = self._wait(agent)
+                self._fleet.pull_artifacts(agent, target)
+            finally:
+                if agent is not None:
+                    self._remove(agent)
+            ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
+            result = read(self.environment, wanted, target, ended)
+            facts = {"directory": name, "commit": wanted.commit, **ended._asdict()}
+            if not result.lost:
+                self._results[key] = facts
+            self._note("measured", key=key, label=wanted.label, lost=result.lost, **facts)
+            return result
+
+    def _start(self, key: str, wanted: Measurement, name: str) -> Agent:
+        """The script stays beside the results: what was run, to the letter."""
+        place = os.path.join(self._directory, f"{name}.job")
+        files.remove_tree(place)
+        files.make_private_dir(place)
+        for file, data in script(self.environment, wanted).items():
+            files.write_atomic(os.path.join(place, file), data)
+        agent = f"{self._id}-job-{wanted.label}"[: _NAME_MAX - 7] + "-" + os.urandom(3).hex()
+        self._note("measuring", key=key, label=wanted.label, agent=agent)
+        return self._fleet.create(
+            agent,
+            command="sh .mngr/task/job/job.sh",
+            source=self._repo,
+            transfer="git-mirror",
+            branch=f"{wanted.commit}:mngr-job/{agent}",
+            unclean="exclude",
+            env={**self.environment.env, "MNGR_TMR_TEST_SECONDS": f"{self.environment.test_seconds:g}"},
+            labels={"mngr-run": self._id, "mngr-role": ROLE, _KEY: key},
+            extra_paths=self.environment.extra_paths,
+            uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
+        )
+
+    def _wait(self, agent: Agent) -> tuple[str, bool]:
+        """Why it did not come to its end, if it did not, and whether that is because of its time."""
+        deadline = Deadline(self.environment.job_seconds)
+        ended: Sequence[Agent] = ()
+        while not ended:
+            try:
+                ended = self._fleet.wait([agent], ("DONE", "FAILED", "STOPPED"), timeout=deadline.left(_LOOK_SECONDS))
+            except TimedOut:
+                if self._stop_asked():
+                    raise StopAsked from None
+                if deadline.passed:
+                    self._fleet.stop(agent)
+                    return f"the tests did not end within {self.environment.job_seconds:g} s", True
+        state = ended[0]
+        if state.state == "DONE":
+            return "", False
+        why = f": {state.status.reason}" if state.status.reason else ""
+        return f"the test run ended as {state.state}{why}", False
+
+    def _remove(self, agent: Agent) -> None:
+        """What it ran is a commit of the repository, and its results are here by now or not wanted."""
+        self._fleet.destroy(agent, discard=True)
+
+    def _note(self, type: str, **facts: Any) -> None:
+        if self._run is not None:
+            self._run.note(type, **facts)
+
+
+def _results(entries: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """The measurements that a ledger holds, by key, without those that are to be taken again."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for entry in entries:
+        if entry["type"] == "measured" and not entry["lost"]:
+            found[entry["key"]] = entry
+        elif entry["type"] == "forgotten":
+            found.pop(entry["key"], None)
+    return found.items()
