@@ -15,6 +15,16 @@ class Thing:
     pass
 
 
+def work(interrupts: Interrupts, dropped: list[object]) -> None:
+    """Interrupted at first where nobody sees it."""
+    thing = Thing()
+    seen = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+    with interrupts.allowed():
+        del thing
+        assert dropped == [Interrupted] and seen() is None
+        threading.Event().wait(30)
+
+
 def test_an_interrupt_that_python_drops_in_a_finalizer_is_raised_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda facts: dropped.append(facts.exc_type))
@@ -22,12 +32,8 @@ def test_an_interrupt_that_python_drops_in_a_finalizer_is_raised_once_more(monke
     before = signal.getsignal(signal.SIGINT)
     interrupts.listen()
     try:
-        thing = Thing()
-        seen = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
-        with pytest.raises(Interrupted), interrupts.allowed():
-            del thing
-            assert dropped == [Interrupted] and seen() is None
-            threading.Event().wait(30)
+        with pytest.raises(Interrupted):
+            work(interrupts, dropped)
         interrupts.check()  # nothing is left for the next step
     finally:
         signal.signal(signal.SIGINT, before)
