@@ -73,9 +73,14 @@ def test_from_the_overview_to_a_task_to_a_moment_of_its_recording(user: User, lo
     page = looking.tab()
     go(page, report(user))
     assert page.title() == "night"
-    assert page.locator(".tile").first.inner_text().startswith("Tasks\n20 16 good")
-    assert "10 of 20\npass at the base" in page.locator(".tile.wide").inner_text()
-    assert "19 of 20\npass on the branch" in page.locator(".tile.wide").inner_text()
+    answer = page.locator(".headline").inner_text()
+    assert answer.startswith("Branch tmr/made is ready: 12 commits, 10 → 19 tests pass, nothing got worse.")
+    assert "3 tasks did not make it (1 refuted, 1 failed, 1 blocked), 1 set aside." in answer
+    page.locator(".headline").get_by_text("git merge tmr/made", exact=True).wait_for()
+    assert "12 on the branch, 1 set aside" in page.locator(".columns").inner_text()
+    assert "10 of 20\npass at the base" in page.locator(".sides").inner_text()
+    assert "19 of 20\npass on the branch" in page.locator(".sides").inner_text()
+    assert page.locator(".ask .pill").all_inner_texts() == ["‖ blocked", "? raised by its agent", "⇤ set aside"]
     assert page.locator("svg.agents path.edge").count() == 1
     assert page.locator(".commit").count() == 12
     assert "tmr/made" in page.locator(".branch-head").inner_text()
@@ -85,8 +90,8 @@ def test_from_the_overview_to_a_task_to_a_moment_of_its_recording(user: User, lo
     page.locator("table.tasks tbody a").click()
     page.get_by_role("heading", name="test_number_16").wait_for()
     row = page.locator(".versus tr.differs")
-    assert [cell.strip() for cell in row.locator("td").all_inner_texts()] == ["passed", "failed · on the branch failed"]
-    assert page.locator(".aside .block").inner_text() == "# Count plants\nsprout count 16"
+    assert [cell.strip() for cell in row.locator("td").all_inner_texts()] == ["pass", "fail"]
+    assert page.locator(".aside .block").inner_text().strip() == "# Count plants\nsprout count 16"
     assert "PLANTS = 18" in page.locator(".patch .added").first.inner_text()
 
     page.get_by_role("tab", name="Conversation").click()
@@ -161,7 +166,7 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
     made = tmr_runs.make_run(user.repo, "bad", [task._replace(test=task.test.replace("/<", "/-")) for task in hostile])
     page = looking.tab()
     go(page, report(user))
-    for kind in ("run", "tasks", "failures", "decisions"):
+    for kind in ("run", "tasks", "tests", "failures", "decisions"):
         go(page, f"{page.url.partition('#')[0]}#{kind}")
         page.locator("nav.pages").wait_for()
         assert page.evaluate("window.hacked") is None
@@ -227,7 +232,7 @@ def test_a_thousand_tasks_are_written_and_seen_within_the_budget(user: User, loo
     assert spent < 10, f"{spent:.1f} s of work for the report"
 
     page = looking.tab()
-    for kind, shown in (("run", ".tile"), ("tasks", "tbody tr")):
+    for kind, shown in (("run", ".headline"), ("tests", ".matrix"), ("tasks", "tbody tr")):
         times = []
         for _ in range(3):  # the best of three
             page.goto("about:blank")

@@ -10,6 +10,7 @@ from mngr.agents.record import timestamp
 from mngr.mapreduce.folding import fold
 from mngr.report import run_files
 from mngr.report.ledger_reader import LedgerReader
+from mngr.report.tmr_branch import branch
 from mngr.report.tmr_chart import chart
 from mngr.report.tmr_history import FIXED, FRESH, NEW, RECURRING, Past, story, trends
 from mngr.report.tmr_rows import Known, before_and_after, clusters, overview, report, task_row
@@ -62,20 +63,6 @@ def test_a_task_without_an_attempt_is_a_row_that_needs_nobody_yet() -> None:
     assert (row["verdict"], row["kind"], row["seconds"], row["agent"]) == ("not started", "not-started", None, "")
 
 
-def test_what_waits_for_a_person_is_named_with_what_it_needs() -> None:
-    claim = {"status": "blocked", "blocked_reason": "no key", "blocked_needs": "a key"}
-    spot = {"kind": "bug", "summary": "s", "locations": [["x.py", 3], ["y.py", 0]], "evidence": "e"}
-    found = known(
-        *attempt("a", 0, 9, verdict.BLOCKED, claim=claim),
-        *attempt("b", 0, 9, verdict.HELD),
-        *attempt("c", 0, 9, verdict.UNCHANGED, escalations=[spot]),
-    )
-    asks = overview(found)["asks"]
-    assert [(one["name"], one["reason"], one["needs"]) for one in asks["blocked"]] == [("a", "no key", "a key")]
-    assert [one["slug"] for one in asks["held"]] == ["b"]
-    assert asks["escalations"][0]["locations"] == ["x.py:3", "y.py"]
-
-
 def test_failures_of_one_signature_are_one_cluster_the_biggest_first() -> None:
     measured = {
         "a": {"verdict": "fail", "signature": "boom", "text": "E boom"},
@@ -104,9 +91,10 @@ def test_a_test_that_was_seen_to_fail_twice_at_the_tip_is_named_once() -> None:
     failures = [{"test": "a", "text": "first"}, {"test": "a", "text": "second"}]
     data = {"excused": ["a", "a"], "gate": {"failures": failures}}
     began, ended = {"name": "integrate", "status": "began"}, {"name": "integrate", "status": "ended", "data": data}
-    found = overview(known((1, "phase", began), (2, "phase", ended)))
-    assert [one["name"] for one in found["tests"]["failing"]] == ["a"]
-    assert found["branch"]["failures"] == [{"test": "a", "text": "second"}]
+    found = known((1, "phase", began), (2, "phase", ended))
+    assert [one["name"] for one in overview(found)["tests"]["failing"]] == ["a"]
+    shown = branch(found)
+    assert shown is not None and shown["failures"] == [{"test": "a", "text": "second"}]
 
 
 def test_tests_are_counted_at_the_base_and_at_the_tip() -> None:

@@ -24,7 +24,7 @@ class E2eRuns:
 
     title = "e2e runs"
     home = "runs"
-    scripts: tuple[str, ...] = ("test_page.js", "e2e.js")
+    scripts: tuple[str, ...] = ("transcript.js", "test_page.js", "e2e.js")
 
     def __init__(self, directory: str) -> None:
         self._directory = os.path.abspath(directory)
@@ -76,7 +76,7 @@ class E2eRuns:
             return None
         run, test = found
         if kind == "test" and len(keys) == 2:
-            return _test_document(run, keys[1], test)
+            return test_document(run, keys[1], test)
         if kind == "cast" and len(keys) == 3:
             paths = [recording.path for recording in test.recordings() if key(recording.name) == keys[2]]
             return casts.read(paths[0]).text if paths else None
@@ -164,7 +164,8 @@ def _test_facts(test_key: str, test: TestInfo, going_on: bool) -> dict[str, Any]
     }
 
 
-def _test_document(run: RunInfo, test_key: str, test: TestInfo) -> dict[str, Any]:
+def test_document(run: RunInfo, test_key: str, test: TestInfo) -> dict[str, Any]:
+    """All that the page of a test shows, but the content of its recordings."""
     failure = test.failure
     return {
         "test": _test_facts(test_key, test, _is_going_on(run)),

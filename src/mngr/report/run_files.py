@@ -100,6 +100,25 @@ def listed(root: str, *parts: str) -> list[Listed]:
     return found[:MOST_FILES]
 
 
+def is_plain(root: str, *parts: str, most: int = 20 * MOST_FILES) -> bool:
+    """Whether this is a directory inside the run with plain files and directories alone, and not too many of them."""
+    left = [os.path.join(root, *parts)] if _is_inside(root, parts) else []
+    seen = 0
+    while left:
+        try:
+            with os.scandir(left.pop()) as found:
+                entries = list(found)
+        except OSError:
+            return False
+        seen += len(entries)
+        folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        plain = sum(entry.is_file(follow_symlinks=False) for entry in entries)
+        if seen > most or plain + len(folders) < len(entries):
+            return False
+        left += folders
+    return seen > 0
+
+
 def _is_inside(root: str, parts: tuple[str, ...]) -> bool:
     """Whether no part of the path below the root leads up, or is a link."""
     path = root

@@ -14,11 +14,13 @@ from mngr.files import claimant
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, TaskState
 from mngr.records import TYPE_CHECKING
-from mngr.report import run_files, site, tmr_history, tmr_task
+from mngr.report import run_files, site, tmr_branch, tmr_history, tmr_queue, tmr_task
 from mngr.report.ledger_reader import LedgerReader
 from mngr.report.source import finite, is_id, key
 from mngr.report.tmr_casts import Recordings
+from mngr.report.tmr_matrix import matrix
 from mngr.report.tmr_rows import Known, overview, report
+from mngr.report.tmr_verified import Verified
 from mngr.report.tmr_work import Works
 from mngr.tmr import junit, pr
 from mngr.tmr import rows as test_rows
@@ -58,7 +60,10 @@ class TmrRun:
     """A `Source` over the directory of a run. Reads, never writes; several threads may ask."""
 
     home = "run"
-    scripts: tuple[str, ...] = ("tmr_parts.js", "tmr_chart.js", "tmr_task.js", "tmr.js")
+    scripts: tuple[str, ...] = (
+        *("tmr_parts.js", "tmr_chart.js", "transcript.js", "tmr_measured.js", "tmr_task.js", "tmr_overview.js"),
+        "tmr.js",
+    )
 
     def __init__(self, directory: str, screens: Screens | None = None) -> None:
         self._root = os.path.abspath(directory)
@@ -71,11 +76,13 @@ class TmrRun:
         self._repo = str(facts.get("repo") or "")
         self._works = Works(self._repo, str(facts.get("base") or ""))
         self._recordings = Recordings(self._root)
+        self._verified = Verified(self._root)
         self._secret = _secrets(facts)
 
     def ids(self) -> Iterator[str]:
         """All documents; what git knows of the tasks is read ahead, all at once."""
         yield "run"
+        yield "tests"
         known = self.known()
         tasks = tasks_of(known.state)
         pairs = [pair for task in tasks for pair in tmr_task.pairs_of(known, task) if pair is not None]
@@ -83,6 +90,7 @@ class TmrRun:
         for task in tasks:
             yield f"task/{key(task.slug)}"
             yield from (str(one["id"]) for one in self._recordings.of(task))
+            yield from self._verified.ids(task)
 
     def load(self, id: str) -> Any:
         with self._turn:
@@ -93,7 +101,7 @@ class TmrRun:
             self._ledger.refresh()
             kind, _, rest = id.partition("/")
             now = f"{self._ledger.read}-{self._going_on()}"
-            if id == "run":
+            if id in ("run", "tests"):
                 return now
             if id == "terminals" and self._screens is not None:
                 return f"{now}-{self._screens.version(self._working())}"
@@ -143,7 +151,11 @@ class TmrRun:
         kind, *keys = id.split("/")
         if id == "run":
             known = self.known()
-            return {**overview(known), "watched": self._screens is not None}
+            queue = tmr_queue.cards(known, self._works)
+            more = {"branch": tmr_branch.branch(known), "queue": queue, "watched": self._screens is not None}
+            return {**overview(known), **more}
+        if id == "tests":
+            return matrix(self.known())
         if id == "terminals" and self._screens is not None:
             return self._screens.document(self._working())
         task = self._task(keys[0]) if keys else None
@@ -152,7 +164,8 @@ class TmrRun:
         if kind == "task" and len(keys) == 1:
             return self._task_document(task)
         if kind == "cast" and len(keys) == 3:
-            return self._recordings.text(task, id)
+            text = self._recordings.text(task, id)
+            return self._verified.cast(task, id) if text is None else text
         return None
 
     def _task_document(self, task: TaskState) -> dict[str, Any]:
@@ -160,6 +173,7 @@ class TmrRun:
         return {
             **tmr_task.document(self._root, self.known(), task, self._works),
             "recordings": self._recordings.of(task),
+            "verified": self._verified.document(task),
             "blocks": self._blocks().get(task.id, ()),
             "history": tmr_history.story(task.id, self._past()),
             "terminal": shown,

@@ -11,19 +11,22 @@ from mngr.mapreduce.state import RunState, TaskState
 from mngr.names import nearest
 from mngr.report.source import key
 from mngr.report.tmr_chart import chart
-from mngr.tmr import baseline, verdict
+from mngr.tmr import baseline, headline, verdict
+from mngr.tmr.places import FOR_A_PERSON, NOT_TRUE, SET_ASIDE, Place, integration_of, places
 from mngr.tmr.rows import GOOD, cases, worst
-from mngr.tmr.summary import doing, flagged, row, summary, tasks_of, verdict_of, why
+from mngr.tmr.summary import doing, row, summary, tasks_of, verdict_of, why
 
 _LINE_MAX = 300
 _TEXT_MAX = 4000
-_EVIDENCE_MAX = 20
-_LISTED_MAX = 400
-# What a reader wants to see first: what needs somebody, then what was achieved, then the rest.
+LISTED_MAX = 400
+_ASIDE = "set aside"
+# What a reader wants to see first: what needs somebody, then what was achieved, then the rest. A word that is not
+# here comes last.
 ORDER = (
-    *(verdict.BLOCKED, verdict.HELD, verdict.REFUTED, verdict.REFUSED, verdict.FAILED, verdict.UNCLAIMED),
-    *("running", "launching", "collecting", "checking", "waiting"),
-    *(verdict.FIXED, verdict.IMPROVED, verdict.UNCHANGED, verdict.NOT_STARTED),
+    *(verdict.BLOCKED, verdict.HELD, "unproven", verdict.REFUTED, verdict.REFUSED, verdict.FAILED, verdict.UNCLAIMED),
+    *(_ASIDE, "running", "launching", "collecting", "checking", "waiting", "expectation changed"),
+    *(verdict.FIXED, "fixed together", "found and fixed", "stronger", "same", verdict.IMPROVED),
+    *(verdict.UNCHANGED, verdict.NOT_STARTED),
 )
 _NOT_PASSING = (baseline.FAIL, baseline.BROKEN, baseline.FLAKY)
 
@@ -47,32 +50,46 @@ class Known(NamedTuple):
     @property
     def integration(self) -> Mapping[str, Any]:
         """What integration wrote down at its end; empty before."""
-        phase = self.state.phases.get("integrate")
-        return phase.data if phase is not None and phase.ended_at is not None else {}
+        return integration_of(self.state)
 
 
 def overview(known: Known) -> dict[str, Any]:
-    """The first page, with a row for each task."""
+    """The first page, with a row for each task; without its branch and its queue."""
     state = known.state
     keys = {task.slug: key(task.slug) for task in state.tasks.values()}
-    rows = [task_row(known, task) for task in tasks_of(state)]
-    integration = known.integration
+    where = places(state)
+    rows = [task_row(known, task, where.get(task.slug)) for task in tasks_of(state)]
+    found = headline.headline(state, doing(state, known.going_on), suite(known))
     return {
         "run": _run(known),
+        "headline": {"tone": found.tone, "title": found.title, "more": found.more, "commands": found.commands},
         "verdicts": _counted(rows),
-        "order": [kind_of(word) for word in ORDER],
+        "order": order_of(rows),
         "tests": before_and_after(known),
         "chart": chart(state, known.told, known.now if known.going_on else state.last_at),
-        "branch": _branch(known, keys),
-        "aside": [_aside(one, keys, state) for one in integration.get("set_aside", ())],
         "clusters": clusters(known),
-        "asks": _asks(known),
         "lines": _lines(known),
-        "decisions": [_decision(entry, keys) for entry in known.told if entry["type"] == "decision"][-_LISTED_MAX:],
-        "changes": [_change(entry) for entry in known.told if entry["type"] in _CHANGES][-_LISTED_MAX:],
+        "decisions": [_decision(entry, keys) for entry in known.told if entry["type"] == "decision"][-LISTED_MAX:],
+        "changes": [_change(entry) for entry in known.told if entry["type"] in _CHANGES][-LISTED_MAX:],
         "history": {"against": known.against, "counts": dict(Counter(filter(None, known.trends.values())))},
         "tasks": rows,
     }
+
+
+def suite(known: Known) -> headline.Suite:
+    """How the tests of the suite did, in three numbers."""
+    if not known.at_tip or not known.measured:
+        return headline.Suite()
+    passed = [test for test, one in known.measured.items() if one.get("verdict") == baseline.PASS]
+    after = sum(outcome in GOOD for outcome in known.at_tip.values())
+    worse = sum(known.at_tip.get(test) not in GOOD for test in passed if test in known.at_tip)
+    return headline.Suite(len(passed), after, worse)
+
+
+def order_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The kinds in the order of the table, those that nobody here knows last."""
+    known = [kind_of(word) for word in ORDER]
+    return [*known, *dict.fromkeys(str(one["kind"]) for one in rows if one["kind"] not in known)]
 
 
 def before(known: Known, task: str) -> Mapping[str, Any]:
@@ -80,10 +97,12 @@ def before(known: Known, task: str) -> Mapping[str, Any]:
     return known.functions.get(task) or known.measured.get(task, {})
 
 
-def task_row(known: Known, task: TaskState) -> dict[str, Any]:
-    """One task in the table."""
+def task_row(known: Known, task: TaskState, place: Place | None = None) -> dict[str, Any]:
+    """One task in the table. Work that is set aside is nowhere counted as good, whatever its verdict."""
     found = row(task)
     word = verdict_of(task)
+    place = place or Place()
+    shown = _ASIDE if place.word == SET_ASIDE and word not in NOT_TRUE | FOR_A_PERSON else word
     last = task.last
     file, _, name = task.id.partition("::")
     return {
@@ -93,11 +112,14 @@ def task_row(known: Known, task: TaskState) -> dict[str, Any]:
         "file": file,
         "line": known.tests.get(task.id, {}).get("line", 0),
         "verdict": word,
-        "kind": kind_of(word),
-        "rank": ORDER.index(word) if word in ORDER else len(ORDER),
-        "why": line(why(task)),
+        "kind": kind_of(shown),
+        "rank": ORDER.index(shown) if shown in ORDER else len(ORDER),
+        "why": line(f"{word}, but {place.reason}" if shown == _ASIDE else why(task)),
+        "place": place.word,
+        "commit": place.commits[-1] if place.commits else "",
+        "in_part": place.in_part,
         "before": before(known, task.id).get("verdict", ""),
-        "after": found["after"] or "",
+        "after": at_commit(task) or found["after"] or "",
         "at_tip": known.at_tip.get(task.id) or worst([known.at_tip[case] for case in cases(task.id, known.at_tip)]),
         "flags": sorted({str(flag["kind"]) for flag in found["flags"]}),
         "agent": found["agent"] or "",
@@ -111,6 +133,13 @@ def task_row(known: Known, task: TaskState) -> dict[str, Any]:
         "trend": known.trends.get(task.id, ""),
         "signature": line(str(before(known, task.id).get("signature") or "")),
     }
+
+
+def at_commit(task: TaskState) -> str:
+    """What its test did at its agent's commit."""
+    last = task.last
+    found = (last.verdict if last is not None else None) or {}
+    return str((found.get("marks") or {}).get("t1p1") or found.get("after") or "")
 
 
 def kind_of(word: str) -> str:
@@ -139,7 +168,7 @@ def before_and_after(known: Known) -> dict[str, Any]:
         "before": dict(before),
         "after": dict(after) if known.at_tip else None,
         "new": len(set(known.at_tip) - set(known.tests)) if known.at_tip else 0,
-        "failing": [_linked(test, known.state) for test in dict.fromkeys(integration.get("excused", ()))],
+        "failing": [linked(test, known.state) for test in dict.fromkeys(integration.get("excused", ()))],
     }
 
 
@@ -159,13 +188,13 @@ def clusters(known: Known) -> list[dict[str, Any]]:
                 "signature": line(signature),
                 "title": line(_told(signature, [str(known.measured[test].get("text") or "") for test in tests])),
                 "count": len(tests),
-                "tests": [_linked(test, known.state) for test in tests[:_LISTED_MAX]],
+                "tests": [linked(test, known.state) for test in tests[:LISTED_MAX]],
                 "verdicts": {kind_of(word): count for word, count in words.items()},
                 "passing": len(passing) if known.at_tip else None,
                 "example": cut(str(known.measured[tests[0]].get("text") or "")[-_TEXT_MAX:]),
             }
         )
-    return made[:_LISTED_MAX]
+    return made[:LISTED_MAX]
 
 
 def _told(signature: str, texts: list[str]) -> str:
@@ -183,9 +212,10 @@ def claim_of(task: TaskState) -> Mapping[str, Any]:
 def report(known: Known) -> dict[str, Any]:
     """The whole run for programs: `report.json`."""
     rows = []
+    where = places(known.state)
     for task in tasks_of(known.state):
-        shown = task_row(known, task)
-        more = {name: shown[name] for name in ("before", "at_tip", "trend", "signature")}
+        shown = task_row(known, task, where.get(task.slug))
+        more = {name: shown[name] for name in ("before", "at_tip", "trend", "signature", "place", "commit")}
         rows.append({**row(task), **more})
     return {
         "schema": 1,
@@ -233,84 +263,9 @@ def _run(known: Known) -> dict[str, Any]:
 
 
 def _counted(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    rows = list(rows)
     counts = Counter(str(found["kind"]) for found in rows)
-    return {kind_of(word): counts[kind_of(word)] for word in ORDER if counts[kind_of(word)]}
-
-
-def _branch(known: Known, keys: Mapping[str, str]) -> dict[str, Any] | None:
-    integration = known.integration
-    if not integration:
-        return None
-    flags = {task.slug: flagged(task) for task in known.state.tasks.values()}
-    commits = [
-        {
-            "id": str(one["id"]),
-            "kind": str(one["kind"]),
-            "title": line(str(one["title"])),
-            "rank": one["rank"],
-            "because": line(str(one["because"])),
-            "makers": [
-                {"key": keys.get(slug, ""), "slug": slug, "agent": agent}
-                for slug, agent in zip(one["slugs"], one["agents"], strict=False)
-            ],
-            "flags": list(dict.fromkeys(flag for slug in one["slugs"] for flag in flags.get(slug, ()))),
-            "paths": list(one["paths"])[:50],
-            "needed_by": list(one["needed_by"]),
-            "clean": None if one.get("revert") is None else bool(one["revert"]["clean"]),
-        }
-        for one in integration.get("commits", ())
-    ]
-    gate = integration.get("gate") or {}
-    return {
-        "name": str(integration.get("branch") or ""),
-        "tip": str(integration.get("tip") or ""),
-        "green": integration.get("green"),
-        "commits": commits,
-        "dropped": [{"key": keys.get(slug, ""), "slug": slug} for slug in integration.get("dropped", ())],
-        "accepted": [{"key": keys.get(slug, ""), "slug": slug} for slug in integration.get("accepted", ())],
-        "failures": [
-            {"test": test, "text": cut(text)}
-            for test, text in {
-                one["test"]: str(one["text"]) for one in gate.get("failures", ())[:_EVIDENCE_MAX]
-            }.items()
-        ],
-        "narrative": cut(str(integration.get("narrative") or ""), 20_000),
-    }
-
-
-def _aside(one: Mapping[str, Any], keys: Mapping[str, str], state: RunState) -> dict[str, Any]:
-    by_agent = {attempt.agent: task.slug for task in state.tasks.values() for attempt in task.attempts}
-    against = [{"agent": agent, "key": keys.get(by_agent.get(agent, ""), "")} for agent in one.get("against", ())]
-    return {
-        "makers": [
-            {"key": keys.get(slug, ""), "slug": slug, "agent": agent}
-            for slug, agent in zip(one["slugs"], one["agents"], strict=False)
-        ],
-        "what": str(one.get("what") or ""),
-        "reason": line(str(one["reason"]), 1000),
-        "branch": str(one.get("branch") or ""),
-        "commit": str(one.get("commit") or ""),
-        "paths": list(one.get("paths", ()))[:50],
-        "against": against,
-        "evidence": [cut(str(text)) for text in one.get("evidence", ())[:_EVIDENCE_MAX]],
-    }
-
-
-def _asks(known: Known) -> dict[str, Any]:
-    """What waits for a person."""
-    blocked, held, escalations = [], [], []
-    for task in tasks_of(known.state):
-        claim, word, link = claim_of(task), verdict_of(task), _linked(task.id, known.state)
-        if word == verdict.BLOCKED:
-            reason = str(claim.get("blocked_reason") or why(task))
-            blocked.append({**link, "reason": cut(reason), "needs": cut(str(claim.get("blocked_needs") or ""))})
-        if word == verdict.HELD:
-            held.append({**link, "slug": task.slug, "reason": line(why(task), 1000)})
-        for one in claim.get("escalations", ()):
-            places = [f"{path}:{number}" if number else path for path, number in one["locations"]]
-            texts = {name: cut(str(one[name])) for name in ("summary", "evidence")}
-            escalations.append({**link, **texts, "about": line(str(one["kind"])), "locations": places[:20]})
-    return {"blocked": blocked, "held": held, "escalations": escalations[:_LISTED_MAX]}
+    return {kind: counts[kind] for kind in order_of(rows) if counts[kind]}
 
 
 def _lines(known: Known) -> list[dict[str, Any]]:
@@ -379,7 +334,7 @@ def _task_of(test: str, tasks: Container[str]) -> str:
     return test if test in tasks else test.partition("[")[0]
 
 
-def _linked(test: str, state: RunState) -> dict[str, str]:
+def linked(test: str, state: RunState) -> dict[str, str]:
     """A test with the page of its task, where it has one."""
     task = state.tasks.get(_task_of(test, state.tasks))
     return {"name": test, "key": key(task.slug) if task is not None and "role" not in task.data else ""}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,13 +13,15 @@ from mngr.mapreduce.state import Attempt, TaskState
 from mngr.report import run_files
 from mngr.report.tmr_rows import Known, before, claim_of, cut, task_row
 from mngr.report.tmr_work import NOTHING, Pair, Works
-from mngr.tmr.verdict import HELD
+from mngr.tmr.places import expectations, places
+from mngr.tmr.questions import questions
 
 MOST_LOG = 200_000
 MOST_SAID = 400_000
 _MOST_ENTRIES = 3000
 _MOST_ENTRY = 40_000
 _MOST_SHOWN = 30_000
+_MOST_LISTED = 100
 _JOBS = ("verify", "alone")
 _SHOWN = (".txt", ".log", ".md", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".csv")
 
@@ -32,13 +35,16 @@ def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str
     claim = claim_of(task)
     pair, loose = pairs_of(known, task)
     return {
-        "task": task_row(known, task),
+        "task": task_row(known, task, places(known.state).get(task.slug)),
         "id": task.id,
         "doc": cut(str(known.tests.get(task.id, {}).get("doc") or "")),
         "before": _before(before(known, task.id) or None),
         "claim": {**claim, "changes": list(claim.get("changes", ()))} if claim else None,
         "claim_problem": str(collected.get("outcome_problem") or ""),
         "measured": {name: found.get(name) for name in _MEASURED},
+        "marks": {name: str(word or "") for name, word in (found.get("marks") or {}).items()},
+        "strength": _strength(found.get("strength")),
+        "expectations": [_expectation(one) for one in expectations(task)[:_MOST_LISTED]],
         "reasons": [str(reason) for reason in found.get("reasons") or ()],
         "notes": [cut(str(note)) for note in found.get("notes", ())],
         "flags": [{name: str(flag.get(name)) for name in ("kind", "path", "text")} for flag in found.get("flags", ())],
@@ -52,11 +58,33 @@ def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str
         "problems": [cut(str(problem)) for problem in collected.get("problems", ())],
         "logs": logs(root, task),
         "files": _files(root, task),
-        "hint": f"mngr tmr integrate --accept {task.slug}" if found.get("verdict") == HELD else "",
+        "questions": _questions(known, task),
     }
 
 
 _MEASURED = ("new", "changed", "lost", "gate_exit", "seconds", "implementation", "effect", "stands_alone", "files")
+
+
+def _questions(known: Known, task: TaskState) -> list[dict[str, Any]]:
+    """What a person has to decide about this task, and the commands that settle it."""
+    one = known.state._replace(tasks={task.id: task})
+    return [{"kind": asked.kind, "text": cut(asked.text), "commands": asked.commands} for asked in questions(one)]
+
+
+def _strength(found: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """How many edits the test noticed before and after, and those that only one side did."""
+    if not found:
+        return None
+    sides = {name: [int(number) for number in found.get(name) or (0, 0)][:2] for name in ("before", "after")}
+    texts = {
+        name: [cut(str(text), 500) for text in found.get(name) or ()][:_MOST_LISTED] for name in ("gained", "lost")
+    }
+    return {"word": str(found.get("word") or ""), "how": str(found.get("how") or ""), **sides, **texts}
+
+
+def _expectation(one: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {name: cut(str(one.get(name, "")), 2000) for name in ("path", "before", "after")}
+    return {**texts, "line": one.get("line")}
 
 
 def pairs_of(known: Known, task: TaskState) -> tuple[Pair | None, Pair | None]:
@@ -72,20 +100,24 @@ def pairs_of(known: Known, task: TaskState) -> tuple[Pair | None, Pair | None]:
 
 def logs(root: str, task: TaskState) -> list[dict[str, Any]]:
     """What the steps of its verification printed, and their exit codes."""
+    last = task.last
+    named = str(((last.verdict if last is not None else None) or {}).get("log") or "")
+    path = os.path.normpath(os.path.join(root, named)) if named else ""
+    places: list[tuple[tuple[str, ...], str]] = [(("jobs", f"{job}-{task.slug}"), job) for job in _JOBS]
+    if path.startswith(root + os.sep):
+        places.insert(0, (tuple(path[len(root) + 1 :].split(os.sep)), "verify"))
     found = []
-    for job in _JOBS:
-        label = f"{job}-{task.slug}"
-        for one in sorted(run_files.listed(root, "jobs", label), key=lambda one: _step_order(one.parts[-1])):
-            name = one.parts[-1]
-            if len(one.parts) > 1 or not name.endswith(".log"):
+    for place, job in dict(places).items():
+        for one in sorted(run_files.listed(root, *place), key=lambda one: _step_order(one.parts[-1])):
+            if not one.parts[-1].endswith(".log") or len(one.parts) > 2:
                 continue
-            text = run_files.text(root, "jobs", label, name, most=MOST_LOG, end=True)
-            code = run_files.text(root, "jobs", label, f"{name.removesuffix('.log')}.exit", most=20)
+            text = run_files.text(root, *place, *one.parts, most=MOST_LOG, end=True)
+            code = run_files.text(root, *place, *one.parts[:-1], one.parts[-1].removesuffix(".log") + ".exit", most=20)
+            step = "/".join(one.parts).removesuffix(".log")
             if text is not None:
-                step = name.removesuffix(".log")
                 found.append(
                     {
-                        "name": step if job == "verify" else f"{step}, without the fix",
+                        "name": f"{step}, without the fix" if job == "alone" else step,
                         "exit_code": code.text.strip()[:10] if code is not None else "",
                         "text": text.text,
                         "note": text.note,

@@ -5,6 +5,8 @@
 (function () {
   const { el, load, script, styles, site, duration } = window.mngr;
   const TICK_MILLISECONDS = 200;
+  const SMALLEST_PIXELS = 10; // of the font
+  const CELL_PER_PIXEL = 0.602; // how wide a cell is for each pixel of the font
   const FONTS = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace";
   let playerFiles = null;
 
@@ -73,8 +75,10 @@
     function create(one, text, box) {
       const marks = moments.map((moment) => [moment.time - one.started_at, moment.text])
         .filter(([at]) => at >= 0 && at <= one.seconds);
+      // Wider than the page allows at a size that can be read: the recording is scrolled sideways instead.
+      const fits = stage.clientWidth / (one.columns * CELL_PER_PIXEL + 2) >= SMALLEST_PIXELS;
       return window.AsciinemaPlayer.create({ data: text }, box, {
-        preload: true, fit: "width", controls: true, markers: marks, cols: one.columns, rows: one.rows,
+        preload: true, fit: fits ? "width" : false, terminalFontSize: fits ? undefined : SMALLEST_PIXELS + 1 + "px", controls: true, markers: marks, cols: one.columns, rows: one.rows,
         poster: "npt:" + one.poster, terminalFontFamily: FONTS, theme: "asciinema",
       });
     }

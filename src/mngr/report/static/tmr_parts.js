@@ -2,17 +2,22 @@
 "use strict";
 
 (function () {
-  const { el, duration } = window.mngr;
+  const { el } = window.mngr;
   const ansi = window.mngrAnsi;
   const MARKS = {
-    fixed: "✓", improved: "+", unchanged: "=", held: "!", blocked: "‖", refuted: "✗", refused: "✗", unclaimed: "?", failed: "✗",
+    fixed: "✓", "fixed-together": "✓", "found-and-fixed": "✓", "expectation-changed": "!", stronger: "+", same: "=", improved: "+", unchanged: "=",
+    held: "!", unproven: "!", blocked: "‖", "set-aside": "⇤", refuted: "✗", refused: "✗", unclaimed: "?", failed: "✗",
     "not-started": "–", running: "●", launching: "◌", collecting: "◌", checking: "◌", waiting: "◌",
   };
   const TONES = {
-    fixed: "good", improved: "good", unchanged: "calm", held: "warn", blocked: "warn", refuted: "bad", refused: "bad", unclaimed: "warn",
+    fixed: "good", "fixed-together": "good", "found-and-fixed": "good", "expectation-changed": "warn", stronger: "good", same: "calm", improved: "good",
+    unchanged: "calm", held: "warn", unproven: "warn", blocked: "warn", "set-aside": "warn", refuted: "bad", refused: "bad", unclaimed: "warn",
     failed: "bad", "not-started": "calm", running: "busy", launching: "busy", collecting: "busy", checking: "busy", waiting: "calm",
-    pass: "good", passed: "good", xfailed: "good", fail: "bad", timeout: "bad", crashed: "bad", broken: "bad", flaky: "warn", skipped: "calm",
+    pass: "good", xfail: "good", fail: "bad", timeout: "bad", crash: "bad", broken: "bad", missing: "bad", "not run": "bad", flaky: "warn", skip: "calm",
   };
+  // One word for what a test did, whoever says it.
+  const SHORT = { passed: "pass", failed: "fail", skipped: "skip", xfailed: "xfail", crashed: "crash" };
+  const SIGNS = { good: "✓", bad: "✗", warn: "~", calm: "–" };
 
   function tone(kind) {
     return "tone-" + (TONES[kind] || "calm");
@@ -24,7 +29,57 @@
 
   // What a test did, in a word with its colour.
   function outcome(word) {
-    return word ? el("span", { class: "outcome-word " + tone(word) }, word) : el("span", { class: "dim" }, "–");
+    const short = SHORT[word] || word;
+    return word ? el("span", { class: "outcome-word " + tone(short) }, short) : el("span", { class: "dim" }, "–");
+  }
+
+  // What a test did at three points that never swap: at the base, at its agent's commit, on the branch.
+  function threeMarks(words, points = words.length === 2 ? ["at the base", "on the branch"] : ["at the base", "at its agent's commit", "on the branch"]) {
+    const one = (word, at) => {
+      const short = SHORT[word] || word;
+      const shown = TONES[short] || "calm";
+      return el("span", { class: "mark " + (word ? "tone-" + shown : "none"), title: `${points[at]}: ${short || "not measured"}` },
+        el("span", { class: "sign", "aria-hidden": "true" }, word ? SIGNS[shown] : "·"), el("span", { class: "word" }, short || "–"));
+    };
+    return el("span", { class: "marks" }, words.flatMap((word, at) => (at ? [el("span", { class: "to-next", "aria-hidden": "true" }, "→"), one(word, at)] : [one(word, at)])));
+  }
+
+  // Where the work of a task is: its commit on the branch, set aside, dropped, or nowhere.
+  function placeOf(task) {
+    if (task.commit) return el("span", { class: task.in_part ? "tone-warn" : "tone-good", title: task.in_part ? "part of it is set aside" : "on the branch" },
+      "✓ ", el("code", { class: "sha" }, task.commit.slice(0, 8)), task.in_part ? " in part" : null);
+    return task.place ? el("span", { class: "tone-warn" }, task.place) : el("span", { class: "dim" }, "—");
+  }
+
+  // A command to type, with a button that copies it.
+  function command(text, label) {
+    const code = el("code", {}, text);
+    const copied = () => {
+      button.textContent = "copied";
+      setTimeout(() => (button.textContent = "copy"), 1500);
+    };
+    const button = el("button", { type: "button", class: "copy", "aria-label": `Copy: ${text}`, onclick: () => copyText(text, code).then(copied, () => null) }, "copy");
+    return el("span", { class: "command-line" }, label ? el("span", { class: "label" }, label) : null, el("span", { class: "typed-line" }, code, button));
+  }
+
+  async function copyText(text, node) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text).catch(() => copySelected(node));
+    return copySelected(node);
+  }
+
+  function copySelected(node) {
+    getSelection().selectAllChildren(node);
+    if (!document.execCommand("copy")) throw new Error("not copied");
+    getSelection().removeAllRanges();
+  }
+
+  // A few lines of a change, with their file above them.
+  function excerpt(value) {
+    if (!value) return null;
+    const code = el("pre", { class: "patch" });
+    for (const line of value.text.split("\n")) code.append(el("span", { class: lineClass(line) }, line || " "), "\n");
+    const left = value.left > 0 ? el("span", { class: "dim" }, `${value.left} more changed ${value.left === 1 ? "line" : "lines"}`) : null;
+    return el("div", { class: "excerpt" }, el("div", { class: "excerpt-head" }, el("span", { class: "mono" }, value.path), left), code);
   }
 
   function meter(counts, order, label) {
@@ -41,8 +96,8 @@
   }
 
   function taskLink(one, text) {
-    const shown = text || one.slug || one.name;
-    return one.key ? el("a", { class: "mono", href: "#task/" + one.key, title: one.name || one.agent || null }, shown) : el("span", { class: "mono" }, shown);
+    const shown = text || one.name || one.slug;
+    return one.key ? el("a", { class: "mono", href: "#task/" + one.key, title: one.slug || one.name || null }, shown) : el("span", { class: "mono" }, shown);
   }
 
   function listed(nodes, mark = ", ") {
@@ -131,7 +186,7 @@
   }
 
   function money(usd) {
-    return usd ? "$" + (usd < 10 ? usd.toFixed(2) : Math.round(usd).toLocaleString("en")) : "";
+    return usd ? "$" + usd.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : "";
   }
 
   function thousands(number) {
@@ -143,9 +198,18 @@
     return count < 1000 ? count + " B" : count < 1e6 ? Math.round(count / 1000) + " kB" : (count / 1e6).toFixed(1) + " MB";
   }
 
+  // How long work took. Written the same way in the terminal.
   function took(seconds) {
-    return seconds === null || seconds === undefined ? "" : duration(seconds);
+    if (seconds === null || seconds === undefined) return "";
+    if (seconds < 9.95) return seconds.toFixed(1) + " s";
+    return seconds < 59.5 ? Math.round(seconds) + " s" : long(seconds);
   }
 
-  window.mngrTmr = { pill, outcome, meter, taskLink, listed, section, some, folded, redrawn, words, prose, patch, money, thousands, bytes, took, tone };
+  function long(seconds) {
+    const whole = Math.round(seconds);
+    const two = (number) => String(number).padStart(2, "0");
+    return whole < 3600 ? `${Math.floor(whole / 60)} min ${two(whole % 60)} s` : `${Math.floor(whole / 3600)} h ${two(Math.floor((whole % 3600) / 60))} min`;
+  }
+
+  window.mngrTmr = { pill, outcome, threeMarks, placeOf, command, excerpt, meter, taskLink, listed, section, some, folded, redrawn, words, prose, patch, money, thousands, bytes, took, tone };
 })();

@@ -4,8 +4,9 @@
 
 (function () {
   const { el, duration, moment, keepState } = window.mngr;
-  const { pill, outcome, listed, folded, redrawn, words, prose, patch, money, thousands, bytes, took } = window.mngrTmr;
+  const { pill, outcome, threeMarks, placeOf, listed, folded, redrawn, words, prose, patch, command, money, thousands, bytes, took } = window.mngrTmr;
   const ansi = window.mngrAnsi;
+  const transcript = window.mngrTranscript;
 
   function drawHead(value, run, key) {
     const { task } = value;
@@ -17,6 +18,7 @@
       el("div", { class: "titles" }, pill(task.kind, task.verdict), el("h1", { class: "mono" }, task.name),
         el("span", { class: "steps" }, step(run.tasks[at - 1], "←", "Previous task"), step(at < 0 ? null : run.tasks[at + 1], "→", "Next task"))),
       el("p", { class: "facts" }, listed(facts, " · ")),
+      el("p", { class: "where" }, threeMarks([task.before, task.after, task.at_tip]), el("span", { class: "sub" }, " base → its commit → branch "), placeOf(task)),
       value.doc ? el("p", { class: "doc" }, value.doc) : null,
     ].filter(Boolean);
   }
@@ -33,7 +35,7 @@
   function versus(value) {
     const { claim, measured, before, task } = value;
     const nothing = el("span", { class: "dim" }, "does not say");
-    const good = (word) => word === "passed" || word === "pass" || word === "xfailed";
+    const good = (word) => ["passed", "pass", "xfailed", "xfail"].includes(word);
     const said = (word) => (word ? outcome(word) : nothing);
     const differs = Boolean(claim && claim.after && task.after && good(claim.after) !== good(task.after));
     const early = Boolean(claim && claim.before && before && before.verdict !== "flaky" && good(claim.before) !== good(before.verdict));
@@ -45,11 +47,12 @@
       el("tbody", {},
         pair("Result", claim ? [claim.status, value.notes.length ? el("details", { class: "sub" }, el("summary", {}, `${value.notes.length} odd in the outcome file`), el("ul", { class: "plain" }, value.notes.map((note) => el("li", {}, words(note))))) : null] : el("span", { class: "tone-warn" }, value.claim_problem || "no outcome yet"), [pill(task.kind, task.verdict), value.reasons.map((reason) => el("p", {}, words(reason)))], false),
         pair("Before", claim ? said(claim.before) : "", before ? [outcome(before.verdict), el("span", { class: "dim" }, before.runs.length > 1 ? ` runs: ${before.runs.join(", ")}` : "")] : nothing, early),
-        pair("After", claim ? said(claim.after) : "", [outcome(task.after), task.at_tip ? [el("span", { class: "dim" }, " · on the branch "), outcome(task.at_tip)] : null], differs),
+        pair("At its commit", claim ? said(claim.after) : "", outcome(task.after), differs),
+        task.at_tip ? pair("On the branch", "", [outcome(task.at_tip), !good(task.after) && good(task.at_tip) && !task.commit ? el("span", { class: "dim" }, " by the work of others") : null]) : null,
         pair("Changes", changes, measured.files ? [`${measured.files.length} ${measured.files.length === 1 ? "file" : "files"}: `, many(measured.files, "none")] : el("span", { class: "dim" }, "none")),
-        measured.new && (measured.new.length || measured.changed.length || measured.lost.length)
-          ? pair("Tests", "", [el("div", {}, "new: ", many(measured.new, "none")), el("div", {}, "changed: ", many(measured.changed, "none")), measured.lost.length ? el("div", { class: "tone-bad" }, "deleted: ", many(measured.lost)) : null]) : null,
-        measured.implementation ? pair("Effect", "", [effect, measured.stands_alone === null || measured.stands_alone === undefined ? null : el("p", { class: "sub" }, measured.stands_alone ? "its tests pass without the fix too" : "its tests need the fix")]) : null));
+        (measured.new || []).length || (measured.changed || []).length || (measured.lost || []).length
+          ? pair("Tests", "", [el("div", {}, "new: ", many(measured.new, "none")), el("div", {}, "changed: ", many(measured.changed, "none")), (measured.lost || []).length ? el("div", { class: "tone-bad" }, "deleted: ", many(measured.lost)) : null]) : null,
+        measured.implementation || measured.effect ? pair("Effect", "", [effect, measured.stands_alone === null || measured.stands_alone === undefined ? null : el("p", { class: "sub" }, measured.stands_alone ? "its tests pass without the fix too" : "its tests fail without the fix ✓")]) : null));
   }
 
   function notes(value) {
@@ -57,12 +60,12 @@
     const box = (title, tone, ...content) => el("section", { class: "box " + tone }, el("h3", {}, title), content);
     return [
       value.flags.length ? box("For a person to look at", "warn", el("ul", { class: "flags" }, value.flags.map((flag) => el("li", {}, el("span", { class: "tag warn" }, flag.kind), " ", words(flag.text))))) : null,
-      value.hint ? box("Held for a person", "warn", el("p", {}, "To accept it: ", el("code", {}, value.hint))) : null,
+      value.questions.map((one) => box("For you to decide", "warn", one.commands.map(([label, text]) => command(text, label)))),
       claim && claim.status === "blocked" ? box("Blocked", "warn", el("p", {}, words(claim.blocked_reason)), claim.blocked_needs ? el("p", {}, el("b", {}, "Needs: "), words(claim.blocked_needs)) : null) : null,
       ...value.aside.map((one) => box("Set aside", "warn", el("p", {}, words(one.reason)), one.branch ? el("p", { class: "sub" }, "kept on ", el("code", {}, one.branch)) : null, one.evidence.map((text) => folded(text.split("\n")[0].slice(0, 200), text)))),
       claim ? claim.escalations.map((one) => box("Escalation: " + one.kind, "busy", el("p", {}, words(one.summary)),
         one.locations.length ? el("p", { class: "sub mono" }, one.locations.map(([path, line]) => (line ? `${path}:${line}` : path)).join(", ")) : null, one.evidence ? folded("Evidence", one.evidence) : null)) : null,
-      value.problems.length ? box("Could not be brought home", "bad", value.problems.map((text) => el("p", {}, text))) : null,
+      value.problems.length ? box("Could not be collected", "bad", value.problems.map((text) => el("p", {}, text))) : null,
       claim && claim.summary ? box("In the agent's words", "", prose(claim.summary)) : null,
       value.on_branch.length ? box("On the branch", "good", el("ul", { class: "plain" }, value.on_branch.map((one) => el("li", {}, el("code", { class: "sha" }, one.id.slice(0, 8)), " ", words(one.title), " ", el("span", { class: "tag" }, one.kind),
         one.rank ? el("span", { class: "sub" }, ` rank ${one.rank}: `, words(one.because)) : null, one.needed_by.length ? el("span", { class: "sub tone-warn" }, one.needed_by.length === 1 ? " · a later commit needs it" : ` · ${one.needed_by.length} later commits need it`) : null)))) : null,
@@ -76,7 +79,7 @@
     return [commits ? [el("h3", {}, `Commits of its agent (${value.commits.length})`), commits] : null, el("h3", {}, "Net change against the base"), patch(value.patch), loose];
   }
 
-  const WHO = { user: "told", assistant: "said", tool_call: "ran", tool_result: "result" };
+  const WHO = { user: "prompt", assistant: "agent", tool_call: "ran", tool_result: "result" };
 
   function drawEntry(entry, start, jump, linked) {
     const offset = entry.at === null ? "" : "+" + duration(Math.max(0, entry.at - start));
@@ -112,7 +115,7 @@
     return el("article", { class: "ask" },
       el("div", { class: "ask-head" }, el("b", {}, `Attempt ${one.number}`), one.goes_on ? pill("running", one.state.toLowerCase() || "launching") : el("span", { class: "tag" }, one.ended), el("span", { class: "mono dim" }, one.agent)),
       el("p", { class: "sub" }, facts.join(" · ")),
-      one.because ? el("p", {}, words(one.because), one.retry ? " It was tried again." : "") : null,
+      one.because ? el("p", {}, words(one.because), one.retry ? " Tried again." : "") : null,
       one.state_reason && one.goes_on ? el("p", {}, words(one.state_reason)) : null,
       one.errors.map((text) => el("p", { class: "tone-bad" }, words(text))),
       one.screen ? folded("The last screen", one.screen) : null);
@@ -125,8 +128,20 @@
     return value.attempts.length || history ? [value.attempts.slice().reverse().map(drawAttempt), files, history] : el("p", { class: "empty" }, "It was not started.");
   }
 
+  // The recordings of the verified run before those of the agent.
+  function recorded(value) {
+    const verified = ((value.verified && value.verified.recordings) || []).map((one) => ({ ...one, title: "verified: " + (one.title || one.name) }));
+    return [...verified, ...value.recordings.map((one) => ({ ...one, title: "agent: " + one.title }))];
+  }
+
+  function drawVerified(value, jump, linked) {
+    const found = value.verified;
+    if (!found.events) return el("p", { class: "cut" }, found.note);
+    return [el("p", { class: "sub" }, "As it was measured at its agent's commit."), transcript.failure(found.failure), transcript.draw(found.events, found.test.started_at, (event) => jump(event.time, event.recording), linked)];
+  }
+
   function signature(value) {
-    return JSON.stringify([value.recordings.map((one) => [one.id, one.bytes]), value.blocks, Boolean(value.terminal)]);
+    return JSON.stringify([recorded(value).map((one) => [one.id, one.bytes]), value.blocks, Boolean(value.terminal)]);
   }
 
   window.mngrTaskPage = function ({ id, key, value, run, state, terminal, toEnd, trail }) {
@@ -140,11 +155,12 @@
     let drawn = "";
     let tab = state.tab || "";
 
-    function jump(time) {
-      if (recordings) recordings.seek(time);
+    function jump(time, name) {
+      if (recordings) recordings.seek(time, name);
     }
 
     function follow(time) {
+      transcript.follow(flow, time);
       let last = null;
       for (const one of flow.querySelectorAll(".said")) {
         one.classList.remove("now");
@@ -156,9 +172,10 @@
     function drawAside() {
       if (recordings) recordings.leave();
       const calls = value.attempts.flatMap((attempt) => attempt.said.entries).filter((entry) => entry.at !== null && entry.role === "tool_call");
-      recordings = value.recordings.length ? window.mngrRecordings(value.recordings, calls.map((entry) => ({ time: entry.at, text: `${entry.tool} ${entry.input.split("\n")[0].slice(0, 60)}` })), follow) : null;
-      const blocks = value.blocks.flatMap((text) => [el("h3", {}, "Tutorial block"), el("pre", { class: "block" }, text)]);
-      aside.replaceChildren(...[...blocks, recordings && el("h3", {}, value.recordings.length > 1 ? "Recordings" : "Recording"), recordings && recordings.root].filter(Boolean));
+      const moments = [...calls.map((entry) => ({ time: entry.at, text: `${entry.tool} ${entry.input.split("\n")[0].slice(0, 60)}` })), ...transcript.moments((value.verified && value.verified.events) || [])];
+      const all = recorded(value);
+      recordings = all.length ? window.mngrRecordings(all, moments, follow) : null;
+      aside.replaceChildren(...[...transcript.blocks(value.blocks), recordings && el("h3", {}, all.length > 1 ? "Recordings" : "Recording"), recordings && recordings.root].filter(Boolean));
     }
 
     function drawTerminal() {
@@ -169,7 +186,8 @@
       root.classList.toggle("alone", !aside.children.length);
     }
 
-    const TABS = { changes: ["Changes", () => drawChanges(value)], talk: ["Conversation", () => drawTalk(value, jump, Boolean(recordings && recordings.playable()))],
+    const linked = () => Boolean(recordings && recordings.playable());
+    const TABS = { changes: ["Changes", () => drawChanges(value)], verified: ["Verified run", () => drawVerified(value, jump, linked())], talk: ["Conversation", () => drawTalk(value, jump, linked())],
       verification: ["Verification log", () => drawLogs(value)], attempts: ["Attempts", () => drawAttempts(value)] };
 
     function choose(name) {
@@ -179,9 +197,10 @@
     }
 
     function drawTab() {
-      const now = TABS[tab] ? tab : value.patch.text || value.patch.note ? "changes" : value.attempts.length ? "talk" : "attempts";
+      const there = Object.entries(TABS).filter(([name]) => name !== "verified" || value.verified);
+      const now = there.some(([name]) => name === tab) ? tab : value.patch.text || value.patch.note ? "changes" : value.attempts.length ? "talk" : "attempts";
       const counts = { attempts: value.attempts.length };
-      tabs.replaceChildren(...Object.entries(TABS).map(([name, [text]]) => el("button", { type: "button", role: "tab", "aria-selected": String(name === now), onclick: () => choose(name) }, text, counts[name] > 1 ? ` (${counts[name]})` : "")));
+      tabs.replaceChildren(...there.map(([name, [text]]) => el("button", { type: "button", role: "tab", "aria-selected": String(name === now), onclick: () => choose(name) }, text, counts[name] > 1 ? ` (${counts[name]})` : "")));
       flow.replaceChildren();
       window.mngr.append(flow, [TABS[now][1]()]);
     }
@@ -193,7 +212,8 @@
       drawTerminal();
       head.replaceChildren(...drawHead(value, run, key));
       top.replaceChildren();
-      window.mngr.append(top, [versus(value), notes(value)]);
+      const measured = window.mngrMeasured(value);
+      window.mngr.append(top, [versus(value), measured.length ? el("div", { class: "measured-row" }, measured) : null, notes(value)]);
       drawTab();
     }
 

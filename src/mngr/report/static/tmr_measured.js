@@ -1,0 +1,53 @@
+// What was measured of one task: the four combinations of old and new tests and product, the strength of its test, the
+// expected values that it changed.
+"use strict";
+
+(function () {
+  const { el } = window.mngr;
+  const { outcome, listed, words } = window.mngrTmr;
+  const FOUR = [["t0p0", "the old tests on the old product"], ["t0p1", "the old tests on the new product"], ["t1p0", "the new tests on the old product"], ["t1p1", "the new tests on the new product"]];
+  const MEANS = {
+    fixed: "A test that nobody touched proves the fix.", "fixed together": "Product and test changed, and both are needed.",
+    "expectation changed": "Only the test changed its mind: the old product passes it too.", "found and fixed": "A new test shows a bug that the old product has.",
+    unproven: "Nothing shows that the product had to change.", stronger: "The test notices more than before.", same: "The test notices what it did before.",
+  };
+
+  function four(value) {
+    const { marks } = value;
+    if (!Object.values(marks).some(Boolean)) return null;
+    const cell = (name) => el("td", {}, outcome(marks[name]));
+    const changed = value.task.kind === "expectation-changed";
+    return el("section", { class: "measured" }, el("h3", {}, "Its test, measured four times"),
+      el("table", { class: "four" }, el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "old product"), el("th", { scope: "col" }, "new product"))),
+        el("tbody", {}, el("tr", { title: `${FOUR[0][1]}, ${FOUR[1][1]}` }, el("th", { scope: "row" }, "old tests"), cell("t0p0"), cell("t0p1")),
+          el("tr", { class: changed ? "differs" : null, title: `${FOUR[2][1]}, ${FOUR[3][1]}` }, el("th", { scope: "row" }, "new tests"), cell("t1p0"), cell("t1p1")))),
+      el("p", { class: "sub" }, MEANS[value.task.verdict] || "", " ", listed(FOUR.filter(([name]) => marks[name]).map(([name, text]) => [text + ": ", outcome(marks[name])]), "; "), "."));
+  }
+
+  function bar(label, [killed, of]) {
+    const full = el("i", {});
+    full.style.width = (of ? (killed / of) * 100 : 0) + "%";
+    return el("div", { class: "strength-row" }, el("span", { class: "sub" }, label), el("span", { class: "strength-bar" }, full), el("span", { class: "number" }, `${killed} of ${of}`));
+  }
+
+  function strength(value) {
+    const found = value.strength;
+    if (!found) return null;
+    const tone = { stronger: "good", weaker: "bad", "cannot fail": "bad", mixed: "warn" }[found.word] || "calm";
+    const only = (title, list, mark) => (list.length ? el("details", { class: "folded", open: list.length < 6 || null }, el("summary", {}, `${title} (${list.length})`),
+      el("ul", { class: "plain edits " + mark }, list.map((text) => el("li", {}, words(text))))) : null);
+    return el("section", { class: "measured" }, el("h3", {}, "Strength of its test: edits that it notices"),
+      el("div", { class: "strength tone-" + tone }, bar("before", found.before), bar("after", found.after)),
+      el("p", { class: "sub" }, el("b", { class: "tone-" + tone }, found.word), found.how ? `, by ${found.how}` : "", found.word === "same" ? `: no difference seen with ${found.after[1]}` : ""),
+      only("Noticed only now", found.gained, "gained"), only("Noticed only before", found.lost, "lost"));
+  }
+
+  function expectations(value) {
+    if (!value.expectations.length) return null;
+    return el("section", { class: "measured" }, el("h3", {}, "Expected values that it changed"), value.expectations.map((one) => el("div", { class: "excerpt" },
+      el("div", { class: "excerpt-head" }, el("span", { class: "mono" }, one.line ? `${one.path}:${one.line}` : one.path)),
+      el("pre", { class: "patch" }, el("span", { class: "removed" }, "-" + one.before), "\n", el("span", { class: "added" }, "+" + one.after)))));
+  }
+
+  window.mngrMeasured = (value) => [four(value), expectations(value), strength(value)].filter(Boolean);
+})();

@@ -1,0 +1,137 @@
+"""The decisions of a run that wait for a person: one queue, the most dangerous first, one entry per test. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mngr.mapreduce.state import RunState, TaskState
+from mngr.process import quote
+from mngr.records import NamedTuple
+from mngr.tmr.places import (
+    FOR_A_PERSON,
+    NOT_TRUE,
+    NOWHERE,
+    ON_BRANCH,
+    SET_ASIDE,
+    Place,
+    expectations,
+    integration_of,
+    is_dangerous,
+    places,
+)
+from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
+
+FLAGGED, BLOCKED, RAISED, FLAKY = "on the branch", "blocked", "raised", "flaky"
+_ORDER = (FLAGGED, "unproven", "held", BLOCKED, RAISED, SET_ASIDE, FLAKY)
+# Questions of these kinds are equal whatever numbers are in them.
+_ALIKE = frozenset({BLOCKED, SET_ASIDE, FLAKY})
+_TOGETHER_MAX = 6
+
+
+class Question(NamedTuple):
+    """`tasks` ask the same; `remarks` are further texts of the first. `commands` settle it, each with what it does.
+    `paths` are the files to look at first."""
+
+    kind: str
+    tasks: tuple[TaskState, ...]
+    text: str
+    remarks: tuple[str, ...] = ()
+    commands: tuple[tuple[str, str], ...] = ()
+    commit: str = ""
+    kept_on: str = ""
+    paths: tuple[str, ...] = ()
+
+
+def questions(state: RunState, flaky: Iterable[str] = ()) -> list[Question]:
+    """All of them. `flaky` are the tasks whose test sometimes passed and sometimes failed at the base."""
+    where, unstable = places(state), set(flaky)
+    accepted = set(integration_of(state).get("accepted", ()))
+    found: dict[tuple[str, str], Question] = {}
+    for task in tasks_of(state):
+        one = _asked(task, where.get(task.slug, NOWHERE), task.slug in accepted, task.id in unstable)
+        if one is None:
+            continue
+        id = (one.kind, _likeness(one, task))
+        before = found.get(id)
+        found[id] = one if before is None else before._replace(tasks=(*before.tasks, task))
+    run = str(state.facts.get("run") or "")
+    ordered = sorted(found.values(), key=lambda one: _ORDER.index(one.kind))
+    return [one._replace(commands=tuple(_commands(one, run))) for one in ordered]
+
+
+def _asked(task: TaskState, place: Place, accepted: bool, unstable: bool) -> Question | None:
+    word, raised = verdict_of(task), _escalations(task)
+    commit = place.commits[-1] if place.commits else ""
+    if commit and is_dangerous(task) and not accepted:
+        texts = [*_expected(task), *flagged(task)] or [why(task)]
+        return Question(FLAGGED, (task,), texts[0], (*texts[1:], *raised), commit=commit, paths=_flag_paths(task))
+    if word in FOR_A_PERSON and not place.word:
+        claim = _claim(task)
+        reason = str(claim.get("blocked_reason") or why(task)) if word == BLOCKED else why(task)
+        needs = str(claim.get("blocked_needs") or "") if word == BLOCKED else ""
+        remarks = (*([f"Needs: {needs}"] if needs else ()), *raised)
+        return Question(word, (task,), reason, remarks, paths=_flag_paths(task))
+    if place.reason and place.word in (SET_ASIDE, ON_BRANCH) and word not in NOT_TRUE:
+        more = ("Part of its work is on the branch.",) if place.in_part else ()
+        return Question(SET_ASIDE, (task,), place.reason, (*more, *raised), kept_on=place.kept_on)
+    if raised:
+        return Question(RAISED, (task,), raised[0], tuple(raised[1:]), commit=commit)
+    if unstable and place.word != ON_BRANCH:
+        return Question(FLAKY, (task,), "The test both passed and failed at the base.")
+    return None
+
+
+def _likeness(one: Question, task: TaskState) -> str:
+    text = "\n".join((one.text, *one.remarks))
+    for name in (task.id, task.slug, task.id.rpartition("::")[2]):
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
+    return re.sub(r"\d+", "0", text) if one.kind in _ALIKE else text
+
+
+def _commands(one: Question, run: str) -> Iterable[tuple[str, str]]:
+    slugs = [task.slug for task in one.tasks]
+    some = slugs[:_TOGETHER_MAX]
+    if one.kind == FLAGGED:
+        yield "take it off the branch", f"mngr tmr review {run} {_each('--drop', some)}"
+        yield "see the commit", f"git show {one.commit[:8]}"
+    elif one.kind in (BLOCKED, RAISED, FLAKY):
+        chosen = "--verdict blocked" if len(slugs) > _TOGETHER_MAX and one.kind == BLOCKED else _each("--task", some)
+        yield "answer, and let it continue", f"mngr tmr retry {run} {chosen} --message TEXT"
+        if len(slugs) == 1 and one.kind == BLOCKED:
+            yield "or settle it in its terminal", f"mngr tmr connect {quote(slugs[0])} {run}"
+            yield "and take its work", f"mngr tmr integrate {run} --collect {quote(slugs[0])}"
+    elif one.kind == SET_ASIDE:
+        if one.kept_on:
+            yield "see the work", f"git show {quote(one.kept_on)}"
+        yield "let it be done again on top", f"mngr tmr retry {run} {_each('--task', some)}"
+    else:
+        yield "accept it onto the branch", f"mngr tmr integrate {run} {_each('--accept', some)}"
+
+
+def _each(option: str, slugs: Sequence[str]) -> str:
+    return " ".join(f"{option} {quote(slug)}" for slug in slugs)
+
+
+def _expected(task: TaskState) -> list[str]:
+    return [
+        f"`{one.get('path')}:{one.get('line')}` expects `{one.get('after')}` instead of `{one.get('before')}`"
+        for one in expectations(task)
+    ]
+
+
+def _flag_paths(task: TaskState) -> tuple[str, ...]:
+    last = task.last
+    found = (last.verdict if last is not None else None) or {}
+    flags = [str(flag.get("path") or "") for flag in found.get("flags", ())]
+    return tuple(dict.fromkeys(filter(None, [*(str(one.get("path") or "") for one in expectations(task)), *flags])))
+
+
+def _escalations(task: TaskState) -> list[str]:
+    return [f"{one['kind']}: {one['summary']}" for one in _claim(task).get("escalations", ())]
+
+
+def _claim(task: TaskState) -> Mapping[str, Any]:
+    last = task.last
+    return ((last.collected if last is not None else None) or {}).get("outcome") or {}
