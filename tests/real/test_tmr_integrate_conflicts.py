@@ -1,4 +1,4 @@
-"""Changes that clash: another order, an answer that is checked, or a branch of their own."""
+"""Changes that clash: an answer that is checked, or a branch of their own."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.tmr.integrate import integrate
-from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
+from tests.support.work import FILES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 
 @pytest.fixture
@@ -38,26 +38,6 @@ def test_of_two_that_clash_the_more_important_stays_and_the_other_is_kept_aside(
     assert project.show(aside.branch, "src/app.py") == edited(5, f"five of {loser}").strip()
     assert project.run("rev-parse", f"{aside.branch}^") == project.base
     assert summary(done)[-1][1] in (("c",), (first,)) and len(done.commits) == 2
-
-
-def test_a_clash_is_first_tried_in_another_order(project: Project) -> None:
-    """After `a` moved the file and `b` changed most of it, git no longer sees where the line of `c` went. Before them
-    it does."""
-    rewritten = "".join(f"new {number}\n" if number < 31 else f"line {number}\n" for number in range(1, 41))
-    done = integrate(
-        project.git,
-        "r1",
-        project.base,
-        [
-            project.work("a", {"src/app.py": None, "src/main.py": LINES}, importance=5),
-            project.work("b", {"src/app.py": rewritten}, importance=4),
-            project.work("c", {"src/app.py": edited(38, "mended")}, importance=3),
-        ],
-    )
-    assert not done.set_aside, done.decisions
-    assert project.show(done.tip, "src/main.py") == rewritten.replace("line 38\n", "mended\n").strip()
-    assert [decision.what for decision in done.decisions] == ["applied before `a`"]
-    assert [(commit.slugs[0], commit.rank) for commit in done.commits] == [("c", 3), ("a", 1), ("b", 2)]
 
 
 def test_a_conflict_is_resolved_by_the_resolver_and_verified_by_the_gate(project: Project) -> None:
@@ -189,3 +169,38 @@ def test_a_resolved_conflict_is_measured_by_both_sides_then_in_its_place_by_rank
     asked = [(units, final) for _, units, final, _ in gate.asked]
     assert asked == [(("a", "b"), False), (("a", "b", "c"), True)]
     assert gate.asked[-1][0] == done.tip
+
+
+def test_independent_conflicts_are_asked_about_at_once_and_dependent_ones_after_each_other(project: Project) -> None:
+    """`b` and `d` both meet `a`; `c` meets only `x`, elsewhere. The answer for `d` is made on that for `b`."""
+    gate = TextGate(project, {"t_true": lambda read: True})
+    work = [
+        project.work("a", {"src/app.py": edited(5, "a")}, importance=9),
+        project.work("b", {"src/app.py": edited(5, "b")}, importance=8),
+        project.work("d", {"src/app.py": edited(5, "d")}, importance=7),
+        project.work("x", {"src/other.py": "x\n"}, importance=6),
+        project.work("c", {"src/other.py": "c\n"}, importance=5),
+    ]
+    answers = Answers(
+        project,
+        None,
+        b={"src/app.py": edited(5, "a and b")},
+        c={"src/other.py": "x and c\n"},
+        d={"src/app.py": edited(5, "a, b and d")},
+    )
+    done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=answers)
+    assert answers.rounds == [["b", "c"], ["d"]]
+    assert [commit.slugs[0] for commit in done.commits] == ["a", "b", "d", "x", "c"] and not done.set_aside
+    assert project.show(done.tip, "src/app.py") == edited(5, "a, b and d").strip()
+    assert project.show(done.tip, "src/other.py") == "x and c"
+    assert integrate(project.git, "r1", project.base, work[::-1], gate=gate, resolver=answers).tip == done.tip
+
+
+def test_a_refused_answer_is_not_asked_for_again_and_keeps_no_other_out(project: Project) -> None:
+    gate = TextGate(project, {"t_lines": lambda read: "broken" not in read("src/app.py")})
+    work = [project.work(name, {"src/app.py": edited(5, name)}) for name in "abc"]
+    answers = Answers(project, None, b={"src/app.py": "broken\n"}, c={"src/app.py": edited(5, "a and c")})
+    done = integrate(project.git, "r1", project.base, work, gate=gate, resolver=answers)
+    assert answers.rounds == [["b"], ["c"]]
+    assert [aside.slugs for aside in done.set_aside] == [("b",)] and "refuted" in done.set_aside[0].reason
+    assert [commit.slugs[0] for commit in done.commits] == ["a", "c"]

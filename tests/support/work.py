@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mngr import process
@@ -147,18 +147,25 @@ class TextGate:
 
 
 class Answers:
-    """A resolver that gives prepared content for the paths of a conflict; None has no answer."""
+    """A resolver that gives prepared content for the paths of a conflict, for all or by slug; None has no answer."""
 
-    def __init__(self, project: Project, content: Mapping[str, Content] | None) -> None:
+    def __init__(self, project: Project, content: Mapping[str, Content] | None, **more: Mapping[str, Content]) -> None:
         self.project = project
         self.content = content
+        self.more = more
         self.conflicts: list[Conflict] = []
+        self.rounds: list[list[str]] = []
 
-    def resolve(self, conflict: Conflict) -> str | None:
-        self.conflicts.append(conflict)
-        if self.content is None:
+    def resolve(self, conflicts: Sequence[Conflict]) -> list[str | None]:
+        self.conflicts += conflicts
+        self.rounds.append([conflict.unit.slug for conflict in conflicts])
+        return [self._answer(conflict) for conflict in conflicts]
+
+    def _answer(self, conflict: Conflict) -> str | None:
+        content = self.more.get(conflict.unit.slug, self.content)
+        if content is None:
             return None
-        commit = self.project.commit(self.content, parent=conflict.tip)
+        commit = self.project.commit(content, parent=conflict.tip)
         return self.project.run("rev-parse", f"{commit}^{{tree}}")
 
 

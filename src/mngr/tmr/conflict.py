@@ -1,4 +1,4 @@
-"""Parts that clash: another order is tried, then whoever resolves conflicts is asked; code checks the answer."""
+"""Parts that clash: the resolver is asked about all that are independent at once, and code checks its answers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Conflict(NamedTuple):
 
 
 class Resolver(Protocol):
-    def resolve(self, conflict: Conflict) -> str | None:
-        """The tree that `tip` should have with the piece in it, or None. Only a proposal: it is checked and judged."""
+    def resolve(self, conflicts: Sequence[Conflict]) -> Sequence[str | None]:
+        """For each the tree that its `tip` should have with the piece in it, or None. Only proposals: they are checked
+        and judged."""
 
 
 class Stuck(NamedTuple):
@@ -78,7 +79,7 @@ def lay(applier: Applier, units: Sequence[Unit]) -> Line:
 
 
 class Arranger:
-    """Finds an order in which as many units as possible go onto the branch: what stands alone before the fixes."""
+    """Puts as many units as possible onto the branch, in their order: what stands alone before the fixes."""
 
     def __init__(
         self,
@@ -91,54 +92,50 @@ class Arranger:
         self._resolver = resolver
         self._verify = verify
         self._record = record
-        self._asked: set[tuple[str, str]] = set()
+        self._asked: list[tuple[str, frozenset[str]]] = []  # the part, and the units that it met
         self.resolved: dict[str, tuple[Unit, ...]] = {}
         self.refused: dict[str, str] = {}  # why an answer was not taken, by unit
 
     def arrange(self, units: Sequence[Unit]) -> Line:
-        """The line in the given order, but for the units that only go elsewhere. What is stuck in the end is on it."""
+        """The line in the given order; those whose conflict was resolved come at the end of their section. What is
+        stuck in the end is on it. A unit is asked about again only when one that it met is gone."""
         line = lay(self._applier, units)
-        for stuck in line.stuck:
-            if stuck.unit not in line.units:
-                line = self._reorder(line, stuck) or self._ask(line, stuck) or line
+        while self._resolver is not None and (conflicts := self._independent(line)):
+            self._asked += [(conflict.piece.part.id, _ids(conflict.against)) for conflict in conflicts]
+            answers = self._resolver.resolve(conflicts)
+            for conflict, tree in zip(conflicts, answers, strict=True):
+                line = self._answered(line, conflict, tree)
         return line
 
-    def _reorder(self, line: Line, stuck: Stuck) -> Line | None:
-        """Last of its section, then right before the first unit that it met."""
-        rests = [unit for unit in line.units if not unit.fix]
-        fixes = [unit for unit in line.units if unit.fix]
-        section = fixes if stuck.unit.fix else rests
-        met = [at for at, unit in enumerate(section) if unit in stuck.against]
-        for at in dict.fromkeys([len(section), *met[:1]]):
-            order = [*section[:at], stuck.unit, *section[at:]]
-            trial = lay(self._applier, [*rests, *order] if stuck.unit.fix else [*order, *fixes])
-            if len(trial.units) > len(line.units):
-                where = "last" if at == len(section) else f"before `{section[at].slug}`"
-                self._record(Decision(f"applied {where}", "in its own place it clashes", (stuck.unit.slug,)))
-                return trial._replace(stuck=_others(line, stuck))
-        return None
+    def _independent(self, line: Line) -> list[Conflict]:
+        """Conflicts to ask about now. Of those that meet in a file, the first: its answer is part of what the others
+        meet."""
+        found: list[Conflict] = []
+        taken: set[str] = set()
+        for stuck in line.stuck:
+            conflict = self._conflict(line, stuck)
+            paths = {*conflict.paths, *stuck.unit.paths}
+            met = [others for part, others in self._asked if part == conflict.piece.part.id]
+            if not paths & taken and not any(others <= _ids(conflict.against) for others in met):
+                found.append(conflict)
+                taken |= paths
+        return found
 
-    def _ask(self, line: Line, stuck: Stuck) -> Line | None:
-        """Let the resolver propose, and take its tree when it keeps to the conflict and the gate finds it green."""
-        if self._resolver is None:
-            return None
-        conflict = self._conflict(line, stuck)
-        if (conflict.tip, stuck.piece.part.id) in self._asked:
-            return None
-        self._asked.add((conflict.tip, stuck.piece.part.id))
-        tree = self._resolver.resolve(conflict)
-        refused = "it has no answer" if tree is None else self._take(line, stuck, conflict, tree)
-        if not isinstance(refused, str):
-            against = tuple(unit.slug for unit in stuck.against)
-            self._record(Decision("conflict resolved", f"with {', '.join(against)}; verified", (stuck.unit.slug,)))
-            self.resolved[stuck.piece.part.id] = stuck.against
-            return refused._replace(stuck=_others(line, stuck))
-        self._applier.forget(stuck.piece.part)
-        self.refused[stuck.unit.id] = refused
-        self._record(Decision("conflict not resolved", refused, (stuck.unit.slug,)))
-        return None
+    def _answered(self, line: Line, conflict: Conflict, tree: str | None) -> Line:
+        """The line with the answer in it when it keeps to the conflict and the gate finds it green; else as it was."""
+        unit, part = conflict.unit, conflict.piece.part
+        answer = "it has no answer" if tree is None else self._take(line, conflict, tree)
+        if isinstance(answer, Line):
+            against = ", ".join(other.slug for other in conflict.against)
+            self._record(Decision("conflict resolved", f"with {against}; verified", (unit.slug,)))
+            self.resolved[part.id] = conflict.against
+            return answer._replace(stuck=tuple(other for other in line.stuck if other.unit.id != unit.id))
+        self._applier.forget(part)
+        self.refused[unit.id] = answer
+        self._record(Decision("conflict not resolved", answer, (unit.slug,)))
+        return line
 
-    def _take(self, line: Line, stuck: Stuck, conflict: Conflict, tree: str) -> Line | str:
+    def _take(self, line: Line, conflict: Conflict, tree: str) -> Line | str:
         """The line with the answer in it, or why it is refused."""
         objects = self._applier.objects
         tip_tree = objects.facts([conflict.tip])[conflict.tip].tree
@@ -160,19 +157,19 @@ class Arranger:
         blobs = objects.blobs(change.new.oid for change in changes if change.new and change.path in conflict.paths)
         if any(line.startswith(_MARKERS) for data in blobs.values() for line in data.splitlines()):
             return "the answer has conflict markers in it"
-        if weaker := _weaker(objects, changes, stuck.piece):
+        if weaker := _weaker(objects, changes, conflict.piece):
             return f"the answer is weaker than both sides: {weaker}"
         if self._verify is None:
             return "there is no gate to verify the answer"
-        self._applier.resolve(stuck.piece.part, Part(conflict.tip, changes))
+        self._applier.resolve(conflict.piece.part, Part(conflict.tip, changes))
         rests = [unit for unit in line.units if not unit.fix]
         fixes = [unit for unit in line.units if unit.fix]
-        order = [*rests, *fixes, stuck.unit] if stuck.unit.fix else [*rests, stuck.unit, *fixes]
+        order = [*rests, *fixes, conflict.unit] if conflict.unit.fix else [*rests, conflict.unit, *fixes]
         trial = lay(self._applier, order)
         if len(trial.units) <= len(line.units):
             return "with the answer, other changes clash"
         # As any work is verified: by the tests of those whom it is about. What it does to others, the gate will see.
-        failures = self._verify(trial.units[: trial.units.index(stuck.unit) + 1], (*conflict.against, stuck.unit))
+        failures = self._verify(trial.units[: trial.units.index(conflict.unit) + 1], (*conflict.against, conflict.unit))
         if failures:
             return f"its answer is refuted, since with it `{failures[0].test}` fails"
         return trial
@@ -182,22 +179,22 @@ class Arranger:
         applier = self._applier
         before = lay(applier, [unit for unit in line.units if stuck.unit.fix or not unit.fix])
         state = before.end(applier.start)
-        clash = stuck.clash
-        for piece in stuck.unit.pieces:
-            answer = applier.apply(state, piece.part)
+        piece, clash = stuck.piece, stuck.clash
+        for one in stuck.unit.pieces:
+            answer = applier.apply(state, one.part)
             if isinstance(answer, Clash):
-                clash = answer
+                piece, clash = one, answer
                 break
             state = answer
         return Conflict(
             unit=stuck.unit,
-            piece=stuck.piece,
+            piece=piece,
             base=applier.base.id,
             tip=applier.commit(state),
-            theirs=applier.part_commit(stuck.piece.part),
+            theirs=applier.part_commit(piece.part),
             merged=clash.tree,
             paths=clash.paths,
-            against=_against(clash, stuck.piece, before.units),
+            against=_against(clash, piece, before.units),
         )
 
 
@@ -224,8 +221,8 @@ def _weaker(objects: Objects, changes: Sequence[Change], piece: Piece) -> str:
     return ""
 
 
-def _others(line: Line, stuck: Stuck) -> tuple[Stuck, ...]:
-    return tuple(other for other in line.stuck if other.unit.id != stuck.unit.id)
+def _ids(units: Sequence[Unit]) -> frozenset[str]:
+    return frozenset(unit.id for unit in units)
 
 
 def _against(clash: Clash, piece: Piece, done: Sequence[Unit]) -> tuple[Unit, ...]:

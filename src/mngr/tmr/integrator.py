@@ -102,7 +102,7 @@ def _narrative(run: Run, slug: str, number: int) -> str:
 
 
 class AgentResolver(Resolver):
-    """Asks once for each conflict, also over several integrations of a run: the same conflict has the same answer."""
+    """Asks once about each conflict, also over several integrations of a run: the same conflict has the same answer."""
 
     def __init__(
         self,
@@ -117,10 +117,15 @@ class AgentResolver(Resolver):
         self._engine, self._recipe, self._run, self._objects = engine, recipe, run, Objects(git)
         self._tests, self._test_command = tests, test_command
 
-    def resolve(self, conflict: Conflict) -> str | None:
-        task = self._task(conflict)
-        if task.id not in self._run.state.tasks or self._run.state.tasks[task.id].status != SETTLED:
-            self._engine(self._recipe, naming.INTEGRATE).go([task])
+    def resolve(self, conflicts: Sequence[Conflict]) -> Sequence[str | None]:
+        """All at once: the engine's own limits say how many agents work at a time."""
+        tasks = [self._task(conflict) for conflict in conflicts]
+        known = self._run.state.tasks
+        if todo := [task for task in tasks if task.id not in known or known[task.id].status != SETTLED]:
+            self._engine(self._recipe, naming.INTEGRATE).go(todo)
+        return [self._answer(task) for task in tasks]
+
+    def _answer(self, task: Task) -> str | None:
         last = self._run.state.tasks[task.id].last
         collected = last.collected if last is not None else None
         tip = collected.get("tip") if collected else None
