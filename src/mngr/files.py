@@ -14,6 +14,9 @@ from mngr.records import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
+# So long a lock may outlive the process that had it.
+_SECONDS_OF_THE_DEAD = 5.0
+
 
 def make_private_dir(path: str) -> None:
     os.makedirs(path, mode=0o700, exist_ok=True)
@@ -199,7 +202,7 @@ class claimed:  # noqa: N801 (used like `locked`)
     def __enter__(self) -> None:
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if not _try_lock(self._fd):
+            if not _try_lock(self._fd) and not self._is_left_by_the_dead():
                 raise Claimed(self._path, _pid_in(self._fd))
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
@@ -209,6 +212,25 @@ class claimed:  # noqa: N801 (used like `locked`)
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)
+
+    def _is_left_by_the_dead(self) -> bool:
+        """Whether the lock could be had after all. A child that was being started when its parent was killed holds a
+        lock of the parent's for a moment longer, until it has become another program."""
+        from mngr.waiting import wait_until
+
+        def had_or_alive() -> str:
+            return "had" if _try_lock(self._fd) else "alive" if _is_alive(_pid_in(self._fd)) else ""
+
+        return wait_until(had_or_alive, timeout=_SECONDS_OF_THE_DEAD, every=0.01) == "had"
+
+
+def _is_alive(pid: int | None) -> bool:
+    """Also one of which nothing is known."""
+    try:
+        os.kill(pid or os.getpid(), 0)
+    except OSError as error:
+        return error.errno != errno.ESRCH
+    return True
 
 
 def claimant(path: str) -> int | None:

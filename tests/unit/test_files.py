@@ -1,6 +1,7 @@
 """Locks hold also when their files are removed; what must survive a crash is synced."""
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -88,3 +89,20 @@ def test_what_must_survive_a_crash_is_on_the_disk_before_it_gets_its_name(tmp_pa
     path = str(tmp_path / "record")
     assert calls_of(lambda: files.write_atomic(path, b"1")) == ["replace"]
     assert calls_of(lambda: files.write_atomic(path, b"2", durable=True)) == ["fsync", "replace", "fsync"]
+
+
+def test_a_claim_of_a_dead_process_is_free_once_its_child_has_let_go_of_it(tmp_path: Path) -> None:
+    claim, go = tmp_path / "claim", tmp_path / "go"
+    dies = (
+        "import os, sys, time\nfrom mngr import files\n"
+        "files.claimed(sys.argv[1]).__enter__()\n"
+        "if os.fork():\n    os._exit(0)\n"
+        "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.01)\n"
+    )
+    subprocess.run([sys.executable, "-c", dies, str(claim), str(go)], check=True)
+    assert files.claimant(str(claim)), "its child has it"
+    threading.Timer(0.2, go.touch).start()
+    with files.claimed(str(claim)):
+        assert files.claimant(str(claim)) == os.getpid()
+        with pytest.raises(files.Claimed), files.claimed(str(claim)):
+            pass
