@@ -143,12 +143,12 @@ def test_all_apis_give_the_same_answer(server: ModelServer):
 
 
 def test_a_status_is_given_so_many_times_and_with_its_retry_time(server: ModelServer):
-    body = messages("%% status 429 times=2 retry-after=7\n%% status 529\n%% say ok")
+    body = messages("%% status 429 times=2 retry-after=7 Resets 3am\n%% status 529\n%% say ok")
     found = [ask(server.url, "POST", "/v1/messages", body) for _ in range(5)]
     assert [reply.status for reply in found] == [429, 429, 529, 200, 200]
     assert found[0].headers["retry-after"] == "7"
-    assert found[0].json["error"]["type"] == "rate_limit_error"
-    assert found[2].json["error"]["type"] == "overloaded_error"
+    assert found[0].json["error"] == {"type": "rate_limit_error", "message": "Resets 3am"}
+    assert found[2].json["error"] == {"type": "overloaded_error", "message": "Overloaded"}
     assert "retry-after" not in found[2].headers
     assert [entry.attempt for entry in server.log] == [0, 1, 2, 3, 4]
     assert [entry.answer for entry in server.log] == ["status"] * 3 + ["text"] * 2

@@ -55,11 +55,12 @@ def test_without_directives_the_text_is_repeated_up_to_200_characters():
 
 def test_modifiers_belong_to_the_response_that_follows():
     first, last = turn(
-        "%% think 1.5\n%% status 429 times=2 retry-after=3\n%% drop\n%% run a\n"
+        "%% think 1.5\n%% status 429 times=2 retry-after=3\n%% status 529 try again = later\n%% drop\n%% run a\n"
         "%% usage input=1 output=2 cache_read=3 cache_write=4\n%% garbage times=2\n%% slow 2 text of it"
     )
     assert first.think_seconds == 1.5
-    assert first.failures == (Failure("status", 429, 2, 3), Failure("drop"))
+    told = Failure("status", 529, text="try again = later")
+    assert first.failures == (Failure("status", 429, 2, 3), told, Failure("drop"))
     assert (first.usage, first.call) == (None, Call("run", "a"))
     assert last.usage == {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4}
     assert (last.failures, last.parts) == ((Failure("garbage", times=2),), (Part("text of it", 2.0),))

@@ -200,7 +200,7 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(api, made)
         elif made.failure.kind == "status":
             status = made.failure.status
-            message = MESSAGES_OF.get(status, "the script says that the server failed")
+            message = made.failure.text or MESSAGES_OF.get(status, "the script says that the server failed")
             self._refuse(Refused(status, message), made.failure.retry_after)
         elif made.failure.kind == "garbage":
             kind = "text/event-stream" if made.asked.stream else "application/json"

@@ -49,12 +49,13 @@ class Call(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """`status`, `drop` or `garbage` in place of an answer, so many times."""
+    """`status`, `drop` or `garbage` in place of an answer, so many times; `text` is the message of a status."""
 
     kind: str
     status: int = 200
     times: int = 1
     retry_after: int | None = None
+    text: str = ""
 
 
 class Response(NamedTuple):
@@ -239,8 +240,9 @@ def _failure(word: str, rest: str) -> Failure:
         if not words or not re.fullmatch("[45][0-9][0-9]", words[0]):
             raise BadDirective(f"`{MARK}status {rest}` has no code", hint=f"such as `{MARK}status 429 times=2`")
         status = int(words.pop(0))
-    options = _options(words, ("times", "retry-after") if status != 200 else ("times",))
-    return Failure(word, status, options.get("times", 1), options.get("retry-after"))
+    count = next((at for at, one in enumerate(words) if "=" not in one), len(words)) if status != 200 else len(words)
+    options = _options(words[:count], ("times", "retry-after") if status != 200 else ("times",))
+    return Failure(word, status, options.get("times", 1), options.get("retry-after"), " ".join(words[count:]))
 
 
 def _options(words: list[str], known: Sequence[str]) -> dict[str, int]:
