@@ -155,6 +155,13 @@ def test_a_status_is_given_so_many_times_and_with_its_retry_time(server: ModelSe
     assert server.log[0].usage == Usage()
 
 
+def test_a_status_has_the_message_or_the_body_that_it_was_given(server: ModelServer):
+    text = '%% status 429 Resets 1:22am\n%% status 429 retry-after=7 {"error": {"type": "usage_limit_reached"}}'
+    first, second = (ask(server.url, "POST", "/v1/responses", {"input": text}) for _ in range(2))
+    assert first.json["error"]["message"] == "Resets 1:22am"
+    assert second.json == {"error": {"type": "usage_limit_reached"}} and second.headers["retry-after"] == "7"
+
+
 def test_failures_are_counted_for_each_conversation_turn_and_step(server: ModelServer):
     text = "%% status 500\n%% run a\n%% status 500\n%% say end"
 

@@ -55,15 +55,25 @@ def test_without_directives_the_text_is_repeated_up_to_200_characters():
 
 def test_modifiers_belong_to_the_response_that_follows():
     first, last = turn(
-        "%% think 1.5\n%% status 429 times=2 retry-after=3\n%% status 529 try again = later\n%% drop\n%% run a\n"
+        "%% think 1.5\n%% status 429 times=2 retry-after=3\n%% drop\n%% run a\n"
         "%% usage input=1 output=2 cache_read=3 cache_write=4\n%% garbage times=2\n%% slow 2 text of it"
     )
     assert first.think_seconds == 1.5
-    told = Failure("status", 529, text="try again = later")
-    assert first.failures == (Failure("status", 429, 2, 3), told, Failure("drop"))
+    assert first.failures == (Failure("status", 429, 2, (("retry-after", "3"),)), Failure("drop"))
     assert (first.usage, first.call) == (None, Call("run", "a"))
     assert last.usage == {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4}
     assert (last.failures, last.parts) == ((Failure("garbage", times=2),), (Part("text of it", 2.0),))
+
+
+def test_a_status_may_come_with_headers_and_a_message():
+    later = ("retry-after", "3")
+    for words, times, headers in (
+        ("", 1, ()),
+        (" times=2", 2, ()),
+        (" retry-after=3 times=2 x-a=b", 2, (later, ("x-a", "b"))),
+    ):
+        (only,) = turn(f"%% status 429{words} Hit your limit · resets  1:22am a=b")
+        assert only.failures == (Failure("status", 429, times, headers, "Hit your limit · resets  1:22am a=b"),)
 
 
 def test_failures_happen_in_order_and_then_no_more():
@@ -98,6 +108,7 @@ def test_the_quotes_of_opencode_are_taken_off_only_around_directives():
         "%% status 200",
         "%% status 429 time=2",
         "%% status 429 times=x",
+        '%% status 429 {"error"',
         "%% drop times=" + "9" * 5000,
         "%% drop retry-after=1",
         "%% usage tokens=3",

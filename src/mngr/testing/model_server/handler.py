@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from mngr.testing.model_server.script import Failure
     from mngr.testing.model_server.server import Listener
 
 BIGGEST_BODY = 256 * 1024 * 1024
@@ -105,9 +106,9 @@ class Handler(BaseHTTPRequestHandler):
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815
 
-    def _refuse(self, refused: Refused, retry_after: int | None = None) -> None:
+    def _refuse(self, refused: Refused, headers: Mapping[str, str] | None = None) -> None:
         error = _api(self.path).error(refused.status, refused.message, self.entry.id)
-        self._json(refused.status, error, retry_after, answer="status", text=refused.message)
+        self._json(refused.status, error, headers, answer="status", text=refused.message)
 
     def _begin(self) -> None:
         if self.command != "POST" and self.headers.get("Content-Length", "0") != "0":
@@ -199,14 +200,20 @@ class Handler(BaseHTTPRequestHandler):
         if made.failure is None:
             self._answer(api, made)
         elif made.failure.kind == "status":
-            status = made.failure.status
-            message = made.failure.text or MESSAGES_OF.get(status, "the script says that the server failed")
-            self._refuse(Refused(status, message), made.failure.retry_after)
+            self._fail(made.failure)
         elif made.failure.kind == "garbage":
             kind = "text/event-stream" if made.asked.stream else "application/json"
             self._send(200, GARBAGE, {"Content-Type": kind}, answer="garbage")
         else:
             self._drop(api, made)
+
+    def _fail(self, failure: Failure) -> None:
+        status, headers = failure.status, dict(failure.headers)
+        if failure.text.startswith("{"):
+            self._json(status, json.loads(failure.text), headers, answer="status", text=failure.text)
+            return
+        message = failure.text or MESSAGES_OF.get(status, "the script says that the server failed")
+        self._refuse(Refused(status, message), headers)
 
     def _answer(self, api: Api, made: Decision) -> None:
         answer = made.answer
@@ -247,11 +254,10 @@ class Handler(BaseHTTPRequestHandler):
             self._end(answer="drop")
             self.wfile.write(data[: len(data) // 2])
 
-    def _json(self, status: int, value: Mapping[str, Any], retry_after: int | None = None, **known: Any) -> None:
-        headers = {"Content-Type": "application/json"}
-        if retry_after is not None:
-            headers["retry-after"] = str(retry_after)
-        self._send(status, json.dumps(value).encode(), headers, **known)
+    def _json(
+        self, status: int, value: Mapping[str, Any], headers: Mapping[str, str] | None = None, **known: Any
+    ) -> None:
+        self._send(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})}, **known)
 
     def _send(self, status: int, data: bytes, headers: Mapping[str, str], **known: Any) -> None:
         """A whole answer. The log has its end before the client has, so that who got it finds it there."""

@@ -49,12 +49,13 @@ class Call(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """`status`, `drop` or `garbage` in place of an answer, so many times; `text` is the message of a status."""
+    """`status`, `drop` or `garbage` in place of an answer, so many times. `text` is the message of a status, or its
+    whole body, if that is a JSON object; empty for the usual one."""
 
     kind: str
     status: int = 200
     times: int = 1
-    retry_after: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
 
 
@@ -234,15 +235,18 @@ def _here_document(rest: str, lines: list[str], at: int) -> tuple[str, str, int]
 
 
 def _failure(word: str, rest: str) -> Failure:
-    words = rest.split()
-    status = 200
-    if word == "status":
-        if not words or not re.fullmatch("[45][0-9][0-9]", words[0]):
-            raise BadDirective(f"`{MARK}status {rest}` has no code", hint=f"such as `{MARK}status 429 times=2`")
-        status = int(words.pop(0))
-    count = next((at for at, one in enumerate(words) if "=" not in one), len(words)) if status != 200 else len(words)
-    options = _options(words[:count], ("times", "retry-after") if status != 200 else ("times",))
-    return Failure(word, status, options.get("times", 1), options.get("retry-after"), " ".join(words[count:]))
+    if word != "status":
+        return Failure(word, times=_options(rest.split(), ("times",)).get("times", 1))
+    found = re.fullmatch(r"([45][0-9][0-9])((?:\s+[a-z0-9-]+=\S*)*)(?:\s+(.+))?", rest)
+    if not found:
+        raise BadDirective(f"`{MARK}status {rest}` has no code", hint=f"such as `{MARK}status 429 times=2`")
+    words, text = found[2].split(), found[3] or ""
+    options = _options([word for word in words if "-" not in word.partition("=")[0]], ("times",))
+    headers = [word.partition("=") for word in words if "-" in word.partition("=")[0]]
+    if text.startswith("{"):
+        _object(text)
+    pairs = tuple((name, value) for name, _, value in headers)
+    return Failure(word, int(found[1]), options.get("times", 1), pairs, text)
 
 
 def _options(words: list[str], known: Sequence[str]) -> dict[str, int]:
@@ -267,5 +271,5 @@ def _object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise BadDirective(f"the arguments of a tool are a JSON object, not `{text[:80]}`")
+        raise BadDirective(f"this is not a JSON object: `{text[:80]}`")
     return found
