@@ -108,6 +108,24 @@ def test_transcript_has_what_was_said_and_which_tools_ran() -> None:
     assert texts == ["do it", "made\n", "A a\n", "done", "no more"]
 
 
+def test_the_transcript_has_commands_that_its_rules_refused_once() -> None:
+    refused = 'exec_command failed: CreateProcess { message: "rejected: policy forbids it" }'
+    lines = [
+        json.loads(text)
+        for id, output in (("a", "Process exited with code 0"), ("b", refused))
+        for text in (
+            line(
+                "response_item",
+                {"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "git push"}', "call_id": id},
+            ),
+            line("response_item", {"type": "function_call_output", "call_id": id, "output": output}),
+        )
+    ]
+    call, result = codex_record.transcript(lines)
+    assert (call["role"], call["input"]) == ("tool_call", "git push")
+    assert (result["role"], result["text"], result["exit_code"]) == ("tool_result", refused, 1)
+
+
 def test_usage_tells_cached_input_apart() -> None:
     used = {"input_tokens": 100, "cached_input_tokens": 60, "cache_write_input_tokens": 10, "output_tokens": 7}
     lines = [

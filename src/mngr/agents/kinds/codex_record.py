@@ -102,15 +102,33 @@ def origin(line: bytes) -> tuple[str, object]:
 
 
 def transcript(lines: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    calls: dict[str, Mapping[str, Any]] = {}
     for line in lines:
         payload = _mapping(line.get("payload"))
         item = payload.get("item")
+        if payload.get("type") == "function_call":
+            calls[_text(payload.get("call_id"))] = payload
+        for entry in _refused(calls.get(_text(payload.get("call_id")), {}), payload):
+            yield {"timestamp": _text(line.get("timestamp")), **entry}
         if payload.get("type") == "item_completed" and isinstance(item, dict):
             for entry in _entries(item):
                 yield {"timestamp": _text(line.get("timestamp")), **entry}
         elif payload.get("type") == "task_complete" and isinstance(payload.get("error"), dict):
             text = _text(payload["error"].get("message"))
             yield {"timestamp": _text(line.get("timestamp")), "role": "assistant", "text": text, "error": True}
+
+
+def _refused(call: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A call that the program did not run, by its rules or because it could not. Of all others it completes an item."""
+    name, output = _text(call.get("name")), _text(answer.get("output"))
+    if answer.get("type") == "function_call_output" and name and output.startswith(f"{name} failed"):
+        given = _text(call.get("arguments"))
+        try:
+            given = _text(_mapping(json.loads(given)).get("cmd")) or given
+        except (ValueError, RecursionError):
+            pass
+        yield {"role": "tool_call", "tool": name, "input": given}
+        yield {"role": "tool_result", "tool": name, "text": output, "exit_code": 1}
 
 
 def _entries(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
