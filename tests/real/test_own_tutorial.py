@@ -36,7 +36,9 @@ class Copy(NamedTuple):
     def record(self, was_run: Callable[[str], bool] = lambda command: True) -> None:
         """The artifacts of a run in which one test for each example ran its commands."""
         details = {"started_at": 0.0, "ended_at": 1.0, "root": str(self.directory), "args": [], "exit_status": 0}
-        run, lock = artifacts.open_run(str(self.directory / ".mngr" / "e2e"), "run", run_id="1", details=details)
+        run, lock = artifacts.open_run(
+            str(self.directory / ".mngr" / "e2e"), "run", run_id="1", details=lambda: details
+        )
         for number, block in enumerate(EXAMPLES):
             test = {"node_id": f"tests/sessions/test_all.py::test_{number}", "started_at": 0.5}
             directory = artifacts.start_test(run, run_started_at=0.0, details=test)

@@ -1,5 +1,6 @@
 """`mngr tutorial blocks` and `check` on a product that is not ours, with recorded runs of its tests."""
 
+import json
 import sys
 
 import pytest
@@ -132,3 +133,75 @@ def test_a_project_without_tests_has_all_examples_uncited(greeter: User) -> None
     greeter.git("rm", "-qr", "tests")
     assert "2 problems: 0 of 2 examples cited" in greeter.mngr("tutorial", "check").failed().stdout
     assert "there are no tests at" in greeter.mngr("tutorial", "check", "--tests", "tests").failed().stderr
+
+
+def stale(user: User) -> str:
+    (problem,) = document(user.mngr("tutorial", "check", "--format", "json").failed())["problems"]
+    assert problem["kind"] == "stale" and problem["hint"] == "run the tests again"
+    return str(problem["message"]).partition("does not count: ")[2]
+
+
+def commit(user: User) -> str:
+    user.git("add", "-A")
+    user.git("commit", "-q", "-m", "Change")
+    return user.git("rev-parse", "--short=7", "HEAD").strip()
+
+
+def test_a_run_of_another_commit_does_not_count(greeter: User) -> None:
+    before = greeter.git("rev-parse", "--short=7", "HEAD").strip()
+    record(greeter)
+    program = greeter.repo / "bin" / "greet"
+    program.write_text(program.read_text() + "# another word\n")
+    after = commit(greeter)
+    assert stale(greeter) == f"it was recorded at {before}, now at {after}, and bin/greet changed"
+    said = greeter.mngr("tutorial", "check").failed()
+    assert "1 problem: 2 of 2 examples cited, not checked what was run" in said.stdout and said.stderr == ""
+    greeter.mngr("tutorial", "check", "--no-artifacts").ok()
+    record(greeter)
+    assert greeter.mngr("tutorial", "check", "--format", "json").ok().json["commands_run"] == 2
+
+
+def test_a_commit_of_what_was_tested_and_of_documentation_keeps_the_run(greeter: User) -> None:
+    test = greeter.repo / "tests" / "test_hello.py"
+    test.write_text(test.read_text() + "\n# an edit\n")
+    (greeter.repo / "tests" / "test_more.py").write_text("def test_more():\n    pass\n")
+    record(greeter)
+    commit(greeter)
+    (greeter.repo / "README.md").write_text("# Greet\n")
+    script = greeter.repo / "tutorial.sh"
+    script.write_text(script.read_text() + "\n# A word about it, and nothing to type.\n")
+    commit(greeter)
+    greeter.mngr("tutorial", "check").ok()
+
+
+def test_edits_that_are_not_committed_are_named_and_do_not_fail(greeter: User) -> None:
+    record(greeter)
+    test = greeter.repo / "tests" / "test_hello.py"
+    test.write_text(test.read_text() + "\n# an edit\n")
+    done = greeter.mngr("tutorial", "check").ok()
+    assert "edited since the tests were run, and not committed: tests/test_hello.py" in done.stderr
+    assert greeter.mngr("tutorial", "check", "--format", "json").ok().json["uncommitted"] == ["tests/test_hello.py"]
+    record(greeter)
+    assert "edited since" not in greeter.mngr("tutorial", "check").ok().stderr
+    greeter.git("checkout", "-q", "tests/test_hello.py")
+    assert stale(greeter) == "it was recorded with uncommitted changes of tests/test_hello.py that are gone"
+
+
+def test_a_run_whose_commit_is_not_known_does_not_count(greeter: User) -> None:
+    record(greeter)
+    (path,) = (greeter.repo / ".mngr" / "e2e").glob("*/run.json")
+    known = json.loads(path.read_text())
+    path.write_text(json.dumps({**known, "commit": "0123456" + "0" * 33}))
+    assert stale(greeter) == "it was recorded at 0123456, which this repository does not have"
+    del known["commit"]
+    path.write_text(json.dumps(known))
+    assert stale(greeter) == "it has no record of its commit"
+
+
+def test_what_a_failed_test_ran_does_not_count(greeter: User) -> None:
+    test = greeter.repo / "tests" / "test_bye.py"
+    test.write_text(test.read_text().replace('"see you"', '"see me"'))
+    assert greeter.run([*PYTEST, "tests"], timeout=100).exit_code == 1
+    done = greeter.mngr("tutorial", "check").failed()
+    said = "`greet bye --soon` was not run by a test that passed: `TestBye::test_soon` (tests/test_bye.py:6) ended as"
+    assert f"{said} failed\n" in done.stdout, done.stdout

@@ -76,7 +76,7 @@ commit Run what is cited
     told = Path(found["work_dir"]) / ".mngr" / "task" / "artifacts"
     assert "(lines 11-13, `Saying good bye`) is cited by no test" in (told / "told.txt").read_text()
     again = (told / "told-again.txt").read_text()
-    assert "failed (exit code 1)" in again and "`greet bye --soon` was never run" in again
+    assert "failed (exit code 1)" in again and "`greet bye --soon` was not run by a test that passed" in again
     assert "not committed: tests/test_bye.py" in (told / "told-third.txt").read_text()
     assert "mngr merge sync-tutorial" in done.stderr
     assert "round 3 of 5: 1 missing" in done.stderr

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 
 import pytest
 
@@ -19,7 +20,7 @@ def details(node_id: str, started_at: float = 10.0) -> dict:
 
 
 def open_run(directory, name="r", run_id="one") -> str:
-    path, lock = artifacts.open_run(str(directory), name, run_id=run_id, details=DETAILS)
+    path, lock = artifacts.open_run(str(directory), name, run_id=run_id, details=lambda: DETAILS)
     os.close(lock)
     return path
 
@@ -41,7 +42,9 @@ def test_a_run_and_its_tests_are_read_back(tmp_path):
 
 def test_the_newest_run_comes_first(tmp_path):
     for number, name in enumerate(["b", "a", "c"]):
-        _, lock = artifacts.open_run(str(tmp_path), name, run_id=name, details={**DETAILS, "started_at": float(number)})
+        _, lock = artifacts.open_run(
+            str(tmp_path), name, run_id=name, details=partial(dict, DETAILS, started_at=float(number))
+        )
         os.close(lock)
     assert [run.name for run in artifacts.runs(tmp_path)] == ["c", "a", "b"]
 
@@ -82,9 +85,9 @@ def test_recordings_come_in_the_order_of_their_start(tmp_path):
 
 
 def test_a_run_in_use_is_joined_and_a_finished_one_replaced(tmp_path):
-    path, lock = artifacts.open_run(str(tmp_path / "e2e"), "r", run_id="one", details=DETAILS)
+    path, lock = artifacts.open_run(str(tmp_path / "e2e"), "r", run_id="one", details=lambda: DETAILS)
     artifacts.start_test(path, run_started_at=5.0, details=details("a.py::test"))
-    _, other = artifacts.open_run(str(tmp_path / "e2e"), "r", run_id="two", details=DETAILS)
+    _, other = artifacts.open_run(str(tmp_path / "e2e"), "r", run_id="two", details=lambda: DETAILS)
     assert len(artifacts.tests(path)) == 1
     os.close(lock)
     os.close(other)

@@ -135,6 +135,7 @@ FORMS: dict[str, list[Any]] = {
             "commands": "int",
             "commands_run": "int?",
             "runs": "any",
+            "uncommitted": ["text"],
             "sections": [
                 {
                     "section": "text",

@@ -11,11 +11,12 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mngr import files
+from mngr.e2e import code_state
 from mngr.errors import MngrError, UsageError
 
 DEFAULT = os.path.join(".mngr", "e2e")
@@ -118,7 +119,8 @@ class TestInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
-    """One run of pytest. `ended_at` is None while it goes on, and for one that was killed."""
+    """One run of pytest. `ended_at` is None while it goes on, and for one that was killed. `code` is None if it was not
+    in a git repository."""
 
     path: str
     name: str
@@ -128,6 +130,7 @@ class RunInfo:
     args: tuple[str, ...] = ()
     python: str = ""
     exit_status: int | None = None
+    code: code_state.CodeState | None = None
 
     def tests(self) -> list[TestInfo]:
         return tests(self.path)
@@ -161,6 +164,7 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
         args=_strings(data.get("args")),
         python=str(data.get("python") or ""),
         exit_status=_integer(data.get("exit_status")),
+        code=code_state.from_json(data),
     )
 
 
@@ -183,9 +187,10 @@ def block_name(number: int) -> str:
     return "tutorial_block.txt" if number == 1 else f"tutorial_block-{number}.txt"
 
 
-def open_run(directory: str, name: str, *, run_id: str, details: Mapping[str, Any]) -> tuple[str, int]:
+def open_run(directory: str, name: str, *, run_id: str, details: Callable[[], Mapping[str, Any]]) -> tuple[str, int]:
     """Make the run's directory, or join it when another process of the same run has; its path, and a lock to close at
-    the end. A finished run of the same name is replaced; a directory that is no run is refused and left as it is."""
+    the end. A finished run of the same name is replaced; a directory that is no run is refused and left as it is. Only
+    the process that makes it calls `details`."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
         raise UsageError(f"`{name}` is no name for a run: use letters, digits, `_`, `-`, `.` and `+`")
     _make_ignored(directory)
@@ -202,7 +207,7 @@ def open_run(directory: str, name: str, *, run_id: str, details: Mapping[str, An
                 os.mkdir(os.path.join(path, "tests"))
                 known = {}
             if not known:
-                write_json(os.path.join(path, RUN_FILE), {"schema": SCHEMA, "id": run_id, "name": name, **details})
+                write_json(os.path.join(path, RUN_FILE), {"schema": SCHEMA, "id": run_id, "name": name, **details()})
         except BaseException:
             os.close(lock)
             raise

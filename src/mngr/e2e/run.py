@@ -89,18 +89,25 @@ class Run:
 
     def _path(self) -> str:
         if self._opened is None:
-            details = {
-                "started_at": self._shared["started_at"],
-                "ended_at": None,
-                "root": str(self._config.rootpath),
-                "args": self._shared["args"],
-                "python": sys.version.split()[0],
-                "exit_status": None,
-            }
             self._opened = artifacts.open_run(
-                self._directory, self._shared["name"], run_id=self._shared["id"], details=details
+                self._directory, self._shared["name"], run_id=self._shared["id"], details=self._about
             )
         return self._opened[0]
+
+    def _about(self) -> dict[str, Any]:
+        from mngr.e2e import code_state
+
+        root = str(self._config.rootpath)
+        code = code_state.look(root)
+        return {
+            "started_at": self._shared["started_at"],
+            "ended_at": None,
+            "root": root,
+            "args": self._shared["args"],
+            "python": sys.version.split()[0],
+            "exit_status": None,
+            **(code.as_json() if code else {}),
+        }
 
 
 _RUN = pytest.StashKey[Run]()

@@ -22,6 +22,7 @@ UNKNOWN = "unknown"
 NOT_RUN = "not-run"
 UNFINISHED = "unfinished"
 UNREADABLE = "unreadable"
+STALE = "stale"
 
 
 class Problem(NamedTuple):
@@ -52,12 +53,14 @@ class Coverage(NamedTuple):
 
 
 class Report(NamedTuple):
-    """`ran` is None if no artifacts were given: then nothing is said about what was run."""
+    """`ran` is None if there is no run that counts: then nothing is said about what was run. `uncommitted` are files
+    that were edited since the run, and not committed yet."""
 
     script: str
     sections: tuple[Coverage, ...]
     problems: tuple[Problem, ...]
     ran: tuple[str, ...] | None
+    uncommitted: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -72,6 +75,9 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | N
     cited: dict[str, list[Citation]] = {}
     for citation in found.citations:
         cited.setdefault(citation.text, []).append(citation)
+    stale = ran.stale if ran else ()
+    if ran and not ran.runs:
+        ran = None
     tests = _by_name(ran.tests) if ran else {}
     said = _by_block(ran.tests) if ran else {}
     recorded = {
@@ -81,6 +87,7 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | N
     }
     unrun = {block.id: ran_by_none(block.commands, recorded[block.id]) for block in blocks if block.id in recorded}
     problems = [
+        *(Problem(STALE, why, script, 1, hint="run the tests again") for why in stale),
         *(
             Problem(UNREADABLE, f"{one.file}:{one.line}: {one.message}", one.file, one.line, hint=one.hint)
             for one in found.unreadable
@@ -96,7 +103,8 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | N
             )
         ),
     ]
-    return Report(script, tuple(_coverage(blocks, cited, unrun)), tuple(problems), ran.runs if ran else None)
+    sections = tuple(_coverage(blocks, cited, unrun))
+    return Report(script, sections, tuple(problems), ran.runs if ran else None, ran.uncommitted if ran else ())
 
 
 def _by_name(tests: Sequence[RanTest]) -> dict[str, list[RanTest]]:

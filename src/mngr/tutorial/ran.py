@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 
-from mngr.e2e import artifacts
+from mngr.e2e import artifacts, code_state
 from mngr.e2e.shell_blocks import normalise
 from mngr.e2e.shell_commands import comparable, split
 from mngr.errors import NotFoundError
 from mngr.records import NamedTuple
+
+_DOCUMENTATION = (".md", ".rst", ".adoc")
 
 
 class RanTest(NamedTuple):
@@ -27,12 +30,33 @@ class RanTest(NamedTuple):
 
 
 class Ran(NamedTuple):
+    """`runs` are the names of the runs that count. `stale` says of each other one why it does not; `uncommitted` are
+    files that were edited since, and not committed yet."""
+
     runs: tuple[str, ...]
     tests: tuple[RanTest, ...]
+    stale: tuple[str, ...] = ()
+    uncommitted: tuple[str, ...] = ()
 
 
-def read(directory: str) -> Ran:
-    """The tests of a run's directory, or of the newest run below a directory of runs. Raises if there is none."""
+def read(directories: Sequence[str], root: str, script: str = "") -> Ran:
+    """The tests of runs: each directory is one, or has some below it, of which the newest is taken. Raises if there is
+    none. A run counts if it is of the code at `root`: the same files, but for documentation and the tutorial `script`,
+    which is compared block by block. Edits that are not committed yet do not make it stale."""
+    names, tests, stale, uncommitted = list[str](), list[RanTest](), list[str](), set[str]()
+    for directory in directories:
+        run = _newest(directory)
+        since = code_state.since(root, run.code) if run.code else None
+        if why := _stale(run, since, root, script):
+            stale.append(f"the recorded run {run.name} does not count: {why}")
+            continue
+        names.append(run.name)
+        tests += _tests(run)
+        uncommitted.update(path for path in (since.uncommitted if since else ()) if _matters(path, script))
+    return Ran(tuple(names), tuple(tests), tuple(stale), tuple(sorted(uncommitted)))
+
+
+def _newest(directory: str) -> artifacts.RunInfo:
     run = artifacts.run(directory)
     if run is None:
         newest = artifacts.runs(directory)[:1]
@@ -42,7 +66,29 @@ def read(directory: str) -> Ran:
                 hint="run the tests first: `pytest`, with mngr's plugin",
             )
         run = newest[0]
-    return Ran((run.name,), tuple(_tests(run)))
+    return run
+
+
+def _stale(run: artifacts.RunInfo, since: code_state.Since | None, root: str, script: str) -> str:
+    """Why a run says nothing about the code as it is now; empty if it does, or if there is no repository to ask."""
+    if run.code is None:
+        return "it has no record of its commit" if code_state.look(root) else ""
+    if since is None:
+        return ""
+    then, now = run.code.commit[:7], since.commit[:7]
+    if not since.known:
+        return f"it was recorded at {then}, which this repository does not have"
+    changed = [path for path in since.committed if _matters(path, script)]
+    if not changed:
+        return ""
+    files = f"{changed[0]} and {len(changed) - 1} more" if len(changed) > 1 else changed[0]
+    if then == now:
+        return f"it was recorded with uncommitted changes of {files} that are gone"
+    return f"it was recorded at {then}, now at {now}, and {files} changed"
+
+
+def _matters(path: str, script: str) -> bool:
+    return not path.endswith(_DOCUMENTATION) and path != os.path.normpath(script)
 
 
 def read_every(directory: str) -> Ran:
@@ -55,11 +101,6 @@ def unrun(commands: Sequence[str], tests: Iterable[RanTest]) -> tuple[int, ...]:
     """Which of the commands none of these tests ran, by number. What a test ran that did not pass does not count."""
     done = frozenset[str]().union(*(test.commands for test in tests if test.passed))
     return tuple(number for number, text in enumerate(commands) if text not in done and comparable(text) not in done)
-
-
-def read_all(directories: Sequence[str]) -> Ran:
-    found = [read(directory) for directory in directories]
-    return Ran(tuple(name for one in found for name in one.runs), tuple(test for one in found for test in one.tests))
 
 
 def _tests(run: artifacts.RunInfo) -> Iterator[RanTest]:

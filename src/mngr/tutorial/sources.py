@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mngr.e2e.artifacts import DEFAULT
+from mngr.e2e.artifacts import DEFAULT, runs
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError, NotFoundError
 from mngr.records import NamedTuple
@@ -67,9 +67,8 @@ class Sources(NamedTuple):
         return [path for path in self.tests if self.tests_needed or os.path.exists(os.path.join(self.root, path))]
 
     def _ran(self) -> ran.Ran | None:
+        places = [os.path.join(self.root, path) for path in (self.artifacts or ())]
         if self.artifacts is None:
-            try:
-                return ran.read(os.path.join(self.root, self.usual))
-            except NotFoundError:
-                return None
-        return ran.read_all([os.path.join(self.root, path) for path in self.artifacts]) if self.artifacts else None
+            usual = os.path.join(self.root, self.usual)
+            places = [usual] if runs(usual) else []
+        return ran.read(places, self.root, self.script) if places else None

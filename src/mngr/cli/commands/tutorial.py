@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli.ages import parse_duration
@@ -39,6 +40,7 @@ EXAMPLES = (
 )
 _MOST_PROBLEMS = 40
 _MOST_LINES = 12
+_MOST_FILES = 5
 
 
 def add_arguments(parser: Parser) -> None:
@@ -222,15 +224,25 @@ def _check(app: App, place: Sources) -> int:
     app.out.emit_object(as_json(report), human="")
     if app.out.human:
         tell(app, report)
-        if report.ran is None and place.artifacts is None:
+        if report.uncommitted:
+            app.out.note(f"edited since the tests were run, and not committed: {_few(report.uncommitted)}")
+        if (
+            report.ran is None
+            and place.artifacts is None
+            and not any(one.kind == checking.STALE for one in report.problems)
+        ):
             app.out.note(
                 "what was run is not checked: there is no recorded run (`pytest` with mngr's plugin makes one)"
             )
     return 0 if report.ok else 1
 
 
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_FILES]) + (f" and {len(names) - _MOST_FILES} more" if names[_MOST_FILES:] else "")
+
+
 def as_json(report: Report) -> dict[str, Any]:
-    """`commands_run` is null if no artifacts were looked at."""
+    """`commands_run` is null if there is no recorded run that counts. `uncommitted` are files edited since the run."""
     run = report.total("run") if report.ran is not None else None
     return {
         "script": report.script,
@@ -240,6 +252,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "commands": report.total("commands"),
         "commands_run": run,
         "runs": list(report.ran) if report.ran is not None else None,
+        "uncommitted": list(report.uncommitted),
         "sections": [
             {**section._asdict(), "run": section.run if report.ran is not None else None} for section in report.sections
         ],
