@@ -109,7 +109,7 @@ def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
         mngr tmr status
     """)
     expect(till.run("mngr tmr status", timeout=60).stdout).to_match(
-        r"(?m)nothing-costs.* fixed +1  fail.* before, passed now"
+        r"(?m)^ON THE BRANCH \(1\)\n  nothing-costs\S+ +fixed +\S"
     )
     assert verdicts(till) == {"test_nothing_costs_nothing": "fixed", "test_more_costs_more": "unchanged"}
     till.write_tutorial_block("""

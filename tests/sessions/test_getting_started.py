@@ -202,7 +202,7 @@ def test_the_demo_ends_with_a_branch_and_a_report_and_nothing_runs_on(
     """)
     result = e2e.run("mngr demo --dir ~/mngr-demo", timeout=1200)
     expect(result).to_succeed()
-    expect(result.stdout).to_match(r"^tmr/demo: \d+ commits, green")
+    expect(result.stdout).to_match(r"^Branch `tmr/demo` is ready: \d+ commits")
     expect(result.stdout).to_match(r"^  due-as-json-\w+ +refuted ")
     expect(result.stdout).to_contain("destroyed 22 agents")
     expect(Path(result.stdout.splitlines()[-1])).to_have_content(re.compile("<html"))

@@ -6,7 +6,7 @@ from mngr.mapreduce.folding import fold
 from mngr.mapreduce.state import RunState
 from mngr.report.excerpt import excerpt
 from mngr.report.tmr_matrix import matrix
-from mngr.report.tmr_rows import Known, order_of, task_row
+from mngr.report.tmr_rows import Known, order_of, suite, task_row
 from mngr.tmr import places
 from mngr.tmr.headline import Suite, headline
 from mngr.tmr.questions import questions
@@ -190,4 +190,8 @@ def test_every_test_is_in_the_matrix_with_how_it_moved() -> None:
         }
     ]
     assert found["counts"] == {"worse": 2, "better": 1, "new": 1}
+    state = run(excused=["f::a"], branch="tmr/r")
+    unstable = Known(state, measured=measured, at_tip={"f::a": "failed", "f::b": "failed", "f::c": "passed"})
+    assert matrix(unstable)["counts"] == {"unstable": 1, "still not passing": 1, "passes": 1}
+    assert suite(unstable) == Suite(2, 1, 0), "the gate saw it pass again"
     assert matrix(Known(RunState(), measured=measured))["counts"] == {"not measured": 3}

@@ -66,6 +66,8 @@ _TMR_ROW = {
     "cost_usd": "number",
     "unpriced": "int",
     "seconds": "number",
+    "place": "text",
+    "commit": "text",
 }
 _TMR_RUN = {
     "run": "text",

@@ -203,9 +203,12 @@ class TmrRun:
         return found
 
     def _outcomes(self, labels: Sequence[str]) -> Mapping[str, str]:
+        measured = [entry for entry in self._ledger.told if entry["type"] == "measured"]
+        places = {str(entry.get("label")): str(entry.get("directory")) for entry in measured}
         found: dict[str, str] = {}
         for label in labels:
-            data = run_files.read(self._root, "jobs", label, "test.rows", most=_MOST_ROWS) if is_id(label) else None
+            name = places.get(label, label)
+            data = run_files.read(self._root, "jobs", name, "test.rows", most=_MOST_ROWS) if is_id(name) else None
             if data is not None:
                 read = test_rows.read(data)
                 found.update({test: read.outcome(test) for test in read.ran})

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mngr.report.tmr_rows import Known, linked
+from mngr.report.tmr_rows import Known, at_tip, linked
 from mngr.tmr import baseline
 
 WORSE, BETTER, NEW, STILL, SAME, OPEN = "worse", "better", "new", "still not passing", "passes", "not measured"
-_ORDER = (WORSE, STILL, BETTER, NEW, SAME, OPEN)
+UNSTABLE = "unstable"
+_ORDER = (WORSE, UNSTABLE, STILL, BETTER, NEW, SAME, OPEN)
 _WORDS = {"passed": "pass", "failed": "fail", "skipped": "skip", "xfailed": "xfail", "crashed": "crash"}
 
 
@@ -24,7 +25,7 @@ def matrix(known: Known) -> dict[str, Any]:
         if test in renamed and test not in known.at_tip:
             continue
         base = _base(known, test)
-        tip = _word(known.at_tip.get(test, "missing" if known.at_tip else ""))
+        tip = _word(at_tip(known, test) or ("missing" if known.at_tip else ""))
         kind = _kind(base, tip)
         counts[kind] += 1
         moves[base or "new", tip or "not measured"] += 1
@@ -61,6 +62,8 @@ def _kind(base: str, tip: str) -> str:
         return OPEN
     if not base:
         return NEW if passes else WORSE
+    if tip == baseline.FLAKY:
+        return UNSTABLE
     if base == "pass":
         return SAME if passes else WORSE
     if base == "skip" and tip == "skip":

@@ -82,8 +82,18 @@ def suite(known: Known) -> headline.Suite:
         return headline.Suite()
     passed = [test for test, one in known.measured.items() if one.get("verdict") == baseline.PASS]
     after = sum(outcome in GOOD for outcome in known.at_tip.values())
-    worse = sum(known.at_tip.get(test) not in GOOD for test in passed if test in known.at_tip)
+    worse = sum(at_tip(known, test) not in GOOD | {baseline.FLAKY} for test in passed if test in known.at_tip)
     return headline.Suite(len(passed), after, worse)
+
+
+def at_tip(known: Known, test: str) -> str:
+    """What a test did at the tip of the branch: `flaky` for one that passed at the base, failed there and passed again,
+    which the gate does not count."""
+    outcome = known.at_tip.get(test, "")
+    unstable = known.measured.get(test, {}).get("verdict") == baseline.PASS and test in known.integration.get(
+        "excused", ()
+    )
+    return baseline.FLAKY if unstable and outcome not in GOOD else outcome
 
 
 def order_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -120,7 +130,7 @@ def task_row(known: Known, task: TaskState, place: Place | None = None) -> dict[
         "in_part": place.in_part,
         "before": before(known, task.id).get("verdict", ""),
         "after": at_commit(task) or found["after"] or "",
-        "at_tip": known.at_tip.get(task.id) or worst([known.at_tip[case] for case in cases(task.id, known.at_tip)]),
+        "at_tip": at_tip(known, task.id) or worst([at_tip(known, case) for case in cases(task.id, known.at_tip)]),
         "flags": sorted({str(flag["kind"]) for flag in found["flags"]}),
         "agent": found["agent"] or "",
         "state": last.state if last is not None and last.goes_on else "",

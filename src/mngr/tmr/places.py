@@ -7,7 +7,7 @@ from typing import Any
 
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.records import NamedTuple
-from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.summary import row, tasks_of, verdict_of
 
 ON_BRANCH, SET_ASIDE, DROPPED = "on the branch", "set aside", "dropped"
 # The groups of tasks as a reader wants them: what needs a person, what is not true, what is done.
@@ -95,6 +95,13 @@ def grouped(state: RunState) -> dict[str, list[TaskState]]:
     for task in tasks_of(state):
         found[group_of(task, where.get(task.slug, NOWHERE), task.slug in accepted)].append(task)
     return {name: tasks for name, tasks in found.items() if tasks}
+
+
+def rows(state: RunState) -> list[dict[str, Any]]:
+    """All tasks as JSON: `place` is where the work is, `commit` the last commit on the branch that holds some of it."""
+    where = places(state)
+    found = [(task, where.get(task.slug, NOWHERE)) for task in tasks_of(state)]
+    return [{**row(task), "place": at.word, "commit": at.commits[-1] if at.commits else ""} for task, at in found]
 
 
 def _verdict(task: TaskState) -> Mapping[str, Any]:

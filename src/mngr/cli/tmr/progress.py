@@ -13,7 +13,7 @@ from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.output import to_json
 from mngr.cli.terminal import cut, is_terminal, visible
-from mngr.cli.text import amount
+from mngr.cli.text import amount, money, tokens
 from mngr.errors import MngrError
 from mngr.interrupts import Abandoned
 from mngr.mapreduce.run import Run
@@ -179,9 +179,9 @@ def _costs(state: RunState, settled: int, of: int, now: float) -> str:
     usage = state.usage
     parts = []
     if usage.tokens:
-        parts.append(f"{usage.tokens:,} tokens")
+        parts.append(tokens(usage.tokens))
     if usage.cost_usd:
-        parts.append(f"{usage.cost_usd:.2f} USD")
+        parts.append(money(usage.cost_usd))
     if usage.unpriced:
         parts.append(f"{amount(usage.unpriced, 'answer')} without a known price")
     first = min((one.intended_at for task in state.tasks.values() for one in task.attempts), default=now)

@@ -1,4 +1,4 @@
-"""`mngr tmr status`: how far a run is, task by task, or all runs in a line each."""
+"""`mngr tmr status`: how far a run is, its tasks by what needs you, or all runs in a line each."""
 
 from __future__ import annotations
 
@@ -8,23 +8,17 @@ from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.table import Column
-from mngr.cli.tmr import progress
-from mngr.cli.tmr.ending import VERDICT_STYLES
+from mngr.cli.tmr import account, progress
 from mngr.cli.tmr.starting import find, repository
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.run import Run
 from mngr.records import TYPE_CHECKING
-from mngr.tmr.summary import CAN_GO_ON, doing, remedy, row, summary, tasks_of
+from mngr.tmr import places
+from mngr.tmr.summary import doing, summary
 
 if TYPE_CHECKING:
     from typing import Any
 
-_COLUMNS = [
-    Column("TASK", "slug"),
-    Column("VERDICT", "verdict", style=lambda found: VERDICT_STYLES.get(str(found["verdict"]), "")),
-    Column("TRIES", "attempts", right=True),
-    Column("WHY", "why", flexible=True),
-]
 _RUN_COLUMNS = [
     Column("RUN", "run"),
     Column("STATE", "state"),
@@ -41,16 +35,14 @@ def status(args: Args, app: App) -> int:
         app.out.emit_rows(rows, _RUN_COLUMNS, envelope={"runs": rows}, empty="No runs")
         return 0
     found = find(app, args.run)
-    rows = [row(task) for task in tasks_of(found.state)]
+    rows = places.rows(found.state)
     facts = {**summary(found.state), "state": state_of(found), "directory": found.directory}
-    if app.out.human:
-        app.out.line(f"{facts['run']}  {facts['state']}  {age(time.time() - found.state.began_at)}", "bold")
-    app.out.emit_rows(rows, _COLUMNS, envelope={**facts, "rows": rows}, empty="No tasks yet")
-    if app.out.human:
-        for text in progress.standing(found.state, time.time()):
-            app.out.note(text)
-        if facts["state"] in CAN_GO_ON:
-            app.out.note(f"continue: {remedy(found.state)}")
+    if not app.out.human:
+        app.out.emit_rows(rows, [], envelope={**facts, "rows": rows})
+        return 0
+    account.show(app, found, account.report_of(found))
+    for text in progress.standing(found.state, time.time()):
+        app.out.note(text)
     return 0
 
 

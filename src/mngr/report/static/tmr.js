@@ -67,7 +67,7 @@
     return { id: "tests", trail: [home(), { text: "Tests", href: "#tests" }], content: [root], refresh: (now) => redrawn(root, () => draw(now, run)) };
   });
 
-  const TONE_OF = { worse: "bad", "still not passing": "warn", better: "good", new: "busy", passes: "calm", "not measured": "none" };
+  const TONE_OF = { worse: "bad", unstable: "warn", "still not passing": "warn", better: "good", new: "busy", passes: "calm", "not measured": "none" };
 
   function drawMatrix(value) {
     const every = value.files.flatMap((file) => file.tests.map((test) => ({ file: file.name, test })));
@@ -85,7 +85,7 @@
         const told = `${name}: ${base || "new"} → ${tip || "not measured"}`;
         return el(key ? "a" : "span", { class: "cell is-" + TONE_OF[kind], href: key ? "#task/" + key : null, title: told, "aria-label": told });
       })))));
-    return [value.measured ? null : el("p", { class: "sub" }, "The branch was not measured."), named("worse", "Got worse"), el("div", { class: "matrix-head" }, legend, moves), grid,
+    return [value.measured ? null : el("p", { class: "sub" }, "The branch was not measured."), named("worse", "Got worse"), named("unstable", "Passed at the base, then failed and passed on the branch"), el("div", { class: "matrix-head" }, legend, moves), grid,
       el("div", { class: "columns" }, el("div", {}, named("new", "New")), el("div", {}, named("still not passing", "Still not passing")))];
   }
 

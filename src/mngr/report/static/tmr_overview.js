@@ -81,7 +81,7 @@
       el("div", { class: "branch-head" }, el("code", { class: "branch-name" }, found.name), colour, command(`git log -p ${value.run.base.slice(0, 8)}..${found.name}`)),
       found.narrative ? el("details", { class: "folded", open: true }, el("summary", {}, "In the integrator's words"), prose(found.narrative)) : null,
       el("ol", { class: "commits" }, some(found.commits, (commit) => commitRow(commit, byId), 40)),
-      still.length ? el("p", { class: "sub" }, `Still not passing at the tip, as at the base (${still.length}): `, listed(still.slice(0, 30).map((one) => taskLink(one, short(one.name)))), still.length > 30 ? ", …" : "") : null,
+      still.length ? el("p", { class: "sub" }, `Seen to fail at the tip, as at the base or because they are unstable (${still.length}): `, listed(still.slice(0, 30).map((one) => taskLink(one, short(one.name)))), still.length > 30 ? ", …" : "") : null,
       found.failures.map((one) => folded(`Fails at the tip: ${one.test}`, one.text)),
       found.dropped.length ? el("p", { class: "sub" }, "Dropped in review: ", listed(found.dropped.map((one) => taskLink(one)))) : null,
       found.accepted.length ? el("p", { class: "sub" }, "Accepted by a person: ", listed(found.accepted.map((one) => taskLink(one)))) : null);

@@ -1,0 +1,120 @@
+"""A run as a person reads it in the terminal: the answer, its tasks by what needs a person, then what to type."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mngr.cli.ages import age
+from mngr.cli.app import App
+from mngr.cli.terminal import cut
+from mngr.cli.text import amount, money, tokens, took
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import RunState, TaskState
+from mngr.records import TYPE_CHECKING
+from mngr.tmr import places
+from mngr.tmr.headline import Headline, headline
+from mngr.tmr.questions import questions
+from mngr.tmr.summary import OVER, doing, verdict_of, why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+VERDICT_STYLES = {
+    **dict.fromkeys(("fixed", "fixed together", "found and fixed", "stronger", "improved"), "green"),
+    **dict.fromkeys(("same", "unchanged", "not started"), "dim"),
+    **dict.fromkeys(("held", "unproven", "blocked", "expectation changed"), "yellow"),
+    **dict.fromkeys(("refuted", "refused", "unclaimed", "failed"), "red"),
+}
+_FOLDED = frozenset({places.DONE, places.UNCHANGED, places.QUEUED})
+_FOLD_FROM = 6
+_NAME_MAX = 40
+
+
+def show(app: App, run: Run, report: str = "") -> None:
+    """All of it, on standard output. `report` is the path of its pages, where they are."""
+    out, state = app.out, run.state
+    state_word = doing(state, run.orchestrator() is not None)
+    answer = _headline(run, state_word)
+    out.line(" · ".join(_facts(state, state_word)), "bold")
+    out.line(answer.title, {"good": "green", "bad": "red", "look": "yellow"}.get(answer.tone, ""))
+    if answer.more:
+        out.line(" ".join(answer.more))
+    _groups(app, state)
+    left = sorted(one.agent for task in state.tasks.values() for one in task.attempts if one.release_error)
+    if left:
+        out.line(f"\ncould not be stopped, still running: {', '.join(left)}", "red")
+    out.line("")
+    commands = [*answer.commands, *([("report", report)] if report else [])]
+    widest = max((len(label) for label, _ in commands), default=0)
+    for label, command in commands:
+        out.line(f"{label + ':':<{widest + 1}}  {command}")
+
+
+def report_of(run: Run) -> str:
+    """Where the pages of a run are; empty when they were never written."""
+    path = os.path.join(run.directory, "report", "index.html")
+    return path if os.path.exists(path) else ""
+
+
+def _headline(run: Run, state_word: str) -> Headline:
+    from mngr.report.tmr import TmrRun
+    from mngr.report.tmr_rows import suite
+
+    return headline(run.state, state_word, suite(TmrRun(run.directory).known()))
+
+
+def _facts(state: RunState, state_word: str) -> Iterator[str]:
+    run = str(state.facts.get("run") or "")
+    seconds = state.last_at - state.began_at
+    if state_word == OVER:
+        yield f"{run}  finished {age(time.time() - state.last_at)} ago, took {took(seconds)}"
+    else:
+        yield f"{run}  {state_word}, started {age(time.time() - state.began_at)} ago"
+    if state.usage.cost_usd or (state.usage.tokens and not state.usage.unpriced):
+        yield money(state.usage.cost_usd)
+    if state.usage.tokens:
+        yield tokens(state.usage.tokens)
+    if state.usage.unpriced:
+        yield f"{amount(state.usage.unpriced, 'answer')} without a known price"
+
+
+def _groups(app: App, state: RunState) -> None:
+    out = app.out
+    where = places.places(state)
+    asked = {task.slug: (one.kind, one.text) for one in questions(state) for task in one.tasks}
+    for name, tasks in places.grouped(state).items():
+        out.line(f"\n{name.upper()} ({len(tasks)})", "bold")
+        if name in _FOLDED and len(tasks) >= _FOLD_FROM:
+            for line in _wrapped([task.slug for task in tasks], out.columns or 100):
+                out.line(line, "dim")
+            continue
+        told = [(task.slug, *_told(task, name, where.get(task.slug, places.NOWHERE), asked)) for task in tasks]
+        slugs = min(_NAME_MAX, max(len(slug) for slug, _, _ in told))
+        words = max(len(word) for _, word, _ in told)
+        for slug, word, text in told:
+            start = f"  {slug:<{slugs}}  {word:<{words}}  "
+            room = max(20, (out.columns or 200) - len(start))
+            style = "yellow" if name in (places.NEEDS_YOU, places.ASIDE) else VERDICT_STYLES.get(word, "")
+            out.line((start + cut(" ".join(text.split()), room)).rstrip(), style)
+
+
+def _told(task: TaskState, group: str, place: places.Place, asked: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """Its verdict, or what needs a person, and why."""
+    if group == places.NEEDS_YOU and task.slug in asked:
+        return asked[task.slug]
+    if group == places.ASIDE:
+        kept = f"; kept on `{place.kept_on}`" if place.kept_on else ""
+        return verdict_of(task), place.reason + kept
+    tries = f"attempt {len(task.attempts)}: " if len(task.attempts) > 1 and task.status != "settled" else ""
+    return verdict_of(task), tries + why(task)
+
+
+def _wrapped(names: Sequence[str], columns: int) -> Iterator[str]:
+    line = " "
+    for name in names:
+        if len(line) + len(name) + 2 > columns and line.strip():
+            yield line
+            line = " "
+        line += f" {name},"
+    yield line.rstrip(",")
