@@ -2,6 +2,7 @@
 
 import pytest
 
+from mngr.tmr.build_files import includes
 from mngr.tmr.objects import Change, Entry, ident
 from mngr.tmr.parts import refusals, split
 from mngr.tmr.paths import Kind, Paths, folders, matches
@@ -48,6 +49,32 @@ def test_implementation_globs_win_and_leave_the_rest_as_other() -> None:
     assert paths.kind("tests/fake_server.py") == Kind.IMPLEMENTATION
     assert paths.kind("tests/test_a.py") == Kind.TEST
     assert paths.kind("tools/build.py") == Kind.OTHER
+    assert Paths(("src/",), included=frozenset({"tools/build.py"})).kind("tools/build.py") == Kind.IMPLEMENTATION
+
+
+@pytest.mark.parametrize(
+    "path", ["Makefile", "lib/rules.mk", "setup.py", "web/package.json", "Cargo.lock", "requirements-dev.txt", "go.mod"]
+)
+def test_what_builds_the_product_is_judged_as_the_product_unless_settings_say_otherwise(path: str) -> None:
+    assert Paths(("src/",)).kind(path) == Paths().kind(path) == Kind.IMPLEMENTATION
+    assert Paths(("src/",), non_implementation=(path,)).kind(path) == Kind.OTHER
+    assert Paths(("src/",)).kind(f"tests/{path}") == Kind.TEST and Paths(("src/",)).kind(f"docs/{path}") == Kind.DOCS
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        ("Makefile", "include conf/flags.inc\n-include local.conf\nall:\n\tinclude not.this\n", {"conf/flags.inc"}),
+        ("Makefile", "include $(TOP)/conf/flags.inc conf/*.conf # all\n", {"conf/a.conf", "conf/b.conf"}),
+        ("lib/Makefile", "include ../conf/a.conf\n", {"conf/a.conf"}),
+        ("CMakeLists.txt", "include(conf/a.conf)\ninclude (CTest)\n", {"conf/a.conf"}),
+        ("requirements.txt", "-r conf/a.conf\nflask\n", {"conf/a.conf"}),
+        ("conf/flags.inc", "include b.conf\n", {"conf/b.conf"}),
+    ],
+)
+def test_files_that_build_files_include_are_found(path: str, text: str, found: set[str]) -> None:
+    there = frozenset({"Makefile", "conf/flags.inc", "conf/a.conf", "conf/b.conf", "not.this", "lib/Makefile"})
+    assert includes(path, text, there) == found
 
 
 def test_non_implementation_globs_add_to_the_defaults() -> None:

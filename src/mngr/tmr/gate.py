@@ -8,8 +8,6 @@ from mngr.errors import MngrError
 from mngr.records import NamedTuple, Protocol
 from mngr.tmr.unit import Unit
 
-MOST_PARTNERS = 3
-_ALONE = 3
 _ASKS = 3
 UNNAMED = "gate"
 
@@ -57,7 +55,8 @@ class Decision(NamedTuple):
 
 
 class Blame(NamedTuple):
-    """A unit that turns the gate red: alone, or (fine alone) together with its partners."""
+    """A unit that turns the gate red: alone, or (fine alone) together with its partner; with several, each of them is
+    red together with it."""
 
     unit: Unit
     partners: tuple[Unit, ...]
@@ -67,24 +66,26 @@ class Blame(NamedTuple):
 class Judged(NamedTuple):
     accepted: tuple[Unit, ...]
     blamed: tuple[Blame, ...]
-    unfit: tuple[Unit, ...]
     final: GateResult | None
 
 
 class Judge:
     """Asks the gate. `commit_of` gives the commit of some units in their order (None when they do not go together);
-    asked for the final one, it gives the very commit that will be delivered."""
+    asked for the final one, it gives the very commit that will be delivered. `fitting` gives those of some units that
+    go together."""
 
     def __init__(
         self,
         gate: Gate,
         known: Known,
         commit_of: Callable[[tuple[Unit, ...], bool], str | None],
+        fitting: Callable[[Sequence[Unit]], tuple[Unit, ...]],
         record: Callable[[Decision], None],
     ) -> None:
         self._gate = gate
         self._known = known
         self._commit_of = commit_of
+        self._fitting = fitting
         self._record = record
         self._failing = set(known.failing)
         self._unsteady: set[str] = set()
@@ -92,19 +93,42 @@ class Judge:
 
     def run(self, units: Sequence[Unit], size: int) -> Judged:
         """Accept all units when the whole suite is green with them. Otherwise batch by batch, whose tests are fewer,
-        then all by the whole suite. Whoever is to blame is left out, and what is left is judged again; each round loses
-        a unit, so it ends."""
+        then all by the whole suite. Whoever is to blame is left out, and what is left is judged again."""
         everyone = tuple(units)
         commit = self._commit_of(everyone, True)
         if commit is not None and not self._counted(self._ask(commit, everyone, True, (), 0), everyone):
-            return Judged(everyone, (), (), self._last(everyone, True))
-        accepted: tuple[Unit, ...] = ()
-        blamed: list[Blame] = []
-        unfit: list[Unit] = []
-        for start in range(0, len(units), size):
-            accepted, _ = self._settle(accepted, tuple(units[start : start + size]), False, blamed, unfit)
-        accepted, final = self._settle((), accepted, True, blamed, unfit)
-        return Judged(accepted, tuple(blamed), tuple(unfit), final)
+            return Judged(everyone, (), self._last(everyone, True))
+        gone: dict[str, Blame] = {}
+        pairs: dict[str, list[Blame]] = {}
+        green: tuple[Unit, ...] = ()
+        for end, final in [*((end, False) for end in range(size, len(units) + size, size)), (len(units), True)]:
+            while True:
+                line = self._fitting([unit for unit in units[:end] if unit.id not in gone])
+                found = self.failures(line, final=final)
+                if not found:
+                    break
+                blame = self._blame(line, 0 if final else _beginning(line, green), found, final)
+                if blame is not None:
+                    self._leave(blame, gone, pairs)
+            green = line
+        return Judged(green, tuple(gone.values()), self._last(green, True))
+
+    def _leave(self, blame: Blame, gone: dict[str, Blame], pairs: dict[str, list[Blame]]) -> None:
+        """Leave the unit out. When its partner is red with an earlier one too, the partner goes instead and the earlier
+        one is back, unless they break what the partner promised. A partner goes for good, so this ends."""
+        partner = blame.partners[0] if blame.partners else None
+        if partner is not None and not partner.promises.issuperset(_names(blame.failures)):
+            both = [*pairs.pop(partner.id, ()), blame]
+            if len(both) > 1:
+                back = tuple(gone.pop(one.unit.id).unit.slug for one in both[:-1])
+                because = f"`{partner.slug}` goes instead, which is red together with several"
+                self._record(Decision("back on the branch", because, back))
+                failures = tuple({failure.test: failure for one in both for failure in one.failures}.values())
+                blame = Blame(partner, tuple(one.unit for one in both), failures)
+            else:
+                pairs[partner.id] = both
+        gone[blame.unit.id] = blame
+        self._record(_words(blame))
 
     def failures(
         self,
@@ -140,37 +164,12 @@ class Judge:
             self._record(Decision("not counted as red", f"failed once and passed once: {_list(passed)}", slugs))
         return tuple(failure for failure in first if failure.test in stable)
 
-    def _settle(
-        self, before: tuple[Unit, ...], batch: tuple[Unit, ...], final: bool, blamed: list[Blame], unfit: list[Unit]
-    ) -> tuple[tuple[Unit, ...], GateResult | None]:
-        while True:
-            units = before + batch
-            found = self.failures(units, final=final)
-            if found is None:
-                gone = self._misfit(units)
-                unfit.append(gone)
-            elif not found:
-                return units, self._last(units, final)
-            else:
-                blame = self._blame(units, len(before), found, final)
-                if blame is None:
-                    continue
-                blamed.append(blame)
-                gone = blame.unit
-                self._record(_words(blame))
-            before = tuple(unit for unit in before if unit.id != gone.id)
-            batch = tuple(unit for unit in batch if unit.id != gone.id)
-
     def _blame(self, units: tuple[Unit, ...], green: int, found: tuple[Failure, ...], final: bool) -> Blame | None:
         """The last unit of the shortest red beginning. None when it is nobody's fault: the base alone is red, or what
         was red twice is so no more. That counts no longer, but for what a unit promised."""
         focus = _names(found)
-        if UNNAMED in focus:
-            focus = ()
-        elif not self.failures(units, focus=focus):
-            if self._wavers(units, focus):
-                return None
-            focus = ()  # fails only among all the others
+        if UNNAMED in focus or not self.failures(units, focus=focus):
+            focus = ()  # nothing to name, or it fails only among all the others
 
         def red(some: tuple[Unit, ...]) -> tuple[Failure, ...]:
             seen = self.failures(some, focus=focus, final=final and not focus) or ()
@@ -192,22 +191,7 @@ class Judge:
             self._unsteady |= set(_names(found))
             self._record(Decision("not counted as red", f"failed twice, then passed: {_list(_names(found))}"))
             return None
-        return Blame(units[high - 1], _partners(units[high - 1], units[: high - 1], red), tests)
-
-    def _wavers(self, units: tuple[Unit, ...], names: tuple[str, ...]) -> bool:
-        """Whether one of these, red twice among all the others, passes now and then when it is run alone. That is its
-        own way, at this commit or without any unit, and the search for a culprit would run the whole suite for it."""
-        promised = {test for unit in units for test in unit.promises}
-        for some in (units, ()):
-            commit = self._commit_of(some, False)
-            asked = [self._gate.check(commit, some, focus=names) for _ in range(_ALONE)] if commit else []
-            failed = [set(_names(result.failures)) & set(names) for result in asked]
-            wavering = {name for name in set().union(*failed) if not all(name in one for one in failed)} - promised
-            if wavering:
-                self._unsteady |= wavering
-                self._record(Decision("not counted as red", f"passes and fails alone: {_list(sorted(wavering))}"))
-                return True
-        return False
+        return Blame(units[high - 1], _partner(units[high - 1], units[: high - 1], red), tests)
 
     def _old(self, focus: tuple[str, ...], found: tuple[Failure, ...], final: bool) -> bool:
         """Whether some of it fails without any unit too, be it only now and then: that is nobody's fault, and counts no
@@ -227,13 +211,6 @@ class Judge:
         if ever - always:
             self._record(Decision("not counted as red", f"flaky at the base too: {_list(sorted(ever - always))}"))
         return bool(ever)
-
-    def _misfit(self, units: tuple[Unit, ...]) -> Unit:
-        """The first unit that no longer applies, since another one that it was resolved with is gone."""
-        for count in range(1, len(units)):
-            if self._commit_of(units[:count], False) is None:
-                return units[count - 1]
-        return units[-1]
 
     def _counted(self, result: GateResult, units: tuple[Unit, ...]) -> tuple[Failure, ...]:
         """Failures that mean something: neither flaky, nor failing before any of these units promised to mend it."""
@@ -266,22 +243,26 @@ class Judge:
         return next((look for look in looks if look is not None and look.measured), None)
 
 
-def _partners(
+def _beginning(line: Sequence[Unit], green: Sequence[Unit]) -> int:
+    """How many units of the line are the first of the green ones."""
+    return next((at for at, (one, two) in enumerate(zip(line, green, strict=False)) if one.id != two.id), len(green))
+
+
+def _partner(
     guilty: Unit, others: tuple[Unit, ...], red: Callable[[tuple[Unit, ...]], tuple[Failure, ...]]
 ) -> tuple[Unit, ...]:
-    """The fewest of the others that it takes to make the guilty unit red; none when it is red alone."""
-    found: tuple[Unit, ...] = ()
-    while others and len(found) < MOST_PARTNERS and not red((*found, guilty)):
-        low, high = 0, len(others)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if red((*others[:middle], *found, guilty)):
-                high = middle
-            else:
-                low = middle
-        found = (others[high - 1], *found)
-        others = others[: high - 1]
-    return found
+    """The last unit of the shortest beginning of the others that makes the guilty unit red; none when it is red
+    alone."""
+    if not others or red((guilty,)):
+        return ()
+    low, high = 0, len(others)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if red((*others[:middle], guilty)):
+            high = middle
+        else:
+            low = middle
+    return (others[high - 1],)
 
 
 def _names(failures: Sequence[Failure]) -> tuple[str, ...]:
@@ -293,7 +274,12 @@ def _list(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
+def together(names: Sequence[str]) -> str:
+    """The words for the other side of a blame."""
+    return f" together with {'several: ' * (len(names) > 1)}{_list(names)}" if names else ""
+
+
 def _words(blame: Blame) -> Decision:
-    tests = _list(_names(blame.failures))
-    others = f" together with {_list([unit.slug for unit in blame.partners])}" if blame.partners else ""
-    return Decision("set aside", f"red{others}, twice: {tests}", (blame.unit.slug,))
+    others = together([unit.slug for unit in blame.partners])
+    because = f"red{others}, twice: {_list(_names(blame.failures))}"
+    return Decision("set aside", because, (blame.unit.slug,))

@@ -15,7 +15,7 @@ from mngr.tmr.apply import Applier, Clash
 from mngr.tmr.aside import Left
 from mngr.tmr.branch import Planned, Planner
 from mngr.tmr.conflict import Arranger, Line, Resolver, lay
-from mngr.tmr.gate import Blame, Decision, Gate, GateResult, Judge, Judged, Known
+from mngr.tmr.gate import Blame, Decision, Gate, GateResult, Judge, Judged, Known, together
 from mngr.tmr.objects import Change, Facts, Objects
 from mngr.tmr.parts import Split, links, refusals, split
 from mngr.tmr.paths import Kind, Paths
@@ -136,7 +136,7 @@ class _Integration:
         self.applier = Applier(self.objects, self.base, trees, self.by_function)
         self.planner = Planner(self.run_id, self.applier, self.rules.paths, self.facts)
         self._trials: dict[tuple[Unit, ...], _Built] = {}
-        judge = Judge(gate, self.rules.known, self.commit_of, self.decide) if gate else None
+        judge = Judge(gate, self.rules.known, self.commit_of, self.fitting, self.decide) if gate else None
         verify = (lambda units, about: judge.failures(units, about=about)) if judge else None
         self.arranger = Arranger(self.applier, resolver, verify, self.decide)
         line, judged = self.settle(self.kept(units, keep), judge)
@@ -224,6 +224,9 @@ class _Integration:
 
     def leave(self, unit: Unit, left: Left) -> None:
         self.left[unit.id] = left
+
+    def fitting(self, units: Sequence[Unit]) -> tuple[Unit, ...]:
+        return lay(self.applier, units).units
 
     def commit_of(self, units: tuple[Unit, ...], final: bool) -> str | None:
         line = lay(self.applier, units)
@@ -315,9 +318,8 @@ def _clashed(pieces: tuple[Piece, ...], clash: Clash, against: Sequence[Unit]) -
 def _blamed(blame: Blame) -> Left:
     tests = ", ".join(f"`{failure.test}`" for failure in blame.failures[:5])
     agents = tuple(maker.agent for unit in blame.partners for maker in unit.makers)
-    others = f" together with {', '.join(f'`{agent}`' for agent in agents)}" if agents else ""
     evidence = tuple(f"{failure.test}\n{failure.text[-_EVIDENCE:]}" for failure in blame.failures)
-    return Left(blame.unit.pieces, f"turns the gate red{others}: {tests}", (), agents, evidence)
+    return Left(blame.unit.pieces, f"turns the gate red{together(agents)}: {tests}", (), agents, evidence)
 
 
 def _committed(objects: Objects, base: Facts, built: _Built) -> tuple[Committed, ...]:

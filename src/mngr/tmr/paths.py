@@ -1,4 +1,4 @@
-"""What a path of the project is: implementation, or something beside it. Decided by globs alone, never by content."""
+"""What a path of the project is: implementation, or something beside it. Decided by globs alone."""
 
 from __future__ import annotations
 
@@ -23,6 +23,16 @@ class Kind(StrEnum):
 TEST = ("test/", "tests/", "testing/", "__tests__/", "e2e/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini")
 TUTORIAL = ("tutorial.sh", "tutorials/", "/tutorial/")
 DOCS = ("/doc/", "docs/", "/man/", "*.md", "*.rst", "*.adoc", "mkdocs.yml", "LICENSE*", "COPYING*", "AUTHORS*")
+# They decide what the product is made of, so they are judged as it is.
+BUILD = (
+    *("Makefile", "makefile", "GNUmakefile", "Makefile.*", "*.mk", "*.mak", "CMakeLists.txt", "*.cmake", "meson.build"),
+    *("meson_options.txt", "meson.options", "configure", "configure.ac", "BUILD", "*.bazel", "*.bzl", "WORKSPACE"),
+    *("SConstruct", "SConscript", "build.ninja", "justfile", "Justfile", "Rakefile", "Taskfile.yml", "Dockerfile*"),
+    *("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "requirements*.txt", "constraints*.txt", "Pipfile"),
+    *("environment.yml", "hatch_build.py", "noxfile.py", "tox.ini", "Cargo.toml", "build.rs", "go.mod", "go.sum"),
+    *("package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", ".npmrc", "Gemfile", "*.gemspec"),
+    *("*.gradle", "*.gradle.kts", "gradle.properties", "pom.xml", "build.sbt", "*.csproj", "*.sln", "*.lock"),
+)
 OTHER = (
     "/.github/",
     ".gitlab-ci.yml",
@@ -38,7 +48,8 @@ OTHER = (
 class Paths(NamedTuple):
     """Globs as in `.gitignore`: without a slash inside, at any depth; with one, from the top; `dir/` is all below it.
 
-    `implementation` wins over all others. Empty, it means whatever nothing else matches; given, the rest is `other`.
+    `implementation` wins over all others. Empty, it means whatever nothing else matches; given, the rest is `other`,
+    except for what builds the product. `included` are files that build files of the base include.
     """
 
     implementation: tuple[str, ...] = ()
@@ -48,6 +59,7 @@ class Paths(NamedTuple):
     tutorial: tuple[str, ...] = TUTORIAL
     docs: tuple[str, ...] = DOCS
     other: tuple[str, ...] = OTHER
+    included: frozenset[str] = frozenset()
 
     def kind(self, path: str) -> Kind:
         if matches(path, self.implementation):
@@ -61,8 +73,12 @@ class Paths(NamedTuple):
         for kind, those in globs:
             if matches(path, those):
                 return kind
-        beside = bool(self.implementation) or matches(path, self.non_implementation)
-        return Kind.OTHER if beside else Kind.IMPLEMENTATION
+        beside = bool(self.implementation) and not self.builds(path)
+        return Kind.OTHER if beside or matches(path, self.non_implementation) else Kind.IMPLEMENTATION
+
+    def builds(self, path: str) -> bool:
+        """Whether the file decides what the product is made of: a build file, or one that a build file includes."""
+        return path in self.included or matches(path, BUILD)
 
     def touched_read_only(self, paths: Iterable[str]) -> tuple[str, ...]:
         return tuple(sorted(path for path in paths if matches(path, self.read_only)))

@@ -19,6 +19,7 @@ from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.tmr import baseline, canary, detect, plan, verdict, wish
 from mngr.tmr.baseline import Measured
+from mngr.tmr.build_files import with_included
 from mngr.tmr.delivery import deliver
 from mngr.tmr.measurement import Measurement, Shell, log_tail
 from mngr.tmr.measurer import Measurer, StopAsked
@@ -117,7 +118,7 @@ class TestRun:
             tests={test["id"]: Found(**test) for test in self._kept(COLLECT)["tests"]},
             measured={test: _measured(one) for test, one in before["tests"].items()},
             functions={test: _measured(one) for test, one in before.get("functions", {}).items()},
-            paths=settings.paths,
+            paths=with_included(self.git, self.wish.base, settings.paths),
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
         )
