@@ -289,6 +289,31 @@ def test_an_orchestrator_that_was_stopped_for_long_calls_nobody_stalled(world: W
     assert all(at > until + 5 for at in asked), "at once it would have been for the time in which nobody looked"
 
 
+class Sleeper(Scripts):
+    """Reading the outcome of `one` takes long, as if the machine slept then; meanwhile `two` is done."""
+
+    def unreadable(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> str:
+        if task.id == "one":
+            began = time.time()
+            self.fleet.message("r-two-1", "finish")
+            wait_for(lambda: self.fleet.outcome(self.fleet.find("r-two-1")), "the outcome of `two`")
+            wait_for(lambda: self.fleet.find("r-two-1").state == "WAITING" and time.time() > began + 5, "two to rest")
+        return ""
+
+
+def test_nothing_is_decided_from_what_was_seen_before_a_gap(world: World) -> None:
+    marker = world.user.root / "rests"
+    scripts = world.scripts(
+        one=f"run until test -e {marker}; do sleep 0.1; done\nthink 0.5\n" + DONE,
+        two=f"run touch {marker}\nwait\n" + DONE,
+    )
+    limits = QUICK._replace(gap_seconds=2, rest_seconds=4)
+    with world.run.locked():
+        gone = Engine(world.run, Sleeper(world.fleet), world.fleet, limits).go(tasks_of(scripts))
+    assert gone.why == engine.ALL_SETTLED and world.entries("gap")
+    assert not world.entries("nudged"), "`two` was seen at rest without an outcome, before the gap"
+
+
 def test_a_message_is_told_once_the_agent_is_ready_and_one_that_ends_first_is_judged_by_that(world: World) -> None:
     script = f"if-message hello <<MORE\n{OUTCOME}MORE\n"
     wait_first = "wait\n" + script

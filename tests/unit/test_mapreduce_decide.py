@@ -17,6 +17,7 @@ from mngr.mapreduce.concurrency import Change, Concurrency
 from mngr.mapreduce.decide import View
 from mngr.mapreduce.ending import Sight, judge
 from mngr.mapreduce.limits import Limits
+from mngr.mapreduce.sights import Looks
 from mngr.mapreduce.state import Attempt, RunState, TaskState, Trip, Usage
 
 LIMITS = Limits(timeout_seconds=100, warn_seconds=20, stall_seconds=50, rest_seconds=2, start_seconds=10)
@@ -88,6 +89,16 @@ def test_one_that_rests_is_nudged_three_times_and_heard_out() -> None:
     deaf = ATTEMPT._replace(nudged_at=12.0, nudges=1)
     assert judge(deaf, sight("WAITING", since=10), LIMITS, 71)[:2] == (None, "")
     assert judge(deaf, sight("WAITING", since=10), LIMITS, 72).tell == "nudge"
+
+
+def test_what_a_killed_orchestrator_may_not_have_told_is_told_soon_after_a_resume() -> None:
+    rests = sight("WAITING", since=10)
+    untold = ATTEMPT._replace(nudged_at=12.0, nudges=1)
+    assert judge(untold, rests, LIMITS, 29, resumed_at=20.0)[:2] == (None, ""), "it may be about to begin"
+    assert judge(untold, rests, LIMITS, 30, resumed_at=20.0).tell == "nudge"
+    assert judge(untold, rests, LIMITS, 30, resumed_at=11.0).tell == "", "this orchestrator is telling it"
+    torn = ATTEMPT._replace(returned_at=12.0, returns=1)
+    assert ended(judge(torn, sight("WAITING", since=10, outcome=True), LIMITS, 30, resumed_at=20.0)) == "outcome"
 
 
 def test_one_that_was_not_told_its_task_yet_may_rest() -> None:
@@ -210,7 +221,9 @@ def changed(now: Concurrency, at: float = 100, running: int = 0, wanted: int = 9
         (Concurrency(16, 99, slow_start=False, clean=16), {}, 17),
         (Concurrency(9, 50), {"limited": 130}, 4),
         (Concurrency(1, 50), {"limited": 130}, 1),
-        (Concurrency(9, 50, quiet_until=120), {"limited": 130}, None),
+        (Concurrency(9, 50, quiet_until=120), {"limited": 130}, 9),
+        (Concurrency(9, 50, quiet_until=130), {"limited": 130}, None),
+        (Concurrency(9, 50, quiet_until=90), {"limited": 100}, None),
         (Concurrency(9, 50, quiet_until=120, clean=99), {}, None),
         (Concurrency(40, 50), {}, 20),
     ],
@@ -224,6 +237,16 @@ def test_the_number_of_places_begins_small_grows_and_is_cut(
         assert change.because
     if facts.get("limited") and change is not None:
         assert (change.to.slow_start, change.to.quiet_until) == (False, 130)
+
+
+def test_agents_are_looked_at_after_news_and_once_more_when_that_has_settled() -> None:
+    assert Looks().due(0.0, news=False), "never yet"
+    quick = Looks(10.0, 10.1, news=True)
+    assert quick.due(10.5, news=True) and not quick.due(10.5, news=False)
+    assert quick.due(11.1, news=False), "a state that must last for a while has"
+    assert not Looks(10.0, 10.1).due(14.9, news=False) and Looks(10.0, 10.1).due(15.0, news=False)
+    slow = Looks(10.0, 10.8, news=True)
+    assert not slow.due(13.9, news=True) and slow.due(14.1, news=True), "looking takes a fifth of the time at most"
 
 
 def failed(task: str, because: str, reason: str = "crash", **more: Any) -> TaskState:
@@ -514,7 +537,10 @@ def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
     assert orders.Wait(10_900.0, reason) in actions and "Start" not in names(actions)
     waits = state._replace(waits_until=10_900.0, concurrency=Concurrency(2, quiet_until=130.0))
     later = decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=5000.0))
-    assert names(later.actions) in ([], ["Change"]) and not later.over
+    assert names(later.actions) == ["Change"] and not later.over
+    answered = waits._replace(concurrency=Concurrency(2, quiet_until=10_900.0))
+    for now in (5000.0, 10_905.0):
+        assert decide.decide(answered, ["a"], NO_TIMES, view._replace(now=now)).actions == [], "it was answered"
     assert decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=10_920.0)).actions[0] == orders.Tell(
         "a", 1, "continue"
     )

@@ -41,12 +41,13 @@ def change(
     if at_present.limit == 0:
         return _to(at_present, min(most, max(1, limits.first_agents)), now, True, 0.0, "the run begins with a few")
     if limited_until:
-        if now < at_present.quiet_until or limited_until <= at_present.quiet_until:
-            return None  # an episode that was answered already
-        half = max(1, at_present.limit // 2)
-        quiet_until = max(limited_until, now + EPISODE_SECONDS)
+        if limited_until <= max(now, at_present.quiet_until):
+            return None  # it is over, or was answered already
         because = f"an agent is rate-limited for {limited_until - now:.0f} s"
-        return _to(at_present, half, now, False, quiet_until, because)
+        if now < at_present.quiet_until:  # the same episode, which takes longer
+            return _to(at_present, at_present.limit, now, False, limited_until, because)
+        half = max(1, at_present.limit // 2)
+        return _to(at_present, half, now, False, max(limited_until, now + EPISODE_SECONDS), because)
     if at_present.limit > most:
         return _to(at_present, most, now, at_present.slow_start, at_present.quiet_until, f"at most {most} are allowed")
     if at_present.limit == most or not wanted or now < at_present.quiet_until:

@@ -322,7 +322,7 @@ def _begin(
 def _waits(state: RunState, chosen: Sequence[TaskState], limits: Limits, view: View) -> tuple[list[Action], float]:
     """Until when agents are rate-limited, 0 when none is; one that takes long is noted as everybody's."""
     found = [
-        (max(ending.limited_until(last, sight, limits), view.now), sight.reason)
+        (ending.limited_until(last, sight, limits), sight.reason)
         for task in chosen
         if (last := task.last) is not None
         and last.goes_on

@@ -32,6 +32,8 @@ RESTARTED = frozenset({CRASH, RATE_LIMIT})
 WARNING, NUDGE, STUCK, CONTINUE, RETURN = "warning", "nudge", "stuck", "continue", "return"
 # After this long, an agent that was told something and did not even begin a turn never will.
 _DEAF_SECONDS = 60.0
+# So long after a resume, for what an earlier orchestrator was about to tell: it may have been killed before it did.
+_UNTOLD_SECONDS = 10.0
 # What a terminal shows so soon after a message is the message.
 _ECHO_SECONDS = 30.0
 
@@ -151,7 +153,10 @@ class _Case(NamedTuple):
 
     def unheard_until(self, told_at: float | None) -> float:
         """Until when something that was told may still be on its way; 0 when it was answered, or never told."""
-        return told_at + _DEAF_SECONDS if told_at is not None and self.sight.since <= told_at else 0.0
+        if told_at is None or self.sight.since > told_at:
+            return 0.0
+        lost_at = self.resumed_at + _UNTOLD_SECONDS if told_at < self.resumed_at else math.inf
+        return min(told_at + _DEAF_SECONDS, lost_at)
 
 
 def _ended(case: _Case) -> Judgement:

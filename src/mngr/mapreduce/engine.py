@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 # Events wake the loop; this is how finely it gathers them, and how soon it sees that a point in time has come.
 _STEP = 0.05
 _TICK = 0.25
-# What no event tells (a process killed with its terminal) is looked for this often.
-_SECONDS_BETWEEN_LOOKS = 5.0
-# Looking may take this share of the time, so that agents that report without pause do not keep a core busy.
-_SHARE_FOR_LOOKING = 0.2
 _SECONDS_BETWEEN_USAGE = 5.0
 
 
@@ -122,8 +118,7 @@ class _Loop:
         self._work, self._tasks = work, tasks
         self._adoptable: dict[str, str] = {}
         self._seen: dict[str, Sight] = {}
-        self._looked_at = -math.inf
-        self._look_took = 0.0
+        self._looks = sights.Looks()
         self._again_at = 0.0
         self._changed: set[str] = set()
         self._usage_at: dict[str, float] = {}
@@ -150,26 +145,27 @@ class _Loop:
             self._again_at = decision.again_at
         raise AssertionError("there is no deadline")
 
-    def _note_gap(self) -> None:
+    def _note_gap(self) -> bool:
+        """Whether nobody looked for long until now: then what was seen before is old."""
         before, self._awake_at = self._awake_at, time.time()
-        if self._awake_at - before > self._limits.gap_seconds:
-            self._run.note("gap", since=before)
-            self._looked_at = -math.inf  # what was seen before it is old
+        if self._awake_at - before <= self._limits.gap_seconds:
+            return False
+        self._run.note("gap", since=before)
+        self._looks = sights.Looks()
+        return True
 
     def _due(self, ended: bool, changed: bool) -> bool:
-        now = time.monotonic()
-        since = now - self._looked_at
-        if ended or time.time() >= self._again_at or since >= _SECONDS_BETWEEN_LOOKS:
+        if ended or time.time() >= self._again_at or (changed and self._run.stop_asked):
             return True
         mine = self._changed & {sight.agent_id for sight in self._seen.values()}
-        asked = changed and self._run.stop_asked
-        return asked or (bool(mine) and since >= self._look_took / _SHARE_FOR_LOOKING)
+        return self._looks.due(time.monotonic(), news=bool(mine))
 
     def _turn(self) -> Decision:
         """Look, and do all that is due."""
         self._look()
         while True:
-            self._note_gap()
+            while self._note_gap():
+                self._look()
             stop_asked = self._run.stop_asked
             if stop_asked and self._run.state.stopped_at is None:
                 self._work.halt()
@@ -181,7 +177,7 @@ class _Loop:
             self._do(decision.actions)
 
     def _look(self) -> None:
-        begun = self._looked_at = time.monotonic()
+        begun = time.monotonic()
         wanted = {}
         for _, attempt in sights.open_attempts(self._run.state):
             agent_id = attempt.agent_id or self._adoptable.get(attempt.agent)
@@ -190,7 +186,7 @@ class _Loop:
         self._seen = sights.look(self._fleet, wanted) if wanted else {}
         changed, self._changed = self._changed, set()
         self._note_usage(changed)
-        self._look_took = time.monotonic() - begun
+        self._looks = sights.Looks(begun, time.monotonic(), news=bool(changed))
 
     def _note_usage(self, changed: set[str]) -> None:
         now = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 
@@ -16,8 +17,31 @@ from mngr.errors import MngrError
 from mngr.mapreduce import naming
 from mngr.mapreduce.ending import Sight
 from mngr.mapreduce.state import Attempt, RunState, Usage
+from mngr.records import NamedTuple
 
 _SESSIONS = f"/{HOME}/sessions/"
+# What no event tells (a process killed with its terminal) is looked for this often.
+_SECONDS_BETWEEN_LOOKS = 5.0
+# Some states are known only once they have lasted a while, and no event tells that they have.
+_SETTLED_SECONDS = 1.0
+# Looking may take this share of the time, so that agents that report without pause do not keep a core busy.
+_SHARE_FOR_LOOKING = 0.2
+
+
+class Looks(NamedTuple):
+    """When the agents were looked at last, and whether there was news of one of them then. Without values: never."""
+
+    began_at: float = -math.inf
+    ended_at: float = -math.inf
+    news: bool = False
+
+    def due(self, now: float, *, news: bool) -> bool:
+        """Whether to look again; `news` is whether an event told something since."""
+        since = now - self.began_at
+        if since >= _SECONDS_BETWEEN_LOOKS:
+            return True
+        settled = self.news and now >= self.ended_at + _SETTLED_SECONDS
+        return (news or settled) and since >= (self.ended_at - self.began_at) / _SHARE_FOR_LOOKING
 
 
 def of_run(fleet: Fleet, run: str) -> list[Agent]:
