@@ -47,7 +47,12 @@ def test_who_works_alone_needs_a_choice_of_what_it_may_do(user: User) -> None:
     (tools / "claude").chmod(0o755)
     user.env["PATH"] = f"{tools}:{user.env['PATH']}"
     refused = user.mngr("tmr", "--type", "claude").failed(2)
-    assert "what may `claude` do without asking?" in refused.stderr
+    assert "`--permissions` is missing: agents of type `claude`" in refused.stderr
+    user.git("config", "user.useConfigOnly", "true")
+    nobody = {"GIT_CONFIG_GLOBAL": "/dev/null"}
+    for words in ((), ("--dry-run",)):
+        told = user.mngr("tmr", "--type", "claude", "--permissions", "tests", *words, env=nobody).failed(1).stderr
+        assert "git knows no name and e-mail address for commits" in told and "user.email" in told
     assert "--permissions tests" in refused.stderr and "agent_types.claude.permissions" in refused.stderr
     assert (
         "`--permissions` is for coding agents"

@@ -20,7 +20,7 @@ def check(app: App, name: str, permissions: str | None) -> None:
 def refuse_unsaid(kind: Kind) -> None:
     if kind.driver in kinds.KNOWN_AGENTS and not kind.permissions:
         raise UsageError(
-            f"what may `{kind.name}` do without asking? Its agents work alone, on this machine, as you",
+            f"`--permissions` is missing: agents of type `{kind.name}` run unattended, on this machine, as you",
             hint="`--permissions tests`: edit files, run tests and commit, everything else is denied; "
             "`--permissions bypass`: run anything. "
             f"For all runs: `mngr config set --scope user agent_types.{kind.name}.permissions tests`",

@@ -22,7 +22,7 @@ _NOT_A_BUILD = frozenset({"help", "test", "tests", "check", "lint", "clean", "in
 
 
 class Guess(NamedTuple):
-    """A key of `[tmr]`, its value as TOML text, and what it was told by."""
+    """A key of `[tmr]`, its value as TOML text, and where it was found."""
 
     key: str
     value: str

@@ -41,10 +41,11 @@ def show(app: App, wish: Wish) -> int:
         of_type = f" of type `{wish.workers.type}`" if wish.workers.type else ""
         at_once = amount(facts["agents_at_once"], "agent")
         app.out.line(f"{amount(len(tests), 'task')}, at most {at_once}{of_type} at once")
-        app.out.line(f"disk: about {facts['disk_mb']:g} MB for their copies of the code")
+        disk = f"about {facts['disk_mb']:g} MB" if facts["disk_mb"] >= 1 else "less than 1 MB"
+        app.out.line(f"disk: {disk} for their copies of the code")
         app.out.line(
-            f"tokens: {facts['tokens_low']:,} to {facts['tokens_high']:,}, a range of 20 to 50 thousand for each agent "
-            "to know the code; not measured"
+            f"tokens: {facts['tokens_low']:,} to {facts['tokens_high']:,}, a rough guess: "
+            "20,000 to 50,000 per agent to read the code"
         )
         for item in found.broken:
             app.out.warn(f"`{item.id}` cannot be collected as it is: {item.signature}")

@@ -31,8 +31,8 @@ def init(args: Args, app: App) -> int:
     columns = [
         Column("KEY", "key"),
         Column("VALUE", "value", flexible=True),
-        Column("TOLD BY", "because"),
-        Column("NOW", "what"),
+        Column("FOUND IN", "because"),
+        Column("STATUS", "what"),
     ]
     app.out.emit_rows(rows, columns, envelope={"path": path, "settings": rows, "dry_run": args.dry_run})
     if not args.dry_run:

@@ -10,12 +10,14 @@ from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.permitted import refuse_unsaid
-from mngr.errors import UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    from mngr.tools.git import Git
 
 
 def of(args: Args, app: App, top: str, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,3 +67,14 @@ def check_kind(app: App, top: str, name: str, permissions: str | None, *, chosen
         raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
     if not permissions and not chosen_later:
         refuse_unsaid(kind)
+
+
+def check_identity(app: App, git: Git, name: str, *, given: Mapping[str, str]) -> None:
+    """Refuse coding agents that could not commit, since git knows no name and e-mail address for them."""
+    if not kinds.resolve(name, app.settings).driver or {"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"} <= given.keys():
+        return
+    if not (git.ok("var", "GIT_AUTHOR_IDENT") and git.ok("var", "GIT_COMMITTER_IDENT")):
+        raise MngrError(
+            "git knows no name and e-mail address for commits, so no agent could commit its work",
+            hint="`git config --global user.name 'YOUR NAME' && git config --global user.email YOU@EXAMPLE.COM`",
+        )

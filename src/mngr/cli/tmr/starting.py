@@ -226,6 +226,7 @@ def _wish(args: Args, app: App, repo: Repo) -> Wish:
     chosen = args.type or _default_type(app, needed=not args.dry_run)
     if chosen:
         overrides.check_kind(app, repo.top, chosen, args.permissions, chosen_later=args.dry_run)
+        overrides.check_identity(app, git, chosen, given=variables(args, app))
     settings = tmr_settings.read(app.settings)
     _settle_trust(app, limits)
     prompt = args.prompt or (os.path.join(repo.top, settings.prompt) if settings.prompt else "")
