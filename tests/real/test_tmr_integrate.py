@@ -8,6 +8,7 @@ import pytest
 from mngr.tmr.gate import Decision
 from mngr.tmr.integrate import integrate
 from mngr.tmr.paths import Kind
+from mngr.tmr.unit import EXPECTATION, UNCONTROVERSIAL, Verified
 from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 
@@ -275,3 +276,57 @@ def test_two_tests_of_one_name_in_one_file_clash_although_git_merges_them(projec
     assert [aside.reason for aside in done.set_aside] == [
         "clashes with `r1-a-1` in `tests/test_app.py`: both define `test_new`"
     ]
+
+
+def expecting(project: Project, name: str, files: dict[str, Content], *evidence: str) -> Verified:
+    return project.work(name, files, summary=f"Expect {name}\n\nThe manual says so.")._replace(
+        place=EXPECTATION, evidence=evidence
+    )
+
+
+def test_changed_expectations_are_one_commit_each_between_the_uncontroversial_and_the_fixes(project: Project) -> None:
+    """Also one whose agent changed the product beside it, and two in one file."""
+    work = [
+        expecting(project, "a", {"tests/test_app.py": edited(5, "a")}, "tests/test_app.py:5: `5` became `a`"),
+        project.work("b", {"tests/test_b.py": "b\n"}),
+        expecting(project, "c", {"tests/test_app.py": edited(20, "c"), "src/c.py": "c\n"}),
+        project.work("d", {"src/other.py": "other = 2\n"}, importance=5),
+        project.work("e", {"tests/test_e.py": "e\n"})._replace(flags=("fewer-assertions",)),
+        project.work("f", {"tests/test_f.py": "f\n"})._replace(place=UNCONTROVERSIAL),
+    ]
+    done = integrate(project.git, "r1", project.base, work)
+    assert [(commit.place, commit.kind.value, commit.slugs) for commit in done.commits] == [
+        ("uncontroversial", "test", ("b", "f")),
+        ("uncontroversial", "test", ("e",)),
+        ("expectation", "test", ("a",)),
+        ("expectation", "test", ("c",)),
+        ("fix", "implementation", ("d",)),
+        ("fix", "implementation", ("c",)),
+    ]
+    message = project.run("log", "-1", "--format=%B", done.commits[2].id)
+    assert message.startswith("tests: Expect a\n\nThe manual says so.\n\nWhat the test expects is changed")
+    assert "- tests/test_app.py:5: `5` became `a`" in message
+    assert ("Mngr-Place", "expectation") in trailers(project, done.commits[2].id)
+    assert [commit.revert.clean if commit.revert else None for commit in done.commits] == [None, None, *[True] * 4]
+
+
+def test_any_work_can_be_dropped_and_a_squashed_commit_loses_one_maker(project: Project) -> None:
+    work = [
+        project.work("a", {"tests/test_a.py": "a\n", "README.md": "# A\n"}),
+        project.work("b", {"tests/test_b.py": "b\n", ".github/x.yml": "b\n"}),
+        expecting(project, "c", {"tests/test_app.py": edited(5, "c")}),
+        project.work("d", {"src/d.py": "d\n", "tests/test_d.py": "d\n"}, alone=True),
+        project.work("e", {"tests/test_e.py": "e\n"}),
+        project.work("f", {"tests/test_e.py": "e\n"}),
+    ]
+    whole = integrate(project.git, "r1", project.base, work)
+    assert summary(whole)[0] == ("test", ("a", "b", "d", "e", "f"))
+    kept = integrate(project.git, "r1", project.base, work, keep={"a", "e"})
+    assert summary(kept) == [("test", ("a",)), ("docs", ("a",))]
+    assert project.paths(kept.tip) == sorted([*FILES, "tests/test_a.py"])
+    assert [(aside.slugs, aside.reason) for aside in kept.set_aside] == [
+        *(((name,), "dropped in review") for name in "bcdd"),
+        (("e", "f"), "dropped in review"),
+    ]
+    again = integrate(project.git, "r1", project.base, work, keep=set("abcdef"))
+    assert again.tip == whole.tip and not again.set_aside

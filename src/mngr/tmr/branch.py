@@ -1,5 +1,5 @@
 """The linear branch: one commit for each kind beside the implementation, what is flagged in commits of its own, then
-each fix, most important first.
+each changed expectation, then each fix, most important first.
 
 The same work gives the same commits, ids included: nothing here knows what time it is.
 """
@@ -16,7 +16,7 @@ from mngr.tmr.conflict import Line
 from mngr.tmr.objects import Entry, Facts, Ident, NewCommit
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rank import Ranked
-from mngr.tmr.unit import Piece, Unit, Verified
+from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL, Piece, Unit, Verified
 
 NAME, EMAIL = "mngr", "mngr@localhost"
 _SUBJECT = 72
@@ -27,7 +27,7 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2
 
 
 class Planned(NamedTuple):
-    """A commit of the branch before it is made. `rank` is 0 for anything but a fix; `needs` are slugs of fixes."""
+    """A commit of the branch before it is made. `rank` is 0 for anything but a fix; `needs` are fixes."""
 
     kind: Kind
     makers: tuple[Verified, ...]
@@ -37,6 +37,7 @@ class Planned(NamedTuple):
     rank: int = 0
     because: str = ""
     needs: tuple[Unit, ...] = ()
+    place: str = UNCONTROVERSIAL
 
 
 class Planner:
@@ -52,7 +53,7 @@ class Planner:
         """The commits on top of the base, each with the number of its parent in this list."""
         planned: list[Planned] = []
         state = self._applier.start
-        leading = list(takewhile(lambda unit: not unit.fix and not unit.flagged, line.units))
+        leading = list(takewhile(lambda unit: unit.place == UNCONTROVERSIAL and not unit.flagged, line.units))
         if leading:
             state = line.states[len(leading) - 1][-1]
             planned += self._squashed(leading, self._applier.known(state))
@@ -87,8 +88,13 @@ class Planner:
         """Work beside the implementation that a person should look at: a commit of its own, to be reverted alone."""
         kind = min((self._paths.kind(path) for path in unit.paths), key=list(Kind).index)
         title = f"{_TITLES[kind]}: {_first(unit.makers[0].summary) or plain(unit.makers[0].task)}"
-        made = self._planned(kind, unit.makers, files, tree, title, _rest(unit.makers[0].summary), ())
-        return made._replace(paths=tuple(sorted(unit.paths)))
+        body = [_rest(unit.makers[0].summary)]
+        if unit.place == EXPECTATION:
+            lines = dict.fromkeys(plain(line) for maker in unit.makers for line in maker.evidence)
+            body += ["What the test expects is changed; the product is not.", "\n".join(f"- {line}" for line in lines)]
+        text = "\n\n".join(filter(None, body))
+        made = self._planned(kind, unit.makers, files, tree, title, text, [("Mngr-Place", unit.place)])
+        return made._replace(paths=tuple(sorted(unit.paths)), place=unit.place)
 
     def _fix(self, unit: Unit, ranked: Ranked, needs: tuple[Unit, ...], files: Files, tree: str | None) -> Planned:
         assert unit.fix is not None
@@ -102,7 +108,7 @@ class Planner:
         ]
         made = self._planned(Kind.IMPLEMENTATION, makers, files, tree, title, body, more)
         return made._replace(
-            unit=unit, rank=ranked.rank, because=ranked.because, needs=needs, paths=unit.fix.part.paths
+            unit=unit, rank=ranked.rank, because=ranked.because, needs=needs, paths=unit.fix.part.paths, place=FIX
         )
 
     def _tied(self, unit: Unit, files: Files, tree: str | None) -> Planned:
@@ -114,7 +120,7 @@ class Planner:
         title = f"{_TITLES[kind]} for: {_first(unit.fix.makers[0].summary) or plain(unit.fix.makers[0].task)}"
         body = "Does not stand without the fix in the commit before it."
         made = self._planned(kind, makers, files, tree, title, body, [("Mngr-Needs", unit.fix.makers[0].agent)])
-        return made._replace(unit=unit, needs=(unit,), paths=tuple(paths))
+        return made._replace(unit=unit, needs=(unit,), paths=tuple(paths), place=FIX)
 
     def _planned(
         self,

@@ -7,19 +7,22 @@ from collections.abc import Iterable, Sequence
 
 from mngr.tmr.apply import Applier
 from mngr.tmr.parts import Part, Split
-from mngr.tmr.unit import Piece, Unit, Verified
+from mngr.tmr.unit import EXPECTATION, Piece, Unit, Verified
 
 
 def units(splits: Iterable[tuple[Verified, Split]]) -> tuple[Unit, ...]:
-    """Cut work into units, ordered by task. Work beside the implementation that was measured to stand without its fix
-    is a unit of its own, and so is that of an agent without a fix; the rest is tied to the fix."""
+    """Cut work into units, ordered by task. Work beside the implementation that was measured to stand without its fix,
+    as a changed expectation does, is a unit of its own, and so is that of an agent without a fix; the rest is tied to
+    the fix."""
     ordered = sorted(splits, key=lambda given: given[0].order)
     fixes: dict[str, list[Verified]] = defaultdict(list)
     alone: dict[str, list[Verified]] = defaultdict(list)
     tied: dict[str, dict[str, list[Verified]]] = defaultdict(lambda: defaultdict(list))
     parts: dict[str, Part] = {part.id: part for _, split in ordered for part in split if part}
     stands = {
-        split.rest.id for work, split in ordered if split.rest and (work.stands_alone or not split.implementation)
+        split.rest.id
+        for work, split in ordered
+        if split.rest and (work.stands_alone or work.place == EXPECTATION or not split.implementation)
     }
     for work, split in ordered:
         if split.implementation:

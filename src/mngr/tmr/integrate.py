@@ -21,7 +21,7 @@ from mngr.tmr.parts import Split, links, refusals, split
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rank import ranked
 from mngr.tmr.revert import Revert, Step, reverts
-from mngr.tmr.unit import Piece, SetAside, Unit, Verified
+from mngr.tmr.unit import EXPECTATION, Piece, SetAside, Unit, Verified
 from mngr.tools.git import Git
 
 _EVIDENCE = 4000
@@ -36,11 +36,13 @@ class Rules(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """A commit of the branch. `needs` are commits of the branch that it cannot do without; `revert` says for a fix
-    whether it can be reverted alone, and `needed_by` which later commits must go with it."""
+    """A commit of the branch. `place` says why it is where it is (`unit.py`). `needs` are commits of the branch that it
+    cannot do without; `revert` says for a fix and for a changed expectation whether it can be reverted alone, and
+    `needed_by` which later commits must go with it."""
 
     id: str
     kind: Kind
+    place: str
     title: str
     rank: int
     because: str
@@ -81,9 +83,9 @@ def integrate(
     keep: Collection[str] | None = None,
     rules: Rules | None = None,
 ) -> Integrated:
-    """Integrate work on the base. `record` is told every decision as it is made; `keep` are the slugs of the fixes to
-    keep (of all agents that made one), None for all. Twice gives the same commits. No branch is pointed at the tip:
-    that is the caller's."""
+    """Integrate work on the base. `record` is told every decision as it is made; `keep` are the slugs of the work to
+    keep (of all agents that made the same), None for all. Twice gives the same commits. No branch is pointed at the
+    tip: that is the caller's."""
     return _Integration(git, run, base, inputs, record, rules or Rules()).run(gate, resolver, keep)
 
 
@@ -179,18 +181,20 @@ class _Integration:
             self.decide(Decision("made one", "the changes are identical", slugs))
 
     def kept(self, units: Sequence[Unit], keep: Collection[str] | None) -> list[Unit]:
-        """What stands alone by task, flagged work last, then the fixes by rank, without those that a person dropped."""
-        rests = sorted((unit for unit in units if not unit.fix), key=lambda unit: unit.flagged)
-        ranks = ranked(unit for unit in units if unit.fix)
-        fixes = []
-        for one in ranks:
-            assert one.unit.fix is not None
-            if keep is None or all(maker.slug in keep for maker in one.unit.fix.makers):
-                fixes.append(one.unit)
+        """What stands alone by place and task, flagged work after what is not, then the fixes by rank; without what a
+        person dropped."""
+        rests = sorted(
+            (unit for unit in units if not unit.fix), key=lambda unit: (unit.place == EXPECTATION, unit.flagged)
+        )
+        kept = []
+        for unit in (*rests, *(one.unit for one in ranked(unit for unit in units if unit.fix))):
+            makers = unit.fix.makers if unit.fix else unit.makers
+            if keep is None or all(maker.slug in keep for maker in makers):
+                kept.append(unit)
             else:
-                self.leave(one.unit, Left(one.unit.pieces, "dropped in review"))
-                self.decide(Decision("dropped", "by a person, in review", (one.unit.slug,)))
-        return [*rests, *fixes]
+                self.leave(unit, Left(unit.pieces, "dropped in review"))
+                self.decide(Decision("dropped", "by a person, in review", (unit.slug,)))
+        return kept
 
     def settle(self, units: list[Unit], judge: Judge | None) -> tuple[Line, Judged | None]:
         """Arrange and judge until the line that was judged green is the line there is. Who was left out for a clash
@@ -326,7 +330,8 @@ def _committed(objects: Objects, base: Facts, built: _Built) -> tuple[Committed,
     pairs = list(zip(built.ids, built.planned, strict=True))
     fix_ids = {one.unit.id: id for id, one in pairs if one.rank and one.unit}
     needs = {id: tuple(fix_ids[unit.id] for unit in one.needs if unit.id in fix_ids) for id, one in pairs}
-    can = reverts(objects, base, [Step(id, one.paths) for id, one in pairs], list(fix_ids.values()))
+    asked = [id for id, one in pairs if one.rank or one.place == EXPECTATION]
+    can = reverts(objects, base, [Step(id, one.paths) for id, one in pairs], asked)
     done = []
     for id, one in pairs:
         dependent = {other for other, needed in needs.items() if id in needed}
@@ -336,6 +341,7 @@ def _committed(objects: Objects, base: Facts, built: _Built) -> tuple[Committed,
             Committed(
                 id=id,
                 kind=one.kind,
+                place=one.place,
                 title=one.new.message.split("\n", 1)[0],
                 rank=one.rank,
                 because=one.because,

@@ -5,6 +5,10 @@ from __future__ import annotations
 from mngr.records import NamedTuple
 from mngr.tmr.parts import Part
 
+# Where on the branch work belongs, in this order: squashed by kind; in a commit of its own, to be looked at first;
+# ranked, in a commit of its own.
+UNCONTROVERSIAL, EXPECTATION, FIX = "uncontroversial", "expectation", "fix"
+
 
 class Verified(NamedTuple):
     """One agent's work as it came out of verification.
@@ -12,7 +16,8 @@ class Verified(NamedTuple):
     `effect` is what was measured: the tests that failed at the base and pass with this work; None when nobody measured.
     `importance` is what the agent claims. `stands_alone`: whether its tests, docs and the like pass without its
     implementation part; None when nobody measured. `flags` are what a person should look at, a word each. `mended` is
-    for work without an implementation part what `effect` is for a fix.
+    for work without an implementation part what `effect` is for a fix. `place` is where verification puts it; empty, it
+    is a fix when it has an implementation part. `evidence` is why an expectation had to change, in lines.
     """
 
     task: str
@@ -25,6 +30,8 @@ class Verified(NamedTuple):
     stands_alone: bool | None = None
     flags: tuple[str, ...] = ()
     mended: tuple[str, ...] = ()
+    place: str = ""
+    evidence: tuple[str, ...] = ()
 
     @property
     def order(self) -> tuple[str, str, str]:
@@ -65,6 +72,13 @@ class Unit(NamedTuple):
     def makers(self) -> tuple[Verified, ...]:
         found = {maker.order: maker for piece in self.pieces for maker in piece.makers}
         return tuple(found[order] for order in sorted(found))
+
+    @property
+    def place(self) -> str:
+        """Of work beside the implementation, an expectation that anyone of its makers changed is looked at first."""
+        if self.fix:
+            return FIX
+        return EXPECTATION if any(maker.place == EXPECTATION for maker in self.makers) else UNCONTROVERSIAL
 
     @property
     def flagged(self) -> bool:
