@@ -88,6 +88,12 @@ def test_a_person_keeps_or_drops_one_by_one(greeter: User) -> None:
     assert LOUD["text"] in text and BYE["text"] in text and SHORT["text"] not in text
 
 
+def test_without_a_terminal_nothing_is_kept_and_no_agent_is_paid_for(greeter: User) -> None:
+    done = fill(greeter, agent(greeter, [LOUD, BYE]), exit_code=5)
+    assert "nobody can be asked which examples to keep" in done.stderr and "mngr tutorial fill --yes" in done.stderr
+    assert (greeter.repo / "tutorial.sh").read_text() == TUTORIAL and greeter.agents() == []
+
+
 def test_a_tutorial_edited_meanwhile_gets_examples_where_its_headings_are_now(greeter: User) -> None:
     script = greeter.repo / "tutorial.sh"
     edited = TUTORIAL.replace("greet hello\n", "greet hello\n\n# and to Ada\ngreet hello --name Ada\n")
@@ -110,16 +116,15 @@ def test_a_tutorial_edited_meanwhile_gets_examples_where_its_headings_are_now(gr
 
 
 def test_a_heading_that_stays_empty_is_said(greeter: User) -> None:
-    done = fill(greeter, agent(greeter, [LOUD], []), "--rounds", "1", exit_code=1)
+    done = fill(greeter, agent(greeter, [LOUD], []), "--yes", "--rounds", "1", exit_code=1)
     assert "still without an example: Saying good bye" in done.stdout
     assert LOUD["text"] in (greeter.repo / "tutorial.sh").read_text()
 
 
 def test_another_judge_can_be_named(greeter: User) -> None:
     judge = 'case {} in *soon*) echo "not soon" >&2; exit 1;; esac'
-    found = fill(
-        greeter, agent(greeter, [SHOUT, BYE]), "--validate", judge, "--rounds", "1", "--format", "json", exit_code=1
-    ).json
+    words = ("--yes", "--validate", judge, "--rounds", "1", "--format", "json")
+    found = fill(greeter, agent(greeter, [SHOUT, BYE]), *words, exit_code=1).json
     assert found["validated_by"] == f"`{judge}`"
     assert [row["text"] for row in found["kept"]] == ["greet shout"]
     assert [row["problem"] for row in found["rejected"]] == ["not soon"]
@@ -130,7 +135,7 @@ def test_for_mngr_its_own_parser_judges(greeter: User) -> None:
     (greeter.repo / "tutorial.sh").write_text("# Listing\n")
     greeter.git("commit", "-qam", "Another tutorial")
     rows = [{"heading": "Listing", "text": text} for text in ("mngr list --shiny", "mngr list --format json")]
-    words = ("--program", "mngr", "--reference", "echo 'mngr lists'", "--format", "json")
+    words = ("--yes", "--program", "mngr", "--reference", "echo 'mngr lists'", "--format", "json")
     found = document(fill(greeter, agent(greeter, rows), *words))
     assert found["validated_by"] == "the parser of mngr"
     assert [row["text"] for row in found["kept"]] == ["mngr list --format json"]

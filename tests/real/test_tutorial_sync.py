@@ -71,29 +71,106 @@ commit Run what is cited
     done = sync(greeter, agent, "--test-command", PYTEST, "--format", "json")
     found = done.json
     assert found["ok"] and found["end"] == "passed" and found["problems"] == []
-    assert [turn["missing"] for turn in found["rounds"]] == [1, 2, 1, 0]
+    assert [turn["missing"] for turn in found["rounds"]] == [1, 2, 3, 0]
     assert found["agent"] == "sync-tutorial" and found["branch"] == "mngr/sync-tutorial"
     told = Path(found["work_dir"]) / ".mngr" / "task" / "artifacts"
     assert "(lines 11-13, `Saying good bye`) is cited by no test" in (told / "told.txt").read_text()
     again = (told / "told-again.txt").read_text()
     assert "failed (exit code 1)" in again and "`greet bye --soon` was not run by a test that passed" in again
-    assert "not committed: tests/test_bye.py" in (told / "told-third.txt").read_text()
+    assert (
+        "1. tests/test_bye.py:1: not committed, so not checked: tests/test_bye.py"
+        in (told / "told-third.txt").read_text()
+    )
     assert "mngr merge sync-tutorial" in done.stderr
-    assert "round 3 of 5: 1 missing" in done.stderr
+    assert "round 3 of 5: 3 missing" in done.stderr
     greeter.mngr("tutorial", "check").failed()
     greeter.mngr("merge", "sync-tutorial").ok()
     greeter.mngr("tutorial", "check").ok()
 
 
-def test_what_was_run_is_measured_in_the_agents_copy_or_it_does_not_pass(user: User) -> None:
+def test_what_is_run_is_measured_in_a_clean_checkout(user: User) -> None:
+    """A file that only the agent's copy has does not count, and neither does a run of its own."""
     add_greeter(user, test_hello=HELLO, test_bye=BYE.replace("run(command)", 'run("greet bye; echo see you")'))
+    (user.repo / ".gitignore").write_text("helper.py\n__pycache__\n")
+    user.git("add", ".")
+    user.git("commit", "-qm", "Ignore")
     user.env["PYTHONDONTWRITEBYTECODE"] = "1"
     assert user.run(["sh", "-c", PYTEST], timeout=100).exit_code == 0
-    change = f"wait\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit Run it\n"
-    words = ("--rounds", "1", "--format", "json")
-    (problem,) = document(sync(user, script(user, change), *words, exit_code=1))["problems"]
-    assert problem["kind"] == "not-run" and "there is no recorded run" in problem["message"]
-    assert document(sync(user, script(user, f"{change}run {PYTEST}\n"), *words))["ok"]
+    test = BYE.replace("from mngr", "from helper import NAME\nfrom mngr")
+    helper = "write tests/helper.py <<END\nNAME = 1\nEND"
+    change = f"wait\n{helper}\nwrite tests/test_bye.py <<END\n{test}END\ncommit Run it\nrun {PYTEST}\n"
+    words = ("--format", "json")
+    agent = script(user, f"{change}wait\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit Need no helper\n")
+    found = document(sync(user, agent, *words))
+    assert [turn["missing"] for turn in found["rounds"]] == [1, 0]
+    told = user.mngr("transcript", "sync-tutorial").ok().stdout
+    assert "No module named 'helper'" in told and "-m pytest tests` failed" in told
+    assert [row["name"] for row in user.agents()] == ["sync-tutorial"]
+
+
+def test_a_test_command_that_cannot_be_started_is_the_users_problem(greeter: User) -> None:
+    done = sync(greeter, script(greeter, "wait\n"), "--test-command", "no-such-program tests", exit_code=1)
+    assert "`no-such-program tests` cannot be started in a clean checkout" in done.stderr
+    assert "tmr.prepare" in done.stderr
+
+
+def test_what_was_prepared_is_there_for_the_test_command(greeter: User) -> None:
+    (greeter.repo / ".mngr").mkdir()
+    (greeter.repo / ".mngr" / "settings.toml").write_text('[tmr]\nprepare = "echo yes > prepared"\n')
+    greeter.git("add", "-f", ".")
+    greeter.git("commit", "-qm", "Settings")
+    greeter.mngr("config", "trust", "--yes").ok()
+    text = f"wait\nwrite tests/test_hello.py <<END\n{HELLO}END\nwrite tests/test_bye.py <<END\n{BYE}END\ncommit All\n"
+    command = f"grep yes prepared && {PYTEST}"
+    assert document(sync(greeter, script(greeter, text), "--test-command", command, "--format", "json"))["ok"]
+
+
+def test_what_a_person_should_look_at_is_listed(greeter: User) -> None:
+    (greeter.repo / "tests" / "test_more.py").write_text(
+        "def test_gone():\n    assert 3\n\n\ndef test_less():\n    assert 1\n    assert 2\n"
+    )
+    greeter.git("add", ".")
+    greeter.git("commit", "-qm", "More")
+    agent = script(
+        greeter,
+        f"""wait
+write tests/test_hello.py <<END
+{HELLO}END
+write tests/test_bye.py <<END
+{BYE}END
+write tests/test_more.py <<END
+import pytest
+@pytest.mark.skip
+def test_less():
+    assert 1
+END
+run echo >> tests/conftest.py
+run echo >> bin/greet
+commit All
+""",
+    )
+    done = sync(greeter, agent)
+    assert "removed tests:\n  tests/test_more.py: `test_gone` is gone\nlook at these changes:\n" in done.stdout
+    assert "  tests/test_more.py: `test_less` had 2 assertions and has 1\n" in done.stdout
+    found = document(sync(greeter, agent, "--format", "json"))
+    assert found["ok"] and [(flag["kind"], flag["path"]) for flag in found["flags"]] == [
+        ("test-deleted", "tests/test_more.py"),
+        ("conftest", "tests/conftest.py"),
+        ("fewer-assertions", "tests/test_more.py"),
+        ("skip", "tests/test_more.py"),
+        ("product", "bin/greet"),
+    ]
+
+
+def test_a_recorded_run_of_other_code_needs_no_agent(user: User) -> None:
+    add_greeter(user, test_hello=HELLO, test_bye=BYE)
+    assert user.run(["sh", "-c", PYTEST], timeout=100).exit_code == 0
+    (user.repo / "bin" / "more").touch()
+    user.git("add", "bin")
+    user.git("commit", "-qm", "More")
+    done = user.mngr("tutorial", "sync", "--type", "scripted", "--", "x").failed()
+    assert "the citations are complete, but the recorded run" in done.stderr and "run the tests again" in done.stderr
+    assert user.agents() == []
 
 
 def test_the_agent_is_told_names_as_they_are_in_its_copy(greeter: User) -> None:

@@ -156,6 +156,7 @@ FORMS: dict[str, list[Any]] = {
             **_TALK,
             "ok": "bool",
             "problems": [_TUTORIAL_PROBLEM],
+            "flags": [{"kind": "text", "path": "text", "text": "text"}],
             "prompt": "text?",
             "dry_run": "bool",
         },

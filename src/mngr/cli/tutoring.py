@@ -6,18 +6,21 @@ import os
 import shlex
 from collections.abc import Callable, Sequence
 
+from mngr.actions.create import extra_paths
 from mngr.agents.kinds import kind
-from mngr.cli import catalog, permitted
+from mngr.cli import catalog, permitted, sync_flags
 from mngr.cli.app import App
 from mngr.cli.inputs import read_text
 from mngr.cli.parser import Args
-from mngr.cli.terminal import visible_lines
+from mngr.cli.terminal import visible, visible_lines
 from mngr.cli.text import amount
-from mngr.errors import TIMED_OUT, MngrError, UsageError
+from mngr.errors import TIMED_OUT, MngrError, Undecided, UsageError
+from mngr.process import join
 from mngr.records import TYPE_CHECKING
+from mngr.tmr.measurement import default_command
 from mngr.tools.git import Git
 from mngr.tutorial import fill, program, proposals, skill, sync, talk
-from mngr.tutorial.check import Report
+from mngr.tutorial.check import STALE, Report
 from mngr.tutorial.proposals import Proposal
 from mngr.tutorial.sources import Sources
 
@@ -68,10 +71,16 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
     top = Git(app.fleet.host, place.root).run("rev-parse", "--show-toplevel")
     place = place.seen_from(top.text) if top.ok else place
     report = place.report()
+    stale = [problem for problem in report.problems if problem.kind == STALE]
+    report = report._replace(problems=tuple(problem for problem in report.problems if problem.kind != STALE))
+    if stale and report.ok:
+        raise MngrError(f"the citations are complete, but {stale[0].message}", hint="run the tests again")
     job = sync.Job(
         place,
-        test_command=args.test_command or app.settings.text("tutorial.test_command"),
+        test_command=_test_command(args, app, place, measured=report.ran is not None or bool(stale)),
         prompt=args.prompt,
+        prepare=app.settings.text("tmr.prepare"),
+        extra_paths=extra_paths(app.settings),
     )
     before = {"script": place.script, "before": len(report.problems)}
     if report.ok or args.dry_run:
@@ -87,11 +96,14 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
     if not talked.ok:
         human = f"{amount(len(missing), 'problem')} left after {rounds} ({_ended(talked)})"
         human += "".join(f"\n  {problem.message}" for problem in missing[:10])
+    found = sync_flags.find(app, talked.agent, place.tests, (job.prepare, job.test_command))
+    human = "\n".join([human, *map(visible, sync_flags.shown(found))])
     value = {
         **before,
         **_talked(talked),
         "ok": talked.ok,
         "problems": [problems_json(problem) for problem in missing],
+        "flags": [flag._asdict() for flag in found],
         "prompt": None,
         "dry_run": False,
     }
@@ -100,6 +112,14 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
         app.out.note(f"its work is on branch {talked.agent.record.branch}")
     app.out.note(f"look: `mngr diff {name}`; take it: `mngr merge {name}`; then: `mngr destroy {name}`")
     return _exit_code(talked)
+
+
+def _test_command(args: Args, app: App, place: Sources, *, measured: bool) -> str:
+    """What was run can be checked only if the tests are run in the clean checkout, so there is a default for that."""
+    given: str = args.test_command or app.settings.text("tutorial.test_command")
+    if given or not measured:
+        return given
+    return f"{app.settings.text('tmr.test_command') or default_command()} {join(place.tests)}"
 
 
 def _ended(talked: talk.Talked) -> str:
@@ -116,7 +136,7 @@ def _sync_not_started(args: Args, app: App, job: sync.Job, report: Report, value
     if prompt and not report.ok:
         human += f"\n\nthe prompt:\n\n{prompt}"
     app.out.emit_object(
-        {**value, "ok": report.ok, "problems": [], "prompt": prompt, "dry_run": args.dry_run}, human=human
+        {**value, "ok": report.ok, "problems": [], "flags": [], "prompt": prompt, "dry_run": args.dry_run}, human=human
     )
     return 0
 
@@ -150,6 +170,11 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
         shown_too = f"the prompt:\n\n{prompt}\nthe reference, {fill.REFERENCE}:\n\n{reference}"
         app.out.emit_object({**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\n{shown_too}")
         return 0
+    if app.headless and not args.yes:
+        raise Undecided(
+            "nobody can be asked which examples to keep",
+            hint="run it in a terminal, or keep all valid ones: `mngr tutorial fill --yes`",
+        )
     wish = _wish(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"))
     app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
     talked, found = fill.run(app.fleet, job, wish, rounds=args.rounds, timeout=args.timeout, tell=app.out.note)
@@ -188,8 +213,8 @@ def _said(
 
 
 def _choose(args: Args, app: App, good: Sequence[Proposal]) -> tuple[list[Proposal], list[Proposal]]:
-    """Show the proposals one by one. Nobody is asked with `--yes`, or if nobody can be: then all are kept."""
-    if args.yes or app.headless:
+    """Show the proposals one by one. With `--yes` all are kept."""
+    if args.yes:
         return list(good), []
     kept: list[Proposal] = []
     for number, one in enumerate(good, 1):

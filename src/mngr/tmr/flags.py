@@ -45,8 +45,8 @@ class File(NamedTuple):
 
 
 def find(changed: Sequence[File], *, test: str, commands: Sequence[str] = ()) -> list[Flag]:
-    """All flags of a change that was made for one test, in the order of its files. `commands` are those by which the
-    tests are run and judged."""
+    """All flags of a change that was made for one test (empty for a change of many), in the order of its files.
+    `commands` are those by which the tests are run and judged."""
     flags: list[Flag] = []
     words = {word.removeprefix("./") for command in commands for word in _words(command)}
     for file in changed:
@@ -102,7 +102,7 @@ def _special_cases(file: File, test: str) -> Iterator[Flag]:
     name = test.rpartition("::")[2].partition("[")[0]
     stem = test.partition("::")[0].rpartition("/")[2].removesuffix(".py")
     for number, line in _added(file):
-        for word in (name, stem, *_UNDER_TEST):
+        for word in filter(None, (name, stem, *_UNDER_TEST)):
             if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", line):
                 yield Flag("names-the-test", file.path, f"line {number} of the product mentions `{word}`")
                 break

@@ -1,8 +1,9 @@
-"""Lets an agent make the tests match the tutorial. Whether they do is checked here, in the agent's own copy."""
+"""Lets an agent make the tests match the tutorial. Whether they do is checked in a clean checkout of its commits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from mngr import prompts
 from mngr.actions.agent import Agent
@@ -19,15 +20,19 @@ CHANGED, UNCOMMITTED, FAILING = "script-changed", "uncommitted", "tests-failing"
 _LEFT_BY_TESTS = frozenset(("__pycache__", ".pytest_cache", ".hypothesis", ".coverage"))
 _MOST_TOLD = 60
 _LINES_OF_OUTPUT = 60
+_NOT_STARTED = (126, 127)  # of a shell
 
 
 class Job(NamedTuple):
-    """`sources` are named from the root of the repository, as the agent sees them in its copy. `test_command` is run
-    there before each check, and has to end with 0. `prompt` is a file that replaces the packaged prompt."""
+    """`sources` are named from the root of the repository, as the agent sees them in its copy. `test_command` is run in
+    a clean checkout before each check, after `prepare`, and has to end with 0. `prompt` is a file that replaces the
+    packaged prompt; `extra_paths` are files outside git that the tests need."""
 
     sources: Sources
     test_command: str = ""
     prompt: str | None = None
+    prepare: str = ""
+    extra_paths: Mapping[str, str] = {}
     test_seconds: float = 1800.0
 
 
@@ -38,20 +43,19 @@ def first_prompt(job: Job, report: Report) -> str:
 def run(
     fleet: Fleet, job: Job, wish: talk.Wish, report: Report, *, rounds: int, timeout: float, tell: Callable[[str], None]
 ) -> tuple[talk.Talked, tuple[Problem, ...]]:
-    """Talk with an agent until its copy passes the check, is committed and has the tutorial unchanged. What was missing
-    at the end comes with it. The work is left as the commits of the agent."""
+    """Talk with an agent until a clean checkout of its last commit passes the check and has the tutorial unchanged, and
+    nothing is uncommitted. What was missing at the end comes with it. The work is left as the commits of the agent."""
     text = job.sources.text()
     if wish.unclean == "exclude" and _is_edited(fleet, job.sources):
         raise UsageError(
             f"`{job.sources.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
             hint="commit it, or take all along with `--include-unclean`",
         )
-    measured = report.ran is not None
     last: tuple[Problem, ...] = ()
 
     def verdict(agent: Agent) -> talk.Verdict:
         nonlocal last
-        last = tuple(_missing(fleet, agent, job, text, measured))
+        last = tuple(_missing(fleet, agent, job, text))
         return talk.Verdict(len(last), _render("sync_again.md.j2", job, last) if last else "")
 
     talked = talk.hold(fleet, wish, first_prompt(job, report), verdict, rounds=rounds, timeout=timeout, tell=tell)
@@ -80,29 +84,56 @@ def _is_edited(fleet: Fleet, sources: Sources) -> bool:
     return bool(Git(fleet.host, sources.root).run("status", "--porcelain", "--", sources.script).text)
 
 
-def _missing(fleet: Fleet, agent: Agent, job: Job, text: str, measured: bool) -> list[Problem]:
-    """Everything that keeps the agent's copy from being what was asked for. `measured`: what was run was looked at
-    before, so it has to be known in the copy too."""
-    there = job.sources.elsewhere(agent.record.work_dir)
-    problems: list[Problem] = []
-    if _text(there) != text:
-        message = f"{job.sources.script}:1: the tutorial was changed; it is what the tests are held against"
-        words = ["git", "checkout", agent.record.base_commit or "BASE", "--", job.sources.script]
-        hint = f"take it back as it was: `{join(words)}`"
-        return [Problem(CHANGED, message, job.sources.script, 1, hint=hint)]
-    if job.test_command:
-        problems += _failing(fleet, agent, job)
-    report = there.report()
-    problems += report.problems
-    if measured and report.ran is None:
-        message = f"{there.usual}:1: there is no recorded run of the tests in this copy: what they run is not known"
-        problems.append(Problem(NOT_RUN, message, there.usual, 1, hint="run the tests with pytest"))
+def _missing(fleet: Fleet, agent: Agent, job: Job, text: str) -> list[Problem]:
+    """Everything that keeps the agent's work from being what was asked for."""
+    with _clean_copy(fleet, agent, job) as copy:
+        problems = _missing_in(fleet, copy, job, text, agent.record.base_commit or "BASE")
     if changed := _uncommitted(fleet, agent):
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
-        problems.append(
-            Problem(UNCOMMITTED, f"{changed[0]}:1: not committed: {shown}", changed[0], 1, hint="commit it")
-        )
+        message = f"{changed[0]}:1: not committed, so not checked: {shown}"
+        return [Problem(UNCOMMITTED, message, changed[0], 1, hint="commit it"), *problems]
     return problems
+
+
+@contextmanager
+def _clean_copy(fleet: Fleet, agent: Agent, job: Job) -> Iterator[Agent]:
+    """A checkout of the agent's last commit, removed afterwards. What a killed process left of it is removed before.
+    Without git there is nothing but the agent's own copy."""
+    if not agent.record.repo:
+        yield agent
+        return
+    name, labels = f"{agent.name}-check", {"tutorial-check": agent.id}
+    for left in fleet.list().agents:
+        if labels.items() <= dict(left.record.labels).items():
+            fleet.destroy(left, discard=True)
+    copy = fleet.create(
+        name,
+        command="true",
+        source=agent.record.work_dir,
+        transfer="git-mirror",
+        branch=f"HEAD:mngr-check/{name}",
+        unclean="exclude",
+        labels=labels,
+        extra_paths=job.extra_paths,
+    )
+    try:
+        yield copy
+    finally:
+        fleet.destroy(copy, discard=True)
+
+
+def _missing_in(fleet: Fleet, copy: Agent, job: Job, text: str, base: str) -> list[Problem]:
+    there = job.sources.elsewhere(copy.record.work_dir)
+    if _text(there) != text:
+        message = f"{job.sources.script}:1: the tutorial was changed; it is what the tests are held against"
+        words = join(["git", "checkout", base, "--", job.sources.script])
+        return [Problem(CHANGED, message, job.sources.script, 1, hint=f"restore it and commit that: `{words}`")]
+    problems = _failing(fleet, copy, job) if job.test_command else []
+    report = there.report()
+    if job.test_command and job.sources.artifacts != () and report.ran is None and not problems:
+        message = f"{there.usual}:1: `{job.test_command}` recorded no test that uses `e2e`: what is run is not known"
+        problems.append(Problem(NOT_RUN, message, there.usual, 1))
+    return [*problems, *report.problems]
 
 
 def _uncommitted(fleet: Fleet, agent: Agent) -> list[str]:
@@ -120,13 +151,21 @@ def _text(sources: Sources) -> str | None:
         return None
 
 
-def _failing(fleet: Fleet, agent: Agent, job: Job) -> list[Problem]:
-    try:
-        done = fleet.exec(agent, job.test_command, timeout=job.test_seconds)
-    except TimedOut as error:
-        return [Problem(FAILING, f"`{job.test_command}`: {error.message}", job.sources.tests[0], 1)]
-    if done.ok:
-        return []
-    output = (done.stdout + done.stderr).decode(errors="backslashreplace").strip("\n").split("\n")
-    message = f"`{job.test_command}` failed (exit code {done.exit_code}); the end of its output:"
-    return [Problem(FAILING, message, job.sources.tests[0], 1, text="\n".join(output[-_LINES_OF_OUTPUT:]))]
+def _failing(fleet: Fleet, copy: Agent, job: Job) -> list[Problem]:
+    """The first of the two commands that fails. One that cannot be started at all is no fault of the agent: raises."""
+    for command in filter(None, (job.prepare, job.test_command)):
+        try:
+            done = fleet.exec(copy, command, timeout=job.test_seconds)
+        except TimedOut as error:
+            return [Problem(FAILING, f"`{command}`: {error.message}", job.sources.tests[0], 1)]
+        output = (done.stdout + done.stderr).decode(errors="backslashreplace").strip("\n").split("\n")
+        if done.exit_code in _NOT_STARTED:
+            raise MngrError(
+                f"`{command}` cannot be started in a clean checkout (exit code {done.exit_code})",
+                details="\n".join(output[-_LINES_OF_OUTPUT:]),
+                hint="`mngr config set tmr.prepare 'CMD'` prepares it; `--test-command` names another command",
+            )
+        if not done.ok:
+            message = f"`{command}` failed (exit code {done.exit_code}); the end of its output:"
+            return [Problem(FAILING, message, job.sources.tests[0], 1, text="\n".join(output[-_LINES_OF_OUTPUT:]))]
+    return []

@@ -52,22 +52,25 @@ def add_arguments(parser: Parser) -> None:
     sync = parser.add_subcommand(
         "sync",
         "Let an agent make the tests match the tutorial",
-        description="An agent is told what the check finds missing, and told again, until the check passes in its copy "
-        "of the code, all is committed, and the tutorial is as it was. Its work stays on its branch.",
+        description="An agent is told what the check finds missing, and told again, until the check passes in a clean "
+        "checkout of its last commit, with the tutorial unchanged. Its work stays on its branch. Removed tests, weaker "
+        "tests and changes of conftest files or of the product are listed, for you to look at before `mngr merge`.",
     )
     _add_tests(sync)
     _add_artifacts(sync)
     sync.add_argument(
         "--test-command",
         metavar="CMD",
-        help="run this in its copy before each check; it must pass too (setting `tutorial.test_command`)",
+        help="run this before each check; it must pass too (setting `tutorial.test_command`; default, if there is a "
+        "recorded run: pytest)",
     )
     _add_agent_options(sync, "sync-tutorial")
     fill = parser.add_subcommand(
         "fill",
         "Let an agent propose examples for headings that have none",
-        description="Every proposal is held against the real program. Those with an unknown verb or option are "
-        "rejected and listed: they show where the interface is not what one expects. The others are shown one by one.",
+        description="Every proposal is checked against the real program. Proposals with an unknown verb or option are "
+        "rejected and listed: they show where the interface is not what users expect. The others are shown one by one, "
+        "to keep or drop.",
     )
     fill.add_argument("--program", metavar="NAME", help="what the tutorial is about (default: what it runs most)")
     fill.add_argument(
@@ -76,7 +79,7 @@ def add_arguments(parser: Parser) -> None:
     fill.add_argument(
         "--validate", metavar="CMD", help="a command that fails for a bad example, with `{}` in it for the example"
     )
-    fill.add_argument("--yes", "-y", action="store_true", help="keep all that are valid, without asking")
+    fill.add_argument("--yes", "-y", action="store_true", help="keep all valid proposals, without asking")
     _add_agent_options(fill, "fill-tutorial")
     skill = parser.add_subcommand("install-skill", "Install `sync-tutorial-to-e2e-tests` for coding agents")
     skill.add_argument(
@@ -103,9 +106,15 @@ def _add_agent_options(parser: Parser, name: str) -> None:
         help="what a coding agent may do, as in `mngr create`: `tests` is recommended (no default: choose)",
     )
     parser.add_argument("--name", "-n", metavar="NAME", help=f"the agent's name (default: `{name}`, or one like it)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="tell it at most so often (default: 5)")
     parser.add_argument(
-        "--timeout", type=parse_duration, default=3600.0, metavar="TIME", help="give up after so long (default: 1h)"
+        "--rounds", type=int, default=5, metavar="N", help="send the agent at most this many prompts (default: 5)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=parse_duration,
+        default=3600.0,
+        metavar="TIME",
+        help="stop waiting for the agent after this time (default: 1h)",
     )
     parser.add_argument(
         "--prompt", metavar="FILE", help="your own prompt, a Jinja template, instead of the packaged one"

@@ -1,0 +1,69 @@
+"""What a person should look at in the commits of one agent that worked on tests: the flags that `tmr` looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mngr.actions.agent import Agent
+from mngr.cli.app import App
+from mngr.records import TYPE_CHECKING
+from mngr.tmr import flags
+from mngr.tmr.objects import Change, Entry, Objects
+from mngr.tmr.paths import Kind, Paths
+from mngr.tools.git import Git
+
+if TYPE_CHECKING:
+    from mngr.tmr.flags import Flag
+
+DELETED = "test-deleted"
+_TEXT_MAX = 1_000_000
+
+
+def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) -> list[Flag]:
+    """The flags of all that an agent committed, removed tests first. `tests` are the places of the tests, from the top
+    of the repository; `commands` those by which they are run. Changes of the product are flagged too."""
+    base = agent.record.base_commit
+    if not (agent.record.repo and base):
+        return []
+    git = Git(app.fleet.host, agent.record.work_dir)
+    objects = Objects(git)
+    old, new = git.must("rev-parse", f"{base}^{{tree}}", "HEAD^{tree}").split("\n")
+    pair = (old, new)
+    changes = objects.changes([pair])[pair]
+    settings = app.settings
+    paths = Paths(
+        tuple(settings.strings("tmr.paths.implementation")), tuple(settings.strings("tmr.paths.non_implementation"))
+    )
+    product = {
+        change.path
+        for change in changes
+        if paths.kind(change.path) == Kind.IMPLEMENTATION and not _is_below(change.path, tests)
+    }
+    found = flags.find(_files(objects, changes, product), test="", commands=commands)
+    found += [
+        flags.Flag("product", path, f"`{path}` is part of the product, not of its tests") for path in sorted(product)
+    ]
+    return sorted(found, key=lambda flag: flag.kind != DELETED)
+
+
+def shown(found: Sequence[Flag]) -> list[str]:
+    """Lines for a person."""
+    removed = [flag for flag in found if flag.kind == DELETED]
+    others = [flag for flag in found if flag.kind != DELETED]
+    lines = ["removed tests:", *(f"  {flag.path}: {flag.text}" for flag in removed)] if removed else []
+    return lines + (["look at these changes:", *(f"  {flag.path}: {flag.text}" for flag in others)] if others else [])
+
+
+def _is_below(path: str, places: Sequence[str]) -> bool:
+    return any(path == place or place == "." or path.startswith(f"{place}/") for place in places)
+
+
+def _files(objects: Objects, changes: Sequence[Change], product: set[str]) -> list[flags.File]:
+    sides = [entry for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
+    blobs = objects.blobs(entry.oid for entry in sides)
+
+    def text(entry: Entry | None) -> str | None:
+        data = blobs.get(entry.oid, b"") if entry else None
+        return None if data is None or len(data) > _TEXT_MAX else data.decode(errors="replace")
+
+    return [flags.File(change.path, text(change.old), text(change.new), change.path in product) for change in changes]
