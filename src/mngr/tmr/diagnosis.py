@@ -24,6 +24,8 @@ _MISSING = re.compile(
     r"""(?:^|:\ )[`'"‘]?([\w.+-]+)['"’]?:\ (?:command\ not\ found|not\ found|No\ such\ file\ or\ directory)\s*$""",
     re.MULTILINE | re.VERBOSE,
 )
+_WHERE = re.compile(r"\s*--> (\S+:\d+:\d+)$")  # rustc says it below the error
+_OF_SHELL = re.compile(r"^\S*job\.sh: (?:line )?\d+: ")
 _MAKE = re.compile(r"^\S*make(?:\[\d+\])?: \*\*\* .*$", re.MULTILINE)
 # What a machine says without room, memory or network, or with another process in the way: no work is to blame for that.
 _MACHINE = re.compile(
@@ -40,8 +42,10 @@ def error_line(log: str) -> str:
     for pattern in (_NO_COMPILER, _COMPILER, _MISSING, _MAKE):
         if found := pattern.search(log):
             start = log.rfind("\n", 0, found.start() + 1) + 1
-            end = log.find("\n", found.end())
-            return log[start : end if end >= 0 else len(log)].strip()[:_LINE_MAX]
+            line, *below = log[start:].lstrip("\n").split("\n", 2)
+            where = _WHERE.match(below[0]) if below and pattern is _COMPILER else None
+            line = f"{where[1]}: {line}" if where else _OF_SHELL.sub("", line)
+            return line.strip()[:_LINE_MAX]
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return lines[-1][:_LINE_MAX] if lines else ""
 
