@@ -29,7 +29,7 @@ def on_a_terminal(user: User, *words: str, typed: str = "", **env: str) -> Ran:
     except OSError:  # how Linux says that the other side is closed
         pass
     os.close(ours)
-    return Ran(child.wait(timeout=60), shown.decode().replace("\r\n", "\n"), "")
+    return Ran(child.wait(timeout=200), shown.decode().replace("\r\n", "\n"), "")
 
 
 def editor(user: User, script: str) -> str:

@@ -20,7 +20,7 @@ EXAMPLES = (
     ("mngr tmr tests/test_login.py --type claude --permissions tests --budget-usd 5", "with a limit on money"),
     ("mngr tmr status", "how far the latest run is"),
     ("mngr tmr resume", "continue it, whatever ended it"),
-    ("mngr tmr review", "walk through its fixes, keep or drop each"),
+    ("mngr tmr review", "walk through its work: keep, drop or send back each piece"),
     ("mngr tmr report", "write its pages and say where"),
 )
 
@@ -56,10 +56,10 @@ def add_arguments(parser: Parser) -> None:
     )
     _add_pr(again)
     review = _add_run_name(
-        parser.add_subcommand("review", "Keep or drop the fixes one by one, and build the branch anew")
+        parser.add_subcommand("review", "Keep, drop or send back work piece by piece, and build the branch again")
     )
     review.add_argument(
-        "--drop", action="append", metavar="TASK", help="drop this fix without asking (can be repeated)"
+        "--drop", action="append", metavar="TASK", help="drop this work without asking (can be repeated)"
     )
 
 
