@@ -1,4 +1,4 @@
-"""Secrets in text: values of variables, and what has the shape of a key, hidden. Pure."""
+"""Secrets in text: values of variables, and what has the shape of a key, found and hidden. Pure."""
 
 from __future__ import annotations
 
@@ -25,6 +25,31 @@ _KEYS = {
     "AKIA": r"AKIA[A-Z0-9]{16}",
     "eyJ": r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
 }
+
+_KINDS = {
+    "sk-": "an API key",
+    "gh": "a GitHub token",
+    "glpat-": "a GitLab token",
+    "xox": "a Slack token",
+    "AKIA": "an AWS access key",
+    "eyJ": "a JSON web token",
+}
+_PRIVATE_KEY = "PRIVATE KEY-----"
+
+
+def find(text: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """The secrets in a text, each with its kind in words: keys by their shape, the first line of private keys, and the
+    values of these variables, ordinary words left out."""
+    found: dict[str, str] = {}
+    if any(start in text for start in _KEYS):
+        for match in _keys().finditer(text):
+            found[match.group()] = next(kind for start, kind in _KINDS.items() if match.group().startswith(start))
+    if _PRIVATE_KEY in text:
+        found |= dict.fromkeys(_private_keys().findall(text), "a private key")
+    for name, value in variables.items():
+        pieces = () if _is_ordinary(value) else _pieces([value], SHORTEST)
+        found |= {piece: f"the value of `{name}`" for piece in pieces if piece in text}
+    return found
 
 
 def mask(text: str, values: Iterable[str] = (), *, shortest: int = SHORTEST) -> str:
@@ -85,6 +110,13 @@ def _masked(value: Any, values: tuple[str, ...]) -> Any:
 
 def _pieces(values: Iterable[str], shortest: int) -> set[str]:
     return {piece for value in values for piece in (value, *value.split("\n")) if len(piece.strip()) >= shortest}
+
+
+@cache
+def _private_keys() -> re.Pattern[str]:
+    import re
+
+    return re.compile(rf"-----BEGIN [A-Z ]*{_PRIVATE_KEY}(?:\s|\\n)+([A-Za-z0-9+/=:-]{{16,}})")
 
 
 @cache

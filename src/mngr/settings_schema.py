@@ -66,6 +66,7 @@ SCHEMA: Schema = {
         "job_seconds": NUMBER,
         "baseline_repeats": WHOLE,
         "effect_runs": WHOLE,
+        "largest_file_mb": NUMBER,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
     "headless": BOOLEAN,
@@ -109,6 +110,7 @@ _SAFE: frozenset[Key] = frozenset(
         ("saved", "ignored_max_mb"),
         ("record", "max_mb"),
         *(("tmr", name) for name in ("max_jobs", "test_seconds", "job_seconds", "baseline_repeats", "effect_runs")),
+        ("tmr", "largest_file_mb"),
         *(("tmr", "paths", name) for name in ("implementation", "non_implementation", "read_only")),
     }
 )

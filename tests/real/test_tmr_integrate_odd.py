@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.errors import MngrError
+from mngr.tmr.content import ContentRules
 from mngr.tmr.gate import Decision
 from mngr.tmr.integrate import Rules, integrate
 from mngr.tmr.paths import Paths
-from tests.support.work import FILES, LINES, Content, Project, TextGate, edited, summary, trailers
+from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 
 @pytest.fixture
@@ -159,3 +160,49 @@ def test_a_sha256_repository_works_too() -> None:
         assert len(done.tip) == 64 and len(done.commits) == 3 and len(done.set_aside) == 1
     finally:
         project.close()
+
+
+KEY = "sk-" + "a1B2c3D4" * 4
+SECRET = "correct-horse-battery"
+TOKEN = "ghp_" + "x1Y2" * 8
+
+
+@pytest.mark.parametrize(
+    ("content", "because"),
+    [
+        (f"key = {KEY!r}\n", "`src/new.py` holds an API key"),
+        (b"\x00\xff" + TOKEN.encode(), "`src/new.py` holds a GitHub token"),
+        (f"-----BEGIN RSA PRIVATE KEY-----\n{KEY[3:]}\n", "`src/new.py` holds a private key"),
+        (f"password = '{SECRET}'\n", "`src/new.py` holds the value of `SHOP_PASSWORD`"),
+        ("x" * 2_100_000, "`src/new.py` has 2.1 MB, more than the 2 MB of `tmr.largest_file_mb`"),
+    ],
+)
+def test_secrets_and_large_files_are_refused_by_name_and_never_shown(
+    project: Project, content: str | bytes, because: str
+) -> None:
+    variables = {"SHOP_PASSWORD": SECRET, "MODE": "production", "PORT": "8000"}
+    rules = Rules(content=ContentRules(2, variables))
+    work = [
+        project.work("bad", {"src/new.py": content, "tests/test_bad.py": "x\n"}),
+        project.work("good", {"src/a.py": "mode = 'production' if port == 8000 else ''\n"}),
+    ]
+    done = integrate(project.git, "r1", project.base, work, rules=rules)
+    assert [(aside.slugs, aside.reason, aside.branch) for aside in done.set_aside] == [(("bad",), because, "")]
+    assert summary(done) == [("implementation", ("good",))]
+    assert not any(secret in repr(done) for secret in (KEY, TOKEN, SECRET, KEY[3:]))
+    assert not any(secret in call for call in project.runner.calls for secret in (KEY, TOKEN, SECRET))
+
+
+def test_what_looks_like_a_secret_and_is_in_the_base_already_is_none(project: Project) -> None:
+    base = project.commit({"tests/data.txt": f"made up: {KEY}\n"})
+    tip = project.commit({"tests/moved.txt": f"made up: {KEY}\n", "tests/data.txt": None}, parent=base)
+    done = integrate(project.git, "r1", base, [project.work("a", {})._replace(tip=tip)])
+    assert not done.set_aside and project.show(done.tip, "tests/moved.txt") == f"made up: {KEY}"
+
+
+def test_an_answer_with_a_secret_in_it_is_refused(project: Project) -> None:
+    work = [project.work(name, {"src/app.py": edited(5, name)}) for name in "ab"]
+    answers = Answers(project, {"src/app.py": edited(5, KEY)})
+    done = integrate(project.git, "r1", project.base, work, gate=TextGate(project, {}), resolver=answers)
+    assert [aside.slugs for aside in done.set_aside] == [("b",)]
+    assert "in the answer, `src/app.py` holds an API key" in done.set_aside[0].reason and KEY not in repr(done)

@@ -38,3 +38,15 @@ def test_a_secret_in_an_agents_words_is_hidden_and_the_name_of_its_test_is_not(u
     assert SECRET in Path(f"{seen}.env").read_text()
     (run / "private.json").unlink()
     assert "variables" in user.mngr("tmr", "retry", "r1", "--task", "test_sub").failed().stderr
+
+
+@pytest.mark.timeout(300)
+def test_work_with_a_secret_in_a_file_is_refused_by_the_name_of_its_variable(user: User) -> None:
+    project = Project(user)
+    leak = f"write config.ini <<END\ntoken = {SECRET}\nEND\ncommit Subtract"
+    project.script("test_sub", FIX_SUB.replace("commit Subtract", leak, 1))
+    words = ("tests/test_calc.py::test_sub", "--no-canary", "--no-baseline", "--env", f"TOKEN={SECRET}")
+    project.tmr(*words).failed(3)
+    told = user.mngr("tmr", "status", "--format", "json").ok().stdout
+    assert "`config.ini` holds the value of `TOKEN`" in told and SECRET not in told
+    assert "tmr/r1" not in user.git("for-each-ref", "refs/heads")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mngr.records import NamedTuple, Protocol
-from mngr.tmr import flags
+from mngr.tmr import content, flags
 from mngr.tmr.apply import Applier, Clash, State
+from mngr.tmr.content import ContentRules
 from mngr.tmr.gate import Decision, Failure
 from mngr.tmr.objects import Change, Entry, Objects
-from mngr.tmr.parts import Part, links, refusals
+from mngr.tmr.parts import Part, links, new_files, refusals
 from mngr.tmr.paths import Paths
 from mngr.tmr.unit import Piece, Unit
 
@@ -87,11 +88,13 @@ class Arranger:
         resolver: Resolver | None,
         verify: Callable[[tuple[Unit, ...], tuple[Unit, ...]], tuple[Failure, ...] | None] | None,
         record: Callable[[Decision], None],
+        rules: ContentRules,
     ) -> None:
         self._applier = applier
         self._resolver = resolver
         self._verify = verify
         self._record = record
+        self._content = rules
         self._asked: list[tuple[str, frozenset[str]]] = []  # the part, and the units that it met
         self.resolved: dict[str, tuple[Unit, ...]] = {}
         self.refused: dict[str, str] = {}  # why an answer was not taken, by unit
@@ -152,7 +155,8 @@ class Arranger:
             return f"the answer changes `{outside[0]}`, which the conflict is not about"
         if not changes:
             return "the answer leaves the change out"
-        if reasons := refusals(changes, objects.blobs(links(changes)), Paths()):
+        problems = content.problems(objects, conflict.base, new_files(changes), self._content)
+        if reasons := refusals(changes, objects.blobs(links(changes)), Paths(), problems):
             return f"in the answer, {reasons[0]}"
         blobs = objects.blobs(change.new.oid for change in changes if change.new and change.path in conflict.paths)
         if any(line.startswith(_MARKERS) for data in blobs.values() for line in data.splitlines()):

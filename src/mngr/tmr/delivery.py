@@ -63,7 +63,7 @@ def deliver(
         resolver=resolver,
         record=record,
         keep={work.slug for work in inputs} - set(drop) if drop else None,
-        rules=Rules(paths=ground.paths, known=known),
+        rules=Rules(paths=ground.paths, known=known, content=wish.content),
     )
     data = {
         **as_json(done),

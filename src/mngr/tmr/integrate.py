@@ -10,14 +10,15 @@ from collections.abc import Callable, Collection, Sequence
 
 from mngr.errors import MngrError
 from mngr.records import NamedTuple
-from mngr.tmr import aside, credit
+from mngr.tmr import aside, content, credit
 from mngr.tmr.apply import Applier, Clash
 from mngr.tmr.aside import Left
 from mngr.tmr.branch import Planned, Planner
 from mngr.tmr.conflict import Arranger, Line, Resolver, lay
+from mngr.tmr.content import ContentRules
 from mngr.tmr.gate import Blame, Decision, Gate, GateResult, Judge, Judged, Known, together
 from mngr.tmr.objects import Change, Facts, Objects
-from mngr.tmr.parts import Split, links, refusals, split
+from mngr.tmr.parts import Split, links, new_files, refusals, split
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rank import ranked
 from mngr.tmr.revert import Revert, Step, reverts
@@ -33,6 +34,7 @@ class Rules(NamedTuple):
     paths: Paths = Paths()
     known: Known = Known()
     batch: int = 16
+    content: ContentRules = ContentRules()
 
 
 class Committed(NamedTuple):
@@ -140,7 +142,7 @@ class _Integration:
         self._trials: dict[tuple[Unit, ...], _Built] = {}
         judge = Judge(gate, self.rules.known, self.commit_of, self.fitting, self.decide) if gate else None
         verify = (lambda units, about: judge.failures(units, about=about)) if judge else None
-        self.arranger = Arranger(self.applier, resolver, verify, self.decide)
+        self.arranger = Arranger(self.applier, resolver, verify, self.decide, self.rules.content)
         line, judged = self.settle(self.kept(units, keep), judge)
         built = self.build(line)
         return self.finish(built, judged)
@@ -155,12 +157,14 @@ class _Integration:
         found = self.objects.changes(pairs.values())
         rewritten = self.objects.beside(self.base.id, (work.tip for work in there))
         targets = self.objects.blobs(oid for changes in found.values() for oid in links(changes))
+        news = {oid for changes in found.values() for oid in new_files(changes)}
+        wrong = content.problems(self.objects, self.base.id, news, self.rules.content)
         done = []
         for work in there:
             changes: tuple[Change, ...] = found[pairs[work.slug]]
             if work.tip in rewritten:
                 self.decide(Decision("taken as its net change", "its history does not contain the base", (work.slug,)))
-            if reasons := refusals(changes, targets, self.rules.paths):
+            if reasons := refusals(changes, targets, self.rules.paths, wrong):
                 self.refuse(work, reasons)
             elif changes:
                 done.append((work, split(self.base.id, changes, self.rules.paths)))

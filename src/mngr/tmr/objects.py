@@ -111,6 +111,15 @@ class Objects:
     def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
         return self._contents(sorted(set(ids)))
 
+    def sizes(self, ids: Iterable[str]) -> dict[str, int]:
+        """How many bytes each of the given objects has, of those that are there."""
+        asked = "".join(f"{id}\n" for id in sorted(set(ids)))
+        if not asked:
+            return {}
+        form = "--batch-check=%(objectname) %(objectsize)"
+        words = [line.split(" ") for line in self.git.must("cat-file", form, input=asked.encode()).splitlines()]
+        return {id: int(size) for id, size in words if size.isdigit()}
+
     def _contents(self, names: Sequence[str]) -> dict[str, bytes]:
         if not names:
             return {}

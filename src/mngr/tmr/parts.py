@@ -47,13 +47,21 @@ def split(base: str, changes: Iterable[Change], paths: Paths) -> Split:
     )
 
 
+def new_files(changes: Iterable[Change]) -> set[str]:
+    """The blobs that a change brings: what `content.problems` looks at."""
+    return {change.new.oid for change in changes if change.new and change.new.mode != SUBMODULE}
+
+
 def links(changes: Iterable[Change]) -> tuple[str, ...]:
     """The blobs that hold the targets of new symbolic links: what `refusals` wants to know."""
     return tuple(change.new.oid for change in changes if change.new and change.new.mode == LINK)
 
 
-def refusals(changes: Iterable[Change], targets: Mapping[str, bytes], paths: Paths) -> tuple[str, ...]:
-    """Why this change must not get on a branch that people check out; empty when it may."""
+def refusals(
+    changes: Iterable[Change], targets: Mapping[str, bytes], paths: Paths, problems: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Why this change must not get on a branch that people check out; empty when it may. `problems` are those of
+    `content.problems`."""
     found = []
     changes = tuple(changes)
     for change in changes:
@@ -65,6 +73,8 @@ def refusals(changes: Iterable[Change], targets: Mapping[str, bytes], paths: Pat
                 found.append(f"`{change.path}` is a symbolic link out of the repository, to `{target[:200]}`")
         elif change.new and change.new.mode == SUBMODULE:
             found.append(f"`{change.path}` is another repository (a submodule), whose content is not part of this one")
+        elif change.new and problems and change.new.oid in problems:
+            found.append(f"`{change.path}` {problems[change.new.oid]}")
     found += [f"`{path}` is read-only" for path in paths.touched_read_only(change.path for change in changes)]
     return tuple(found)
 

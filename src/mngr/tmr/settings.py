@@ -22,6 +22,7 @@ class TmrSettings(NamedTuple):
     max_jobs: int
     baseline_repeats: int
     effect_runs: int
+    largest_file_mb: float = 5
 
     @property
     def paths(self) -> Paths:
@@ -50,6 +51,7 @@ def read(settings: Settings) -> TmrSettings:
         max_jobs=int(settings.number("tmr.max_jobs", os.cpu_count() or 2)),
         baseline_repeats=int(settings.number("tmr.baseline_repeats", 2)),
         effect_runs=int(settings.number("tmr.effect_runs", 20)),
+        largest_file_mb=settings.number("tmr.largest_file_mb", 5),
     )
 
 

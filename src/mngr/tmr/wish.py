@@ -10,6 +10,7 @@ from mngr.mapreduce.limits import Limits
 from mngr.mapreduce.run import PRIVATE, Run
 from mngr.records import NamedTuple
 from mngr.tmr import settings
+from mngr.tmr.content import ContentRules
 from mngr.tmr.recipe import Workers
 from mngr.tmr.settings import TmrSettings
 
@@ -41,6 +42,11 @@ class Wish(NamedTuple):
             "limits": self.limits._asdict(),
             "env_names": sorted(self.workers.env),
         }
+
+    @property
+    def content(self) -> ContentRules:
+        """What files on the branch must not hold."""
+        return ContentRules(self.settings.largest_file_mb, self.workers.env)
 
     @property
     def private(self) -> dict[str, Any]:
