@@ -4,7 +4,6 @@ that blocks."""
 from __future__ import annotations
 
 import functools
-import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from mngr import waiting
 from mngr.actions.fleet import Fleet
 from mngr.agents import state as states
 from mngr.files import make_private_dir
-from mngr.mapreduce import decide, ending, naming, orders, sights
+from mngr.mapreduce import budget, decide, ending, naming, orders, sights
 from mngr.mapreduce.breaker import Cluster
 from mngr.mapreduce.concurrency import Change
 from mngr.mapreduce.decide import Decision, View
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
 _STEP = 0.05
 _TICK = 0.25
 _SECONDS_BETWEEN_USAGE = 5.0
+_SECONDS_BETWEEN_USAGE_WITH_BUDGET = 2.0
+_SHARE_FOR_USAGE = 0.1  # of the time, at most
 
 
 # Why an engine came to an end.
@@ -121,7 +122,8 @@ class _Loop:
         self._looks = sights.Looks()
         self._again_at = 0.0
         self._changed: set[str] = set()
-        self._usage_at: dict[str, float] = {}
+        self._usage_due: dict[str, float] = {}
+        self._limited = self._limits.budget_usd is not None or self._limits.budget_tokens is not None
         self._awake_at = time.time()
 
     def to_the_end(self) -> Decision:
@@ -137,7 +139,7 @@ class _Loop:
             self._note_gap()
             self._changed |= sights.changed_ids(paths_changed)
             ended = self._work.settle()
-            if not self._due(ended, bool(paths_changed)):
+            if not self._spent() and not self._due(ended, bool(paths_changed)):
                 continue
             decision = self._turn()
             if decision.over:
@@ -188,18 +190,32 @@ class _Loop:
         self._note_usage(changed)
         self._looks = sights.Looks(begun, time.monotonic(), news=bool(changed))
 
-    def _note_usage(self, changed: set[str]) -> None:
-        now = time.monotonic()
-        facts = []
-        for task, attempt in sights.open_attempts(self._run.state):
-            recent = now - self._usage_at.get(attempt.agent_id, -math.inf) < _SECONDS_BETWEEN_USAGE
-            if attempt.goes_on and attempt.agent_id in changed and not recent:
-                facts += self._usage(task, attempt)
-        self._run.note_all(facts)
+    def _spent(self) -> bool:
+        """Whether agents have spent more, and the budget is reached. One turn can spend more than the whole budget, and
+        no event says so: the usage of all agents at work is read."""
+        return (
+            self._limited
+            and self._note_usage(None)
+            and budget.over(self._run.state, self._limits, time.time()) is not None
+        )
 
-    def _usage(self, task: str, attempt: Attempt) -> list[Fact]:
-        self._usage_at[attempt.agent_id] = time.monotonic()
+    def _note_usage(self, changed: set[str] | None) -> bool:
+        """Note what these agents used, or all that are at work; whether that was more than before."""
+        now = time.monotonic()
+        going = [each for each in sights.open_attempts(self._run.state) if each[1].goes_on and each[1].agent_id]
+        facts = []
+        for task, attempt in going:
+            if now >= self._usage_due.get(attempt.agent_id, 0.0) and (changed is None or attempt.agent_id in changed):
+                facts += self._usage(task, attempt, among=len(going))
+        self._run.note_all(facts)
+        return bool(facts)
+
+    def _usage(self, task: str, attempt: Attempt, *, among: int = 1) -> list[Fact]:
+        began = time.monotonic()
         used = sights.usage(self._fleet, attempt.agent_id)
+        ended = time.monotonic()
+        least = _SECONDS_BETWEEN_USAGE_WITH_BUDGET if self._limited else _SECONDS_BETWEEN_USAGE
+        self._usage_due[attempt.agent_id] = ended + max(least, (ended - began) * among / _SHARE_FOR_USAGE)
         if used is None or used == attempt.usage:
             return []
         return [fact("usage", task=task, number=attempt.number, **used._asdict())]
