@@ -106,6 +106,69 @@ def test_from_the_overview_to_a_task_to_a_moment_of_its_recording(user: User, lo
     page.get_by_role("heading", name="test_number_17").wait_for()
 
 
+def strength(word: str, before: int, after: int, **more: Any) -> dict[str, Any]:
+    sides = {"before": [before, 120], "after": [after, 120], "gained": [], "lost": []}
+    return {"word": word, **sides, "how": "output edits", "seconds": 1.0, **more}
+
+
+def test_the_page_of_a_task_shows_all_that_was_measured_and_the_verified_run(user: User, looking: Browser) -> None:
+    marks = dict(zip(("t0p0", "t0p1", "t1p0", "t1p1"), ("failed", "failed", "passed", "passed"), strict=True))
+    change = {"path": "tests/t.py", "line": 9, "before": "assert f() == 5", "after": "assert f() == 7"}
+    stronger = strength("stronger", 60, 104, gained=["exit code 0 → 1"])
+    task = Made(
+        "tests/t.py::test_number_0",
+        "expectation changed",
+        measured={"marks": marks, "expectations": [change], "strength": stronger},
+        e2e=True,
+    )
+    linked = Made("tests/t.py::test_number_1", verdict.FIXED, e2e=True)
+    made = tmr_runs.make_run(user.repo, "night", [task, linked])
+    wide = made / "tasks" / task.slug / "1" / "agent.cast"
+    wide.write_text(wide.read_text().replace('"width": 80, "height": 24', '"width": 200, "height": 50', 1))
+    secret = user.root / "elsewhere.txt"
+    secret.write_text("not for this page")
+    (next((made / "jobs" / f"verify-{linked.slug}" / "e2e").glob("*/tests/*")) / "more.cast").symlink_to(secret)
+    page = looking.tab(viewport={"width": 1400, "height": 900})
+    url = report(user)
+    go(page, f"{url}#task/{task.slug}")
+    four = page.locator(".four tbody tr").all_inner_texts()
+    assert [row.split("\t") for row in four] == [["the old tests", "fail", "fail"], ["the new tests", "pass", "pass"]]
+    assert "Only the test changed its mind" in page.locator(".measured").first.inner_text()
+    assert page.locator(".strength-row .number").all_inner_texts() == ["60 of 120", "104 of 120"]
+    assert "exit code 0 → 1" in page.locator(".edits.gained").inner_text()
+    assert page.locator(".measured .added").inner_text() == "+assert f() == 7"
+    assert "mngr tmr review night --drop" in page.locator(".box.warn .command-line").first.inner_text()
+    page.get_by_role("tab", name="Verified run").click()
+    page.locator(".ap-term").wait_for()
+    page.locator(".card", has_text="sprout count").get_by_role("button", name="▸").click()
+    wait_for(lambda: 0.9 < second(page) < 1.5, "the verified recording at that command")
+    for size, name in ((1400, "agent: terminal"), (390, "verified: commands")):
+        page.set_viewport_size({"width": size, "height": 900})
+        page.get_by_role("tab", name=name).click()
+        wait_for(lambda: page.locator(".ap-term").count() == 1, "the player")
+        pixels = float(page.locator(".ap-term").evaluate("(one) => getComputedStyle(one).fontSize").removesuffix("px"))
+        assert pixels >= 10 and page.evaluate("document.documentElement.scrollWidth") <= size
+    go(page, f"{url}#task/{linked.slug}?tab=verified")
+    page.get_by_text("they hold links or too many files").wait_for()
+    assert "not for this page" not in (made / "report" / "data" / "task" / f"{linked.slug}.js").read_text()
+
+
+def test_the_commands_of_the_overview_can_be_copied_and_every_test_is_seen(user: User, looking: Browser) -> None:
+    tmr_runs.make_run(user.repo, "night", tmr_runs.many(20))
+    page = looking.tab()
+    go(page, report(user))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy: git merge tmr/made").click()
+    page.locator(".headline .copy", has_text="copied").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == "git merge tmr/made"
+    page.get_by_role("link", name="Tests", exact=True).click()
+    page.locator(".matrix").wait_for()
+    assert page.locator(".matrix .cell").count() == 20 and page.locator(".matrix .cell.is-bad").count() == 0
+    assert "9 better" in page.locator(".legend").inner_text()
+    page.get_by_label("test_number_16: fail → fail").first.click()
+    page.get_by_role("heading", name="test_number_16").wait_for()
+
+
 def test_what_programs_read_lies_in_the_directory_of_the_run(user: User) -> None:
     made = tmr_runs.make_run(
         user.repo, "night", [*tmr_runs.many(20), Made("a.py::b", verdict.FIXED, f"{HOSTILE} {KEY}")]

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from mngr.agents.record import timestamp
 from mngr.tmr import verdict
 from mngr.tmr.plan import slugs
+from tests.support import e2e_runs
 
+ON_BRANCH = ("fixed", "fixed together", "found and fixed", "expectation changed", "stronger", "same", "improved")
 START = 1_790_000_000.0
 TEST = '''"""Plants."""
 
@@ -37,6 +39,8 @@ class Made(NamedTuple):
     escalations: Sequence[Mapping[str, Any]] = ()
     signature: str = "AssertionError: no plant"
     attempts: int = 1
+    measured: Mapping[str, Any] = {}  # more of its verdict
+    e2e: bool = False  # whether the verified run of its test was kept
 
     @property
     def slug(self) -> str:
@@ -190,6 +194,8 @@ def _verdict(task: Made) -> dict[str, Any]:
         "implementation": True,
         "effect": [task.test],
         "stands_alone": None,
+        **({"e2e": f"jobs/verify-{task.slug}/e2e"} if task.e2e else {}),
+        **task.measured,
     }
 
 
@@ -222,6 +228,17 @@ def _files(directory: Path, task: Made, number: int, at: float) -> None:
     job.mkdir(exist_ok=True)
     (job / "test.log").write_text(f"collected 1 item\n{task.text}\n1 passed\n", encoding="utf-8", errors="replace")
     (job / "test.exit").write_text("0\n")
+    if task.e2e and number == 1:
+        _verified_run(job / "e2e", task, at)
+
+
+def _verified_run(place: Path, task: Made, at: float) -> None:
+    run = e2e_runs.make_run(place, "verified", started_at=at)
+    shown = e2e_runs.command(1, "sprout add Fern", at - e2e_runs.START, comment="a plant", stdout="added Fern\n")
+    shown += e2e_runs.command(2, f"sprout count {task.text}", at + 1 - e2e_runs.START, stdout="1 plant\n")
+    test = e2e_runs.make_test(run, task.test, events=shown, blocks=["# Count plants\nsprout count"], started_at=at)
+    screens = [[number / 2, "o", f"$ sprout {number}\r\n"] for number in range(6)]
+    e2e_runs.make_cast(test, "commands.cast", screens, started_at=at, title="commands")
 
 
 def _phases(directory: Path, tasks: Sequence[Made]) -> None:
@@ -249,7 +266,7 @@ def _phases(directory: Path, tasks: Sequence[Made]) -> None:
 
 
 def integration(base: str, tasks: Sequence[Made], tips: Mapping[str, str]) -> dict[str, Any]:
-    kept = [task for task in tasks if task.verdict in verdict.INTEGRATED]
+    kept = [task for task in tasks if task.verdict in ON_BRANCH]
     refuted = [task for task in tasks if task.verdict == verdict.HELD][:40]
     commits = [
         {

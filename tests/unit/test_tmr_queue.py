@@ -1,5 +1,6 @@
 """What a reader of a run is told first, and the queue of decisions: from values alone."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from mngr.mapreduce.folding import fold
@@ -16,7 +17,7 @@ FLAG = {"kind": "skip", "path": "tests/t.py", "text": "`t` has a new `skip`"}
 ALL = Suite(8, 19, 0)
 
 
-def run(*more: Any, tasks: str = "abcdef", **integration: Any) -> RunState:
+def run(*more: Any, tasks: Sequence[str] = "abcdef", **integration: Any) -> RunState:
     begin: list[Any] = [(0, "run", {"run": "r", "base": "b" * 40})]
     begin += [(0, "task", {"task": f"t.py::{name}", "slug": name, "data": {}}) for name in tasks]
     done: list[Any] = []

@@ -19,7 +19,7 @@ from mngr.report.ledger_reader import LedgerReader
 from mngr.report.source import finite, is_id, key
 from mngr.report.tmr_casts import Recordings
 from mngr.report.tmr_matrix import matrix
-from mngr.report.tmr_rows import Known, overview, report
+from mngr.report.tmr_rows import Known, overview, report, suite
 from mngr.report.tmr_verified import Verified
 from mngr.report.tmr_work import Works
 from mngr.tmr import junit, pr
@@ -49,7 +49,7 @@ def write(run: Run, output: str | None = None) -> str:
     contents = (
         files.json_bytes(finite(hide(report(known))), indent=1),
         hide(junit.xml(known.state).decode()).encode(),
-        hide(pr.text(known.state, narrative)).encode(errors="replace"),
+        hide(pr.text(known.state, narrative, suite(known))).encode(errors="replace"),
     )
     for name, data in zip(BESIDE, contents, strict=True):
         files.write_atomic(os.path.join(run.directory, name), data)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from mngr.mapreduce.state import RunState
-from mngr.tmr import verdict
-from mngr.tmr.summary import row, tasks_of
+from mngr.tmr import places, verdict
 
 _GOOD = verdict.INTEGRATED | {verdict.UNCHANGED}
 
 
 def xml(state: RunState) -> bytes:
-    """A good verdict is a passed case, `blocked` and `not started` are skipped ones, all others failed."""
-    rows = [row(task) for task in tasks_of(state)]
-    skipped = [found for found in rows if found["verdict"] in (verdict.BLOCKED, verdict.NOT_STARTED)]
+    """A good verdict is a passed case; work that is blocked, not started or set aside is a skipped one, all others
+    failed."""
+    rows = places.rows(state)
+    skipped = [found for found in rows if _is_skipped(found)]
     failed = [found for found in rows if found not in skipped and found["verdict"] not in _GOOD]
     suite = ET.Element(
         "testsuite",
@@ -37,6 +39,11 @@ def xml(state: RunState) -> bytes:
         text = "\n".join(filter(None, [found["verdict"], found["why"], *(flag["text"] for flag in found["flags"])]))
         ET.SubElement(case, "system-out").text = _xml(text)
     return bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True))
+
+
+def _is_skipped(found: Mapping[str, Any]) -> bool:
+    aside = found["place"] in (places.SET_ASIDE, places.DROPPED) and found["verdict"] in _GOOD
+    return aside or found["verdict"] in (verdict.BLOCKED, verdict.NOT_STARTED)
 
 
 def _xml(text: str) -> str:

@@ -2,62 +2,108 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mngr.mapreduce.state import RunState
 from mngr.tmr import verdict
-from mngr.tmr.summary import flagged, summary, tasks_of, verdict_of, why
+from mngr.tmr.headline import Suite, headline
+from mngr.tmr.places import integration_of, places
+from mngr.tmr.questions import FLAGGED, questions
+from mngr.tmr.summary import OVER, flagged, tasks_of, verdict_of, why
+from mngr.tmr.unit import EXPECTATION
 
+# GitHub takes 65,536 characters; the rest is for the line that says what is missing.
+_MOST = 65_000
 _TITLE_MAX = 100
+_NARRATIVE_MAX = 20_000
 
 
-def text(state: RunState, narrative: str = "") -> str:
-    """A title on the first line, then the body. What an agent wrote is text: it starts no comment, quote or mention."""
-    found = summary(state)
-    integration = found["integration"] or {}
+def text(state: RunState, narrative: str = "", suite: Suite | None = None) -> str:
+    """A title on the first line, then the body, which fits into a pull request: what does not is counted and left to
+    the report. What an agent wrote is text: it starts no comment, quote or mention."""
+    integration = integration_of(state)
     title, _, words = narrative.strip().partition("\n")
-    parts = [f"# {_line(title)[:_TITLE_MAX] or _title(found)}", ""]
+    parts = [f"# {_line(title)[:_TITLE_MAX] or _title(state)}", ""]
     if words.strip():
-        parts += [_plain(words.strip()), ""]
-    parts += _headline(found, integration)
-    parts += _commits(integration.get("commits", ()))
-    parts += _aside(integration.get("set_aside", ()))
-    parts += _tests(state)
+        parts += [_plain(words.strip())[:_NARRATIVE_MAX], ""]
+    parts += [*_headline(state, suite or Suite()), ""]
+    for lines in (
+        _first(state),
+        *_commits(integration.get("commits", ())),
+        _aside(integration.get("set_aside", ())),
+        _tests(state),
+    ):
+        parts = _fitting(parts, lines)
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _title(found: Mapping[str, Any]) -> str:
-    counts = found["verdicts"]
-    return f"Tests: {counts.get(verdict.FIXED, 0)} fixed, {counts.get(verdict.IMPROVED, 0)} improved"
+def _fitting(parts: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """The parts and as many of the lines as fit, with a note about those that do not."""
+    left = _MOST - sum(len(part) + 1 for part in parts)
+    taken = list(parts)
+    for at, line in enumerate(lines):
+        left -= len(line) + 1
+        if left < 0:
+            rows = sum(other.startswith("| ") for other in lines[at:])
+            return [*taken, "", f"{rows} more rows are in the report of the run.", ""] if rows else taken
+        taken.append(line)
+    return taken
 
 
-def _headline(found: Mapping[str, Any], integration: Mapping[str, Any]) -> list[str]:
-    measured = {True: "passes", False: "**does not pass**", None: "was not run"}[integration.get("green")]
-    counts = ", ".join(f"{count} {word}" for word, count in found["verdicts"].items())
-    start = f"{found['tasks']} tests had an agent each: {counts}. The suite {measured} at the tip of this branch, as "
-    rest = "measured in a clean checkout; what failed before any agent worked and was not fixed does not count."
-    return [start + rest, ""]
+def _title(state: RunState) -> str:
+    there = {slug for slug, place in places(state).items() if place.commits}
+    counts = Counter(verdict_of(task) for task in tasks_of(state) if task.slug in there)
+    return f"Tests: {', '.join(f'{count} {word}' for word, count in counts.most_common()) or 'no change'}"
 
 
-def _commits(commits: Sequence[Mapping[str, Any]]) -> list[str]:
+def _headline(state: RunState, suite: Suite) -> list[str]:
+    tasks = tasks_of(state)
+    counts = Counter(verdict_of(task) for task in tasks)
+    told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    found = headline(state, OVER, suite)
+    return [
+        _plain(found.text),
+        "",
+        _plain(f"{len(tasks)} tests had an agent each: {told}. Everything was measured in clean checkouts."),
+    ]
+
+
+def _first(state: RunState) -> list[str]:
+    asked = [one for one in questions(state) if one.kind == FLAGGED]
+    if not asked:
+        return []
+    lines = ["## Look at these first", "", "| Commit | Test | What |", "| --- | --- | --- |"]
+    for one in asked:
+        tests = ", ".join(f"`{task.id}`" for task in one.tasks[:5])
+        lines.append(_row([f"`{one.commit[:8]}`", tests, "; ".join((one.text, *one.remarks))]))
+    return [*lines, ""]
+
+
+def _commits(commits: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     fixes = [commit for commit in commits if commit["kind"] == "implementation"]
-    others = [commit for commit in commits if commit["kind"] != "implementation"]
-    lines = []
+    changed = [commit for commit in commits if commit.get("place") == EXPECTATION]
+    others = [commit for commit in commits if commit not in fixes and commit not in changed]
+    lines: list[str] = []
+    rest = _plain_commits("Changed expectations, a commit each", changed) if changed else []
     if fixes:
         lines += ["## Fixes, most important first", "", "Each is a commit of its own and can be reverted.", ""]
         lines += ["| | Commit | What | Measured | Agents |", "| --- | --- | --- | --- | --- |"]
         for commit in fixes:
             needed = ", ".join(f"`{id[:8]}`" for id in commit["needed_by"])
-            more = f"; reverting it takes {needed} along" if needed else ""
+            more = f"; needed by {needed}" if needed else ""
             cells = [commit["rank"], f"`{commit['id'][:8]}`", commit["title"], commit["because"] + more]
             lines.append(_row([*cells, ", ".join(commit["agents"])]))
         lines.append("")
     if others:
-        lines += ["## Tests, tutorial and docs", "", "| Commit | What | Agents |", "| --- | --- | --- |"]
-        lines += [_row([f"`{one['id'][:8]}`", one["title"], ", ".join(one["agents"])]) for one in others]
-        lines.append("")
-    return lines
+        rest += _plain_commits("Tests, tutorial and docs", others)
+    return lines, rest
+
+
+def _plain_commits(title: str, commits: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [_row([f"`{one['id'][:8]}`", one["title"], ", ".join(one["agents"])]) for one in commits]
+    return [f"## {title}", "", "| Commit | What | Agents |", "| --- | --- | --- |", *rows, ""]
 
 
 def _aside(set_aside: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -116,7 +116,8 @@ def _each(option: str, slugs: Sequence[str]) -> str:
 
 def _expected(task: TaskState) -> list[str]:
     return [
-        f"`{one.get('path')}:{one.get('line')}` expects `{one.get('after')}` instead of `{one.get('before')}`"
+        f"`{one.get('path')}:{one.get('line')}` expects `{str(one.get('after')).strip()}` instead of "
+        f"`{str(one.get('before')).strip()}`"
         for one in expectations(task)
     ]
 

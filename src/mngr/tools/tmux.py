@@ -271,8 +271,10 @@ def _session_line(session: Session) -> str:
     target = f"={session.name}:"
     place = ["-c", _not_a_format(session.work_dir)]
     variables = [word for name, value in session.env.items() for word in ("-e", f"{name}={value}")]
+    # A recording is looked at in half the width of a page, where more columns would be too small to read.
+    columns, rows = ("100", "30") if session.recorder else ("200", "50")
     commands = [
-        ["new-session", "-d", "-s", session.name, "-x", "200", "-y", "50", *place, *variables, *session.command],
+        ["new-session", "-d", "-s", session.name, "-x", columns, "-y", rows, *place, *variables, *session.command],
         *(["set-option", "-p", "-t", target, f"@mngr_{name}", value] for name, value in session.marks.items()),
     ]
     if session.recorder:

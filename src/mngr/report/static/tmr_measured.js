@@ -4,7 +4,7 @@
 
 (function () {
   const { el } = window.mngr;
-  const { outcome, listed, words } = window.mngrTmr;
+  const { outcome, words } = window.mngrTmr;
   const FOUR = [["t0p0", "the old tests on the old product"], ["t0p1", "the old tests on the new product"], ["t1p0", "the new tests on the old product"], ["t1p1", "the new tests on the new product"]];
   const MEANS = {
     fixed: "A test that nobody touched proves the fix.", "fixed together": "Product and test changed, and both are needed.",
@@ -15,13 +15,13 @@
   function four(value) {
     const { marks } = value;
     if (!Object.values(marks).some(Boolean)) return null;
-    const cell = (name) => el("td", {}, outcome(marks[name]));
+    const cell = ([name, told]) => el("td", { title: `${told}: ${marks[name] || "not measured"}` }, outcome(marks[name]));
     const changed = value.task.kind === "expectation-changed";
     return el("section", { class: "measured" }, el("h3", {}, "Its test, measured four times"),
-      el("table", { class: "four" }, el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "old product"), el("th", { scope: "col" }, "new product"))),
-        el("tbody", {}, el("tr", { title: `${FOUR[0][1]}, ${FOUR[1][1]}` }, el("th", { scope: "row" }, "old tests"), cell("t0p0"), cell("t0p1")),
-          el("tr", { class: changed ? "differs" : null, title: `${FOUR[2][1]}, ${FOUR[3][1]}` }, el("th", { scope: "row" }, "new tests"), cell("t1p0"), cell("t1p1")))),
-      el("p", { class: "sub" }, MEANS[value.task.verdict] || "", " ", listed(FOUR.filter(([name]) => marks[name]).map(([name, text]) => [text + ": ", outcome(marks[name])]), "; "), "."));
+      el("table", { class: "four" }, el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "on the old product"), el("th", { scope: "col" }, "on the new product"))),
+        el("tbody", {}, el("tr", {}, el("th", { scope: "row" }, "the old tests"), FOUR.slice(0, 2).map(cell)),
+          el("tr", { class: changed ? "differs" : null }, el("th", { scope: "row" }, "the new tests"), FOUR.slice(2).map(cell)))),
+      MEANS[value.task.verdict] ? el("p", { class: "sub" }, MEANS[value.task.verdict]) : null);
   }
 
   function bar(label, [killed, of]) {

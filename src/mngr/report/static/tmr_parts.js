@@ -163,12 +163,17 @@
     return line.startsWith("\\") ? "meta-line" : "";
   }
 
+  function fileName(text) {
+    const line = text.split("\n", 1)[0];
+    return (/^diff --git "?a\/.*? "?b\/(.*?)"?$/.exec(line) || [null, line])[1];
+  }
+
   function filePatch(text) {
     const lines = text.replace(/\n$/, "").split("\n");
     const start = lines.findIndex((line) => line.startsWith("@@"));
     const head = start < 0 ? lines : lines.slice(0, start);
     const body = start < 0 ? [] : lines.slice(start);
-    const name = (/^diff --git "?a\/.*? "?b\/(.*?)"?$/.exec(head[0]) || [null, head[0]])[1];
+    const name = fileName(text);
     const notes = head.slice(1).filter((line) => /^(new file|deleted file|old mode|new mode|Binary|Subproject)/.test(line));
     const count = (mark) => body.filter((line) => line.startsWith(mark)).length;
     const code = el("pre", { class: "patch" });
@@ -179,9 +184,11 @@
       body.length ? code : null);
   }
 
-  // Only a newline ends a line of a patch: any other sign for that is text of the file.
-  function patch(value) {
+  // File by file, the file `first` before the others. Only a newline ends a line of a patch: any other sign for that is
+  // text of the file.
+  function patch(value, first) {
     const parts = value.text.split(/(?<![^\n])(?=diff --git )/).filter((part) => part.trim());
+    parts.sort((a, b) => (fileName(b) === first) - (fileName(a) === first));
     return [value.note ? el("p", { class: "cut" }, value.note) : null, parts.map(filePatch)];
   }
 

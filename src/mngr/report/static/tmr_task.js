@@ -76,7 +76,7 @@
     const commits = value.commits.length ? el("ol", { class: "events" }, value.commits.map((one) => el("li", {}, el("code", { class: "sha" }, one.id.slice(0, 8)), el("span", {}, one.subject, el("span", { class: "dim" }, " · " + one.author))))) : null;
     const loose = value.loose.text || value.loose.note ? [el("h3", {}, "Not committed, and not used"), patch(value.loose)] : null;
     if (!value.patch.text && !value.patch.note && !loose) return el("p", { class: "empty" }, "Nothing was changed.");
-    return [commits ? [el("h3", {}, `Commits of its agent (${value.commits.length})`), commits] : null, el("h3", {}, "Net change against the base"), patch(value.patch), loose];
+    return [commits ? [el("h3", {}, `Commits of its agent (${value.commits.length})`), commits] : null, el("h3", {}, "Net change against the base"), patch(value.patch, value.task.file), loose];
   }
 
   const WHO = { user: "prompt", assistant: "agent", tool_call: "ran", tool_result: "result" };
@@ -175,7 +175,7 @@
       const moments = [...calls.map((entry) => ({ time: entry.at, text: `${entry.tool} ${entry.input.split("\n")[0].slice(0, 60)}` })), ...transcript.moments((value.verified && value.verified.events) || [])];
       const all = recorded(value);
       recordings = all.length ? window.mngrRecordings(all, moments, follow) : null;
-      aside.replaceChildren(...[...transcript.blocks(value.blocks), recordings && el("h3", {}, all.length > 1 ? "Recordings" : "Recording"), recordings && recordings.root].filter(Boolean));
+      aside.replaceChildren(...[...transcript.blocks(value.blocks.length || !value.verified ? value.blocks : value.verified.blocks || []), recordings && el("h3", {}, all.length > 1 ? "Recordings" : "Recording"), recordings && recordings.root].filter(Boolean));
     }
 
     function drawTerminal() {
