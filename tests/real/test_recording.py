@@ -103,8 +103,8 @@ def full_screen(user: User, name: str) -> None:
     program = user.root / "full.py"
     program.write_text(FULL_SCREEN)
     user.create(name, "--record", command=f"{sys.executable} {program}")
-    drawn(user, name, "200x50")
-    recorded(user, name, "200x50")  # the recorder takes the size of its moment for the first
+    drawn(user, name, "100x30")
+    recorded(user, name, "100x30")  # the recorder takes the size of its moment for the first
 
 
 def drawn(user: User, name: str, size: str) -> None:
@@ -120,8 +120,8 @@ def test_a_recording_has_the_first_byte_and_the_last(user):
         assert output(text) == "FIRST \x1b[1;32mgrün 漢\x1b[0m LAST"
         assert parsed(text)[0] | {"timestamp": 0} == {
             "version": 2,
-            "width": 200,
-            "height": 50,
+            "width": 100,
+            "height": 30,
             "timestamp": 0,
             "title": name,
         }
@@ -216,7 +216,7 @@ def test_a_recording_goes_on_in_the_same_file_after_a_new_start(user):
     _, events = parsed(text)
     story = [(code, data) for _, code, data in events]
     marker = next(at for at, (code, data) in enumerate(story) if code == "m" and data.startswith("started again"))
-    assert story[marker + 1 : marker + 3] == [("r", "200x50"), ("o", "\x1bc")]
+    assert story[marker + 1 : marker + 3] == [("r", "100x30"), ("o", "\x1bc")]
     assert 0.5 < events[marker][0] - events[marker - 1][0] < 2, "time in which it did not run is left out"
     user.mngr("destroy", "a", "--force").ok()
     assert not recorders(user)
