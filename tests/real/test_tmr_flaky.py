@@ -33,7 +33,7 @@ def test_who_changes_nothing_is_right_about_a_flaky_test_and_wrong_about_a_faili
     assert project.status()["baseline"] == {"fail": 2}
     shy, wrong = project.row("test_shy"), project.row("test_wrong")
     assert (shy["verdict"], "flaky" in shy["why"]) == ("unchanged", True), shy
-    assert (wrong["verdict"], "does not pass" in wrong["why"]) == ("refuted", True), wrong
+    assert (wrong["verdict"], "failed at the base" in wrong["why"]) == ("refuted", True), wrong
 
 
 # Wrong until it is fixed, and then fails once more, as if the network were away.

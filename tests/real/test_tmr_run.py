@@ -27,7 +27,7 @@ def test_a_run_ends_with_a_branch_on_which_the_suite_passes_from_mirrors_and_fro
     before = user.git("status", "--porcelain"), user.git("rev-parse", "HEAD"), user.git("symbolic-ref", "HEAD")
     ran = project.tmr("--transfer", "git-mirror", "--format", "json").ok()
     result = ran.json
-    assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed", "test_mul": "fixed"}
+    assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed", "test_mul": "expectation changed"}
     assert result["integration"]["green"] is True and result["exit_code"] == 0
     assert [commit["kind"] for commit in result["integration"]["commits"]] == ["test", "implementation"]
     assert commits(project)[-1] == "Subtract no more than asked"
@@ -77,7 +77,7 @@ def test_a_run_whose_budget_is_spent_continues_with_a_bigger_one_and_an_agent_wi
     assert "must be at least 1" in user.mngr("tmr", "resume", "r1", "--max-jobs", "0").failed(2).stderr
     assert "for coding agents" in user.mngr("tmr", "resume", "r1", "--permissions", "edits").failed(2).stderr
     user.mngr("tmr", "resume", "r1", "--budget-usd", "5", "--deadline", "1h", "--max-jobs", "1", timeout=200).ok()
-    assert project.verdicts()["test_mul"] == "fixed"
+    assert project.verdicts()["test_mul"] == "expectation changed"
     facts = Run(str(project.repo / ".mngr/runs/r1")).state.facts
     assert (facts["limits"]["budget_usd"], facts["limits"]["max_agents"], facts["settings"]["max_jobs"]) == (5, 1, 1)
     words = ("tmr", "retry", "r1", "--task", "test_add", "--message", "Look once more.")
@@ -124,7 +124,7 @@ CASES = {
         "refuted",
         "nothing was committed",
     ),
-    "no_such_commit": ("wait\n" + done(CLAIM.replace("{head}", "0" * 40)), "refuted", "and there are none"),
+    "no_such_commit": ("wait\n" + done(CLAIM.replace("{head}", "0" * 40)), "refuted", "nothing was committed"),
     "no_tests_left": ("wait\nrun! rm -rf tests && git add -A\ncommit none\n" + done(CLAIM), "refuted", "deleted"),
     "link_committed": ("wait\nrun! ln -s /etc/passwd s\ncommit it\n" + done(CLAIM), "refused", "symbolic link out of"),
     "other_history": (
@@ -148,7 +148,7 @@ CASES = {
     "crash_once": (
         "wait\nrun! test $MNGR_ATTEMPT != 1 || kill -9 $PPID\n" + SCRIPTS["test_sub"].removeprefix("wait\n"),
         "fixed",
-        "passed now",
+        "passes now",
     ),
 }
 
@@ -172,7 +172,9 @@ def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
     rows = {row["task"].rpartition("::test_")[2]: row for row in project.status()["rows"]}
     for name, (_, verdict, why) in CASES.items():
         assert rows[name]["verdict"] == verdict and why in rows[name]["why"], rows[name]
-    assert rows["tests/test_odd.py"]["verdict"] == "fixed", "a file that does not collect is a task of its own"
+    assert rows["tests/test_odd.py"]["verdict"] == "expectation changed", (
+        "a file that does not collect is a task of its own"
+    )
     moved = user.git("log", "-1", "--format=%s"), user.git("merge-base", "main", "tmr/r1")
     assert moved == ("meanwhile", base), "a base that moves during the run changes nothing of it"
     assert rows["crash_once"]["attempts"] == 2

@@ -71,5 +71,5 @@ def test_without_a_baseline_each_test_is_measured_before_its_agent_is_believed(u
     project.script("test_add", FIX_SUB)
     project.script("test_sub", NO_CHANGE)
     project.tmr("--no-baseline", "--no-canary").failed(3)
-    assert project.verdicts() == {"test_add": "improved", "test_sub": "refuted", "test_mul": "fixed"}
+    assert project.verdicts() == {"test_add": "unproven", "test_sub": "refuted", "test_mul": "expectation changed"}
     assert "failed at the base" in project.row("test_sub")["why"]

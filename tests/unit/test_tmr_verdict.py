@@ -1,40 +1,98 @@
 """Verdicts: what was measured decides, the claim is only held against it."""
 
+import json
 from typing import Any
 
 import pytest
 
 from mngr.tmr import baseline, plan, verdict
 from mngr.tmr.baseline import Measured
+from mngr.tmr.flags import Flag
 from mngr.tmr.rows import Broken, Ran
-from mngr.tmr.verdict import Evidence, judge
+from mngr.tmr.verdict import Evidence, Expectation, Marks, Strength, Verdict, judge
 
 TASK = "tests/test_a.py::test_b"
 FAILED, PASSED = Measured("fail", ("failed",) * 3), Measured("pass", ("passed",))
+SKIPPED, FLAKY = Measured("skipped", ("skipped",)), Measured("flaky", ("failed", "passed"))
 DONE: dict[str, Any] = {"status": "done", "changes": [1], "blocked_reason": "", "blocked_needs": ""}
+GOOD = Marks("failed", "passed", "failed", "passed")
 
 
 def judged(before: Measured = FAILED, claim: dict[str, Any] | None = DONE, **seen: Any) -> tuple[str, str]:
-    found = judge(TASK, before, claim, "no outcome file", Evidence(**{"changed_files": 1, "after": "passed", **seen}))
+    facts = {"changed_files": 1, "product_changed": True, "marks": GOOD, **seen}
+    found = judge(TASK, before, claim, "no outcome file", Evidence(**facts))
     return found.verdict, "; ".join(found.reasons)
 
 
-def test_a_failing_test_that_passes_now_is_fixed() -> None:
-    assert judged()[0] == "fixed"
+def measured(t0p0: str, t0p1: str, t1p0: str, t1p1: str = "pass", **seen: Any) -> str:
+    """The verdict by the four measurements, in one word."""
+    words = {"pass": "passed", "fail": "failed"}
+    marks = Marks(*(words[one] for one in (t0p0, t0p1, t1p0, t1p1)))
+    return judged(PASSED if t0p0 == "pass" else FAILED, marks=marks, **seen)[0]
 
 
-def test_a_passing_test_that_was_changed_is_improved() -> None:
-    assert judged(before=PASSED)[0] == "improved"
+def test_the_base_s_own_test_proves_a_fix_whatever_happened_to_the_test() -> None:
+    assert measured("fail", "pass", "fail") == "fixed"
+    assert measured("fail", "pass", "pass", tests_changed=True) == "fixed"
+
+
+def test_product_and_test_that_need_each_other_are_fixed_together() -> None:
+    assert measured("fail", "fail", "fail", tests_changed=True) == "fixed together"
+
+
+def test_a_test_that_changed_its_mind_is_no_fix() -> None:
+    assert measured("fail", "fail", "pass", tests_changed=True, product_changed=False) == "expectation changed"
+    word, why = judged(marks=Marks("failed", "failed", "passed", "passed"), tests_changed=True)
+    assert word == "held" and "without the change of the product" in why
+
+
+def test_a_new_test_that_fails_on_the_old_product_is_the_best_outcome() -> None:
+    assert measured("pass", "pass", "pass", tests_changed=True, found=("t.py::test_new",)) == "found and fixed"
+
+
+def test_a_product_change_that_no_test_needs_is_unproven() -> None:
+    assert measured("pass", "pass", "pass") == "unproven"
+    assert measured("pass", "pass", "pass", tests_changed=True) == "unproven"
+
+
+@pytest.mark.parametrize(
+    ("word", "shorter", "expected"),
+    [
+        ("stronger", False, "stronger"),
+        ("same", True, "same"),
+        ("same", False, "held"),
+        ("weaker", True, "refuted"),
+        ("mixed", False, "held"),
+        ("not measured", False, "improved"),
+    ],
+)
+def test_a_changed_test_is_judged_by_what_it_notices(word: str, shorter: bool, expected: str) -> None:
+    facts: dict[str, Any] = {"tests_changed": True, "product_changed": False, "shorter": shorter}
+    assert measured("pass", "pass", "pass", strength=Strength(word, (5, 9), (7, 9)), **facts) == expected
+
+
+def test_a_test_that_cannot_fail_and_one_that_lost_its_citation_are_refuted() -> None:
+    assert "cannot fail" in judged(cannot_fail=(TASK,))[1]
+    assert judged(unfaithful=("the citation of `x` was removed",)) == ("refuted", "the citation of `x` was removed")
+
+
+def test_a_flaky_test_that_is_steady_now_is_fixed() -> None:
+    marks = Marks("failed", "failed", "passed", "passed")
+    assert judged(FLAKY, marks=marks, tests_changed=True, product_changed=False)[0] == "fixed"
 
 
 @pytest.mark.parametrize("after", ["failed", "skipped", "timeout", "crashed", "missing", "not run"])
 def test_a_test_that_does_not_pass_refutes_the_claim(after: str) -> None:
-    assert judged(after=after) == ("refuted", f"its test is {after} in a clean checkout")
+    assert judged(marks=Marks(t1p1=after)) == ("refuted", f"its test is {after} in a clean checkout")
 
 
 def test_deleted_tests_refute_the_claim() -> None:
     assert judged(lost=(TASK,)) == ("refuted", "its test is deleted")
     assert "`tests/test_z.py::test_y` is deleted" in judged(lost=("tests/test_z.py::test_y",))[1]
+
+
+def test_a_neighbour_that_passed_and_is_skipped_now_refutes_the_claim() -> None:
+    assert judged(worse={"t.py::test_c": "skipped"}) == ("refuted", "`t.py::test_c` passed before and is skipped now")
 
 
 def test_a_new_test_that_passes_sometimes_refutes_the_claim() -> None:
@@ -56,8 +114,10 @@ def test_no_change_is_fine_only_for_a_test_that_passes() -> None:
 
 
 def test_what_changes_how_all_tests_are_judged_is_held_for_a_person() -> None:
-    assert judged(steering=("tests/conftest.py",))[0] == "held"
-    assert judged(steering=("tests/conftest.py",), after="failed")[0] == "refuted"
+    flag = Flag("conftest", "tests/conftest.py", "`tests/conftest.py` is changed, which other tests use too")
+    assert judged(flags=(flag,))[0] == "held"
+    assert judged(flags=(flag,), marks=Marks(t1p1="failed"))[0] == "refuted"
+    assert "passes only with its own `tests/conftest.py`" in judged(flags=(flag,), needed=("tests/conftest.py",))[1]
 
 
 def test_blocked_says_why_and_what_it_needs() -> None:
@@ -71,6 +131,22 @@ def test_work_without_an_outcome_is_unclaimed() -> None:
 
 def test_what_must_not_be_checked_out_is_refused_whatever_its_tests_do() -> None:
     assert judged(refusals=("`x` is a link",)) == ("refused", "`x` is a link")
+
+
+def test_a_verdict_goes_to_json_and_back_as_it_is() -> None:
+    strength = Strength("stronger", (1, 9), (3, 9), ("a line dropped",), (), "output edits", 1.5)
+    whole = Verdict(
+        "fixed",
+        ("why",),
+        (Flag("claim", "a.py", "text"),),
+        marks=GOOD,
+        strength=strength,
+        expectations=(Expectation("t.py", 3, "5", "7"),),
+        effect=("t",),
+        cases=("t[1]", "t[2]"),
+    )
+    assert verdict.from_json(json.loads(json.dumps(whole.as_json()))) == whole
+    assert verdict.from_json({"verdict": "improved", "reasons": ["x"], "after": "passed"}).marks.t1p1 == "passed"
 
 
 def ran(*outcomes: str) -> list[Ran]:
@@ -122,11 +198,12 @@ def test_verdicts_that_are_integrated_are_verdicts() -> None:
 
 
 def test_an_expected_failure_is_a_failure_unless_it_was_expected_before() -> None:
-    assert judged(after="xfailed") == ("refuted", "its test is xfailed in a clean checkout")
-    assert judged(before=Measured("pass", ("xfailed",)), after="xfailed")[0] == "improved"
+    assert judged(marks=Marks(t1p1="xfailed")) == ("refuted", "its test is xfailed in a clean checkout")
+    before = Measured("pass", ("xfailed",))
+    assert judged(before=before, marks=Marks(t1p1="xfailed"), product_changed=False)[0] == "improved"
 
 
 def test_a_test_that_is_skipped_as_before_is_not_fixed() -> None:
-    skipped = Measured("skipped", ("skipped",))
-    assert judged(before=skipped, after="skipped") == ("improved", "skipped before and after; 1 file changed")
-    assert judged(before=skipped)[0] == "fixed"
+    still = judged(SKIPPED, marks=Marks("skipped", "skipped", "skipped", "skipped"), product_changed=False)
+    assert still == ("improved", "its test was skipped before and after; 1 file changed")
+    assert judged(SKIPPED, marks=Marks("skipped", "passed", "failed", "passed"))[0] == "fixed"

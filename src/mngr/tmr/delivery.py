@@ -11,13 +11,13 @@ from mngr.mapreduce.recipe import Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import TaskState
 from mngr.tmr import baseline, rows, verdict
+from mngr.tmr.base import BaseCommit
 from mngr.tmr.gate import Decision, Known
 from mngr.tmr.integrate import Integrated, Rules, integrate
 from mngr.tmr.integrator import AgentResolver, IntegratorRecipe, narrate
 from mngr.tmr.suite import SuiteGate
 from mngr.tmr.summary import row, tasks_of
 from mngr.tmr.unit import Verified
-from mngr.tmr.verify import Ground
 from mngr.tmr.wish import Wish
 from mngr.tools.git import Git
 
@@ -25,7 +25,7 @@ from mngr.tools.git import Git
 def deliver(
     run: Run,
     git: Git,
-    ground: Ground,
+    base: BaseCommit,
     wish: Wish,
     engine: Callable[[Recipe, str], Engine],
     fleet: Fleet,
@@ -36,19 +36,22 @@ def deliver(
     """Integrate what verification let through and point the run's branch at it."""
     tasks = tasks_of(run.state)
     inputs = [found for task in tasks if (found := verified(task, accepted)) is not None]
-    of = {task.slug: _tests_of(task, ground) for task in tasks}
-    tests = [*ground.tests, *sorted({test for found in of.values() for test in found} - set(ground.tests))]
-    stay = set(ground.tests) - {test for task in tasks for test in _renamed(task)}
-    place = rows.place(ground.tests)
-    gate = SuiteGate(ground.measurer, tests=tests, stay=stay, of=of, gate_command=ground.gate_command, place=place)
+    of = {task.slug: _tests_of(task, base) for task in tasks}
+    tests = [*base.tests, *sorted({test for found in of.values() for test in found} - set(base.tests))]
+    stay = set(base.tests) - {test for task in tasks for test in _renamed(task)}
+    place = rows.place(base.tests)
+    passed = {test: one.runs for test, one in base.measured.items() if one.verdict == baseline.PASS}
+    gate = SuiteGate(
+        base.measurer, tests=tests, stay=stay, of=of, passed=passed, gate_command=base.gate_command, place=place
+    )
     resolver, recipe = None, None
     if wish.integrator is not None:
-        recipe = IntegratorRecipe(run, fleet, git, wish.integrator, ground.measurer.environment)
-        command = ground.measurer.environment.test_command
+        recipe = IntegratorRecipe(run, fleet, git, wish.integrator, base.measurer.environment)
+        command = base.measurer.environment.test_command
         resolver = AgentResolver(engine, recipe, run, git, tests=of, test_command=command)
     known = Known(
-        failing=frozenset(_of_verdict(ground, baseline.FAIL, baseline.BROKEN)),
-        flaky=frozenset(_of_verdict(ground, baseline.FLAKY)),
+        failing=frozenset(_of_verdict(base, baseline.FAIL, baseline.BROKEN)),
+        flaky=frozenset(_of_verdict(base, baseline.FLAKY)),
     )
 
     def record(decision: Decision) -> None:
@@ -63,7 +66,7 @@ def deliver(
         resolver=resolver,
         record=record,
         keep={work.slug for work in inputs} - set(drop) if drop else None,
-        rules=Rules(paths=ground.paths, known=known, content=wish.content),
+        rules=Rules(paths=base.paths, known=known, content=wish.content),
     )
     data = {
         **as_json(done),
@@ -80,11 +83,10 @@ def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
     last = task.last
     if last is None or not last.verdict or not last.collected:
         return None
-    found = last.verdict["verdict"]
-    if found not in verdict.INTEGRATED and not (found == verdict.HELD and task.slug in accepted):
+    found = verdict.from_json(last.verdict)
+    if found.verdict not in verdict.INTEGRATED and not (found.verdict in verdict.ACCEPTABLE and task.slug in accepted):
         return None
     claim = last.collected["outcome"] or {}
-    effect = last.verdict.get("effect")
     claims = [change["importance"] for change in claim.get("changes", ()) if change["kind"] == "implementation"]
     return Verified(
         task=task.id,
@@ -92,11 +94,13 @@ def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
         agent=last.agent,
         tip=last.collected["tip"],
         importance=max(claims, default=None),
-        effect=None if effect is None else tuple(effect),
+        effect=found.effect,
         summary=_words(claim),
-        stands_alone=last.verdict.get("stands_alone"),
-        flags=tuple(sorted({flag["kind"] for flag in last.verdict.get("flags", ())})),
-        mended=tuple(last.verdict.get("mended", ())),
+        stands_alone=found.stands_alone,
+        flags=tuple(sorted({flag.kind for flag in found.flags})),
+        mended=found.mended,
+        place=found.place,
+        evidence=tuple(f"{one.path}:{one.line}: `{one.before}` became `{one.after}`" for one in found.expectations),
     )
 
 
@@ -144,11 +148,11 @@ def as_json(done: Integrated) -> dict[str, Any]:
     }
 
 
-def _tests_of(task: TaskState, ground: Ground) -> list[str]:
+def _tests_of(task: TaskState, base: BaseCommit) -> list[str]:
     """Its own test with all its cases, and those that its work added or changed."""
     last = task.last
     found = (last.verdict or {}) if last is not None else {}
-    own = found.get("cases") or rows.cases(task.id, ground.tests) or [task.id]
+    own = found.get("cases") or rows.cases(task.id, base.tests) or [task.id]
     return sorted({*own, *found.get("new", ()), *found.get("changed", ())} - _renamed(task))
 
 
@@ -158,5 +162,5 @@ def _renamed(task: TaskState) -> set[str]:
     return set((last.verdict or {}).get("renamed", ())) if last is not None else set()
 
 
-def _of_verdict(ground: Ground, *verdicts: str) -> list[str]:
-    return [test for test, one in ground.measured.items() if one.verdict in verdicts]
+def _of_verdict(base: BaseCommit, *verdicts: str) -> list[str]:
+    return [test for test, one in base.measured.items() if one.verdict in verdicts]

@@ -14,6 +14,8 @@ _WAITS = frozenset({"timeout", "seconds", "sleep", "retries", "reruns", "delay"}
 _UNDER_TEST = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION", "MNGR_TMR_ROWS", "pytest")
 # Flags of files that decide how tests are judged, also those of others: with these, a green suite means little.
 STEERING = frozenset({"conftest", "pytest-settings", "test-command"})
+# With these, a person must accept the work before it goes on the branch.
+HOLDING = STEERING
 _PYTEST_SETTINGS = frozenset({"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"})
 # What a program reads to know what to do.
 _READ_BY = {

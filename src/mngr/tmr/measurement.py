@@ -26,6 +26,7 @@ task=$MNGR_TMR_TOP/.mngr/task
 probe=$task/job/probe
 export PYTHONPATH="$probe${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONDONTWRITEBYTECODE=1
+export MNGR_E2E_DIR="$out/e2e"
 
 # step NAME: what was defined as the function `run`, its output and exit code beside the artifacts
 step() {

@@ -109,6 +109,11 @@ class Measurer:
             if self._results.pop(key, None) is not None:
                 self._note("forgotten", key=key)
 
+    def recordings(self, label: str) -> list[str]:
+        """The directories of what tests with `e2e` recorded in measurements whose label begins so."""
+        known = [one["directory"] for one in self._results.values() if str(one.get("label")).startswith(label)]
+        return [os.path.join(self._directory, directory, "e2e") for directory in sorted(known)]
+
     def adopt(self) -> None:
         """Find the agents that a killed orchestrator left at work. Those whose result is known are removed."""
         for agent in self._agents():
@@ -166,10 +171,10 @@ class Measurer:
                     self._remove(agent)
             ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
             result = read(self.environment, wanted, target, ended)
-            facts = {"directory": name, "commit": wanted.commit, **ended._asdict()}
+            facts = {"label": wanted.label, "directory": name, "commit": wanted.commit, **ended._asdict()}
             if not result.lost:
                 self._results[key] = facts
-            self._note("measured", key=key, label=wanted.label, lost=result.lost, **facts)
+            self._note("measured", key=key, lost=result.lost, **facts)
             return result
 
     def _start(self, key: str, wanted: Measurement, name: str) -> Agent:

@@ -17,10 +17,11 @@ from mngr.mapreduce.state import Attempt, TaskState
 from mngr.process import quote
 from mngr.records import NamedTuple
 from mngr.tmr import outcome
+from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.harvest import harvest
-from mngr.tmr.verdict import FAILED
-from mngr.tmr.verify import Ground, verify
+from mngr.tmr.verdict import FAILED, Verdict
+from mngr.tmr.verify import verify
 from mngr.tools.git import Git
 
 _FAILURE_HEAD, _FAILURE_TAIL = 2000, 4000
@@ -52,20 +53,20 @@ class TestRecipe(Recipe):
     __test__ = False  # not one for pytest
 
     def __init__(
-        self, run: Run, fleet: Fleet, git: Git, ground: Ground, workers: Workers, seconds: float | None = None
+        self, run: Run, fleet: Fleet, git: Git, base: BaseCommit, workers: Workers, seconds: float | None = None
     ) -> None:
         """`seconds` is the time that each agent has, if it is limited."""
-        self._run, self._fleet, self._git, self._ground, self._workers = run, fleet, git, ground, workers
+        self._run, self._fleet, self._git, self._base, self._workers = run, fleet, git, base, workers
         self._minutes = round(seconds / 60) if seconds else 0
-        self._blocks = Blocks(git, ground.base)
+        self._blocks = Blocks(git, base.commit)
 
     def launch(self, task: TaskState, attempt: Attempt) -> Launch:
-        environment = self._ground.measurer.environment
+        environment = self._base.measurer.environment
         start = self._start(task, attempt)
         return Launch(
             type=self._workers.type,
             args=filled(self._workers.args, task=task.id, slug=task.slug, attempt=attempt.number),
-            message=self.prompt(task) + (_CONTINUED if start != self._ground.base else ""),
+            message=self.prompt(task) + (_CONTINUED if start != self._base.commit else ""),
             env={**environment.env, **self._workers.env},
             source=self._git.directory,
             transfer=self._workers.transfer,
@@ -80,8 +81,8 @@ class TestRecipe(Recipe):
 
     def _allowed(self) -> tuple[str, ...]:
         """What an agent may run to see whether its work is good, with the permissions `tests`."""
-        environment = self._ground.measurer.environment
-        commands = (environment.test_command, self._ground.gate_command, environment.prepare, CHECK_COMMAND)
+        environment = self._base.measurer.environment
+        commands = (environment.test_command, self._base.gate_command, environment.prepare, CHECK_COMMAND)
         return tuple(filter(None, commands))
 
     def _start(self, task: TaskState, attempt: Attempt) -> str:
@@ -89,12 +90,12 @@ class TestRecipe(Recipe):
         for before in reversed(task.attempts[: attempt.number - 1]):
             tip = (before.collected or {}).get("tip")
             if tip:
-                return str(tip) if before.ended in _INTERRUPTED else self._ground.base
-        return self._ground.base
+                return str(tip) if before.ended in _INTERRUPTED else self._base.commit
+        return self._base.commit
 
     def prompt(self, task: TaskState) -> str:
-        environment = self._ground.measurer.environment
-        found, measured = self._ground.found(task.id), self._ground.before(task.id)
+        environment = self._base.measurer.environment
+        found, measured = self._base.found(task.id), self._base.before(task.id)
         return prompts.render(
             _PROMPT,
             own=self._workers.prompt,
@@ -106,10 +107,10 @@ class TestRecipe(Recipe):
             verdict=measured.verdict,
             failure=_shortened(measured.text),
             command=f"{environment.test_command} {quote(task.id)}",
-            gate_command=self._ground.gate_command,
+            gate_command=self._base.gate_command,
             check_command=CHECK_COMMAND,
-            implementation=self._ground.paths.implementation,
-            read_only=self._ground.paths.read_only,
+            implementation=self._base.paths.implementation,
+            read_only=self._base.paths.read_only,
             more=self._workers.more,
         )
 
@@ -135,8 +136,8 @@ class TestRecipe(Recipe):
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         if not collected:
-            return {"verdict": FAILED, "reasons": [attempt.collect_error], "flags": []}
-        return verify(self._ground, task=task.id, slug=task.slug, harvested=collected)
+            return Verdict(FAILED, (attempt.collect_error,)).as_json()
+        return verify(self._base, task=task.id, slug=task.slug, harvested=collected).as_json()
 
     def place(self, task: TaskState, attempt: Attempt) -> str:
         """Where the files of an attempt are."""

@@ -18,6 +18,7 @@ from mngr.mapreduce.engine import Engine, Gone
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.tmr import baseline, canary, detect, plan, verdict, wish
+from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import Measured
 from mngr.tmr.build_files import with_included
 from mngr.tmr.delivery import deliver
@@ -26,7 +27,6 @@ from mngr.tmr.measurer import Measurer, StopAsked
 from mngr.tmr.recipe import TestRecipe
 from mngr.tmr.rows import Found
 from mngr.tmr.summary import tasks_of, verdict_of
-from mngr.tmr.verify import Ground
 from mngr.tools.git import Git
 
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
@@ -83,8 +83,8 @@ class TestRun:
         dropped = sorted({*before.get("dropped", ()), *drop} - set(accept))
         accepted = sorted({*before.get("accepted", ()), *accept} - set(drop))
         self.run.begin_phase(INTEGRATE, {"dropped": dropped, "accepted": accepted, "tip": before.get("tip")})
-        ground = self.ground()
-        data = deliver(self.run, self.git, ground, self.wish, self._engine, self.fleet, dropped, accepted, before)
+        base = self.base()
+        data = deliver(self.run, self.git, base, self.wish, self._engine, self.fleet, dropped, accepted, before)
         self.run.end_phase(INTEGRATE, data)
         return data
 
@@ -108,19 +108,21 @@ class TestRun:
         tasks = tasks_of(self.run.state)
         return 0 if all(verdict_of(task) in good and task.slug not in aside for task in tasks) else PARTIAL
 
-    def ground(self) -> Ground:
+    def base(self) -> BaseCommit:
         """What tasks are measured against; known once the baseline is over."""
         settings, before = self.wish.settings, self._kept(BASELINE)
-        return Ground(
+        return BaseCommit(
             measurer=self.measurer,
             git=self.git,
-            base=self.wish.base,
+            commit=self.wish.base,
             tests={test["id"]: Found(**test) for test in self._kept(COLLECT)["tests"]},
             measured={test: _measured(one) for test, one in before["tests"].items()},
             functions={test: _measured(one) for test, one in before.get("functions", {}).items()},
             paths=with_included(self.git, self.wish.base, settings.paths),
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
+            tutorial=settings.tutorial,
+            recorded=self.measurer.recordings("baseline-"),
         )
 
     def _phase(self, name: str, do: Callable[[], Mapping[str, Any]]) -> None:
@@ -230,7 +232,7 @@ class TestRun:
 
     def _recipe(self) -> TestRecipe:
         seconds = self.wish.limits.timeout_seconds
-        return TestRecipe(self.run, self.fleet, self.git, self.ground(), self.wish.workers, seconds)
+        return TestRecipe(self.run, self.fleet, self.git, self.base(), self.wish.workers, seconds)
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
         jobs = max(1, self.wish.settings.max_jobs)

@@ -23,6 +23,7 @@ class TmrSettings(NamedTuple):
     baseline_repeats: int
     effect_runs: int
     largest_file_mb: float = 5
+    tutorial: str = "tutorial.sh"
 
     @property
     def paths(self) -> Paths:
@@ -52,6 +53,7 @@ def read(settings: Settings) -> TmrSettings:
         baseline_repeats=int(settings.number("tmr.baseline_repeats", 2)),
         effect_runs=int(settings.number("tmr.effect_runs", 20)),
         largest_file_mb=settings.number("tmr.largest_file_mb", 5),
+        tutorial=settings.text("tutorial.script") or "tutorial.sh",
     )
 
 

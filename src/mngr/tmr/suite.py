@@ -19,7 +19,8 @@ _TESTS_MIN = 5  # worth a copy of the code of their own
 
 class SuiteGate(Gate):
     """`tests` are all that the delivered branch may have, `stay` those among them that must be there; `of` those that
-    belong to a task's work, by slug; `place` is where in the repository pytest runs."""
+    belong to a task's work, by slug; `passed` those that passed at the base, with what they did there: one that is
+    skipped or expected to fail now is lost; `place` is where in the repository pytest runs."""
 
     def __init__(
         self,
@@ -28,11 +29,12 @@ class SuiteGate(Gate):
         tests: Sequence[str],
         stay: Collection[str],
         of: Mapping[str, Sequence[str]],
+        passed: Mapping[str, Sequence[str]] | None = None,
         gate_command: str = "",
         place: str = "",
     ) -> None:
         self._measurer, self._tests, self._stay, self._of, self._gate_command = measurer, tests, stay, of, gate_command
-        self._place = place
+        self._place, self._passed = place, passed or {}
         self._number = 0
         self._asked: Counter[str] = Counter()
 
@@ -62,7 +64,7 @@ class SuiteGate(Gate):
         for problem in filter(None, map(_problem, ended)):
             self._measurer.forget(*jobs)
             return GateResult(False, (), problem)
-        failures = [failure for done in ended for failure in _failures(done)]
+        failures = [failure for done in ended for failure in _failures(done, self._passed)]
         failures += self._lost(tests, units, ended)
         return GateResult(not failures, tuple(failures), ", ".join(job.label for job in jobs))
 
@@ -118,7 +120,7 @@ def _problem(done: Result) -> str:
     return done.problem
 
 
-def _failures(done: Result) -> list[Failure]:
+def _failures(done: Result, passed: Mapping[str, Sequence[str]]) -> list[Failure]:
     """A file that cannot be collected fails by its own name."""
     found = []
     if "test" in done.steps:
@@ -126,6 +128,12 @@ def _failures(done: Result) -> list[Failure]:
         found += [Failure(_file(item.id), item.text[-_TEXT_MAX:]) for item in rows.broken]
         bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
         found += [Failure(ran.id, ran.text[-_TEXT_MAX:]) for ran in bad]
+        quiet = [ran for ran in rows.ran.values() if ran.outcome in ("skipped", "xfailed")]
+        found += [
+            Failure(ran.id, f"it passed at the base and is {ran.outcome} now\n{ran.text[-_TEXT_MAX:]}")
+            for ran in quiet
+            if ran.id in passed and ran.outcome not in passed[ran.id]
+        ]
     if "gate" in done.steps and done.steps["gate"].exit_code != 0:
         found.append(Failure(LINT, log_tail(done.steps["gate"])))
     return found

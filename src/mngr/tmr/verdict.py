@@ -7,115 +7,305 @@ from typing import Any
 
 from mngr.records import NamedTuple
 from mngr.tmr import baseline
+from mngr.tmr.flags import HOLDING, Flag
 from mngr.tmr.rows import GOOD, PASSED
+from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL
 
-FIXED = "fixed"  # did not pass before, passes now
-IMPROVED = "improved"  # passed before and after, with changes
+FIXED = "fixed"  # its test failed, and the base's own version of it passes with the new product
+FIXED_TOGETHER = "fixed together"  # its test failed, and passes when product and test are both changed
+FOUND_AND_FIXED = "found and fixed"  # a new or changed test fails on the old product and passes on the new one
+EXPECTATION_CHANGED = "expectation changed"  # its test failed, and passes on the old product once the test is changed
+STRONGER = "stronger"  # its test notices more than before
+SAME = "same"  # its test notices the same as before, in less text
+IMPROVED = "improved"  # passes before and after; what its tests notice was not measured, or no test was changed
 UNCHANGED = "unchanged"  # no changes, and none were needed
-HELD = "held"  # holds as measured, but changes what measuring means: for a person to accept
-BLOCKED = "blocked"  # the agent says that it cannot go on
+UNPROVEN = "unproven"  # the product is changed, and no test shows why: for a person to accept
+HELD = "held"  # measured as good, but a person must accept something about it first
+BLOCKED = "blocked"  # the agent says that it cannot continue
 REFUTED = "refuted"  # what it claims is not what was measured
 REFUSED = "refused"  # a change that must not get on a branch, whatever its tests do
 UNCLAIMED = "unclaimed"  # no outcome that could be held against anything; work, if any, is kept
-FAILED = "failed"  # the work could not be had or measured
+FAILED = "failed"  # the work could not be collected or measured
 NOT_STARTED = "not started"
-VERDICTS = (FIXED, IMPROVED, UNCHANGED, HELD, BLOCKED, REFUTED, REFUSED, UNCLAIMED, FAILED, NOT_STARTED)
-INTEGRATED = frozenset({FIXED, IMPROVED})
+VERDICTS = (
+    *(FIXED, FOUND_AND_FIXED, FIXED_TOGETHER, EXPECTATION_CHANGED, STRONGER, SAME, IMPROVED, UNCHANGED),
+    *(HELD, UNPROVEN, BLOCKED, REFUTED, REFUSED, UNCLAIMED, FAILED, NOT_STARTED),
+)
+FIXES = frozenset({FIXED, FIXED_TOGETHER, FOUND_AND_FIXED})
+INTEGRATED = FIXES | {EXPECTATION_CHANGED, STRONGER, SAME, IMPROVED}
+# On the branch once a person accepts it.
+ACCEPTABLE = frozenset({HELD, UNPROVEN})
+
+
+class Marks(NamedTuple):
+    """What the task's test did: T is the tests and P the product, 0 the base and 1 the agent's commit. Empty is not
+    measured."""
+
+    t0p0: str = ""
+    t0p1: str = ""
+    t1p0: str = ""
+    t1p1: str = ""
+
+
+class Strength(NamedTuple):
+    """What the tests notice of changed output and mutated code, before and after: `before` and `after` are how many of
+    how many; `gained` and `lost` are those that only one side noticed, in words. `word` is stronger, same, weaker,
+    mixed, cannot fail or not measured."""
+
+    word: str
+    before: tuple[int, int] = (0, 0)
+    after: tuple[int, int] = (0, 0)
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    how: str = ""
+    seconds: float = 0.0
+
+
+class Expectation(NamedTuple):
+    """An expected value that the work changed."""
+
+    path: str
+    line: int
+    before: str
+    after: str
 
 
 class Evidence(NamedTuple):
-    """What was measured at the agent's commit. `after` is the outcome of its own test there; `new` and `changed` are
-    tests that the base has not, or otherwise, with all their outcomes; `lost` are tests of the base that are gone,
-    `renamed` those that are there under another name;
-    `steering` are changed files that decide how tests, also those of others, are judged."""
+    """What was measured of the work. `new` and `changed` are tests that the base has not, or otherwise, with all their
+    outcomes; `lost` are tests of the base that are gone, `renamed` those that are there under another name; `worse` are
+    other tests that passed at the base and do not now, with what they do; `found` are new or changed tests that fail on
+    the old product; `effect` are tests that failed at the base and pass, as they are there, with the new product.
+    `cannot_fail` are tests that pass whatever the product does. `needed` are files by which tests are judged and
+    without whose change the test does not pass."""
 
     changed_files: int
-    after: str = ""
+    tests_changed: bool = False
+    product_changed: bool = False
+    marks: Marks = Marks()
     new: Mapping[str, tuple[str, ...]] = {}
     changed: Mapping[str, tuple[str, ...]] = {}
     lost: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     broken: tuple[str, ...] = ()
+    worse: Mapping[str, str] = {}
+    found: tuple[str, ...] = ()
+    effect: tuple[str, ...] = ()
     gate_exit: int | None = None
+    strength: Strength | None = None
+    shorter: bool = False
+    cannot_fail: tuple[str, ...] = ()
+    unfaithful: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
-    steering: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    needed: tuple[str, ...] = ()
+    broken_by: str = ""
     problem: str = ""
 
 
 class Verdict(NamedTuple):
+    """A verdict with everything that led to it. `effect` are the tests that failed at the base and pass with the
+    product as changed, None without such a change; `mended` the same for work on tests alone; `stands_alone` is whether
+    its tests pass without its change of the product. `cases` are what its test is called there, where that differs.
+    `log` is the directory of the measurement, `e2e` that of what its tests recorded. `failure` says that checking
+    itself failed, `blocked` what the agent says that it lacks."""
+
+    verdict: str
+    reasons: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    marks: Marks = Marks()
+    strength: Strength | None = None
+    expectations: tuple[Expectation, ...] = ()
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    effect: tuple[str, ...] | None = None
+    mended: tuple[str, ...] = ()
+    stands_alone: bool | None = None
+    gate_exit: int | None = None
+    seconds: float = 0.0
+    log: str = ""
+    e2e: str = ""
+    failure: str = ""
+    blocked: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where on the branch its work goes."""
+        if self.verdict == EXPECTATION_CHANGED:
+            return EXPECTATION
+        return FIX if self.effect is not None else UNCONTROVERSIAL
+
+    def as_json(self) -> dict[str, Any]:
+        """For the ledger."""
+        return {
+            **self._asdict(),
+            "flags": [flag._asdict() for flag in self.flags],
+            "marks": self.marks._asdict(),
+            "strength": self.strength._asdict() if self.strength else None,
+            "expectations": [one._asdict() for one in self.expectations],
+            "after": self.marks.t1p1,
+        }
+
+
+def from_json(value: Mapping[str, Any]) -> Verdict:
+    """The inverse of `Verdict.as_json`, also for what older versions wrote."""
+    own = {name: _tuples(value[name]) for name in Verdict._fields if name in value}
+    own["flags"] = tuple(Flag(**flag) for flag in value.get("flags", ()))
+    own["marks"] = Marks(**value["marks"]) if "marks" in value else Marks(t1p1=value.get("after") or "")
+    given = value.get("strength")
+    own["strength"] = Strength(**{name: _tuples(item) for name, item in given.items()}) if given else None
+    own["expectations"] = tuple(Expectation(**one) for one in value.get("expectations", ()))
+    return Verdict(**own)
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class Judgement(NamedTuple):
     verdict: str
     reasons: tuple[str, ...]
 
 
 def judge(
     task: str, before: baseline.Measured, claim: Mapping[str, Any] | None, claim_problem: str, seen: Evidence
-) -> Verdict:
+) -> Judgement:
     """The verdict and why, in words."""
     if seen.refusals:
-        return Verdict(REFUSED, seen.refusals)
+        return Judgement(REFUSED, seen.refusals)
     if claim is None:
-        return Verdict(UNCLAIMED, (claim_problem,))
+        return Judgement(UNCLAIMED, (claim_problem,))
     if claim["status"] == "blocked":
         needs = f"; it needs: {claim['blocked_needs']}" if claim["blocked_needs"] else ""
-        return Verdict(BLOCKED, (claim["blocked_reason"] + needs,))
+        return Judgement(BLOCKED, (claim["blocked_reason"] + needs,))
+    if seen.broken_by:
+        return Judgement(REFUTED, (seen.broken_by,))
     if seen.problem:
-        return Verdict(FAILED, (seen.problem,))
+        return Judgement(FAILED, (seen.problem,))
     if not seen.changed_files:
         return _without_changes(before, claim)
-    wrong = _wrong(task, before, seen)
-    if wrong:
-        return Verdict(REFUTED, wrong)
-    if seen.steering:
-        files = ", ".join(f"`{path}`" for path in seen.steering)
-        return Verdict(HELD, (f"it changes {files}, by which all tests are judged: a person must accept that",))
-    if before.verdict == baseline.PASS or _skipped(before, seen):
-        return Verdict(IMPROVED, (f"{_was(before)} before and after; {_sizes(seen)}",))
-    return Verdict(FIXED, (f"{_was(before)} before, {seen.after or 'passed'} now; {_sizes(seen)}",))
+    if wrong := wrong_with(task, before, seen):
+        return Judgement(REFUTED, wrong)
+    found = _by_measurement(before, seen)
+    held = _held(seen)
+    return Judgement(HELD, (*held, *found.reasons)) if held and found.verdict not in (REFUTED, HELD) else found
 
 
-def _without_changes(before: baseline.Measured, claim: Mapping[str, Any]) -> Verdict:
+def _by_measurement(before: baseline.Measured, seen: Evidence) -> Judgement:
+    sizes = _sizes(seen)
+    was = _was(before)
+    marks = seen.marks
+    if before.verdict in (baseline.FAIL, baseline.BROKEN, baseline.FLAKY) or _enabled(before, seen):
+        if marks.t0p1 == PASSED:
+            proof = "as it is at the base, also with the changed product" if seen.tests_changed else "now"
+            return Judgement(FIXED, (f"its test {was} before and passes {proof}; {sizes}",))
+        if before.verdict == baseline.FLAKY and not seen.product_changed:
+            return Judgement(FIXED, (f"its test was flaky before and passes every time now; {sizes}",))
+        if marks.t1p0 == PASSED and seen.product_changed:
+            told = "its changed test passes without the change of the product, which no test needs"
+            return Judgement(HELD, (f"expectation changed: {told}",))
+        if marks.t1p0 == PASSED:
+            return Judgement(EXPECTATION_CHANGED, (f"its test {was} before; only the test was changed; {sizes}",))
+        return Judgement(FIXED_TOGETHER, (f"its test {was} before; product and test were both changed; {sizes}",))
+    if seen.found and seen.product_changed:
+        tests = ", ".join(f"`{test}`" for test in seen.found)
+        return Judgement(FOUND_AND_FIXED, (f"{tests} fails on the old product and passes on the new one; {sizes}",))
+    if seen.product_changed and seen.effect:
+        tests = ", ".join(f"`{test}`" for test in seen.effect[:3])
+        return Judgement(FIXED, (f"its test {was} before; {tests} failed before and passes now; {sizes}",))
+    if seen.product_changed:
+        return Judgement(UNPROVEN, (f"its test {was} before, and no test shows a need for this change; {sizes}",))
+    return _by_strength(was, seen)
+
+
+def _by_strength(was: str, seen: Evidence) -> Judgement:
+    """Its test passes before and after, and the product is as it was."""
+    found, sizes = seen.strength, _sizes(seen)
+    if found is None or found.word in ("not measured", "cannot fail") or not seen.tests_changed:
+        return Judgement(IMPROVED, (f"its test {was} before and after; {sizes}",))
+    counts = f"notices {found.after[0]} of {found.after[1]} changes, {found.before[0]} of {found.before[1]} before"
+    if found.word == "mixed":
+        examples = f"now unnoticed: {_examples(found.lost)}"
+        return Judgement(HELD, (f"its test is stronger in some ways and weaker in others: {counts}; {examples}",))
+    if found.word == STRONGER:
+        return Judgement(STRONGER, (f"{counts}; {sizes}",))
+    if seen.shorter:
+        return Judgement(SAME, (f"{counts}, and its test is shorter; {sizes}",))
+    return Judgement(HELD, (f"no difference seen with {found.after[1]} changes, and its test is not shorter",))
+
+
+def _held(seen: Evidence) -> tuple[str, ...]:
+    """What a person must accept before the work goes on the branch."""
+    needed = [f"its test passes only with its own `{path}`" for path in seen.needed]
+    return (*needed, *(flag.text for flag in seen.flags if flag.kind in HOLDING and flag.path not in seen.needed))
+
+
+def _without_changes(before: baseline.Measured, claim: Mapping[str, Any]) -> Judgement:
     if claim["changes"]:
-        return Verdict(REFUTED, ("it claims changes, and nothing was committed",))
+        return Judgement(REFUTED, ("it claims changes, and nothing was committed",))
     if before.verdict in (baseline.FAIL, baseline.BROKEN):
-        return Verdict(REFUTED, (f"its test does not pass ({_was(before)} at the base), and nothing was committed",))
+        return Judgement(REFUTED, (f"its test {_was(before)} at the base, and nothing was committed",))
     if before.verdict == baseline.UNKNOWN:
-        return Verdict(FAILED, ("its test could not be run at the base, and nothing was committed",))
-    return Verdict(UNCHANGED, (f"{_was(before)} at the base, and no change was needed",))
+        return Judgement(FAILED, ("its test could not be run at the base, and nothing was committed",))
+    return Judgement(UNCHANGED, (f"its test {_was(before)} at the base, and no change was needed",))
 
 
 def _was(before: baseline.Measured) -> str:
-    """In words that go with those for one run of a test."""
-    if before.timed_out:
-        return "timed out"
-    return {baseline.PASS: "passed", baseline.FAIL: "failed"}.get(before.verdict, before.verdict)
+    """What a test did before, after the words `its test`."""
+    words = {
+        baseline.PASS: "passed",
+        baseline.FAIL: "failed",
+        baseline.SKIPPED: "was skipped",
+        baseline.BROKEN: "could not be collected",
+    }
+    return words.get(before.verdict, f"was {before.verdict}")
 
 
-def _wrong(task: str, before: baseline.Measured, seen: Evidence) -> tuple[str, ...]:
+def wrong_with(task: str, before: baseline.Measured, seen: Evidence) -> tuple[str, ...]:
+    """Why the claim does not hold, in words; empty when it does."""
     wrong = []
+    after = seen.marks.t1p1
     if task in seen.lost:
         wrong.append("its test is deleted")
-    elif not _passes(before, seen) and not _skipped(before, seen) and task not in seen.broken:
-        wrong.append(f"its test is {seen.after} in a clean checkout")
+    elif not _passes(before, after) and task not in seen.broken:
+        wrong.append(f"its test is {after} in a clean checkout")
     wrong += [f"`{test}` is deleted" for test in seen.lost if test != task]
     wrong += [f"`{file}` can no longer be collected" for file in seen.broken]
+    wrong += [f"`{test}` passed before and is {now} now" for test, now in seen.worse.items() if test not in seen.lost]
     for what, tests in (("new", seen.new), ("changed", seen.changed)):
         for test, outcomes in tests.items():
             bad = [outcome for outcome in outcomes if outcome not in GOOD | {"skipped"}]
-            if test != task and bad:
+            if test != task and test not in seen.worse and bad:
                 often = "" if len(bad) == len(outcomes) else f" in {len(bad)} of {len(outcomes)} runs"
                 wrong.append(f"the {what} test `{test}` is {bad[0]}{often}")
     if seen.gate_exit:
         wrong.append(f"the gate command fails (exit code {seen.gate_exit})")
-    return tuple(wrong)
+    wrong += [f"`{test}` cannot fail: it passes whatever the product does" for test in seen.cannot_fail]
+    if seen.strength is not None and seen.strength.word == "weaker":
+        counts = f"{seen.strength.after[0]} of {seen.strength.after[1]} changes, {seen.strength.before[0]} before"
+        wrong.append(f"its test is weaker: it notices {counts}; now unnoticed: {_examples(seen.strength.lost)}")
+    return (*wrong, *seen.unfaithful)
 
 
-def _passes(before: baseline.Measured, seen: Evidence) -> bool:
-    """A failure that is expected only since this work is a failure."""
-    return seen.after in GOOD and (seen.after == PASSED or seen.after in before.runs)
+def _examples(texts: tuple[str, ...]) -> str:
+    return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
-def _skipped(before: baseline.Measured, seen: Evidence) -> bool:
-    return (before.verdict, seen.after) == (baseline.SKIPPED, "skipped")
+def _passes(before: baseline.Measured, after: str) -> bool:
+    """A failure that is expected only since this work is a failure; a test that was skipped may stay so."""
+    if after == PASSED:
+        return True
+    return (after in GOOD and after in before.runs) or (before.verdict, after) == (baseline.SKIPPED, "skipped")
+
+
+def _enabled(before: baseline.Measured, seen: Evidence) -> bool:
+    """Whether its test was skipped before and is run now."""
+    return before.verdict == baseline.SKIPPED and seen.marks.t1p1 == PASSED
 
 
 def _sizes(seen: Evidence) -> str:

@@ -1,0 +1,354 @@
+"""Measure an agent's work in clean checkouts: the old tests on the new product, the new tests on the old product, and
+both as the agent left them, with every test that it added, changed or could have broken, and the gate command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mngr.records import NamedTuple
+from mngr.tmr import parts
+from mngr.tmr.base import BaseCommit, files_of
+from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, PASS, Measured
+from mngr.tmr.diagnosis import error_line, of_machine
+from mngr.tmr.measurement import Measurement, Pytest, Result, Shell, base_lines, log_tail
+from mngr.tmr.objects import Change, Ident, NewCommit, Objects
+from mngr.tmr.paths import Kind
+from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Rows, cases, cleared, doubtful, worst
+from mngr.tmr.verdict import Evidence, Marks
+
+AGAIN = 2  # one run says little about a new test, or about one that failed before: it is run this many times more
+_SELF = Ident("mngr", "mngr@localhost", 0)
+
+
+class Work(NamedTuple):
+    """An agent's work on one task: its net change, without the files by which tests are judged, which are taken from
+    the base (`judging`), and the commits that measurements are taken at. `both` is the work as it is; `old_tests` has
+    the base's tests on its product, `old_product` its tests on the base's product; each is the same as another where
+    nothing of the other half was changed."""
+
+    task: str
+    slug: str
+    changes: tuple[Change, ...]
+    judging: tuple[str, ...]
+    split: parts.Split
+    both: str
+    old_tests: str
+    old_product: str
+
+    @property
+    def tests_changed(self) -> bool:
+        return self.old_tests != self.both
+
+
+class Measurements(NamedTuple):
+    """What came of the measurements of one piece of work. `failure` is what is wrong with this machine."""
+
+    evidence: Evidence
+    own: tuple[str, ...] = ()
+    repeated: tuple[str, ...] = ()
+    stands_alone: bool | None = None
+    directory: str = ""
+    seconds: float = 0.0
+    failure: str = ""
+
+
+def work_of(
+    base: BaseCommit,
+    objects: Objects,
+    task: str,
+    slug: str,
+    tip: str,
+    changes: Sequence[Change],
+    judging: Iterable[str],
+) -> Work:
+    """The work with its commits, built from the two halves of its change. Files in `judging` stay as at the base."""
+    left_out = set(judging)
+    kept = tuple(change for change in changes if change.path not in left_out)
+    split = parts.split(base.commit, kept, base.paths)
+    both = tip if len(kept) == len(changes) else _commit(objects, base, kept, f"{slug} as it is judged")
+    in_tests = split.rest is not None and any(
+        base.paths.kind(change.path) != Kind.DOCS for change in split.rest.changes
+    )
+    old_tests = old_product = both
+    if split.implementation is None:
+        old_tests = base.commit if in_tests else both
+    elif in_tests and split.rest is not None:
+        old_tests = _commit(objects, base, split.implementation.changes, f"{slug} with the tests of the base")
+        old_product = _commit(objects, base, split.rest.changes, f"{slug} without its product")
+    else:
+        old_product = base.commit
+    return Work(task, slug, tuple(changes), tuple(sorted(left_out)), split, both, old_tests, old_product)
+
+
+def _commit(objects: Objects, base: BaseCommit, changes: Iterable[Change], message: str) -> str:
+    files = {change.path: change.new for change in changes}
+    return objects.write([NewCommit(base.commit, files, f"{message}\n", _SELF, _SELF)])[0]
+
+
+def measure(base: BaseCommit, work: Work, before: Measured) -> Measurements:
+    """Take the measurements that this work needs. When its own commit does not hold, the others are not taken."""
+    taken = _at_its_commit(base, work, before)
+    if taken.failure or taken.evidence.broken_by or taken.evidence.problem:
+        return taken
+    seen = taken.evidence
+    if seen.marks.t1p1 != PASSED:
+        return taken
+    return _halves(base, work, before, taken)
+
+
+def _at_its_commit(base: BaseCommit, work: Work, before: Measured) -> Measurements:
+    touched = {change.path for change in work.changes}
+    beside = [test for test, found in base.tests.items() if found.file in touched]
+    steps: list[Shell | Pytest] = [
+        Pytest(
+            "test",
+            tests=[work.task, *beside],
+            base=base_lines(base.tests),
+            again=AGAIN,
+            args=("-p", "no:randomly"),
+        )
+    ]
+    if before.verdict in (FAIL, BROKEN, FLAKY):
+        steps += _steady(work.task)
+    if not work.tests_changed:
+        steps += _effect(base, work, before)
+    if base.gate_command:
+        steps.append(Shell("gate", base.gate_command))
+    wanted = Measurement(f"verify-{work.slug}", work.both, steps)
+    done = base.measurer.take(wanted)
+    broken_by, failure = _not_measured(base, done, before)
+    repeated: list[str] = []
+    if failure:
+        base.measurer.forget(wanted)
+    elif not broken_by and not done.problem and "test" in done.steps:
+        done, repeated, failure = _repeated(base, done, work, before)
+    evidence = _evidence(base, done, work, before)._replace(broken_by=broken_by)
+    own = tuple(own_tests(base, done, work.task))
+    if not work.tests_changed:
+        evidence = evidence._replace(effect=_effected(base, done, own, evidence.marks.t1p1, before))
+    return Measurements(
+        evidence,
+        own=own,
+        repeated=tuple(repeated),
+        directory=done.directory,
+        seconds=done.seconds,
+        failure=failure,
+    )
+
+
+def _halves(base: BaseCommit, work: Work, before: Measured, taken: Measurements) -> Measurements:
+    """The old tests on the new product, and the new tests on the old one, as far as they differ from what is known."""
+    seen = taken.evidence
+    touched = sorted({*taken.own, *seen.new, *seen.changed})
+    wanted: dict[str, Measurement] = {}
+    if work.tests_changed and work.old_tests != base.commit:
+        own = base.own(work.task)
+        steps = [Pytest("test", tests=own, paths=files_of(own)), *_effect(base, work, before)]
+        steps += _steady(*own) if before.verdict in (FAIL, BROKEN, FLAKY) else []
+        wanted["t0p1"] = Measurement(f"old-tests-{work.slug}", work.old_tests, steps)
+    if work.old_product not in (work.both, base.commit):
+        steps = [Pytest("test", tests=touched, paths=files_of(touched))]
+        wanted["t1p0"] = Measurement(f"old-product-{work.slug}", work.old_product, steps)
+    results = dict(zip(wanted, base.measurer.take_all(list(wanted.values())), strict=True))
+    for name, done in results.items():
+        _, failure = _not_measured(base, done, before)
+        if failure:
+            base.measurer.forget(wanted[name])
+            return taken._replace(failure=failure)
+    at_base = before.runs[-1] if before.runs else before.verdict
+    t0p1 = at_base if work.old_tests == base.commit else seen.marks.t1p1
+    if "t0p1" in results:
+        t0p1 = _steadily(results["t0p1"], base.own(work.task))
+    t1p0 = at_base if work.old_product == base.commit else seen.marks.t1p1
+    found: tuple[str, ...] = ()
+    alone = True if work.split.implementation and work.split.rest and not work.tests_changed else None
+    if "t1p0" in results:
+        outcomes = {test: outcome_of(results["t1p0"], test) for test in touched}
+        t1p0 = worst([outcomes[test] for test in taken.own])
+        found = tuple(test for test in touched if outcomes[test] not in GOOD | {"skipped"})
+        alone = not found if not results["t1p0"].problem else None
+    evidence = seen._replace(marks=seen.marks._replace(t0p1=t0p1, t1p0=t1p0), found=found)
+    if "t0p1" in results:
+        evidence = evidence._replace(effect=_effected(base, results["t0p1"], base.own(work.task), t0p1, before))
+    return taken._replace(evidence=evidence, stands_alone=alone)
+
+
+def _steady(*tests: str) -> list[Shell | Pytest]:
+    listed = tests if all("::" in test for test in tests) else None  # a file that could not be collected: all of it
+    return [Pytest(f"steady-{at + 1}", tests=listed, paths=files_of(tests)) for at in range(AGAIN)]
+
+
+def _effect(base: BaseCommit, work: Work, before: Measured) -> list[Shell | Pytest]:
+    alike = base.alike(work.task, before) if work.split.implementation else []
+    return [Pytest("effect", tests=alike, paths=files_of(alike))] if alike else []
+
+
+def _effected(base: BaseCommit, done: Result, own: Sequence[str], outcome: str, before: Measured) -> tuple[str, ...]:
+    """The tests that failed at the base and pass now."""
+    found: list[str] = []
+    if outcome == PASSED and before.verdict in (FAIL, BROKEN, FLAKY):
+        failing = base.failing()
+        found = [test for test in own if test in failing] or list(own)
+    if "effect" in done.steps:
+        rows = done.steps["effect"].rows
+        found += [test for test in rows.ran if rows.outcome(test) == PASSED and test not in found]
+    return tuple(found)
+
+
+def _steadily(done: Result, tests: Sequence[str]) -> str:
+    """The worst that these tests did, of all their runs."""
+    names = [name for name in done.steps if name == "test" or name.startswith("steady-")]
+    return worst([done.steps[name].rows.outcome(test) for name in names for test in tests]) if names else ""
+
+
+def outcome_of(done: Result, test: str) -> str:
+    return done.steps["test"].rows.outcome(test) if "test" in done.steps else ""
+
+
+def _repeated(base: BaseCommit, done: Result, work: Work, before: Measured) -> tuple[Result, list[str], str]:
+    """The result with what failed only by chance counted as passed, what was run again for that, and what is wrong with
+    this machine. One failure of its test, of a test that it changed or of the gate command refutes nobody; new tests
+    and those that failed before have had their further runs."""
+    step, gate = done.steps["test"], done.steps.get("gate")
+    own = own_tests(base, done, work.task) if before.verdict not in (FAIL, BROKEN, FLAKY) else []
+    known = [test for test in step.rows.tests if test in base.tests and test not in set(own)]
+    tests = doubtful(step.rows, [*own, *known])
+    names = [f"test-{number + 1}" for number in range(AGAIN)] if tests else []
+    steps: list[Shell | Pytest] = [Pytest(name, tests=tests, paths=files_of(tests)) for name in names]
+    if gate is not None and gate.exit_code:
+        steps.append(Shell("gate", base.gate_command))
+    if not steps:
+        return done, [], ""
+    wanted = Measurement(f"chance-{work.slug}", work.both, steps, repeat=1)
+    again = base.measurer.take(wanted)
+    _, failure = _not_measured(base, again, before)
+    if failure:
+        base.measurer.forget(wanted)
+    further = [again.steps[name].rows for name in names if name in again.steps]
+    found = {**done.steps, "test": step._replace(rows=cleared(step.rows, tests, further))}
+    if "gate" in again.steps:
+        found["gate"] = again.steps["gate"]
+    return done._replace(steps=found), [*tests, *["gate command"] * ("gate" in again.steps)], failure
+
+
+def _not_measured(base: BaseCommit, done: Result, before: Measured) -> tuple[str, str]:
+    """Why the tests could not be run, in two ways: what its work broke, and what is wrong with this machine, which
+    says nothing about its work and is to be tried again."""
+    bad = [ran.text for step in done.steps.values() for ran in step.rows.ran.values() if not ran.good]
+    logs = [log_tail(step) for step in done.steps.values() if step.exit_code not in (0, None) and not step.rows.ran]
+    said = next(filter(None, map(of_machine, [done.problem, *logs, *bad])), "")
+    if said and not of_machine(before.text):
+        return "", said
+    if done.lost:
+        return "", done.problem
+    if done.unprepared:
+        alone = Measurement("prepare", base.commit, [])
+        at_base = base.measurer.take(alone)
+        if at_base.problem:
+            base.measurer.forget(alone)
+        said = done.problem.partition("): ")[2] or done.problem
+        return ("", at_base.problem) if at_base.problem else (f"its work breaks the build: {said}", "")
+    step = done.steps.get("test")
+    if step is not None and not step.rows.ran and not step.rows.finished and not done.problem:
+        return f"pytest cannot start with its work: {error_line(log_tail(step))}", ""
+    return "", ""
+
+
+def again_at_base(base: BaseCommit, task: str, slug: str, before: Measured) -> Measured:
+    """An agent that changes nothing says that nothing is wrong with a test that failed. That may be so, if it fails now
+    and then: it gets a few more chances before the agent is called wrong."""
+    steps = [Pytest(f"test-{number + 1}", tests=[task], paths=files_of([task])) for number in range(2 * AGAIN)]
+    done = base.measurer.must_take(Measurement(f"again-{slug}", base.commit, steps))
+    seen = [step.rows.outcome(task) for step in done.steps.values()]
+    return before._replace(verdict=FLAKY if GOOD & set(seen) else before.verdict, runs=(*before.runs, *seen))
+
+
+def _evidence(base: BaseCommit, done: Result, work: Work, before: Measured) -> Evidence:
+    step = done.steps.get("test")
+    count = len(work.changes)
+    if step is None or (done.problem and not step.rows.ran):
+        return Evidence(count, problem=done.problem or "no test was run")
+    rows = step.rows
+    again = [found.rows for name, found in done.steps.items() if name.startswith("test-again-")]
+    outcomes = {
+        test: (rows.outcome(test), *(each.outcome(test) for each in again if test not in base.tests))
+        for test, found in rows.tests.items()
+        if test not in base.tests or base.tests[test].body != found.body
+    }
+    broken_files = {item.id.partition("::")[0] for item in rows.broken}
+    gone = [test for test in base.tests if test not in rows.tests and test.partition("::")[0] not in broken_files]
+    renamed = _renamed(base, rows, gone)
+    own = own_tests(base, done, work.task)
+    after = _own_outcome(base, done, own)
+    if "::" in work.task and not own and work.task not in gone:  # all its cases are gone: the test is
+        gone = [work.task, *(test for test in gone if test not in cases(work.task, base.tests))]
+    known_broken = {test.partition("::")[0] for test, each in base.measured.items() if each.verdict == BROKEN}
+    gate = done.steps.get("gate")
+    return Evidence(
+        count,
+        tests_changed=work.tests_changed,
+        product_changed=work.split.implementation is not None,
+        marks=Marks(t0p0=_at_base(before), t1p1=after or rows.outcome(work.task)),
+        new={test: seen for test, seen in outcomes.items() if test not in base.tests},
+        changed={test: seen for test, seen in outcomes.items() if test in base.tests},
+        lost=tuple(test for test in gone if test not in renamed),
+        renamed=tuple(renamed),
+        broken=tuple(sorted(broken_files - (known_broken - {work.task}))),
+        worse=worse(base, rows, own),
+        gate_exit=gate.exit_code if gate is not None else None,
+        problem=done.problem,
+    )
+
+
+def _at_base(before: Measured) -> str:
+    return before.runs[0] if before.runs else before.verdict
+
+
+def worse(base: BaseCommit, rows: Rows, own: Sequence[str]) -> Mapping[str, str]:
+    """Other tests that passed at the base and were seen to do something else, with what they did."""
+    found = {}
+    for test, ran in rows.ran.items():
+        before = base.measured.get(test)
+        if before is not None and before.verdict == PASS and test not in own and ran.outcome not in before.runs:
+            found[test] = ran.outcome
+    return found
+
+
+def own_tests(base: BaseCommit, done: Result, task: str) -> list[str]:
+    """The tests at the agent's commit that are its own: all of its file, its cases, or what it is called there."""
+    step = done.steps.get("test")
+    if step is None:
+        return [task]
+    found = step.rows.tests
+    if "::" not in task:
+        return [test for test in found if test.startswith((f"{task}::", f"{task.removesuffix('/__init__.py')}/"))]
+    if own := cases(task, found):
+        return own
+    bodies = {base.tests[case].body for case in cases(task, base.tests)} - {NO_BODY}
+    heirs = [test for test, one in found.items() if test not in base.tests and one.body in bodies]
+    return heirs or ([] if cases(task, base.tests) and task not in base.tests else [task])
+
+
+def _own_outcome(base: BaseCommit, done: Result, own: Sequence[str]) -> str:
+    """The worst that its own tests did, of all their runs."""
+    names = [name for name in done.steps if name == "test" or name.startswith("steady-")]
+    seen = [(test, done.steps[name].rows.outcome(test)) for name in names for test in own]
+    outcomes = [_as_before(base, test, outcome) for test, outcome in seen] if len(own) > 1 else [one for _, one in seen]
+    return next((outcome for outcome in outcomes if outcome not in GOOD), next(iter(outcomes), ""))
+
+
+def _as_before(base: BaseCommit, case: str, outcome: str) -> str:
+    """The outcome of one case among several: skipped or expected to fail as before is as good as passed."""
+    before = base.measured.get(case)
+    return PASSED if before is not None and outcome in ("skipped", "xfailed") and outcome in before.runs else outcome
+
+
+def _renamed(base: BaseCommit, rows: Rows, gone: Sequence[str]) -> list[str]:
+    """Tests of the base that are there under another name, or with other parameters: of these, as many as their
+    function has new cases. What is more than that is deleted."""
+    bodies = {found.body for test, found in rows.tests.items() if test not in base.tests} - {NO_BODY}
+    recast: set[str] = set()
+    for function in {base.tests[test].function for test in gone} - {""}:
+        new = [test for test in cases(function, rows.tests) if test not in base.tests]
+        recast.update([test for test in gone if base.tests[test].function == function][: len(new)])
+    return [test for test in gone if base.tests[test].body in bodies or test in recast]
