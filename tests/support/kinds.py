@@ -133,7 +133,7 @@ def of_codex(user: User, server: ModelServer, transfer: str) -> Subject:
         asked = {"cmd": command, "sandbox_permissions": "require_escalated", "justification": "Shall I?"}
         return f"%% tool exec_command {json.dumps(asked)}\n%% say ran it"
 
-    words = MODEL._replace(guarded=guarded, limited=lambda seconds: "%% status 429 times=99\n%% say never")
+    words = MODEL._replace(guarded=guarded)
     return _of_program("codex", user, server, transfer, words=words, nested=nested)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import codex_record
+from mngr.agents.kinds import codex_log, codex_record
 from mngr.agents.kinds.codex import DRIVER
 from mngr.agents.kinds.codex_record import Fact
 from mngr.agents.kinds.driver import Place, Spent
-from mngr.agents.record import Record
+from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
 from mngr.hosts.local import LocalHost
@@ -228,3 +228,40 @@ def test_conversations_that_it_went_back_to_are_told_in_order_of_time(tmp_path: 
     record = Record("agent-" + "0" * 32, "foo", "codex", "codex", "/work", "none", "mngr-foo", AT)
     place = Place(LocalHost(str(tmp_path)), record, str(tmp_path), {})
     assert [entry["text"] for entry in DRIVER.transcript(place)] == ["a", "b"]
+
+
+RETRYING = (
+    "2026-11-16T13:53:43.500000Z  WARN session_loop{thread_id=t}:turn{model=m (1/2 in 3s)}: "
+    "codex_core::responses_retry: stream disconnected - retrying sampling request (%s/5 in %s)... "
+    "turn_id=x retries=1 sampling_error=%s\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "delay", "text", "state", "reason"),
+    [
+        (
+            1,
+            "5.9s",
+            "last status: 429 Too Many",
+            BLOCKED,
+            "rate limit: retry at 2026-11-16T13:53:50Z: last status: 429",
+        ),
+        (2, "250.5ms", "unexpected status 529: Busy", BLOCKED, "rate limit: retry at 2026-11-16T13:53:44Z: unexpected"),
+        (1, "200ms", "unexpected status 401: no", RUNNING, "no answer: retry at 2026-11-16T13:53:44Z: unexpected"),
+        (2, "400ms", "unexpected status 401: no", BLOCKED, "login: unexpected status 401: no"),
+        (1, "1.5s", "error sending request", RUNNING, "no answer: retry at 2026-11-16T13:53:45Z: error sending"),
+    ],
+)
+def test_what_it_waits_for_before_it_asks_its_model_again(
+    number: int, delay: str, text: str, state: str, reason: str
+) -> None:
+    began = seconds_of(AT)
+    tail = b"half a line\n" + (RETRYING % (number, delay, text)).encode() + b"2026 INFO of something else\n"
+    found = codex_log.waiting(tail, "t", began, began + 0.3)
+    assert found is not None and found.state == state and found.since == pytest.approx(began + 0.227)
+    assert found.reason.startswith(reason)
+    assert codex_log.waiting(tail, "t", began, began + 20) is None, "it asked again"
+    assert codex_log.waiting(tail, "t", began + 1, began + 1.1) is None, "that was the turn before"
+    assert codex_log.waiting(tail, "another", began, began + 0.3) is None
+    assert codex_log.waiting(b"", "t", began, began + 0.3) is None

@@ -51,6 +51,9 @@ def test_a_usage_limit_of_codex_says_when_it_is_over() -> None:
     )
     state, reason = codex_record.ending({"message": text, "codex_error_info": "usage_limit_exceeded"}, WRITTEN)
     assert state == BLOCKED and reason.startswith("rate limit: retry at 2026-11-20T")
+    later = text.partition(" at ")[0] + " later."  # without the point in time, as it is told when nobody knows it
+    state, reason = codex_record.ending({"message": later, "codex_error_info": "usage_limit_exceeded"}, WRITTEN)
+    assert (state, reason) == (BLOCKED, f"rate limit: {later}")
     about = {"http_connection_failed": {"http_status_code": 404}}
     assert codex_record.ending({"message": "Not Found", "codex_error_info": about}, WRITTEN)[0] == WAITING
 

@@ -9,7 +9,7 @@ import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from mngr.agents.kinds import codex_permissions, codex_record, codex_screen, hooks, repository_trust
+from mngr.agents.kinds import codex_log, codex_permissions, codex_record, codex_screen, hooks, repository_trust
 from mngr.agents.kinds.driver import (
     ASK,
     BYPASS,
@@ -97,6 +97,7 @@ class Codex:
         codex_permissions.forbid(place)
         place.host.remove(f"{place.home}/{LOCKS}")
         place.host.remove(f"{place.home}/{PROMPT}")
+        place.host.remove(f"{place.home}/{codex_log.FILE}")
         if prompted:
             place.host.write(f"{place.home}/{PROMPT}", first_prompt(place))
         file = quote(f"{place.home}/{PROMPT}")
@@ -115,6 +116,9 @@ class Codex:
         untold = status.state == STARTING and found.state == RUNNING
         if fact and (untold or (status.state == BLOCKED and status.since >= found.since)):
             return _asking(place, status) or found
+        if fact and found.state == RUNNING:
+            log, _ = place.host.read_tail(f"{place.home}/{codex_log.FILE}", TAIL_BYTES)
+            return codex_log.waiting(log, _threads(place)[-1].id, found.since, time.time()) or found
         given = _given(events)
         if found.state == RUNNING or time.time() - given > TAKEN_SECONDS:
             return found
@@ -232,7 +236,9 @@ def _settings(place: Place) -> list[str]:
         words.append("--no-daemon")
         run["PermissionRequest"] = f"{script} PermissionRequest {BLOCKED} permission"
         run.update({name: f"{script} {name} {state} </dev/null" for name, state in STATES.items()})
-    settings = {name: _toml(value) for name, value in {**SETTINGS, "sqlite_home": place.home}.items()}
+    settings = {
+        name: _toml(value) for name, value in {**SETTINGS, "sqlite_home": place.home, "log_dir": place.home}.items()
+    }
     if not _distrusted(place):
         settings["projects"] = f'{{{_toml(place.record.work_dir)}={{trust_level="trusted"}}}}'
     for name, command in run.items():

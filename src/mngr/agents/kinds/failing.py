@@ -14,7 +14,7 @@ _LIMITED = (429, 529)
 _REFUSED = (401, 403)
 _UNPAID = 402
 _CREDIT = (
-    r"credit balance|(?:out of|no|insufficient|purchase more) credits?|insufficient.?(?:quota|funds|balance)"
+    r"credit balance|(?:out of|no|insufficient) credits?|insufficient.?(?:quota|funds|balance)"
     r"|payment required|billing (?:hard )?limit|spend(?:ing)? limit"
 )
 _MODEL = (
