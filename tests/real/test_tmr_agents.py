@@ -2,14 +2,18 @@
 tools, and what comes back is measured like all work."""
 
 import json
+import time
 
 import pytest
 
+from mngr.testing.model_server import ModelServer, Rule
 from tests.support.programs import program, with_program
+from tests.support.sprout_world import BUGS, INTERRUPTED, SproutWorld
 from tests.support.user import User
 
 pytestmark = pytest.mark.timeout(600)
 TEST = "a_wrong_name_waters_nobody"
+PROGRAMS = ["claude", "codex", pytest.param("opencode", marks=pytest.mark.soak)]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +42,61 @@ def test_a_real_program_fixes_a_bug_of_the_sample_product(user: User, kind: str)
     assert [entry["role"] for entry in said].count("user") == 1
     assert any(entry["role"] == "tool_call" and "git commit" in entry["input"] for entry in said)
     user.mngr("destroy", "--all", "--force", env=host).ok()
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_six_bugs_are_fixed_with_the_permissions_tests_and_nobody_is_blocked(user: User, kind: str) -> None:
+    world = SproutWorld(kind, user)
+    denied = [f"%% run {command}" for command in world.forbidden]
+    rules = [world.rule(test, [*world.look(test), *denied, *world.fix(test)]) for test in BUGS]
+    with ModelServer(rules) as server:
+        found = world.tmr(server, BUGS, "--max-agents", "3").ok().json
+    assert {row["task"]: row["verdict"] for row in found["rows"]} == dict.fromkeys(BUGS, "fixed")
+    integration = found["integration"]
+    assert integration["green"] is True and not integration["set_aside"]
+    changed = user.git("diff", "--name-only", f"main..{integration['branch']}").split()
+    assert sorted(changed) == sorted(set(BUGS.values()))
+    assert world.untouched()
+    states = {(entry["state"], entry["reason"]) for entry in world.ledger if entry["type"] == "state"}
+    assert "BLOCKED" not in {state for state, _ in states}, states
+    assert [entry["number"] for entry in world.ledger if entry["type"] == "attempt"] == [1] * len(BUGS)
+    for name, entries in world.transcripts().items():
+        assert (entries[-1]["role"], entries[-1]["text"]) == ("assistant", "Done."), name
+        tried = [entry["input"] for entry in entries if entry["role"] == "tool_call"]
+        assert set(world.forbidden) <= set(tried), f"{name} went on before it tried all: {tried}"
+
+
+# A limit after which the turn ends, by the program: what its model's server says, and what it does itself before.
+LIMITS = {
+    "claude": "%% status 429 times=2 You have hit your session limit · resets in 3 seconds",
+    "codex": '%% status 429 {"error": {"type": "usage_limit_reached", "plan_type": "plus", "resets_at": @NOW@}}',
+}
+
+
+@pytest.mark.parametrize(
+    "kind", ["claude", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("codex", "opencode"))]
+)
+def test_a_limit_costs_no_attempt_and_the_same_conversation_continues(user: User, kind: str) -> None:
+    """The first limit is one that the program waits for itself; after the second, if it gives up at any, it is told to
+    continue."""
+    world, test = SproutWorld(kind, user), f"tests/test_watering.py::test_{TEST}"
+    look, fix = world.look(test), world.fix(test)
+    limit = [LIMITS[kind].replace("@NOW@", str(int(time.time())))] if kind in LIMITS else []
+    short = "%% status 429 times=1 retry-after=4"
+    steps = [look[0], short, *look[1:], *limit, *([] if limit else fix)]
+    with ModelServer([world.rule(test, steps), Rule(INTERRUPTED, "\n".join(fix))]) as server:
+        # Claude Code gives up after ten requests, which takes minutes, unless it is told otherwise.
+        found = world.tmr(server, [test], "--env", "CLAUDE_CODE_MAX_RETRIES=1").ok().json
+        asked = [entry for entry in server.log if not entry.side]
+    assert [(row["verdict"], row["attempts"]) for row in found["rows"]] == [("fixed", 1)]
+    of_run = [entry for entry in world.ledger if entry.get("task") == test]
+    assert sum(entry["type"] == "attempt" for entry in of_run) == 1
+    assert sum(entry["type"] == "continued" for entry in of_run) == len(limit)
+    blocked = [entry["reason"] for entry in of_run if entry["type"] == "state" and entry["state"] == "BLOCKED"]
+    assert blocked and all(reason.startswith("rate limit: retry at ") for reason in blocked), blocked
+    assert len({entry.session for entry in asked}) == 1, "one conversation"
+    ((_, said),) = world.transcripts().items()
+    assert [entry["role"] for entry in said].count("user") == 1 + len(limit)
 
 
 def test_who_works_alone_needs_a_choice_of_what_it_may_do(user: User) -> None:
