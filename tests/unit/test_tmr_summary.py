@@ -79,6 +79,20 @@ def test_what_concerns_all_agents_is_said_with_what_to_do() -> None:
     assert "`mngr tmr resume r --permissions " in remedy(blocked)
 
 
+def test_a_task_whose_agent_waits_says_why() -> None:
+    reason = "rate limit: retry at 2026-11-18T04:25:00Z: resets 4:25am"
+    begun = [
+        entry("run", run="r"),
+        entry("task", task="a", slug="slug-a", data={}),
+        entry("attempt", **ABOUT, agent="x"),
+    ]
+    started = entry("started", **ABOUT, agent_id="id")
+    seen = entry("state", **ABOUT, state="BLOCKED", reason=reason, until=2e9)
+    found = row(fold([*begun, started, seen]).tasks["a"])
+    assert (found["verdict"], found["why"]) == ("running", reason)
+    assert row(ended(seen).tasks["a"])["why"] == "done"
+
+
 def test_an_agent_that_could_not_be_stopped_or_collected_is_named() -> None:
     stuck = entry("uncollected", **ABOUT, error="disk is full", again_at=None)
     state = ended(stuck)

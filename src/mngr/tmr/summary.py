@@ -28,12 +28,12 @@ def verdict_of(task: TaskState) -> str:
 
 
 def why(task: TaskState) -> str:
-    """The reason of its verdict, in one line."""
+    """The reason of its verdict, or of the state of its agent, in one line."""
     last = task.last
     if last is None:
         return ""
     if not last.verdict:
-        return last.collect_error or last.check_error or last.because
+        return last.collect_error or last.check_error or last.because or last.state_reason
     reasons = last.verdict.get("reasons") or [last.because]
     if last.verdict["verdict"] == verdict.UNCLAIMED and last.ended not in ("", "outcome"):
         reasons = [last.because, *reasons]

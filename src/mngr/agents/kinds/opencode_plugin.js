@@ -77,7 +77,11 @@ function report() {
   append(`${home}../events.jsonl`, { ...event, type: "state", state, reason })
 }
 
-const limited = (text) => /rate.?limit|too.?many.?requests|quota|exhausted|limit (was )?reached|\b429\b/i.test(text || "")
+// As `_LIMIT` in failing.py.
+const limited = (text) =>
+  /rate.?limit|usage limit|hit your [\w ]{0,20}limit|limit (was )?(reached|exceeded)|too.?many.?requests|quota|exhausted|overloaded|\b429\b/i.test(
+    text || "",
+  )
 
 const unpaid = (text) => /credit balance|out of credits|insufficient.?(quota|funds|balance)|payment required/i.test(text)
 const gone = (text) => /\bmodel\b.{0,80}(not exist|not found|not supported|no longer|not available|no access)/i.test(text)
