@@ -50,8 +50,12 @@ def shown(found: Sequence[Flag]) -> list[str]:
     """Lines for a person."""
     removed = [flag for flag in found if flag.kind == DELETED]
     others = [flag for flag in found if flag.kind != DELETED]
-    lines = ["removed tests:", *(f"  {flag.path}: {flag.text}" for flag in removed)] if removed else []
-    return lines + (["look at these changes:", *(f"  {flag.path}: {flag.text}" for flag in others)] if others else [])
+    lines = ["removed tests:", *map(_line, removed)] if removed else []
+    return lines + (["look at these changes:", *map(_line, others)] if others else [])
+
+
+def _line(flag: Flag) -> str:
+    return f"  {flag.text}" if f"`{flag.path}`" in flag.text else f"  {flag.path}: {flag.text}"
 
 
 def _is_below(path: str, places: Sequence[str]) -> bool:
