@@ -170,6 +170,11 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
         "a", lambda agent: agent.state == "BLOCKED" and "retry at" not in agent.status.reason, "give up"
     )
     assert given_up.status.reason.startswith("rate limit: ")
+    world.press("a", "typed and not sent")
+    world.shows("a", "typed and not sent")
+    world.fleet.message("a", "once more")
+    assert world.received("a")[-1] == "once more"
+    world.blocks("a", "rate limit: ")
     world.clear("a")
     world.fleet.message("a", "%% say fine")
     world.rests_well("a")

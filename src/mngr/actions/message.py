@@ -138,8 +138,10 @@ def _refuse_blocked(agent: Agent, *, typed: bool = True) -> None:
 
 
 def _occupied(known: Driver, agent: Agent, place: Place) -> str:
-    """What stands in the way of a message. While it works, the key that clears the box would end the work."""
-    return known.occupied(place.screen()) if agent.record.driver and agent.state == WAITING else ""
+    """What stands in the way of a message, such as one that a killed `mngr` typed and did not send. While it works, the
+    key that clears the box would end the work."""
+    rests = agent.state in (WAITING, BLOCKED)  # BLOCKED by what `_refuse_blocked` lets pass: its turn failed
+    return known.occupied(place.screen()) if agent.record.driver and rests else ""
 
 
 def _type(fleet: Fleet, agent: Agent, pane: Pane, occupied: str, text: str) -> None:
