@@ -83,7 +83,8 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
         case "warned" | "nudged" | "stirred" | "continued" | "restarted" | "returned":
             return f"{slug}: {_SAID[kind]}"
         case "uncollected" | "unreleased":
-            return f"{slug}: could not be {_NOT_DONE[kind]}, will be tried again: {entry['error']}"
+            why = str(entry["error"]).partition("\n")[0]  # git says more below, for a person at its own prompt
+            return f"{slug}: could not be {_NOT_DONE[kind]}, will be tried again: {why}"
         case "waits":
             return _waiting(float(entry["until"]), str(entry["because"]))
         case "paused":
