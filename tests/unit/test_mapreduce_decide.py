@@ -240,10 +240,11 @@ def test_the_number_of_places_begins_small_grows_and_is_cut(
 
 
 def test_agents_are_looked_at_after_news_and_once_more_when_that_has_settled() -> None:
-    assert Looks().due(0.0, news=False), "never yet"
+    assert Looks().due(0.0, news=False) and Looks().is_old(0.0), "never yet"
     quick = Looks(10.0, 10.1, news=True)
     assert quick.due(10.5, news=True) and not quick.due(10.5, news=False)
     assert quick.due(11.1, news=False), "a state that must last for a while has"
+    assert not quick.is_old(11.0) and quick.is_old(11.1)
     assert not Looks(10.0, 10.1).due(14.9, news=False) and Looks(10.0, 10.1).due(15.0, news=False)
     slow = Looks(10.0, 10.8, news=True)
     assert not slow.due(13.9, news=True) and slow.due(14.1, news=True), "looking takes a fifth of the time at most"
@@ -541,6 +542,8 @@ def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
     answered = waits._replace(concurrency=Concurrency(2, quiet_until=10_900.0))
     for now in (5000.0, 10_905.0):
         assert decide.decide(answered, ["a"], NO_TIMES, view._replace(now=now)).actions == [], "it was answered"
+    told = answered._replace(tasks={"a": known._replace(attempts=(known.attempts[0]._replace(continued_at=10_920.0),))})
+    assert decide.decide(told, ["a"], NO_TIMES, view._replace(now=10_921.0)).actions == [], "it is about to continue"
     assert decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=10_920.0)).actions[0] == orders.Tell(
         "a", 1, "continue"
     )

@@ -59,12 +59,27 @@ def test_the_picture_shows_what_agents_say_without_obeying_it() -> None:
     assert any("allow" in line for line in lines) and "\x1b" not in "".join(lines)
 
 
+def begun(task: str) -> list[dict[str, Any]]:
+    about = {"task": task, "number": 1}
+    made = entry("task", task=task, slug=f"slug-{task}", data={})
+    return [made, entry("attempt", **about, agent=f"r-{task}-1"), entry("started", **about, agent_id=f"id-{task}")]
+
+
 def test_what_concerns_all_agents_is_said_with_what_to_do() -> None:
     until = 1_700_010_000.0
-    waits = fold([entry("run", run="r"), entry("waits", until=until, because="rate limit: resets later")])
+    reason = "rate limit: retry at 2023-11-15T01:00:00Z: it resets later"
+    waits = fold([entry("run", run="r"), entry("waits", until=until, because=reason)])
     clock = time.strftime("%H:%M", time.localtime(until))
     (said,) = progress.standing(waits, until - 5)
-    assert said.startswith("all agents wait until ") and f"{clock}: rate limit: resets later" in said
+    assert said == f"all agents wait until {clock}: rate limit: it resets later"
+    two = fold([fact for task in "ab" for fact in begun(task)], waits)
+    limited = entry("state", task="a", number=1, state="BLOCKED", reason=reason, until=until)
+    one = fold([limited], two)
+    (said,) = progress.standing(one, until - 5)
+    assert said == f"1 of 2 agents wait until {clock}, and no other one is started: rate limit: it resets later"
+    assert [row(one.tasks[task])["why"] for task in "ab"] == [reason, ""]
+    (said,) = progress.standing(fold([{**limited, "task": "b"}], one), until - 5)
+    assert said.startswith("all agents wait until")
     assert list(progress.standing(waits, until + 1)) == [] and summary(waits)["waits_until"] == until
     out = fold([entry("run", run="r"), entry("paused", because="login: expired")])
     assert list(progress.standing(out, until)) == ["paused: login: expired"]

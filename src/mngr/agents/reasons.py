@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 RATE_LIMIT = "rate limit"  # time helps: the agent continues later, see `retry_time`
 LOGIN = "login"  # a person has to log in again
 CREDIT = "credit"  # a person has to pay, or raise a limit on spending
@@ -11,6 +13,11 @@ _ACCOUNT = (LOGIN, CREDIT, MODEL)
 
 def is_rate_limit(reason: str) -> bool:
     return _is(reason, RATE_LIMIT)
+
+
+def without_time(reason: str) -> str:
+    """The reason for a person who is told the time beside it."""
+    return re.sub(r": retry at [0-9TZ:-]+(?=:|$)", "", reason)
 
 
 def is_account(reason: str) -> bool:

@@ -66,4 +66,4 @@ def change(
 
 def _to(before: Concurrency, limit: int, now: float, slow_start: bool, quiet_until: float, because: str) -> Change:
     changed = Concurrency(limit, now, slow_start, quiet_until)
-    return Change(changed, f"{before.limit or 'none'} to {limit}: {because}")
+    return Change(changed, because if limit == before.limit else f"{before.limit or 'none'} to {limit}: {because}")

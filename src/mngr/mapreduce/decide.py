@@ -320,7 +320,8 @@ def _begin(
 
 
 def _waits(state: RunState, chosen: Sequence[TaskState], limits: Limits, view: View) -> tuple[list[Action], float]:
-    """Until when agents are rate-limited, 0 when none is; one that takes long is noted as everybody's."""
+    """Until when agents are rate-limited, 0 when none is; one that takes long is noted as everybody's. An agent
+    that was told to continue may be about to."""
     found = [
         (ending.limited_until(last, sight, limits), sight.reason)
         for task in chosen
@@ -328,6 +329,7 @@ def _waits(state: RunState, chosen: Sequence[TaskState], limits: Limits, view: V
         and last.goes_on
         and (sight := view.seen.get(last.agent)) is not None
         and sight.rate_limited
+        and (last.continued_at or 0.0) < sight.since
     ]
     until, because = max(found, default=(0.0, ""))
     long = until - view.now > limits.long_limit_seconds and until > state.waits_until + _SAME_SECONDS

@@ -166,7 +166,7 @@ class _Loop:
         """Look, and do all that is due."""
         self._look()
         while True:
-            while self._note_gap():
+            while self._note_gap() or self._looks.is_old(time.monotonic()):
                 self._look()
             stop_asked = self._run.stop_asked
             if stop_asked and self._run.state.stopped_at is None:

@@ -35,6 +35,10 @@ class Looks(NamedTuple):
     ended_at: float = -math.inf
     news: bool = False
 
+    def is_old(self, now: float) -> bool:
+        """Whether nothing should be decided any more from what was seen: noting and doing things takes time too."""
+        return now >= self.ended_at + _SETTLED_SECONDS
+
     def due(self, now: float, *, news: bool) -> bool:
         """Whether to look again; `news` is whether an event told something since."""
         since = now - self.began_at

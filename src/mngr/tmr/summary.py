@@ -8,7 +8,7 @@ from typing import Any
 
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.mapreduce import decide
-from mngr.mapreduce.state import RunState, TaskState
+from mngr.mapreduce.state import WAITING, RunState, TaskState
 from mngr.tmr import verdict
 
 
@@ -33,7 +33,8 @@ def why(task: TaskState) -> str:
     if last is None:
         return ""
     if not last.verdict:
-        return last.collect_error or last.check_error or last.because or last.state_reason
+        again = "; will be tried again" if task.status == WAITING else ""
+        return (last.collect_error or last.check_error or last.because or last.state_reason) + again
     reasons = last.verdict.get("reasons") or [last.because]
     if last.verdict["verdict"] == verdict.UNCLAIMED and last.ended not in ("", "outcome"):
         reasons = [last.because, *reasons]

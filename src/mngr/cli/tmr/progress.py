@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from mngr.agents import reasons
 from mngr.cli.ages import age
 from mngr.cli.app import App
 from mngr.cli.output import to_json
@@ -16,6 +17,7 @@ from mngr.cli.terminal import cut, is_terminal, visible
 from mngr.cli.text import amount, money, tokens
 from mngr.errors import MngrError
 from mngr.interrupts import Abandoned
+from mngr.mapreduce.folding import waits
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
 from mngr.records import NamedTuple
@@ -86,7 +88,7 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
             why = str(entry["error"]).partition("\n")[0]  # git says more below, for a person at its own prompt
             return f"{slug}: could not be {_NOT_DONE[kind]}, will be tried again: {why}"
         case "waits":
-            return _waiting(float(entry["until"]), str(entry["because"]))
+            return _waiting(state, float(entry["until"]), str(entry["because"]))
         case "paused":
             return f"paused: {entry['because']}" if entry["because"] else "agents can continue"
         case "ended":
@@ -110,16 +112,20 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
 def standing(state: RunState, now: float) -> Iterator[str]:
     """What concerns all agents at the moment. Pure."""
     if now < state.waits_until:
-        yield _waiting(state.waits_until, state.waits_because)
+        yield _waiting(state, state.waits_until, state.waits_because)
     if cause := paused(state):
         yield f"paused: {cause}"
 
 
-def _waiting(until: float, because: str) -> str:
+def _waiting(state: RunState, until: float, because: str) -> str:
+    """Agents that are not limited work on; whether they will be, nobody knows."""
     soon = until - time.time() < 20 * 3600
-    return (
-        f"all agents wait until {time.strftime('%H:%M' if soon else '%b %d %H:%M', time.localtime(until))}: {because}"
-    )
+    clock = time.strftime("%H:%M" if soon else "%b %d %H:%M", time.localtime(until))
+    working = [task.last for task in state.tasks.values() if task.status == RUNNING and task.last is not None]
+    limited = sum(map(waits, working))
+    who = "all agents wait" if limited == len(working) else f"{limited} of {len(working)} agents wait"
+    others = "" if limited == len(working) else ", and no other one is started"
+    return f"{who} until {clock}{others}: {reasons.without_time(because)}"
 
 
 def _unasked(canary: Mapping[str, Any]) -> str:
@@ -186,7 +192,7 @@ def _costs(state: RunState, settled: int, of: int, now: float) -> str:
     if usage.unpriced:
         parts.append(f"{amount(usage.unpriced, 'answer')} without a known price")
     first = min((one.intended_at for task in state.tasks.values() for one in task.attempts), default=now)
-    if settled and settled < of:
+    if settled and settled < of and now >= state.waits_until:
         each = (now - first) / settled
         parts.append(f"{60 / each:.1f} tasks a minute" if each > 0 else "")
         parts.append(f"about {age(each * (of - settled))} left")
