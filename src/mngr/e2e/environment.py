@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mngr import files, process
-from mngr.e2e import artifacts, cleaning
+from mngr.e2e import artifacts, cleaning, replay
 
 # Variables of the outside that would reach into the test: other fleets, repositories, terminals, runs of pytest.
 _FOREIGN = ("TMUX", "MNGR_", "GIT_", "XDG_", "PYTEST_")
@@ -48,7 +48,7 @@ class Environment:
                 path.mkdir(mode=0o700)
             self.env = self._variables(environ)
             (self.home / ".gitconfig").write_text(_GIT_CONFIG)
-            self._make_repository()
+            replay.repository(str(self.root), self._make_repository)
         except BaseException:
             files.remove_tree(str(self.root))
             raise
@@ -58,10 +58,12 @@ class Environment:
         return self.home / ".mngr" / "settings.toml"
 
     def clean(self) -> None:
-        cleaning.clean(str(self.root))
+        self.end()
+        files.remove_tree(str(self.root))
 
     def end(self) -> None:
-        cleaning.end(lambda: cleaning.of_environment(str(self.root)))
+        if not replay.replaying():
+            cleaning.end(lambda: cleaning.of_environment(str(self.root)))
 
     def write_remove_script(self, directory: str) -> None:
         """Say in the test's artifacts where the environment is, and how to remove it."""

@@ -40,11 +40,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     """A session in a world of its own: run commands, look at what they do, leave a transcript."""
-    from mngr.e2e import run
+    from mngr.e2e import replay, run
 
     request.config.stash[_USED] = True
     trial = run.of(request.config).start(request.node)
     request.node.stash[_TRIAL] = trial
+    if replay.tape is not None and "tmp_path" in request.fixturenames:
+        replay.tape.add_root(str(request.getfixturevalue("tmp_path")))
     try:
         for extend in _extensions(request):
             extend(session=trial.session)

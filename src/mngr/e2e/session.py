@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mngr import files
-from mngr.e2e import artifacts
+from mngr.e2e import artifacts, replay
 from mngr.e2e.environment import Environment
 from mngr.e2e.running import Collected, CommandTimedOut, Ran, Running
 from mngr.e2e.transcript import Transcript
@@ -69,17 +69,24 @@ class E2eSession:
         def on_output(stream: str, text: str) -> None:
             collected.add(stream, text)
             self._transcript.output(number, stream, text)
+            if tape is not None:
+                tape.heard(stream, text)
 
         self._transcript.command(number, shown, comment, directory)
-        running = Running(
-            self._argv(command),
-            cwd=directory,
-            env=words,
-            input=input.encode() if isinstance(input, str) else input,
-            on_output=on_output,
-        )
-        self._running.append(running)
-        ended = running.finish(timeout)
+        tape = replay.tape
+        ended = tape.answer(shown, on_output) if tape is not None else None
+        if ended is None:
+            running = Running(
+                self._argv(command),
+                cwd=directory,
+                env=words,
+                input=input.encode() if isinstance(input, str) else input,
+                on_output=on_output,
+            )
+            self._running.append(running)
+            ended = running.finish(timeout)
+        if tape is not None:
+            tape.ended(shown, ended)
         ran = collected.ran(shown, number, ended)
         self._transcript.exit(number, *ended)
         self._results.append(ran)
@@ -102,6 +109,8 @@ class E2eSession:
         closed, or the test is over."""
         from mngr.e2e.screen import Screen
 
+        if replay.tape is not None:
+            replay.tape.spawn()
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
         recording = self._recording_name(name or f"screen-{number}")

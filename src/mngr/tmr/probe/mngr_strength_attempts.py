@@ -1,0 +1,161 @@
+"""One attempt of a test: a forked child runs it and says what came of it. Its process group is ended afterwards."""
+
+from __future__ import annotations
+
+import copy
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+
+TIMEOUT = "timeout"
+CRASHED = "crashed"
+_BATCH = 60
+
+First = Callable[[], object]  # what a child does before it runs the test
+
+
+def cold(item: pytest.Item, *, seconds: float, first: First = lambda: None) -> str:
+    """Run a test with all its fixtures in a child, after `first`."""
+
+    def work() -> str:
+        first()
+        return outcome(item, None)
+
+    return in_child(work, seconds=seconds)
+
+
+def warm(item: pytest.Item, *, seconds: float, first: First = lambda: None) -> str:
+    """The same with the fixtures of modules and sessions as they are in this process."""
+
+    def work() -> str:
+        first()
+        return outcome(item, sibling(item))
+
+    return in_child(work, seconds=seconds)
+
+
+def sibling(item: pytest.Item) -> pytest.Item:
+    """For pytest, the next test: with it only the fixtures of the test itself are torn down."""
+    return copy.copy(item)
+
+
+def outcome(item: pytest.Item, following: pytest.Item | None) -> str:
+    """Run a test in this process: passed, failed, skipped, xfailed or xpassed."""
+    from _pytest.runner import runtestprotocol
+
+    found = "passed"
+    for report in runtestprotocol(item, log=False, nextitem=following):
+        if report.failed:
+            return "failed"
+        if report.skipped:
+            found = "xfailed" if hasattr(report, "wasxfail") else "skipped"
+        elif hasattr(report, "wasxfail") and report.when == "call":
+            found = "xpassed"
+    return found
+
+
+def in_child(work: Callable[[], str], *, seconds: float) -> str:
+    """What a function returns in a forked child; `timeout` or `crashed` if it does not. All that it started in its
+    process group is ended."""
+    with Child(lambda say: say(work())) as child:
+        return child.answer(seconds)
+
+
+def in_turn(item: pytest.Item, firsts: Sequence[First], *, plain: First, seconds: float) -> Iterator[str]:
+    """The same as `warm` for each, in few processes: children that run one attempt after another cost a fifth of
+    children that are forked for each. At the end of a child an attempt after `plain` must pass, otherwise one attempt
+    changed another, and all of them are made again in processes of their own."""
+    for start in range(0, len(firsts), _BATCH):
+        batch = firsts[start : start + _BATCH]
+        found = _batch(item, batch, plain, seconds)
+        yield from found or [warm(item, seconds=seconds, first=first) for first in batch]
+
+
+def _batch(item: pytest.Item, firsts: Sequence[First], plain: First, seconds: float) -> list[str]:
+    found: list[str] = []
+    while len(found) < len(firsts):
+        left = [*firsts[len(found) :], plain]
+
+        def work(say: Callable[[str], None], left: Sequence[First] = left) -> None:
+            for first in left:
+                first()
+                say(outcome(item, sibling(item)))
+
+        with Child(work) as child:
+            for at in range(len(left)):
+                answer = child.answer(seconds)
+                if at < len(left) - 1:
+                    found.append(answer)
+                elif answer != "passed":
+                    return []
+                if answer in (TIMEOUT, CRASHED):
+                    break
+    return found
+
+
+class Child:
+    """A forked process that says something, a line at a time. Ended with its process group at the end of `with`."""
+
+    def __init__(self, work: Callable[[Callable[[str], None]], None]) -> None:
+        self._pipe, theirs = os.pipe()
+        self._text = b""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _run_child(work, theirs)
+        os.close(theirs)
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._pipe)
+        try:
+            os.killpg(self._pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):  # not a group yet, or gone
+            _kill(self._pid)
+        os.waitpid(self._pid, 0)
+
+    def answer(self, seconds: float) -> str:
+        """The next line. Not up to the end of the pipe: something that the child left running may hold it."""
+        deadline = time.monotonic() + seconds
+        while b"\n" not in self._text:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self._pipe], [], [], left)[0]:
+                return TIMEOUT
+            data = os.read(self._pipe, 65536)
+            if not data:
+                return CRASHED
+            self._text += data
+        line, _, self._text = self._text.partition(b"\n")
+        return line.decode()
+
+
+def _run_child(work: Callable[[Callable[[str], None]], None], pipe: int) -> None:
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+
+        def say(line: str) -> None:
+            os.write(pipe, line.encode() + b"\n")
+
+        work(say)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,252 @@
+"""Is a changed test stronger? Compares what two versions of a test noticed. Pure; `mngr_strength` measures.
+
+A kill is an edit or mutant with which the test fails. Only the same edit of the same command, or the same mutant, can
+show that a version is weaker. What only one of them runs counts for that one, and is for a person when both have some.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mngr.records import NamedTuple
+from mngr.tmr.strength_rows import KILLED, SURVIVED, Measured, MeasuredCommand, Tried
+
+STRONGER, SAME, WEAKER, MIXED = "stronger", "same", "weaker", "mixed"
+CANNOT_FAIL, NOT_MEASURED = "cannot fail", "not measured"
+_LISTED_MAX = 40
+# How well two commands fit: the very same, with the same output, and so on. Below `_EXACT` a lost kill is not certain.
+_EXACT = 60.0
+
+
+class Strength(NamedTuple):
+    """`gained` and `lost` are kills, in words. `why` says why nothing was measured, or what the word rests on.
+    `again` are the ids of what has to be tried again, before and after, until a lost kill counts."""
+
+    word: str
+    before: tuple[int, int]
+    after: tuple[int, int]
+    gained: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    how: str = ""
+    seconds: float = 0.0
+    why: str = ""
+    again: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+
+    def as_json(self) -> Mapping[str, object]:
+        return {
+            "word": self.word,
+            "before": list(self.before),
+            "after": list(self.after),
+            "gained": list(self.gained[:_LISTED_MAX]),
+            "lost": list(self.lost[:_LISTED_MAX]),
+            "how": self.how,
+            "seconds": round(self.seconds, 3),
+            "why": self.why,
+        }
+
+
+def from_json(value: Mapping[str, Any]) -> Strength:
+    return Strength(
+        word=str(value["word"]),
+        before=(int(value["before"][0]), int(value["before"][1])),
+        after=(int(value["after"][0]), int(value["after"][1])),
+        gained=tuple(map(str, value["gained"])),
+        lost=tuple(map(str, value["lost"])),
+        how=str(value["how"]),
+        seconds=float(value["seconds"]),
+        why=str(value.get("why", "")),
+    )
+
+
+class _Difference(NamedTuple):
+    text: str
+    certain: bool
+    before: str  # its id there, empty if it was not tried there
+    after: str
+
+
+def compare(before: Measured | None, after: Measured | None, *, spoiled_passes: bool | None = None) -> Strength:
+    """A new test has nothing before it. `spoiled_passes` is whether the test passes with a spoiled product: a test
+    that fails with that can fail, whatever was measured; None when nobody tried."""
+    if after is None or not after.measured:
+        return Strength(NOT_MEASURED, _bar(before), _bar(after), why=_why_not(after))
+    nothing = before is None or not before.measured
+    gained, lost = ([], []) if before is None or nothing else _differences(before, after)
+    word = _word(gained, lost)
+    if nothing:
+        word = STRONGER if after.kills and before is None else NOT_MEASURED
+    if not after.kills and spoiled_passes is not False:
+        word = CANNOT_FAIL
+    why = _why_not(before) if word == NOT_MEASURED else _basis(word, after, spoiled_passes)
+    return Strength(
+        word,
+        _bar(before),
+        _bar(after),
+        gained=tuple(dict.fromkeys(one.text for one in gained)),
+        lost=tuple(dict.fromkeys(one.text for one in lost)),
+        how=_how(after),
+        seconds=after.seconds + (before.seconds if before is not None else 0.0),
+        why=why,
+        again=(
+            tuple(dict.fromkeys(one.before for one in lost if one.before)),
+            tuple(dict.fromkeys(one.after for one in lost if one.after)),
+        ),
+    )
+
+
+def _word(gained: Sequence[_Difference], lost: Sequence[_Difference]) -> str:
+    if any(one.certain for one in lost):
+        return MIXED if gained else WEAKER
+    if lost:
+        return MIXED
+    return STRONGER if gained else SAME
+
+
+def _differences(before: Measured, after: Measured) -> tuple[list[_Difference], list[_Difference]]:
+    gained: list[_Difference] = []
+    lost: list[_Difference] = []
+    for change in (*_of_edits(before, after), *_of_mutants(before, after)):
+        one, old, new = change
+        if (old, new) == (SURVIVED, KILLED):
+            gained.append(one)
+        elif (old, new) == (KILLED, SURVIVED):
+            lost.append(one)
+    return gained, lost
+
+
+_Change = tuple[_Difference, str, str]
+
+
+def _of_edits(before: Measured, after: Measured) -> Iterator[_Change]:
+    """What came of each edit before and after. In commands that only one version runs, the other noticed nothing."""
+    if before.no_edits or after.no_edits:
+        return
+    pairs = aligned(before.commands, after.commands)
+    partner = dict(pairs)
+    # Nothing new is run: then what is not run any more is certainly not noticed.
+    only_fewer = len(pairs) == len(after.commands) and all(
+        _fit(before.commands[old], after.commands[new]) >= _EXACT for old, new in pairs
+    )
+    for (number, id), tried in before.edits.items():
+        text = f"`{before.commands[number].text}`: {tried.text}"
+        if number not in partner:
+            yield _Difference(text, only_fewer, f"{number} {id}", ""), tried.result, SURVIVED
+        elif (other := after.edits.get((partner[number], id))) is not None:
+            certain = _fit(before.commands[number], after.commands[partner[number]]) >= _EXACT
+            difference = _Difference(text, certain, f"{number} {id}", f"{partner[number]} {id}")
+            yield difference, tried.result, other.result
+    known = set(partner.values())
+    for (number, id), tried in after.edits.items():
+        if number not in known:
+            text = f"`{after.commands[number].text}`: {tried.text}"
+            yield _Difference(text, True, "", f"{number} {id}"), SURVIVED, tried.result
+
+
+def _of_mutants(before: Measured, after: Measured) -> Iterator[_Change]:
+    """A mutant in a line that a test does not run survives."""
+    if before.no_mutants or after.no_mutants:
+        return
+    for id in dict.fromkeys((*before.mutants, *after.mutants)):
+        tried = before.mutants.get(id) or after.mutants[id]
+        old, new = _result(before, id, tried), _result(after, id, tried)
+        sides = [id if id in side.mutants else "" for side in (before, after)]
+        yield _Difference(tried.text, True, sides[0], sides[1]), old, new
+
+
+def _result(side: Measured, id: str, tried: Tried) -> str:
+    if id in side.mutants:
+        return side.mutants[id].result
+    runs_it = side.lines is None or tried.line in side.lines.get(tried.file, frozenset())
+    return "" if runs_it else SURVIVED
+
+
+def aligned(before: Sequence[MeasuredCommand], after: Sequence[MeasuredCommand]) -> list[tuple[int, int]]:
+    """Which command of one version is which of the other: the best fit in order, then the same ones in any order."""
+    best = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
+    for old in reversed(range(len(before))):
+        for new in reversed(range(len(after))):
+            fit = _fit(before[old], after[new])
+            paired = fit + best[old + 1][new + 1] if fit else 0.0
+            best[old][new] = max(best[old + 1][new], best[old][new + 1], paired)
+    found: list[tuple[int, int]] = []
+    old = new = 0
+    while old < len(before) and new < len(after):
+        fit = _fit(before[old], after[new])
+        if fit and best[old][new] == fit + best[old + 1][new + 1]:
+            found.append((old, new))
+            old, new = old + 1, new + 1
+        elif best[old][new] == best[old + 1][new]:
+            old += 1
+        else:
+            new += 1
+    return sorted(found + _others(before, after, found))
+
+
+def _others(
+    before: Sequence[MeasuredCommand], after: Sequence[MeasuredCommand], found: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    olds = [number for number in range(len(before)) if number not in {old for old, _ in found}]
+    news = [number for number in range(len(after)) if number not in {new for _, new in found}]
+    more = []
+    for old in olds:
+        for new in news:
+            if before[old].text == after[new].text:
+                more.append((old, new))
+                news.remove(new)
+                break
+    return more
+
+
+def _fit(one: MeasuredCommand, other: MeasuredCommand) -> float:
+    """0 when the two have nothing to do with each other."""
+    same_output = one.digest == other.digest
+    if one.text == other.text:
+        return 100.0 if same_output else _EXACT
+    ours, theirs = _words(one.text), _words(other.text)
+    alike = sum(word in theirs for word in ours) / max(len(ours), len(theirs), 1)
+    if _program(ours) == _program(theirs):
+        return (40.0 if same_output and one.digest else 10.0) + 10 * alike
+    return 20.0 if same_output and one.digest else 0.0
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def _program(words: Sequence[str]) -> tuple[str, ...]:
+    """The program and its verb, if the second word looks like one."""
+    verb = words[1:2] if len(words) > 1 and words[1].isalpha() else []
+    return tuple([os.path.basename(word) for word in words[:1]] + list(verb))
+
+
+def _bar(side: Measured | None) -> tuple[int, int]:
+    return (side.kills, len(side.tried)) if side is not None else (0, 0)
+
+
+def _how(side: Measured) -> str:
+    ways = [] if side.no_edits else ["output edits"]
+    return " and ".join(ways if side.no_mutants else [*ways, "source mutants"])
+
+
+def _why_not(side: Measured | None) -> str:
+    if side is None:
+        return "it was not measured"
+    if side.outcome != "passed":
+        return f"without a change it {side.outcome or 'did not run'}"
+    return f"output edits: {side.no_edits}; source mutants: {side.no_mutants}"
+
+
+def _basis(word: str, after: Measured, spoiled_passes: bool | None) -> str:
+    if word == CANNOT_FAIL:
+        confirmed = "it passes with a spoiled product" if spoiled_passes else "not tried with a spoiled product"
+        return f"nothing made it fail; {confirmed}"
+    if word != SAME:
+        return ""
+    counts = {"output edits": len(after.edits), "source mutants": len(after.mutants)}
+    return "no difference seen with " + " and ".join(f"{n} {what}" for what, n in counts.items() if n)

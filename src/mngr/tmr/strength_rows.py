@@ -1,0 +1,147 @@
+"""What `mngr_strength` wrote, read: which edits and mutants each test noticed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mngr import files
+from mngr.records import NamedTuple
+
+KILLED, SURVIVED, TIMEOUT, UNCLEAR = "killed", "survived", "timeout", "unclear"
+NOT_ASKED = "not asked for"
+
+
+class MeasuredCommand(NamedTuple):
+    """`digest` is the same for the same output, whatever its numbers are; empty without output."""
+
+    text: str
+    digest: str
+
+
+class Tried(NamedTuple):
+    """One change, and what came of it. `file` and `line` are those of a source mutant."""
+
+    text: str
+    result: str
+    file: str = ""
+    line: int = 0
+
+
+class Measured(NamedTuple):
+    """One test. Edits are named by the number of their command and their own id. `no_edits` and `no_mutants` say why
+    there are none; `lines` are those of the product that it runs, by file, if that is known."""
+
+    test: str
+    outcome: str = ""
+    seconds: float = 0.0
+    commands: tuple[MeasuredCommand, ...] = ()
+    edits: Mapping[tuple[int, str], Tried] = {}
+    edits_possible: int = 0
+    no_edits: str = NOT_ASKED
+    mutants: Mapping[str, Tried] = {}
+    no_mutants: str = NOT_ASKED
+    lines: Mapping[str, frozenset[int]] | None = None
+
+    @property
+    def tried(self) -> list[Tried]:
+        """Time-outs and what could not be decided prove nothing either way."""
+        return [one for one in (*self.edits.values(), *self.mutants.values()) if one.result in (KILLED, SURVIVED)]
+
+    @property
+    def kills(self) -> int:
+        return sum(one.result == KILLED for one in self.tried)
+
+    @property
+    def measured(self) -> bool:
+        return self.outcome == "passed" and not (self.no_edits and self.no_mutants)
+
+
+def read(data: bytes) -> dict[str, Measured]:
+    """All tests, by id. Torn lines are passed over."""
+    found: dict[str, Measured] = {}
+    for row in files.read_lines(data):
+        test = row.get("id")
+        if isinstance(test, str):
+            found[test] = _with_row(found.get(test, Measured(test)), row)
+    return found
+
+
+def of_test(found: Mapping[str, Measured], test: str) -> Measured | None:
+    """A test by its id, or all cases of a function as one; None when it was not measured."""
+    cases = [found[test]] if test in found else [one for name, one in found.items() if name.startswith(f"{test}[")]
+    return joined(test, cases) if cases else None
+
+
+def joined(test: str, cases: Sequence[Measured]) -> Measured:
+    """Several cases as one test: their commands one after another; a mutant is killed if one of them kills it."""
+    if len(cases) == 1:
+        return cases[0]._replace(test=test)
+    commands: list[MeasuredCommand] = []
+    edits: dict[tuple[int, str], Tried] = {}
+    mutants: dict[str, Tried] = {}
+    lines: dict[str, frozenset[int]] = {}
+    for case in cases:
+        edits.update({(number + len(commands), id): one for (number, id), one in case.edits.items()})
+        commands += case.commands
+        for id, one in case.mutants.items():
+            if id not in mutants or mutants[id].result != KILLED:
+                mutants[id] = one
+        for file, executed in (case.lines or {}).items():
+            lines[file] = lines.get(file, frozenset()) | executed
+    worst = next((case.outcome for case in cases if case.outcome != "passed"), "passed")
+    known = all(case.lines is not None for case in cases)
+    return Measured(
+        test=test,
+        outcome=worst,
+        seconds=sum(case.seconds for case in cases),
+        commands=tuple(commands),
+        edits=edits,
+        edits_possible=sum(case.edits_possible for case in cases),
+        no_edits=_common(case.no_edits for case in cases),
+        mutants=mutants,
+        no_mutants=_common(case.no_mutants for case in cases),
+        lines=lines if known else None,
+    )
+
+
+def repeated(first: Measured, again: Measured) -> Measured:
+    """What was tried twice counts if it came out the same both times, and is unclear otherwise."""
+
+    def both(one: Tried, other: Tried | None) -> Tried:
+        return one if other is None or other.result == one.result else one._replace(result=UNCLEAR)
+
+    return first._replace(
+        edits={key: both(one, again.edits.get(key)) for key, one in first.edits.items()},
+        mutants={key: both(one, again.mutants.get(key)) for key, one in first.mutants.items()},
+        seconds=first.seconds + again.seconds,
+    )
+
+
+def _with_row(known: Measured, row: Mapping[str, Any]) -> Measured:
+    kind = row.get("type")
+    if kind == "test":
+        return known._replace(outcome=row["outcome"])
+    if kind == "replay":
+        commands = tuple(MeasuredCommand(command["text"], command["digest"]) for command in row["commands"])
+        return known._replace(commands=commands, no_edits=row["why"], edits_possible=row.get("edits", 0))
+    if kind == "edit":
+        tried = Tried(row["text"], row["result"])
+        return known._replace(edits={**known.edits, (row["command"], row["edit"]): tried})
+    if kind == "lines":
+        lines = {file: frozenset(numbers) for file, numbers in row["lines"].items()}
+        return known._replace(lines=lines)
+    if kind == "mutants":
+        return known._replace(no_mutants=row["why"])
+    if kind == "mutant":
+        tried = Tried(row["text"], row["result"], row["file"], row["line"])
+        return known._replace(mutants={**known.mutants, row["mutant"]: tried})
+    if kind == "measured":
+        return known._replace(seconds=known.seconds + row["seconds"])
+    return known
+
+
+def _common(reasons: Iterable[str]) -> str:
+    """Empty as soon as one case was measured."""
+    listed = list(reasons)
+    return "" if "" in listed else "; ".join(dict.fromkeys(listed))
