@@ -59,7 +59,7 @@ class Applier:
         self._answers: dict[tuple[str, str], State | Clash] = {}
         self._commits: dict[tuple[str, str], str] = {}
         self._part_commits: dict[str, str] = {}
-        self._resolved: dict[str, list[Part]] = {}
+        self._resolved: dict[str, Part] = {}
         self._trees = parts
         self._originals = {change.path: change.old for part in parts for change in part.changes}
         count = Counter(path for part in parts for path in part.paths)
@@ -73,17 +73,15 @@ class Applier:
         asked = (state.key, part.id)
         if asked not in self._answers:
             answer = self._once(state, part)
-            for resolution in self._resolved.get(part.id, ()) if isinstance(answer, Clash) else ():
-                other = self._once(state, resolution)
-                if isinstance(other, State):
-                    answer = other
-                    break
+            if isinstance(answer, Clash) and part.id in self._resolved:
+                resolved = self._once(state, self._resolved[part.id])
+                answer = resolved if isinstance(resolved, State) else answer
             self._answers[asked] = answer
         return self._answers[asked]
 
     def resolve(self, part: Part, resolution: Part) -> None:
         """From now on a clash of the part is answered by this one, whose base is the state it was made on."""
-        self._resolved[part.id] = [resolution]
+        self._resolved[part.id] = resolution
         self._answers = {asked: answer for asked, answer in self._answers.items() if asked[1] != part.id}
 
     def forget(self, part: Part) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from mngr.records import NamedTuple
@@ -76,6 +77,7 @@ def shadowed(text: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
+@lru_cache(maxsize=8)
 def _parsed(text: bytes) -> list[ast.stmt]:
     try:
         text.decode()
@@ -86,6 +88,7 @@ def _parsed(text: bytes) -> list[ast.stmt]:
         raise _Unmergeable from error
 
 
+@lru_cache(maxsize=8)  # the base is asked for again and again, and one side is the result of the merge before
 def _side(text: bytes) -> _Side:
     if b"\r" in text.replace(b"\r\n", b""):
         raise _Unmergeable  # Python counts lines there that we do not

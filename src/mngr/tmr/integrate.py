@@ -155,15 +155,12 @@ class _Integration:
                 self.refuse(work, (f"the commit `{work.tip[:60]}` does not exist",))
         pairs = {work.slug: (self.base.tree, self.facts[work.tip].tree) for work in there}
         found = self.objects.changes(pairs.values())
-        rewritten = self.objects.beside(self.base.id, (work.tip for work in there))
         targets = self.objects.blobs(oid for changes in found.values() for oid in links(changes))
         news = {oid for changes in found.values() for oid in new_files(changes)}
         wrong = content.problems(self.objects, self.base.id, news, self.rules.content)
         done = []
         for work in there:
             changes: tuple[Change, ...] = found[pairs[work.slug]]
-            if work.tip in rewritten:
-                self.decide(Decision("taken as its net change", "its history does not contain the base", (work.slug,)))
             if reasons := refusals(changes, targets, self.rules.paths, wrong):
                 self.refuse(work, reasons)
             elif changes:

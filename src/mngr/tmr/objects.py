@@ -138,20 +138,6 @@ class Objects:
                 at += size + 1
         return found
 
-    def beside(self, base: str, tips: Iterable[str]) -> set[str]:
-        """Those tips that do not descend from the base: their history was rewritten."""
-        left = set(tips) - {base}
-        if not left:
-            return set()
-        asked = "".join(f"{tip}\n" for tip in sorted(left)) + f"^{base}\n"
-        lines = self.git.must("rev-list", "--parents", "--stdin", input=asked.encode()).splitlines()
-        parents = {line.split(" ")[0]: line.split(" ")[1:] for line in lines}
-        above = {base}
-        for commit in reversed(list(parents)):  # rev-list shows children before parents, but for clocks that lie
-            if above.intersection(parents[commit]):
-                above.add(commit)
-        return {tip for tip in left - above if not self.git.ok("merge-base", "--is-ancestor", base, tip)}
-
     def changes(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[Change, ...]]:
         """The differences between pairs of trees, in one process."""
         asked = sorted(set(pairs))
