@@ -39,12 +39,11 @@ def program(name: str) -> str:
 
 
 def with_program(path: str, environ: dict[str, str], folder: Path) -> None:
-    """Put the program on PATH, by its own name and alone. Its temporary files are below the same directory: programs
-    leave libraries, sockets and, where Codex is killed in its sandbox, even an empty `.git` there."""
+    """Put the program on PATH, by its own name and alone. Its temporary files are beside it: programs leave libraries,
+    sockets and, where Codex is killed in its sandbox, even an empty `.git` there. That sandbox hides `/dev/shm` but for
+    this directory, so it has to hold all that the user has."""
     folder.mkdir(exist_ok=True)
-    temporary = folder.parent / "tmp"
-    temporary.mkdir(exist_ok=True)
-    environ["TMPDIR"] = str(temporary)
+    environ["TMPDIR"] = str(folder.parent)
     name = next(name for name in _PLACES if Path(path).name.startswith(name))
     (folder / name).symlink_to(path)
     node = shutil.which("node")
