@@ -88,6 +88,11 @@ def test_equal_questions_are_one_with_all_tests() -> None:
     assert "--task a --task b --task c" in found.commands[0][1]
 
 
+def test_work_that_asks_the_same_is_not_accepted_without_looking_at_each() -> None:
+    (found,) = questions(run(*tried("a", "unproven"), *tried("b", "unproven")))
+    assert [line for _, line in found.commands] == ["mngr tmr review r"]
+
+
 def test_a_changed_expectation_is_shown_with_both_values() -> None:
     change = {"path": "tests/t.py", "line": 7, "before": "5", "after": "7"}
     state = run(*tried("a", "expectation changed", expectations=[change]), commits=[commit("a")], branch="tmr/r")

@@ -93,7 +93,9 @@ def _likeness(one: Question, task: TaskState) -> str:
 def _commands(one: Question, run: str) -> Iterable[tuple[str, str]]:
     slugs = [task.slug for task in one.tasks]
     some = slugs[:_TOGETHER_MAX]
-    if one.kind == FLAGGED:
+    if len(slugs) > 1 and one.kind in (FLAGGED, *FOR_A_PERSON - {BLOCKED}):
+        yield "look at each", f"mngr tmr review {run}"
+    elif one.kind == FLAGGED:
         yield "take it off the branch", f"mngr tmr review {run} {_each('--drop', some)}"
         yield "see the commit", f"git show {one.commit[:8]}"
     elif one.kind in (BLOCKED, RAISED, FLAKY):
