@@ -93,15 +93,86 @@ def test_settings_of_all_tests_are_seen() -> None:
     assert kinds(File("setup.cfg", ini, ini + "[metadata]\nname = other\n", implementation=True)) == []
 
 
-def test_what_the_tests_are_run_with_is_seen() -> None:
-    def marks(path: str, *commands: str) -> list[str]:
-        return kinds(File(path, "x = 1\n", "x = 2\n", implementation=True), commands=commands)
+def marks(path: str, *commands: str, before: str | None = "x = 1\n", after: str | None = "x = 2\n") -> list[str]:
+    return kinds(File(path, before, after, implementation=True), commands=commands)
 
+
+def test_what_the_tests_are_run_with_is_seen() -> None:
     assert marks("scripts/check.sh", "PYTHONPATH=. ./scripts/check.sh -q") == ["test-command"]
     assert marks("Makefile", "python3 -m pytest", "make lint") == ["test-command"]
-    assert marks("Makefile", "python3 -m pytest") == marks("src/make.py", "make lint") == []
-    for path in (".mngr/settings.toml", "sitecustomize.py", "pytest.py", "_pytest/runner.py"):
-        assert marks(path) == ["test-command"], path
+    assert marks("Makefile", "cd lib&&/usr/bin/make;ls") == ["test-command"]
+    assert marks("rules/flags.mk", "make") == marks("build.rs", "cargo test") == ["test-command"]
+    assert marks("src/make.py", "make lint") == []
+    assert marks(".mngr/settings.toml") == ["test-command"]
+    assert kinds(File("flags.inc", "", "x", False, build=True), commands=("make",)) == ["test-command"]
+
+
+def test_files_that_python_or_pytest_would_load_first_are_seen_at_any_depth() -> None:
+    for path in (
+        "sitecustomize.py",
+        "src/sitecustomize.py",
+        "src/usercustomize/__init__.py",
+        "src/late.pth",
+        "lib/deep/pytest.py",
+        "src/_pytest/runner.py",
+        "vendor/pluggy/__init__.py",
+        "src/mngr_tmr_probe.py",
+        "tests/mngr_strength_plugin.py",
+        "src/pytest.cpython-311-x86_64-linux-gnu.so",
+    ):
+        assert marks(path, before=None) == ["shadow"], path
+    assert marks("json.py", before=None) == marks("src/random.py", before=None) == ["shadow"]
+    for path in ("src/app/json.py", "src/pytest_notes.py", "docs/pytest/index.md", "tests/test_json.py", "cmd/main.go"):
+        assert marks(path, before=None) == [], path
+    assert marks("src/sitecustomize.py", after=None) == []
+
+
+def test_plugins_that_pytest_would_load_are_seen() -> None:
+    point = '[project.entry-points.pytest11]\nmine = "app.plugin"\n'
+    assert marks("pyproject.toml", before="", after=point) == ["plugin"]
+    assert marks("lib/pyproject.toml", before=None, after='[tool.poetry.plugins.pytest11]\na = "b"\n') == ["plugin"]
+    assert marks("setup.cfg", before="", after="[options.entry_points]\npytest11 =\n  a = b\n") == ["plugin"]
+    assert "plugin" in marks("setup.py", after='setup(entry_points={"pytest11": ["a = b"]})\n')
+    assert kinds(File("tests/test_a.py", "", 'pytest_plugins = ["app.plugin"]\n', False)) == ["plugin"]
+    assert kinds(File("tests/test_a.py", 'pytest_plugins = ["a"]\n', 'pytest_plugins = ["a"]\nx = 1\n', False)) == []
+    other = '[project.entry-points.console_scripts]\na = "b"\n'
+    assert marks("pyproject.toml", before="", after=other) == []
+
+
+def test_settings_of_tools_count_when_the_commands_run_them() -> None:
+    def weakened(path: str, text: str, *commands: str) -> list[str]:
+        return marks(path, *commands, before="", after=text)
+
+    ruff, mypy = '[tool.ruff]\nignore = ["F"]\n', "[mypy]\nignore_errors = true\n"
+    assert weakened("pyproject.toml", ruff, "python -m pytest", "ruff check") == ["test-command"]
+    assert weakened("pyproject.toml", ruff, "make check") == ["test-command"]
+    assert weakened("setup.cfg", mypy, ".venv/bin/mypy src") == ["test-command"]
+    assert weakened("pyproject.toml", ruff, "python -m pytest") == weakened("setup.cfg", mypy, "ruff check") == []
+
+
+def test_dependencies_are_seen() -> None:
+    for path, before, after in (
+        ("pyproject.toml", '[project]\ndependencies = ["a"]\n', '[project]\ndependencies = ["a", "evil"]\n'),
+        ("pyproject.toml", "", '[dependency-groups]\ntest = ["evil"]\n'),
+        ("requirements-dev.txt", "a\n", "a\nevil\n"),
+        ("uv.lock", "", "evil\n"),
+        ("Cargo.toml", "[dependencies]\n", '[dependencies]\nevil = "1"\n'),
+        ("web/package.json", '{"dependencies": {}}', '{"dependencies": {"evil": "1"}}'),
+        ("go.mod", "module a\n", "module a\nrequire evil v1.0.0\n"),
+        ("setup.cfg", "[options]\n", "[options]\ninstall_requires = evil\n"),
+    ):
+        assert marks(path, "pip install -e .", before=before, after=after) == ["dependency"], path
+    assert marks("package.json", before='{"version": "1"}', after='{"version": "2"}') == []
+    assert not {"dependency", "build"} & flags.STEERING and {"dependency", "build"} < flags.HOLDING
+
+
+def test_build_files_are_seen() -> None:
+    for path in ("Makefile", "lib/CMakeLists.txt", "rules/common.mk", "build.rs", "setup.py", "Dockerfile"):
+        assert marks(path, "python3 -m pytest") == ["build"], path
+    assert kinds(File("flags.inc", "", "x", False, build=True)) == ["build"]
+    assert marks("pyproject.toml", before="", after="[tool.setuptools.packages.find]\nwhere = ['x']\n") == ["build"]
+    assert marks("package.json", before="{}", after='{"scripts": {"test": "true"}}') == ["build"]
+    assert marks("package.json", "npm test", before="{}", after='{"scripts": {"test": "true"}}') == ["test-command"]
 
 
 def test_claims_are_held_against_what_was_changed() -> None:

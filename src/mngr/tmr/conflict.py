@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mngr.records import NamedTuple, Protocol
-from mngr.tmr import content, flags
+from mngr.tmr import content, weaker_tests
 from mngr.tmr.apply import Applier, Clash, State
+from mngr.tmr.changed_file import File
 from mngr.tmr.content import ContentRules
 from mngr.tmr.gate import Decision, Failure
 from mngr.tmr.objects import Change, Entry, Objects
@@ -215,8 +216,7 @@ def _weaker(objects: Objects, changes: Sequence[Change], piece: Piece) -> str:
         marks = [
             {
                 flag.kind: flag.text
-                for flag in flags.find([flags.File(path, text(side), text(answer), False)], test=piece.makers[0].task)
-                if flag.kind not in flags.STEERING
+                for flag in weaker_tests.find(File(path, text(side), text(answer), implementation=False))
             }
             for side in (ours, other)
         ]

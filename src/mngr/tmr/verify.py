@@ -122,8 +122,15 @@ def _flags(base: BaseCommit, objects: Objects, changes: Sequence[Change], task: 
             return None
         return blobs.get(entry.oid, b"").decode(errors="replace")
 
+    included = base.paths.included
     changed = [
-        flags.File(change.path, text(change.old), text(change.new), kind(change.path) == Kind.IMPLEMENTATION)
+        flags.File(
+            change.path,
+            text(change.old),
+            text(change.new),
+            implementation=kind(change.path) == Kind.IMPLEMENTATION,
+            build=change.path in included,
+        )
         for change in changes
     ]
     given = base.measurer.environment
