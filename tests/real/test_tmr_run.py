@@ -71,7 +71,8 @@ def test_a_dry_run_starts_no_agent_and_leaves_nothing(project: Project) -> None:
 
 
 def test_a_run_whose_budget_is_spent_continues_with_a_bigger_one_and_an_agent_with_a_message(project: Project) -> None:
-    project.tmr("--budget-usd", "0.01", "--max-agents", "1", "--no-canary").failed(3)
+    told = project.tmr("--budget-usd", "0.01", "--max-agents", "1", "--no-canary").failed(3).stdout
+    assert "$0.01 of $0.01 are spent." in told and "mngr tmr resume r1 --budget-usd USD" in told
     assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed", "test_mul": "not started"}
     user = project.user
     assert "must be at least 1" in user.mngr("tmr", "resume", "r1", "--max-jobs", "0").failed(2).stderr

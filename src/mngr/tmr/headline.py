@@ -47,7 +47,8 @@ def headline(state: RunState, doing: str, suite: Suite) -> Headline:
     found = integration_of(state)
     branch = str(found.get("branch") or "")
     if not branch:
-        return Headline(CALM, _nothing(tasks, bool(found)), _rest(state, with_verdicts=False))
+        more = (*_rest(state, with_verdicts=False), *_spent(state))
+        return Headline(CALM, _nothing(tasks, bool(found)), more, _continue(state, run, tasks))
     see = ("see it", f"git log -p {str(state.facts.get('base') or '')[:8]}..{branch}")
     commits = _count(len(found.get("commits", ())), "commit")
     if found.get("green") is False or suite.worse:
@@ -61,7 +62,26 @@ def headline(state: RunState, doing: str, suite: Suite) -> Headline:
     if first:
         look = f"Look at {_count(first, 'flagged commit')} before you merge."
         return Headline(LOOK, title, (look, *_rest(state)), (_review(run), merge))
-    return Headline(GOOD if found.get("green") else LOOK, title, _rest(state), (merge, _review(run)))
+    return Headline(
+        GOOD if found.get("green") else LOOK,
+        title,
+        (*_rest(state), *_spent(state)),
+        (merge, _review(run), *_continue(state, run, tasks)),
+    )
+
+
+def _spent(state: RunState) -> tuple[str, ...]:
+    limit = (state.facts.get("limits") or {}).get("budget_usd")
+    return (
+        (f"${state.usage.cost_usd:.2f} of ${limit:.2f} are spent.",) if limit and state.usage.cost_usd >= limit else ()
+    )
+
+
+def _continue(state: RunState, run: str, tasks: Sequence[TaskState]) -> tuple[tuple[str, str], ...]:
+    """How to go on with tasks that were not started, collected or verified."""
+    if all(task.status == SETTLED for task in tasks):
+        return ()
+    return (("continue", f"mngr tmr resume {run}{' --budget-usd USD' if _spent(state) else ''}"),)
 
 
 def _running(state: RunState, run: str, tasks: Sequence[TaskState]) -> Headline:
