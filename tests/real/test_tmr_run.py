@@ -1,13 +1,14 @@
 """`mngr tmr` from collection to a branch, with real pytest, real git and scripted agents."""
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from mngr.mapreduce.run import Run
-from tests.support.tmr import NO_CHANGE, OUTCOME, SCRIPTS, TESTS, Project
+from tests.support.tmr import FIX_SUB, NO_CHANGE, OUTCOME, SCRIPTS, TESTS, Project
 from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.timeout(600)
@@ -87,6 +88,22 @@ def test_a_run_whose_budget_is_spent_continues_with_a_bigger_one_and_an_agent_wi
     assert (row["verdict"], row["attempts"]) == ("unchanged", 1), "the agent that it had"
     events = user.mngr("event", row["agent"], "--format", "json").ok().json
     assert [event["text"] for event in events if event["type"] == "message_queued"][1:] == ["Look once more."]
+
+
+def test_after_two_crashes_another_agent_continues_from_what_was_committed(project: Project) -> None:
+    fix = "sed -i 's/a - b - 1/a - b/' calc.py && git commit -q -a -m 'Subtract what is asked'"
+    first = f"test $MNGR_ATTEMPT -gt 1 || test -e tried || {{ touch tried; {fix}; }}"
+    project.script(
+        "test_sub", f"wait\nrun {first}\nrun! test $MNGR_ATTEMPT -gt 1\n" + FIX_SUB.partition("cost=0.01\n")[2]
+    )
+    assert project.tmr("tests/test_calc.py::test_sub", env={"MNGR_TEST_KILL_AT": "2"}).exit_code == -signal.SIGKILL
+    Run(str(project.repo / ".mngr" / "runs" / "r1")).override(limits={"backoff_seconds": 0.5})
+    project.resume().ok()
+    row = project.row("test_sub")
+    assert (row["verdict"], row["attempts"]) == ("fixed", 2)
+    told = {agent["name"]: project.user.events(agent["name"]) for agent in project.user.agents()}
+    (second,) = (found for name, found in told.items() if name.endswith("-2"))
+    assert "Another agent began this task" in str(second)
 
 
 def test_verification_that_fails_for_a_reason_of_its_own_is_done_again_by_resume(project: Project) -> None:
