@@ -238,6 +238,12 @@ def gate(layer: Layer, root: str) -> Layer:
     return layer._replace(values=safe, gated=gated, root=root)
 
 
+def _is_repository(directory: str) -> bool:
+    """Whether this is the top of a work tree: some sandboxes leave an empty `.git` behind, which is none."""
+    place = os.path.join(directory, ".git")
+    return os.path.isfile(place) or os.path.exists(os.path.join(place, "HEAD"))
+
+
 def project_root(cwd: str, host_dir: str) -> str | None:
     """The nearest directory at or above `cwd` with project settings or a `.git`.
 
@@ -246,7 +252,7 @@ def project_root(cwd: str, host_dir: str) -> str | None:
     here = os.path.abspath(cwd)
     while True:
         place = os.path.join(here, ".mngr")
-        repository = os.path.exists(os.path.join(here, ".git"))
+        repository = _is_repository(here)
         if os.path.isdir(place):
             if os.path.realpath(place) == os.path.realpath(host_dir):
                 if repository:

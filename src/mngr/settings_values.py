@@ -37,6 +37,12 @@ def _permissions(value: object) -> str:
     return _text(value)
 
 
+def _home(value: object) -> str:
+    if value not in ("empty", "user"):
+        raise ValueError
+    return _text(value)
+
+
 def texts(value: object) -> list[str]:
     if not isinstance(value, list):
         raise ValueError
@@ -98,6 +104,7 @@ def _any(value: object, depth: int = 0) -> object:
 
 TEXT = Kind("a string", _text)
 PERMISSIONS = Kind('"ask", "edits", "tests" or "bypass"', _permissions)
+HOME = Kind('"empty" or "user"', _home)
 PREFIX = Kind("a string of letters, digits, `-` and `_`", _prefix)
 ARGUMENTS = Kind("a list of strings, or one string in shell quoting", _arguments)
 BOOLEAN = Kind("true or false", _boolean)

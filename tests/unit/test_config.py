@@ -18,6 +18,12 @@ from mngr.settings_edit import set_value, unset_value
 from mngr.settings_values import format_key, parse_key
 
 
+def make_repository(directory: str) -> None:
+    os.makedirs(os.path.join(directory, ".git"))
+    with open(os.path.join(directory, ".git", "HEAD"), "w") as file:
+        file.write("ref: refs/heads/main\n")
+
+
 class Place:
     """A home and a project of its own, on disk."""
 
@@ -26,7 +32,7 @@ class Place:
         self.host_dir = os.path.join(self.home, ".mngr")
         self.project = os.path.join(root, "project")
         os.makedirs(self.home)
-        os.makedirs(os.path.join(self.project, ".git"))
+        make_repository(self.project)
 
     def path(self, scope: str) -> str:
         return config.scope_path(scope, self.host_dir, self.project)
@@ -191,6 +197,11 @@ def test_the_nearest_settings_make_a_project_even_without_git(place):
     assert place.load(cwd=inner).explain("tmux.config") == [Value("inner", ".mngr/settings.local.toml")]
 
 
+def test_an_empty_git_directory_is_no_repository(place):
+    os.makedirs(os.path.join(place.project, "inner", ".git"))
+    assert config.project_root(os.path.join(place.project, "inner"), place.host_dir) == place.project
+
+
 def test_an_empty_mngr_directory_does_not_hide_the_project_above(place):
     os.makedirs(os.path.join(place.project, "inner", ".mngr"))
     assert config.project_root(os.path.join(place.project, "inner"), place.host_dir) == place.project
@@ -203,7 +214,7 @@ def test_the_users_own_settings_are_never_a_projects(place, repository, below):
     cwd = os.path.join(place.home, below)
     os.makedirs(cwd, exist_ok=True)
     if repository:
-        os.makedirs(os.path.join(place.home, ".git"))
+        make_repository(place.home)
     assert config.project_root(cwd, place.host_dir) is None
     assert place.load(cwd=cwd).explain("tmux.config") == [Value("u", "~/.mngr/settings.toml")]
 

@@ -9,6 +9,7 @@ import pytest
 from mngr.tmr import rows
 from mngr.tmr.measurement import PROBE, Measurement, Pytest, SuiteEnvironment, script
 
+ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 
 
@@ -18,9 +19,9 @@ def run(top: Path, command: str, *steps: Pytest) -> dict[str, rows.Rows]:
     out.mkdir()
     job.mkdir(parents=True)
     (job / "probe").symlink_to(PROBE)
-    for name, data in script(SuiteEnvironment(command), Measurement("x", "HEAD", steps)).items():
+    for name, data in script(SuiteEnvironment(command, env=ENV), Measurement("x", "HEAD", steps)).items():
         (job / name).write_bytes(data)
-    env = {"PATH": "/usr/bin:/bin", "MNGR_ARTIFACTS_DIR": str(out), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    env = {"PATH": "/usr/bin:/bin", "MNGR_ARTIFACTS_DIR": str(out), **ENV}
     subprocess.run(["sh", str(job / "job.sh")], cwd=top, env=env, check=True, timeout=120)
     found = {path.stem: rows.read(path.read_bytes()) for path in out.glob("*.rows")}
     assert found, {path.name: path.read_text() for path in out.glob("*.log")}

@@ -17,7 +17,7 @@ from mngr.tools.git import Git
 class BaseCommit(NamedTuple):
     """`tests` are those that were collected at `commit`, `measured` what each did, `functions` what all cases of those
     with parameters did. `tutorial` is the script whose blocks tests cite. `recorded` are directories of what tests with
-    `e2e` recorded there."""
+    `e2e` recorded there; `dirtied` are files of git that its own tests change."""
 
     measurer: Measurer
     git: Git
@@ -30,6 +30,7 @@ class BaseCommit(NamedTuple):
     functions: Mapping[str, Measured] = {}
     tutorial: str = "tutorial.sh"
     recorded: Sequence[str] = ()
+    dirtied: frozenset[str] = frozenset()
 
     def before(self, task: str) -> Measured:
         """What its test does without any work; the worst of its cases if it has parameters."""

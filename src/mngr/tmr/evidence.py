@@ -248,6 +248,11 @@ def _not_measured(base: BaseCommit, done: Result, before: Measured) -> tuple[str
             base.measurer.forget(alone)
         said = done.problem.partition("): ")[2] or done.problem
         return ("", at_base.problem) if at_base.problem else (f"its work breaks the build: {said}", "")
+    for name, each in done.steps.items():
+        if each.rows.doubt:
+            return f"its test run cannot be believed: {each.rows.doubt}", ""
+        if extra := sorted(set(each.changed) - base.dirtied):
+            return f"its tests change `{extra[0]}`, which is part of the code they test (step `{name}`)", ""
     step = done.steps.get("test")
     if step is not None and not step.rows.ran and not step.rows.finished and not done.problem:
         return f"pytest cannot start with its work: {error_line(log_tail(step))}", ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mngr import files
 from mngr.errors import MngrError
@@ -14,6 +14,7 @@ from mngr.tmr import rows
 from mngr.tmr.diagnosis import advice, error_line
 from mngr.tmr.rows import Rows
 
+EMPTY, USER = "empty", "user"
 PROBE = os.path.join(os.path.dirname(__file__), "probe")
 _STARTS_MAX = 50  # of one pytest that tests keep ending
 _LOG_MAX = 1_000_000
@@ -21,8 +22,26 @@ _LOG_MAX = 1_000_000
 DRIVER = r"""
 out=$MNGR_ARTIFACTS_DIR
 MNGR_TMR_TOP=$(pwd -P)
-export MNGR_TMR_TOP
 task=$MNGR_TMR_TOP/.mngr/task
+if [ -z "${MNGR_TMR_STARTED:-}" ]; then
+    # Nothing of the user's reaches what agents wrote: no keys, no credentials, no home, no remote.
+    for remote in $(git remote 2>/dev/null); do git remote remove "$remote"; done
+    token=$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')
+    mkdir -p "$task/job/sentinels"
+    sentinels=$task/job/sentinels/test_$token.py
+    printf 'def test_passes():\n    assert 1\n\n\ndef test_fails():\n    assert 0\n' >"$sentinels"
+    set --
+    for name in KEPT; do
+        eval "value=\${$name-}"
+        case $value in *://*@*) continue ;; esac
+        eval "[ -z \"\${$name+x}\" ]" || set -- "$@" "$name=$value"
+    done
+    home=HOME_OF_TESTS
+    exec env -i "$@" HOME="$home" MNGR_TMR_STARTED=1 MNGR_ARTIFACTS_DIR="$out" \
+        MNGR_TMR_SENTINELS="$sentinels" sh "$0"
+fi
+unset MNGR_TMR_STARTED
+export MNGR_TMR_TOP
 probe=$task/job/probe
 export PYTHONPATH="$probe${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONDONTWRITEBYTECODE=1
@@ -41,6 +60,7 @@ step() {
 tests() {
     rows=$out/$1.rows
     : >"$out/$1.log"
+    tracked=$(git diff HEAD 2>/dev/null | cksum)
     starts=0
     began=0
     while :; do
@@ -53,8 +73,33 @@ tests() {
         [ "${began:-0}" -gt "$before" ] && [ "$starts" -lt STARTS_MAX ] || break
     done
     echo "$code" >"$out/$1.exit"
+    if [ "$tracked" != "$(git diff HEAD 2>/dev/null | cksum)" ]; then git diff HEAD --name-only >"$out/$1.changed"; fi
 }
 """.replace("STARTS_MAX", str(_STARTS_MAX))
+# Of the user's home, what tools need and no credentials are kept in: they are linked into that of the tests.
+_LINKED = (
+    *(".pyenv", ".rustup", ".nvm", ".asdf", ".rbenv", ".sdkman", ".local/share/mise", ".local/share/uv", ".local/bin"),
+    *(".local/lib", ".cargo/bin", ".cargo/registry", ".cargo/git", "go/pkg", ".npm", ".m2/repository", ".ccache"),
+    *(".gradle/caches", ".gradle/wrapper", ".cache/pip", ".cache/uv", ".cache/go-build", ".cache/pypoetry"),
+)
+# Makes the home of the tests: empty, but for these and for a name for commits.
+HOME = f"""$task/home
+    real=${{HOME:-/nonexistent}}
+    for name in {" ".join(_LINKED)}; do
+        [ -e "$real/$name" ] || continue
+        mkdir -p "$(dirname "$home/$name")" && ln -s "$real/$name" "$home/$name"
+    done
+    mkdir -p "$home"
+    printf '[user]\\n\\tname = mngr\\n\\temail = mngr@localhost\\n' >"$home/.gitconfig\""""
+# Of the user's variables, what tests may need and no secret is kept in.
+_KEPT = (
+    *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM", "TMPDIR", "USER", "LOGNAME", "SHELL"),
+    *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "PYENV_VERSION", "RUSTUP_HOME", "NVM_DIR", "JAVA_HOME", "GOROOT"),
+    *("GOFLAGS", "GOPROXY", "CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy"),
+    *("https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
+    *("NPM_CONFIG_REGISTRY", "MNGR_AGENT_INDEX", "MNGR_TMR_TEST_SECONDS", "MNGR_TMR_HIDE"),
+)
 
 
 class Shell(NamedTuple):
@@ -123,11 +168,13 @@ class Measurement(NamedTuple):
 
 
 class StepResult(NamedTuple):
-    """What came of one step; `exit_code` is None for one that did not end."""
+    """What came of one step; `exit_code` is None for one that did not end. `changed` are files of git that the tests
+    changed."""
 
     exit_code: int | None
     log: str
     rows: Rows
+    changed: tuple[str, ...] = ()
 
 
 class Result(NamedTuple):
@@ -155,7 +202,8 @@ class Ended(NamedTuple):
 
 
 class SuiteEnvironment(NamedTuple):
-    """How this project's tests are run: the same for all measurements of a run."""
+    """How this project's tests are run: the same for all measurements of a run. `home` is `empty` or `user`. `hides` is
+    whether the marks of a test run are hidden from the product."""
 
     test_command: str
     prepare: str = ""
@@ -163,11 +211,16 @@ class SuiteEnvironment(NamedTuple):
     test_seconds: float = 120.0
     job_seconds: float = 1800.0
     extra_paths: Mapping[str, str] = {}
+    home: str = EMPTY
+    hides: bool = True
 
 
 def script(environment: SuiteEnvironment, wanted: Measurement) -> dict[str, bytes]:
     """The files of a measurement: `job.sh`, which runs its steps at the top of a checkout, and the lists it names."""
-    text = DRIVER
+    kept = dict.fromkeys([*_KEPT, *environment.env])
+    text = DRIVER.replace("KEPT", " ".join(kept)).replace(
+        "HOME_OF_TESTS", HOME if environment.home == EMPTY else "${HOME:-/nonexistent}"
+    )
     found: dict[str, bytes] = {}
     if environment.prepare:
         text += Shell("prepare", environment.prepare, must=not wanted.anyway).text()
@@ -202,7 +255,10 @@ def read(environment: SuiteEnvironment, wanted: Measurement, directory: str, end
 def _step(directory: str, name: str) -> StepResult:
     path = os.path.join(directory, name)
     code = _content(f"{path}.exit").strip()
-    return StepResult(int(code) if code.isdigit() else None, f"{path}.log", rows.read(_content(f"{path}.rows")))
+    changed = tuple(_content(f"{path}.changed").decode(errors="replace").splitlines())
+    return StepResult(
+        int(code) if code.isdigit() else None, f"{path}.log", rows.read(_content(f"{path}.rows")), changed
+    )
 
 
 def _content(path: str) -> bytes:
@@ -211,6 +267,13 @@ def _content(path: str) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def changed_in(directories: Iterable[str]) -> frozenset[str]:
+    """The files of git that tests changed in the measurements of these directories."""
+    found = [os.path.join(place, name) for place in directories for name in os.listdir(place)]
+    lines = [_content(path).decode(errors="replace").splitlines() for path in found if path.endswith(".changed")]
+    return frozenset(line for each in lines for line in each)
 
 
 def log_tail(step: StepResult, size: int = 4000) -> str:

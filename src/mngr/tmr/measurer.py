@@ -109,10 +109,10 @@ class Measurer:
             if self._results.pop(key, None) is not None:
                 self._note("forgotten", key=key)
 
-    def recordings(self, label: str) -> list[str]:
-        """The directories of what tests with `e2e` recorded in measurements whose label begins so."""
+    def directories(self, label: str) -> list[str]:
+        """Of the known measurements whose label begins so."""
         known = [one["directory"] for one in self._results.values() if str(one.get("label")).startswith(label)]
-        return [os.path.join(self._directory, directory, "e2e") for directory in sorted(known)]
+        return [os.path.join(self._directory, directory) for directory in sorted(known)]
 
     def adopt(self) -> None:
         """Find the agents that a killed orchestrator left at work. Those whose result is known are removed."""
@@ -142,7 +142,14 @@ class Measurer:
         """Of what is measured: the files of the commit, the script that runs there, and its variables."""
         tree = self._git.must("rev-parse", f"{wanted.commit}^{{tree}}", doing="the commit to be measured is not here")
         texts = {name: data.decode(errors="replace") for name, data in script(self.environment, wanted).items()}
-        facts = [tree, texts, dict(self.environment.env), self.environment.test_seconds, wanted.repeat]
+        facts = [
+            tree,
+            texts,
+            dict(self.environment.env),
+            self.environment.test_seconds,
+            self.environment.hides,
+            wanted.repeat,
+        ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     def _known(self, key: str, wanted: Measurement) -> Result | None:
@@ -193,7 +200,11 @@ class Measurer:
             transfer="git-mirror",
             branch=f"{wanted.commit}:mngr-job/{agent}",
             unclean="exclude",
-            env={**self.environment.env, "MNGR_TMR_TEST_SECONDS": f"{self.environment.test_seconds:g}"},
+            env={
+                **self.environment.env,
+                "MNGR_TMR_TEST_SECONDS": f"{self.environment.test_seconds:g}",
+                "MNGR_TMR_HIDE": str(int(self.environment.hides)),
+            },
             labels={"mngr-run": self._id, "mngr-role": ROLE, _KEY: key},
             extra_paths=self.environment.extra_paths,
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),

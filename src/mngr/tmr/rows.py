@@ -9,6 +9,8 @@ from mngr import files
 from mngr.records import NamedTuple
 
 PASSED = "passed"
+# Two tests of our own that are part of every test run, and what must come of them.
+SENTINELS = {"test_passes": "passed", "test_fails": "failed"}
 # Outcomes in which a test did what it should. A skipped test measured nothing.
 GOOD = frozenset({PASSED, "xfailed"})
 # What the probe says of a test that is no function: nothing can be told from it.
@@ -51,12 +53,14 @@ class Broken(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """`finished` is whether pytest came to its end, by itself and at the last."""
+    """`finished` is whether pytest came to its end, by itself and at the last. `doubt` is why nothing that these rows
+    say can be believed; empty when it can."""
 
     tests: Mapping[str, Found]
     ran: Mapping[str, Ran]
     broken: tuple[Broken, ...]
     finished: bool
+    doubt: str = ""
 
     def outcome(self, test: str) -> str:
         """What came of a test, or of all cases of a function; `missing` when it was not collected, `not run` when it
@@ -111,8 +115,22 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
     ran: dict[str, Ran] = {}
     broken: dict[str, Broken] = {}
     finished = False
+    sentinels: dict[str, str] = {}
+    began: set[str] = set()
+    doubts: list[str] = []
+    exit_code = 1
     for row in lines:
         kind = row.get("type")
+        if kind == "began":
+            began.add(row["id"])
+        elif kind == "sentinel":
+            sentinels[row["id"]] = row["outcome"]
+        elif kind == "finished":
+            exit_code = row.get("exit_code", 1)
+        elif kind == "ran" and row["id"] in ran:
+            doubts.append(f"there are two results of `{row['id']}`")
+        elif kind == "ran" and row["id"] not in began:
+            doubts.append(f"there is a result of `{row['id']}`, which was never begun")
         finished = kind == "finished" or (finished and kind != "collected")
         if kind == "collected":
             tests[row["id"]] = Found(**{name: row.get(name, "") for name in Found._fields})
@@ -120,4 +138,9 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
             ran[row["id"]] = Ran(**{name: row[name] for name in Ran._fields})
         elif kind == "broken":
             broken[row["id"]] = Broken(row["id"], row["text"], row["signature"])
-    return Rows(tests, ran, tuple(broken.values()), finished)
+    if sentinels and sentinels != SENTINELS:
+        wrong = next(name for name, outcome in SENTINELS.items() if sentinels.get(name) != outcome)
+        doubts.append(f"a test that always {wrong.removeprefix('test_')} is reported as {sentinels.get(wrong)}")
+    elif sentinels and exit_code == 0:
+        doubts.append("pytest says that all tests passed, and one always fails")
+    return Rows(tests, ran, tuple(broken.values()), finished, doubts[0] if doubts else "")

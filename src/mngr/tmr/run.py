@@ -22,7 +22,7 @@ from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import Measured
 from mngr.tmr.build_files import with_included
 from mngr.tmr.delivery import deliver
-from mngr.tmr.measurement import Measurement, Shell, log_tail
+from mngr.tmr.measurement import Measurement, Shell, changed_in, log_tail
 from mngr.tmr.measurer import Measurer, StopAsked
 from mngr.tmr.recipe import TestRecipe
 from mngr.tmr.rows import Found
@@ -49,7 +49,7 @@ class TestRun:
             run,
             repo=self.wish.repo,
             directory=os.path.join(run.directory, "jobs"),
-            environment=settings.environment,
+            environment=settings.environment._replace(hides=not self._knows_of_tests()),
             at_once=max(1, settings.max_jobs),
             # The engine sees to it by itself, and lets a measurement that has begun come to its end.
             stop_asked=lambda: run.stop_asked and not self._in_engine,
@@ -111,6 +111,7 @@ class TestRun:
     def base(self) -> BaseCommit:
         """What tasks are measured against; known once the baseline is over."""
         settings, before = self.wish.settings, self._kept(BASELINE)
+        measured = self.measurer.directories("baseline-")
         return BaseCommit(
             measurer=self.measurer,
             git=self.git,
@@ -122,8 +123,14 @@ class TestRun:
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
             tutorial=settings.tutorial,
-            recorded=self.measurer.recordings("baseline-"),
+            recorded=[os.path.join(place, "e2e") for place in measured],
+            dirtied=changed_in(measured),
         )
+
+    def _knows_of_tests(self) -> bool:
+        """Whether the project itself looks at the marks of a test run, which are hidden from it otherwise."""
+        marks = "PYTEST_CURRENT_TEST|PYTEST_VERSION"
+        return self.git.run("grep", "-qE", marks, self.wish.base).ok
 
     def _phase(self, name: str, do: Callable[[], Mapping[str, Any]]) -> None:
         if self.run.phase(name) is None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mngr.actions.create import extra_paths
 from mngr.config import Settings
 from mngr.records import NamedTuple
-from mngr.tmr.measurement import SuiteEnvironment, default_command
+from mngr.tmr.measurement import EMPTY, SuiteEnvironment, default_command
 from mngr.tmr.paths import Paths
 
 
@@ -43,6 +43,7 @@ def read(settings: Settings) -> TmrSettings:
             test_seconds=settings.number("tmr.test_seconds", 120),
             job_seconds=settings.number("tmr.job_seconds", 1800),
             extra_paths=extra_paths(settings),
+            home=settings.text("tmr.home") or EMPTY,
         ),
         gate_command=settings.text("tmr.gate_command"),
         implementation=tuple(settings.strings("tmr.paths.implementation")),

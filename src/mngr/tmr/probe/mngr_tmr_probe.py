@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import json
 import os
+import pathlib
 import re
 import sys
 import tempfile
@@ -22,6 +23,10 @@ from typing import Any
 
 import pytest
 
+# What the job says, out of reach of the tests and of what they run.
+_GIVEN = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("MNGR_TMR_")}
+# By these a product could know that it is being tested.
+_MARKS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 GAVE_UP = 97
 CHECKOUT = "<checkout>"
 _TEXT_MAX = 20_000
@@ -32,7 +37,7 @@ _TIMED_OUT = re.compile(r"^E\s+Failed: Timeout \(?>\d", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    path = os.environ.get("MNGR_TMR_ROWS")
+    path = _GIVEN.get("MNGR_TMR_ROWS")
     if path and not hasattr(config, "workerinput"):
         gone = {name for name in _lines("MNGR_TMR_PATHS") or () if not os.path.exists(name)}
         # With a file that is not there at this commit, pytest would run nothing at all.
@@ -43,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(hookwrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
     """Workers of pytest-xdist would collect on their own; a job is one of many already."""
-    if os.environ.get("MNGR_TMR_ROWS") and hasattr(config.option, "numprocesses"):
+    if "MNGR_TMR_ROWS" in _GIVEN and hasattr(config.option, "numprocesses"):
         config.option.numprocesses = 0
         config.option.dist = "no"
         config.option.tx = []
@@ -52,7 +57,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
 
 def _lines(variable: str) -> list[str] | None:
     """The lines of the file that a variable names; None without one."""
-    path = os.environ.get(variable)
+    path = _GIVEN.get(variable)
     if not path:
         return None
     with open(path, encoding="utf-8") as file:
@@ -101,11 +106,13 @@ class Probe:
     def __init__(self, path: str, config: pytest.Config) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self.seconds = float(os.environ.get("MNGR_TMR_TEST_SECONDS") or 0)
+        self.seconds = float(_GIVEN.get("MNGR_TMR_TEST_SECONDS") or 0)
         listed = _lines("MNGR_TMR_TESTS")
         self.wanted = None if listed is None else set(listed)
         before = _lines("MNGR_TMR_BASE")  # lines of body and id
         self.base = None if before is None else {line[17:]: line[:16] for line in before}
+        self.hides = _GIVEN.get("MNGR_TMR_HIDE") == "1"
+        self.sentinels: dict[str, str] = {}
         self.done = self._go_on()
         self.phases: dict[str, pytest.TestReport] = {}
         self.limits: dict[str, float | None] = {}
@@ -157,7 +164,9 @@ class Probe:
             self.row("broken", id=portable(report.nodeid), text=text, signature=signature(text))
 
     @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         left: list[pytest.Item] = []
         gone: list[pytest.Item] = []
         new: list[str] = []
@@ -170,16 +179,39 @@ class Probe:
                 new.append(test)
             chosen = test not in self.done and self.chosen(test, str(facts["function"]), str(facts["body"]))
             (left if chosen else gone).append(item)
-        if new and (path := os.environ.get("MNGR_TMR_NEW")):
+        if new and (path := _GIVEN.get("MNGR_TMR_NEW")):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("".join(f"{nodeid}\n" for nodeid in new))
         if gone:
             config.hook.pytest_deselected(items=gone)
-        items[:] = left
+        items[:] = [*left, *self._sentinels(session)]
+
+    def _sentinels(self, session: pytest.Session) -> list[pytest.Item]:
+        """Two tests of our own, one that passes and one that fails: a test run that says otherwise says nothing. They
+        need no fixture, and get none of the project's."""
+        path = _GIVEN.get("MNGR_TMR_SENTINELS")
+        if not path or session.config.option.collectonly:
+            return []
+        found = list(pytest.Module.from_parent(session, path=pathlib.Path(path)).collect())
+        for item in found:
+            if isinstance(item, pytest.Function):
+                item.fixturenames[:] = []
+                self.sentinels[item.nodeid] = item.name
+        return [item for item in found if isinstance(item, pytest.Item)]
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_pyfunc_call(self) -> Iterator[None]:
+        """Hide from the product that it is being tested."""
+        hidden = {name: os.environ.pop(name) for name in _MARKS if name in os.environ} if self.hides else {}
+        yield
+        os.environ.update(hidden)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.phases, self.running = {}, portable(nodeid)
+        if nodeid in self.sentinels:
+            self.watch.begin("the test", 0)
+            return
         own = self.limits.get(self.running)
         self.row("began", id=self.running, limit=own)
         # pytest-timeout keeps a limit that the project gave; this comes after it.
@@ -215,6 +247,10 @@ class Probe:
 
     def _ran(self) -> None:
         outcome, phase, report = judged(self.phases)
+        for nodeid, name in self.sentinels.items():
+            if portable(nodeid) == self.running:
+                self.row("sentinel", id=name, outcome=outcome)
+                return
         text = (report.longreprtext or "")[-_TEXT_MAX:] if report is not None else ""
         if outcome == "failed" and _TIMED_OUT.search(text):
             outcome = "timeout"
@@ -283,7 +319,7 @@ def own_limit(item: pytest.Item) -> float | None:
 
 def portable(nodeid: str) -> str:
     """The id without the place of this checkout, which a parameter may contain: the same in every copy of the code."""
-    top = os.environ.get("MNGR_TMR_TOP") or os.getcwd()
+    top = _GIVEN.get("MNGR_TMR_TOP") or os.getcwd()
     for written in (top, top.encode("unicode_escape").decode("ascii")):
         nodeid = nodeid.replace(written, CHECKOUT)
     return nodeid
@@ -292,7 +328,7 @@ def portable(nodeid: str) -> str:
 def described(item: pytest.Item) -> dict[str, object]:
     path, line, _ = item.location
     # From the top of the repository, wherever in it pytest runs.
-    path = os.path.relpath(os.path.join(str(item.config.rootpath), path), os.environ.get("MNGR_TMR_TOP") or None)
+    path = os.path.relpath(os.path.join(str(item.config.rootpath), path), _GIVEN.get("MNGR_TMR_TOP"))
     function = getattr(item, "function", None)
     nodeid, name = portable(item.nodeid), portable(item.name)
     facts = {"id": nodeid, "file": path, "line": (line or 0) + 1, "name": name, "doc": "", "body": "-" * 16}
