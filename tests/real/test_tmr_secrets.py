@@ -48,5 +48,6 @@ def test_work_with_a_secret_in_a_file_is_refused_by_the_name_of_its_variable(use
     words = ("tests/test_calc.py::test_sub", "--no-canary", "--no-baseline", "--env", f"TOKEN={SECRET}")
     project.tmr(*words).failed(3)
     told = user.mngr("tmr", "status", "--format", "json").ok().stdout
+    assert project.verdicts() == {"test_sub": "refused"}
     assert "`config.ini` holds the value of `TOKEN`" in told and SECRET not in told
     assert "tmr/r1" not in user.git("for-each-ref", "refs/heads")

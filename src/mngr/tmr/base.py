@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from mngr.records import NamedTuple
 from mngr.tmr.baseline import BROKEN, FAIL, PASS, UNKNOWN, Measured, folded
 from mngr.tmr.baseline import judge as judge_runs
+from mngr.tmr.content import ContentRules
 from mngr.tmr.measurement import Measurement, Pytest
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.paths import Paths
@@ -25,6 +26,7 @@ class BaseCommit(NamedTuple):
     tests: Mapping[str, Found]
     measured: Mapping[str, Measured]
     paths: Paths
+    content: ContentRules = ContentRules()
     gate_command: str = ""
     effect_runs: int = 20
     functions: Mapping[str, Measured] = {}

@@ -120,6 +120,7 @@ class TestRun:
             measured={test: _measured(one) for test, one in before["tests"].items()},
             functions={test: _measured(one) for test, one in before.get("functions", {}).items()},
             paths=with_included(self.git, self.wish.base, settings.paths),
+            content=self.wish.content,
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
             tutorial=settings.tutorial,

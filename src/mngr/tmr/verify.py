@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mngr.tmr import flags, parts
+from mngr.tmr import content, flags, parts
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import FAIL, UNKNOWN, Measured
 from mngr.tmr.evidence import Measurements, Work, again_at_base, measure, work_of
@@ -32,7 +32,8 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     trees = objects.facts([base.commit, tip])
     pair = (trees[base.commit].tree, trees[tip].tree)
     changes = objects.changes([pair])[pair]
-    refusals = parts.refusals(changes, objects.blobs(parts.links(changes)), base.paths)
+    problems = content.problems(objects, base.commit, parts.new_files(changes), base.content)
+    refusals = parts.refusals(changes, objects.blobs(parts.links(changes)), base.paths, problems)
     taken = Measurements(Evidence(len(changes), refusals=refusals))
     if before.verdict == UNKNOWN and done and not refusals:
         before = base.measured_now(task, slug)
