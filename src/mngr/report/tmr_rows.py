@@ -23,9 +23,17 @@ _ASIDE = "set aside"
 # What a reader wants to see first: what needs somebody, then what was achieved, then the rest. A word that is not
 # here comes last.
 ORDER = (
-    *(verdict.BLOCKED, verdict.HELD, "unproven", verdict.REFUTED, verdict.REFUSED, verdict.FAILED, verdict.UNCLAIMED),
-    *(_ASIDE, "running", "launching", "collecting", "checking", "waiting", "expectation changed"),
-    *(verdict.FIXED, "fixed together", "found and fixed", "stronger", "same", verdict.IMPROVED),
+    *(
+        verdict.BLOCKED,
+        verdict.HELD,
+        verdict.UNPROVEN,
+        verdict.REFUTED,
+        verdict.REFUSED,
+        verdict.FAILED,
+        verdict.UNCLAIMED,
+    ),
+    *(_ASIDE, "running", "launching", "collecting", "checking", "waiting", verdict.EXPECTATION_CHANGED),
+    *(verdict.FIXED, verdict.FIXED_TOGETHER, verdict.FOUND_AND_FIXED, verdict.STRONGER, verdict.SAME, verdict.IMPROVED),
     *(verdict.UNCHANGED, verdict.NOT_STARTED),
 )
 _NOT_PASSING = (baseline.FAIL, baseline.BROKEN, baseline.FLAKY)

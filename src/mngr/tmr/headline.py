@@ -9,6 +9,7 @@ from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.records import NamedTuple
 from mngr.tmr.places import ASIDE, NEEDS_YOU, REFUTED, grouped, integration_of, is_dangerous, places
 from mngr.tmr.summary import CAN_GO_ON, paused, remedy, tasks_of, verdict_of
+from mngr.tmr.verdict import UNCHANGED
 
 GOOD, LOOK, BAD, BUSY, CALM = "good", "look", "bad", "busy", "calm"
 
@@ -106,9 +107,8 @@ def _nothing(tasks: Sequence[TaskState], integrated: bool) -> str:
         return "Nothing to merge: the run has no tasks."
     if len(counts) == 1:
         word = next(iter(counts))
-        what = "no change was needed" if word == "unchanged" else word
         every = "the only task is" if len(tasks) == 1 else f"all {len(tasks)} tasks are"
-        return f"Nothing to merge: {what if word == 'unchanged' else f'{every} {what}'}."
+        return f"Nothing to merge: {'no change was needed' if word == UNCHANGED else f'{every} {word}'}."
     why = "" if integrated else ", and nothing was integrated"
     return f"Nothing to merge: {_told(counts)}{why}."
 

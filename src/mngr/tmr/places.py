@@ -7,6 +7,7 @@ from typing import Any
 
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.records import NamedTuple
+from mngr.tmr import verdict
 from mngr.tmr.summary import row, tasks_of, verdict_of
 
 ON_BRANCH, SET_ASIDE, DROPPED = "on the branch", "set aside", "dropped"
@@ -14,8 +15,8 @@ ON_BRANCH, SET_ASIDE, DROPPED = "on the branch", "set aside", "dropped"
 NEEDS_YOU, REFUTED, ASIDE, WORKING, QUEUED = "needs you", "refuted", "set aside", "working", "queued"
 VERIFIED, DONE, UNCHANGED = "verified", "on the branch", "unchanged"
 GROUPS = (NEEDS_YOU, REFUTED, ASIDE, WORKING, QUEUED, VERIFIED, DONE, UNCHANGED)
-FOR_A_PERSON = frozenset({"held", "unproven", "blocked"})
-NOT_TRUE = frozenset({"refuted", "refused", "unclaimed", "failed"})
+FOR_A_PERSON = frozenset({verdict.HELD, verdict.UNPROVEN, verdict.BLOCKED})
+NOT_TRUE = frozenset({verdict.REFUTED, verdict.REFUSED, verdict.UNCLAIMED, verdict.FAILED})
 
 
 class Place(NamedTuple):
@@ -66,7 +67,7 @@ def expectations(task: TaskState) -> list[Mapping[str, Any]]:
 def is_dangerous(task: TaskState) -> bool:
     """Whether a person should look at the work before it is merged."""
     found = _verdict(task)
-    return bool(found.get("flags") or found.get("expectations") or found.get("verdict") == "expectation changed")
+    return bool(found.get("flags") or found.get("expectations") or found.get("verdict") == verdict.EXPECTATION_CHANGED)
 
 
 def group_of(task: TaskState, place: Place, accepted: bool = False) -> str:
@@ -84,7 +85,7 @@ def group_of(task: TaskState, place: Place, accepted: bool = False) -> str:
         return ASIDE
     if word in FOR_A_PERSON:
         return NEEDS_YOU
-    return UNCHANGED if word == "unchanged" else QUEUED if word == "not started" else VERIFIED
+    return UNCHANGED if word == verdict.UNCHANGED else QUEUED if word == verdict.NOT_STARTED else VERIFIED
 
 
 def grouped(state: RunState) -> dict[str, list[TaskState]]:

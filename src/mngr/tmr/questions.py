@@ -22,9 +22,10 @@ from mngr.tmr.places import (
     places,
 )
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
+from mngr.tmr.verdict import BLOCKED, HELD, UNPROVEN
 
-FLAGGED, BLOCKED, RAISED, FLAKY = "on the branch", "blocked", "raised", "flaky"
-_ORDER = (FLAGGED, "unproven", "held", BLOCKED, RAISED, SET_ASIDE, FLAKY)
+FLAGGED, RAISED, FLAKY = "on the branch", "raised", "flaky"
+_ORDER = (FLAGGED, UNPROVEN, HELD, BLOCKED, RAISED, SET_ASIDE, FLAKY)
 # Questions of these kinds are equal whatever numbers are in them.
 _ALIKE = frozenset({BLOCKED, SET_ASIDE, FLAKY})
 _TOGETHER_MAX = 6

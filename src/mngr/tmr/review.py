@@ -9,6 +9,7 @@ from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.records import NamedTuple
 from mngr.tmr.places import expectations, integration_of, is_dangerous, places
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
+from mngr.tmr.verdict import HELD, UNPROVEN
 
 
 class Work(NamedTuple):
@@ -71,5 +72,5 @@ def works(state: RunState) -> list[Work]:
             made.append(Work(tuple(by_slug[slug] for slug in group), own, int(commit["rank"])))
     where = places(state)
     waiting = [task for task in by_slug.values() if task.status == SETTLED and task.slug not in where]
-    made += [Work((task,)) for task in waiting if verdict_of(task) in ("held", "unproven")]
+    made += [Work((task,)) for task in waiting if verdict_of(task) in (HELD, UNPROVEN)]
     return sorted(made, key=lambda work: (not work.dangerous, not work.on_branch, not work.rank, work.rank))

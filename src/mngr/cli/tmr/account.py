@@ -12,7 +12,7 @@ from mngr.cli.text import amount, money, tokens, took
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.records import TYPE_CHECKING
-from mngr.tmr import places
+from mngr.tmr import places, verdict
 from mngr.tmr.headline import Headline, headline
 from mngr.tmr.questions import questions
 from mngr.tmr.summary import OVER, doing, verdict_of, why
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 VERDICT_STYLES = {
-    **dict.fromkeys(("fixed", "fixed together", "found and fixed", "stronger", "improved"), "green"),
-    **dict.fromkeys(("same", "unchanged", "not started"), "dim"),
-    **dict.fromkeys(("held", "unproven", "blocked", "expectation changed"), "yellow"),
-    **dict.fromkeys(("refuted", "refused", "unclaimed", "failed"), "red"),
+    **dict.fromkeys(verdict.INTEGRATED, "green"),
+    **dict.fromkeys((verdict.SAME, verdict.UNCHANGED, verdict.NOT_STARTED), "dim"),
+    **dict.fromkeys((verdict.EXPECTATION_CHANGED, *places.FOR_A_PERSON), "yellow"),
+    **dict.fromkeys(places.NOT_TRUE, "red"),
 }
 _FOLDED = frozenset({places.DONE, places.UNCHANGED, places.QUEUED})
 _FOLD_FROM = 6
