@@ -19,13 +19,15 @@ _MOST_TOLD = 5000
 
 
 class LedgerReader:
-    """`state` and `told` are as of the last `refresh`; entries in `told` have their time in seconds."""
+    """`state` and `told` are as of the last `refresh`; entries in `told` have their time in seconds. `measured` is the
+    directory of each measurement, by its label."""
 
     def __init__(self, directory: str) -> None:
         self._path = os.path.join(directory, ledger.FILE)
         self._offset = 0
         self.state = RunState()
         self.told: list[dict[str, Any]] = []
+        self.measured: dict[str, str] = {}
 
     @property
     def read(self) -> int:
@@ -45,6 +47,8 @@ class LedgerReader:
             self._offset += len(data)
             entries = [entry for entry in read_lines(data) if isinstance(entry.get("type"), str)]
             self.state = fold(entries, self.state)
+            measured = [entry for entry in entries if entry["type"] == "measured"]
+            self.measured |= {str(entry.get("label")): str(entry.get("directory")) for entry in measured}
             self.told += [_timed(entry) for entry in entries if entry["type"] in _TOLD]
             del self.told[:-_MOST_TOLD]
         return self.state

@@ -137,6 +137,7 @@ class TmrRun:
         return Known(
             state=self._ledger.state,
             told=self._ledger.told,
+            logs=self._ledger.measured,
             # A function with parameters has the facts of its first case.
             tests={str(test.get(name) or test["id"]): test for name in ("function", "id") for test in reversed(tests)},
             measured=measured,
@@ -203,11 +204,9 @@ class TmrRun:
         return found
 
     def _outcomes(self, labels: Sequence[str]) -> Mapping[str, str]:
-        measured = [entry for entry in self._ledger.told if entry["type"] == "measured"]
-        places = {str(entry.get("label")): str(entry.get("directory")) for entry in measured}
         found: dict[str, str] = {}
         for label in labels:
-            name = places.get(label, label)
+            name = self._ledger.measured.get(label, label)
             data = run_files.read(self._root, "jobs", name, "test.rows", most=_MOST_ROWS) if is_id(name) else None
             if data is not None:
                 read = test_rows.read(data)

@@ -42,10 +42,11 @@ _NOT_PASSING = (baseline.FAIL, baseline.BROKEN, baseline.FLAKY)
 class Known(NamedTuple):
     """All that the rows are made of. `tests` are those of the base by id, `measured` what each did there, `functions`
     what all cases of one did there, `at_tip` what each did at the tip of the branch; `trends` say how a test stands
-    against earlier runs."""
+    against earlier runs. `logs` are the directories of measurements, by label."""
 
     state: RunState
     told: Sequence[Mapping[str, Any]] = ()
+    logs: Mapping[str, str] = {}
     tests: Mapping[str, Mapping[str, Any]] = {}
     measured: Mapping[str, Mapping[str, Any]] = {}
     at_tip: Mapping[str, str] = {}
@@ -293,16 +294,19 @@ def _lines(known: Known) -> list[dict[str, Any]]:
     for name in ("collect", "canary", "baseline", "select"):
         phase = state.phases.get(name)
         if phase is not None:
-            text = _told_of(name, phase.data) if phase.ended_at is not None else "at it"
+            text = _told_of(name, phase.data) if phase.ended_at is not None else "running"
             seconds = None if phase.ended_at is None else round(phase.ended_at - phase.began_at, 2)
-            made.append({"name": name, "text": line(text, 600), "seconds": seconds})
+            made.append({"name": _PHASES.get(name, name), "text": line(text, 600), "seconds": seconds})
     return made
+
+
+_PHASES = {"canary": "sanity check"}
 
 
 def _told_of(name: str, data: Mapping[str, Any]) -> str:
     if name == "canary":
         if data.get("test"):
-            return f"the tests run this very code: with the product spoiled, `{data['test']}` failed"
+            return f"the code was broken on purpose, and `{data['test']}` noticed"
         return f"cannot tell whether the tests run this code: {data.get('why')}"
     if name == "collect":
         broken = data.get("broken") or ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +21,14 @@ _MOST_ENTRIES = 3000
 _MOST_ENTRY = 40_000
 _MOST_SHOWN = 30_000
 _MOST_LISTED = 100
-_JOBS = ("verify", "alone")
+# The measurements of a task, by the beginning of their labels.
+_JOBS = {
+    "verify": "the new tests on the new product",
+    "chance": "the same, repeated",
+    "old-tests": "the old tests on the new product",
+    "old-product": "the new tests on the old product",
+    "alone": "without the fix",
+}
 _SHOWN = (".txt", ".log", ".md", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".csv")
 
 
@@ -56,7 +62,7 @@ def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str
         "aside": _aside(known, task),
         "attempts": [_attempt(root, task, attempt, known.now) for attempt in task.attempts],
         "problems": [cut(str(problem)) for problem in collected.get("problems", ())],
-        "logs": logs(root, task),
+        "logs": logs(root, known, task),
         "files": _files(root, task),
         "questions": _questions(known, task),
     }
@@ -98,26 +104,22 @@ def pairs_of(known: Known, task: TaskState) -> tuple[Pair | None, Pair | None]:
     return pair, Pair(str(tip or base), str(loose)) if loose else None
 
 
-def logs(root: str, task: TaskState) -> list[dict[str, Any]]:
-    """What the steps of its verification printed, and their exit codes."""
-    last = task.last
-    named = str(((last.verdict if last is not None else None) or {}).get("log") or "")
-    path = os.path.normpath(os.path.join(root, named)) if named else ""
-    places: list[tuple[tuple[str, ...], str]] = [(("jobs", f"{job}-{task.slug}"), job) for job in _JOBS]
-    if path.startswith(root + os.sep):
-        places.insert(0, (tuple(path[len(root) + 1 :].split(os.sep)), "verify"))
+def logs(root: str, known: Known, task: TaskState) -> list[dict[str, Any]]:
+    """What the steps of its measurements printed, and their exit codes."""
     found = []
-    for place, job in dict(places).items():
+    for job, told in _JOBS.items():
+        place = ("jobs", known.logs.get(f"{job}-{task.slug}", f"{job}-{task.slug}"))
         for one in sorted(run_files.listed(root, *place), key=lambda one: _step_order(one.parts[-1])):
-            if not one.parts[-1].endswith(".log") or len(one.parts) > 2:
+            name = one.parts[-1]
+            if len(one.parts) > 1 or not name.endswith(".log"):
                 continue
-            text = run_files.text(root, *place, *one.parts, most=MOST_LOG, end=True)
-            code = run_files.text(root, *place, *one.parts[:-1], one.parts[-1].removesuffix(".log") + ".exit", most=20)
-            step = "/".join(one.parts).removesuffix(".log")
+            text = run_files.text(root, *place, name, most=MOST_LOG, end=True)
+            code = run_files.text(root, *place, f"{name.removesuffix('.log')}.exit", most=20)
+            step = name.removesuffix(".log")
             if text is not None:
                 found.append(
                     {
-                        "name": f"{step}, without the fix" if job == "alone" else step,
+                        "name": f"{step}: {told}",
                         "exit_code": code.text.strip()[:10] if code is not None else "",
                         "text": text.text,
                         "note": text.note,

@@ -53,11 +53,14 @@ class Verified:
     def _place(self, task: TaskState) -> tuple[str, str]:
         """The directory, if it is inside the run and holds nothing but plain files; and why it is not read."""
         last = task.last
-        named = str(((last.verdict if last is not None else None) or {}).get("e2e") or "")
+        found = (last.verdict if last is not None else None) or {}
+        named = str(found.get("e2e") or (os.path.join(str(found["log"]), "e2e") if found.get("log") else ""))
         path = os.path.normpath(os.path.join(self._root, named)) if named else ""
         if not path or not path.startswith(self._root + os.sep):
             return "", ""
         parts = path[len(self._root) + 1 :].split(os.sep)
+        if not os.path.isdir(path):
+            return "", ""
         if not run_files.is_plain(self._root, *parts):
             return "", "The artifacts of the verified run are not shown: they hold links or too many files."
         return path, ""

@@ -83,12 +83,14 @@ def _groups(app: App, state: RunState) -> None:
     out = app.out
     where = places.places(state)
     asked = {task.slug: (one.kind, one.text) for one in questions(state) for task in one.tasks}
+    order = {slug: at for at, slug in enumerate(asked)}  # dangerous ones first
     for name, tasks in places.grouped(state).items():
         out.line(f"\n{name.upper()} ({len(tasks)})", "bold")
         if name in _FOLDED and len(tasks) >= _FOLD_FROM:
             for line in _wrapped([task.slug for task in tasks], out.columns or 100):
                 out.line(line, "dim")
             continue
+        tasks = sorted(tasks, key=lambda task: order.get(task.slug, len(order)))
         told = [(task.slug, *_told(task, name, where.get(task.slug, places.NOWHERE), asked)) for task in tasks]
         slugs = min(_NAME_MAX, max(len(slug) for slug, _, _ in told))
         words = max(len(word) for _, word, _ in told)

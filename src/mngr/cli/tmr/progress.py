@@ -19,7 +19,7 @@ from mngr.errors import MngrError
 from mngr.interrupts import Abandoned
 from mngr.mapreduce.folding import waits
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import RUNNING, RunState, TaskState
+from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
 from mngr.records import NamedTuple
 from mngr.tmr import verdict
 from mngr.tmr.canary import NOT_ASKED
@@ -177,7 +177,7 @@ def _bar(done: int, of: int, width: int = 24) -> str:
 def _counts(tasks: Sequence[TaskState], settled: Sequence[TaskState]) -> str:
     where = Counter(task.status for task in tasks if task.status != "settled")
     came = Counter(verdict_of(task) for task in settled)
-    parts = [f"{count} {word}" for word, count in where.items()]
+    parts = [f"{count} {'queued' if word == WAITING else word}" for word, count in where.items()]
     parts += [f"{came[word]} {word}" for word in verdict.VERDICTS if came[word]]
     return "  " + ", ".join(parts)
 

@@ -112,7 +112,7 @@
       ],
     });
     return {
-      id: "run", trail: [home(), { text: "Tasks", href: "#tasks" }], content: [nav, table.root], onkey: table.onkey,
+      id: "run", trail: [home(), { text: "Tasks", href: "#tasks" }], content: [nav, el("h1", { class: "page-title" }, "Tasks"), table.root], onkey: table.onkey,
       refresh(now) {
         nav.replaceChildren(tabs(now, "tasks"));
         table.update(now.tasks);

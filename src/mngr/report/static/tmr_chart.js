@@ -6,7 +6,7 @@
   const { el, duration } = window.mngr;
   const WIDTH = 1000;
   const HEIGHT = 120;
-  const NAMES = { collect: "collect", canary: "canary", baseline: "baseline", select: "select", map: "agents and verification", integrate: "integrate" };
+  const NAMES = { collect: "collect", canary: "sanity check", baseline: "baseline", select: "select", map: "agents and verification", integrate: "integrate" };
 
   function svg(tag, attributes, ...children) {
     const made = document.createElementNS("http://www.w3.org/2000/svg", tag);

@@ -137,7 +137,7 @@
   function drawVerified(value, jump, linked) {
     const found = value.verified;
     if (!found.events) return el("p", { class: "cut" }, found.note);
-    return [el("p", { class: "sub" }, "As it was measured at its agent's commit."), transcript.failure(found.failure), transcript.draw(found.events, found.test.started_at, (event) => jump(event.time, event.recording), linked)];
+    return [el("p", { class: "sub" }, "As it was measured at its agent's commit."), transcript.failure(found.failure), transcript.draw(found.events, found.test.started_at, (event) => jump(event.time, event.recording), linked && found.recordings.length > 0)];
   }
 
   function signature(value) {
@@ -150,7 +150,7 @@
     const tabs = el("div", { class: "tabs", role: "tablist" });
     const flow = el("div", { class: "flow" });
     const aside = el("aside", { class: "aside" });
-    const root = el("div", { class: "test" }, aside, el("section", { class: "transcript" }, top, tabs, flow));
+    const root = el("div", { class: "test task" }, aside, el("section", { class: "transcript" }, top, tabs, flow));
     let recordings = null;
     let drawn = "";
     let tab = state.tab || "";
