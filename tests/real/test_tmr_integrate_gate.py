@@ -221,45 +221,63 @@ def test_a_test_that_its_agent_mended_without_the_product_stays_mended(project: 
     assert summary(done) == [("test", ("a",))] and done.green and not done.excused
 
 
-def poisoned(project: Project, path: str, rules: Rules) -> Integrated:
-    """Eleven proven fixes of tests that fail at the base, and work on a file which makes them fail again. Its agent's
-    own test does not see that."""
-    tests = {f"t{n}": (lambda read, n=n: bool(read(f"src/w{n:02}.py")) and not read(path)) for n in range(11)}
-    work = [project.work(f"w{n:02}", {f"src/w{n:02}.py": "x\n"}, effect=(f"t{n}",)) for n in range(11)]
+def poisoned(project: Project, path: str, rules: Rules, *, proven: bool = True) -> Integrated:
+    """Eleven fixes, proven by tests that fail at the base or not measured, and work on a file that makes those tests
+    fail with them. Its agent's own test does not see that."""
+    tests = {
+        f"t{n}": (
+            lambda read, n=n: (
+                bool(read(f"src/w{n:02}.py")) and not read(path)
+                if proven
+                else not (read(path) and read(f"src/w{n:02}.py"))
+            )
+        )
+        for n in range(11)
+    }
+    work = [
+        project.work(f"w{n:02}", {f"src/w{n:02}.py": "x\n"}, effect=(f"t{n}",) if proven else None) for n in range(11)
+    ]
     work.append(project.work("bad", {path: "bad\n"}, importance=5))
-    known = Known(failing=frozenset(tests))
+    known = Known(failing=frozenset(tests) if proven else frozenset())
     return integrate(
         project.git, "r1", project.base, work, gate=TextGate(project, tests), rules=rules._replace(known=known)
     )
 
 
+def settled(done: Integrated) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.what, one.about) for one in done.decisions if one.what in ("set aside", "back on the branch")]
+
+
 @pytest.mark.parametrize("batch", [3, 16])
 def test_one_bad_unit_that_comes_first_evicts_no_others(project: Project, batch: int) -> None:
-    done = poisoned(project, "notes/odd.cfg", Rules(paths=Paths(implementation=("src/",)), batch=batch))
+    rules = Rules(paths=Paths(implementation=("src/",)), batch=batch)
+    done = poisoned(project, "notes/odd.cfg", rules, proven=False)
     assert [aside.slugs for aside in done.set_aside] == [("bad",)], done.decisions
     assert done.set_aside[0].against == ("r1-w00-1", "r1-w01-1")
     assert "together with several: `r1-w00-1`, `r1-w01-1`" in done.set_aside[0].reason
     assert done.green and [commit.slugs[0] for commit in done.commits] == [f"w{n:02}" for n in range(11)]
-    told = [(one.what, one.about) for one in done.decisions if one.what in ("set aside", "back on the branch")]
-    assert told == [("set aside", ("w00",)), ("back on the branch", ("w00",)), ("set aside", ("bad",))]
+    assert settled(done) == [("set aside", ("w00",)), ("back on the branch", ("w00",)), ("set aside", ("bad",))]
 
 
-@pytest.mark.parametrize("path", ["rules.mk", "pyproject.toml", "package-lock.json", "ci/Makefile"])
-def test_a_build_file_is_ranked_as_a_fix_and_goes_before_those_that_it_breaks(project: Project, path: str) -> None:
-    done = poisoned(project, path, Rules(paths=Paths(implementation=("src/",))))
-    assert [aside.slugs for aside in done.set_aside] == [("bad",)]
-    assert not any(one.what == "back on the branch" for one in done.decisions)
+def test_a_unit_that_promised_nothing_goes_when_it_breaks_what_another_promised(project: Project) -> None:
+    done = poisoned(project, "notes/odd.cfg", Rules(paths=Paths(implementation=("src/",))))
+    assert settled(done) == [("set aside", ("bad",))] and done.set_aside[0].against == ("r1-w00-1",)
+    assert done.green and len(done.commits) == 11
 
 
-def test_what_a_makefile_includes_is_ranked_as_a_fix_too(project: Project) -> None:
+def test_build_files_and_what_they_include_are_ranked_among_the_fixes(project: Project) -> None:
     files: dict[str, Content] = {"Makefile": "include conf/rules\n", "conf/rules": "include more\n", "conf/more": ""}
     base = project.commit(files)
     found = with_included(project.git, base, Paths(implementation=("src/",)))
     assert found.included == {"conf/rules", "conf/more"}
     assert with_included(project.git, base, Paths()) == Paths()
-    done = poisoned(project, "conf/more", Rules(paths=found))
-    assert [aside.slugs for aside in done.set_aside] == [("bad",)]
-    assert not any(one.what == "back on the branch" for one in done.decisions)
+    work = []
+    for name, path in (("a", "conf/more"), ("b", "Makefile"), ("c", "src/c.py"), ("d", "conf/other")):
+        tip = project.commit({path: "x\n"}, parent=base)
+        work.append(project.work(name, {})._replace(tip=tip, effect=("t",) if name == "c" else ()))
+    done = integrate(project.git, "r1", base, work, rules=Rules(paths=found))
+    fixes = [("implementation", (name,)) for name in "cab"]
+    assert summary(done) == [("other", ("d",)), *fixes]
 
 
 def test_a_unit_stays_that_others_break_whose_promise_it_is(project: Project) -> None:

@@ -114,10 +114,13 @@ class Judge:
         return Judged(green, tuple(gone.values()), self._last(green, True))
 
     def _leave(self, blame: Blame, gone: dict[str, Blame], pairs: dict[str, list[Blame]]) -> None:
-        """Leave the unit out. When its partner is red with an earlier one too, the partner goes instead and the earlier
-        one is back, unless they break what the partner promised. A partner goes for good, so this ends."""
-        partner = blame.partners[0] if blame.partners else None
-        if partner is not None and not partner.promises.issuperset(_names(blame.failures)):
+        """Leave the unit out. Its partner goes instead when it promised nothing and breaks only what the unit promised;
+        and when it is red with an earlier unit too, which is then back, unless they break what the partner promised. A
+        partner goes for good, so this ends."""
+        partner, tests = blame.partners[0] if blame.partners else None, _names(blame.failures)
+        if partner is not None and not partner.promises and blame.unit.promises.issuperset(tests):
+            blame = Blame(partner, (blame.unit,), blame.failures)
+        elif partner is not None and not partner.promises.issuperset(tests):
             both = [*pairs.pop(partner.id, ()), blame]
             if len(both) > 1:
                 back = tuple(gone.pop(one.unit.id).unit.slug for one in both[:-1])

@@ -22,6 +22,7 @@ from mngr.tmr.measurement import SuiteEnvironment
 from mngr.tmr.objects import Ident, NewCommit, Objects
 from mngr.tmr.recipe import Workers, filled
 from mngr.tmr.unit import Verified
+from mngr.tmr.verdict import INTEGRATED, UNCHANGED
 from mngr.tools.git import Git
 
 _NARRATIVE = "narrative"
@@ -81,7 +82,7 @@ def narrate(
         task=name,
         commits=integration["commits"],
         asides=integration["set_aside"],
-        open=[row for row in rows if row["verdict"] not in ("fixed", "improved", "unchanged")],
+        open=[row for row in rows if row["verdict"] not in INTEGRATED | {UNCHANGED}],
     )
     data = {"role": naming.INTEGRATE, "about": _NARRATIVE, "start": tip, "prompt": text}
     task = Task(name, f"narrative-{tip[:8]}", data)
