@@ -69,6 +69,7 @@ SCHEMA: Schema = {
         "effect_runs": WHOLE,
         "largest_file_mb": NUMBER,
         "home": HOME,
+        "mutants": WHOLE,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
     "headless": BOOLEAN,

@@ -9,7 +9,8 @@ from mngr.tmr import baseline, plan, verdict
 from mngr.tmr.baseline import Measured
 from mngr.tmr.flags import Flag
 from mngr.tmr.rows import Broken, Ran
-from mngr.tmr.verdict import Evidence, Expectation, Marks, Strength, Verdict, judge
+from mngr.tmr.strength import Strength
+from mngr.tmr.verdict import Evidence, Expectation, Marks, Verdict, judge
 
 TASK = "tests/test_a.py::test_b"
 FAILED, PASSED = Measured("fail", ("failed",) * 3), Measured("pass", ("passed",))

@@ -17,8 +17,9 @@ from mngr.tools.git import Git
 
 class BaseCommit(NamedTuple):
     """`tests` are those that were collected at `commit`, `measured` what each did, `functions` what all cases of those
-    with parameters did. `tutorial` is the script whose blocks tests cite. `recorded` are directories of what tests with
-    `e2e` recorded there; `dirtied` are files of git that its own tests change."""
+    with parameters did. `tutorial` is the script whose blocks tests cite, `mutants` how many source mutants each
+    changed test gets. `recorded` are directories of what tests with `e2e` recorded there; `dirtied` are files of git
+    that its own tests change."""
 
     measurer: Measurer
     git: Git
@@ -31,6 +32,7 @@ class BaseCommit(NamedTuple):
     effect_runs: int = 20
     functions: Mapping[str, Measured] = {}
     tutorial: str = "tutorial.sh"
+    mutants: int = 20
     recorded: Sequence[str] = ()
     dirtied: frozenset[str] = frozenset()
 

@@ -55,14 +55,14 @@ class Answer(NamedTuple):
 
 def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Paths) -> Answer:
     """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
-    spoiled = _spoil(git, base, paths)
-    if spoiled is None:
+    broken = spoiled(git, base, paths)
+    if broken is None:
         return Answer(None, f"no file of the product is in a language that can be spoiled{_suffixes(git, base, paths)}")
     left = list(tests)
     for number in range(1, _TRIES + 1):
         step = Pytest("test", tests=left, args=("-x",), paths=sorted({test.partition("::")[0] for test in left}))
         # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
-        done = measurer.take(Measurement(f"canary-{number}", spoiled, [step], anyway=True))
+        done = measurer.take(Measurement(f"canary-{number}", broken, [step], anyway=True))
         if "test" not in done.steps:
             checked(done)
         rows = done.steps["test"].rows
@@ -101,8 +101,9 @@ def _other_copy(count: int) -> MngrError:
     )
 
 
-def _spoil(git: Git, base: str, paths: Paths) -> str | None:
-    """A commit on top of base in which every file of the product that we know how to spoil is spoiled."""
+def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> str | None:
+    """A commit on top of base in which every file of the product that we know how to spoil is spoiled; None when there
+    is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail."""
     listed = git.must("ls-tree", "-r", "-z", base).split("\0")
     lines = []
     blobs: dict[str, str] = {}
@@ -118,6 +119,8 @@ def _spoil(git: Git, base: str, paths: Paths) -> str | None:
         if text is not None:
             # An executable without its first line could not be started at all, and the next one on PATH would be.
             content = f"{first}\n{text}" if first.startswith("#!") else text
+            if importable and text == _SPOILED[".py"]:
+                content = without_bodies(git.run("cat-file", "blob", blob).stdout.decode(errors="replace")) or content
             if content not in blobs:
                 blobs[content] = git.must("hash-object", "-w", "--stdin", input=content.encode(errors="replace"))
             lines.append(f"{mode} {blobs[content]}\t{path}\0")
@@ -135,6 +138,21 @@ def _spoil(git: Git, base: str, paths: Paths) -> str | None:
             if os.path.exists(path):
                 os.unlink(path)
     return git.commit_tree(tree, [base], f"{MARK}\n")
+
+
+def without_bodies(source: str) -> str:
+    """Python in which every function raises when it is called; empty for what cannot be parsed."""
+    import ast
+
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = list(ast.parse(_SPOILED[".py"]).body)
+    first = source.split("\n", 1)[0]
+    return (f"{first}\n" if first.startswith("#!") else "") + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
 def _suffixes(git: Git, base: str, paths: Paths) -> str:

@@ -155,6 +155,37 @@ class Pytest(NamedTuple):
         return {variable: lines for variable, lines in lists.items() if lines is not None}
 
 
+class StrengthStep(NamedTuple):
+    """A step that measures what tests notice; its rows are in `NAME.noticed`. `product` are the files that may be
+    mutated, `builds` whether they have to be built again for that. `only` are the ids of what is tried, if not all."""
+
+    name: str
+    tests: Sequence[str]
+    paths: Sequence[str]
+    product: Sequence[str]
+    mutants: int
+    builds: bool = False
+    only: Sequence[str] = ()
+
+    def text(self, command: str, prepare: str) -> str:
+        lists = "".join(f'export {variable}="$task/job/{self.name}.{variable}"\n' for variable in self._lists())
+        builds = f"export MNGR_STRENGTH_PREPARE={quote(prepare)}\n" if self.builds and prepare else ""
+        words = join(["-p", "mngr_strength", "--rootdir=.", "-q", "-p", "no:randomly", *self.paths])
+        given = f'export MNGR_STRENGTH_ROWS="$out/{self.name}.noticed"\nexport MNGR_STRENGTH_TOP="$MNGR_TMR_TOP"\n'
+        given += f"export MNGR_STRENGTH_MUTANTS={self.mutants}\n"
+        return f"run() {{\n{given}{lists}{builds}{command} {words}\n}}\nstep {self.name}\n"
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            f"{self.name}.{variable}": "".join(f"{line}\n" for line in lines).encode()
+            for variable, lines in self._lists().items()
+        }
+
+    def _lists(self) -> dict[str, Sequence[str]]:
+        lists = {"MNGR_STRENGTH_TESTS": self.tests, "MNGR_STRENGTH_PRODUCT": self.product}
+        return {**lists, "MNGR_STRENGTH_ONLY": self.only} if self.only else lists
+
+
 class Measurement(NamedTuple):
     """What to run at a commit; `label` is for people. The steps come after `[tmr] prepare`, and only if that succeeds,
     unless they are to be run `anyway`. The same steps on the same files are the same measurement, with one result;
@@ -162,7 +193,7 @@ class Measurement(NamedTuple):
 
     label: str
     commit: str
-    steps: Sequence[Shell | Pytest]
+    steps: Sequence[Shell | Pytest | StrengthStep]
     anyway: bool = False
     repeat: int = 0
 
@@ -227,6 +258,9 @@ def script(environment: SuiteEnvironment, wanted: Measurement) -> dict[str, byte
     for step in wanted.steps:
         if isinstance(step, Pytest):
             text += step.text(environment.test_command)
+            found.update(step.files())
+        elif isinstance(step, StrengthStep):
+            text += step.text(environment.test_command, environment.prepare)
             found.update(step.files())
         else:
             text += step.text()

@@ -124,6 +124,7 @@ class TestRun:
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
             tutorial=settings.tutorial,
+            mutants=settings.mutants,
             recorded=[os.path.join(place, "e2e") for place in measured],
             dirtied=changed_in(measured),
         )

@@ -24,6 +24,7 @@ class TmrSettings(NamedTuple):
     effect_runs: int
     largest_file_mb: float = 5
     tutorial: str = "tutorial.sh"
+    mutants: int = 20
 
     @property
     def paths(self) -> Paths:
@@ -55,6 +56,7 @@ def read(settings: Settings) -> TmrSettings:
         effect_runs=int(settings.number("tmr.effect_runs", 20)),
         largest_file_mb=settings.number("tmr.largest_file_mb", 5),
         tutorial=settings.text("tutorial.script") or "tutorial.sh",
+        mutants=int(settings.number("tmr.mutants", 20)),
     )
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 from mngr.records import NamedTuple
 from mngr.tmr import baseline
+from mngr.tmr import strength as strengths
 from mngr.tmr.flags import HOLDING, Flag
 from mngr.tmr.rows import GOOD, PASSED
+from mngr.tmr.strength import Strength
 from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL
 
 FIXED = "fixed"  # its test failed, and the base's own version of it passes with the new product
@@ -47,20 +49,6 @@ class Marks(NamedTuple):
     t1p1: str = ""
 
 
-class Strength(NamedTuple):
-    """What the tests notice of changed output and mutated code, before and after: `before` and `after` are how many of
-    how many; `gained` and `lost` are those that only one side noticed, in words. `word` is stronger, same, weaker,
-    mixed, cannot fail or not measured."""
-
-    word: str
-    before: tuple[int, int] = (0, 0)
-    after: tuple[int, int] = (0, 0)
-    gained: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
-    how: str = ""
-    seconds: float = 0.0
-
-
 class Expectation(NamedTuple):
     """An expected value that the work changed."""
 
@@ -95,6 +83,7 @@ class Evidence(NamedTuple):
     shorter: bool = False
     cannot_fail: tuple[str, ...] = ()
     unfaithful: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
     flags: tuple[Flag, ...] = ()
     needed: tuple[str, ...] = ()
@@ -146,7 +135,7 @@ class Verdict(NamedTuple):
             **self._asdict(),
             "flags": [flag._asdict() for flag in self.flags],
             "marks": self.marks._asdict(),
-            "strength": self.strength._asdict() if self.strength else None,
+            "strength": self.strength.as_json() if self.strength else None,
             "expectations": [one._asdict() for one in self.expectations],
             "after": self.marks.t1p1,
         }
@@ -158,7 +147,7 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
     own["flags"] = tuple(Flag(**flag) for flag in value.get("flags", ()))
     own["marks"] = Marks(**value["marks"]) if "marks" in value else Marks(t1p1=value.get("after") or "")
     given = value.get("strength")
-    own["strength"] = Strength(**{name: _tuples(item) for name, item in given.items()}) if given else None
+    own["strength"] = strengths.from_json(given) if given else None
     own["expectations"] = tuple(Expectation(**one) for one in value.get("expectations", ()))
     return Verdict(**own)
 
@@ -226,13 +215,13 @@ def _by_measurement(before: baseline.Measured, seen: Evidence) -> Judgement:
 def _by_strength(was: str, seen: Evidence) -> Judgement:
     """Its test passes before and after, and the product is as it was."""
     found, sizes = seen.strength, _sizes(seen)
-    if found is None or found.word in ("not measured", "cannot fail") or not seen.tests_changed:
+    if found is None or found.word in (strengths.NOT_MEASURED, strengths.CANNOT_FAIL) or not seen.tests_changed:
         return Judgement(IMPROVED, (f"its test {was} before and after; {sizes}",))
     counts = f"notices {found.after[0]} of {found.after[1]} changes, {found.before[0]} of {found.before[1]} before"
-    if found.word == "mixed":
+    if found.word == strengths.MIXED:
         examples = f"now unnoticed: {_examples(found.lost)}"
         return Judgement(HELD, (f"its test is stronger in some ways and weaker in others: {counts}; {examples}",))
-    if found.word == STRONGER:
+    if found.word == strengths.STRONGER:
         return Judgement(STRONGER, (f"{counts}; {sizes}",))
     if seen.shorter:
         return Judgement(SAME, (f"{counts}, and its test is shorter; {sizes}",))
@@ -286,7 +275,7 @@ def wrong_with(task: str, before: baseline.Measured, seen: Evidence) -> tuple[st
     if seen.gate_exit:
         wrong.append(f"the gate command fails (exit code {seen.gate_exit})")
     wrong += [f"`{test}` cannot fail: it passes whatever the product does" for test in seen.cannot_fail]
-    if seen.strength is not None and seen.strength.word == "weaker":
+    if seen.strength is not None and seen.strength.word == strengths.WEAKER:
         counts = f"{seen.strength.after[0]} of {seen.strength.after[1]} changes, {seen.strength.before[0]} before"
         wrong.append(f"its test is weaker: it notices {counts}; now unnoticed: {_examples(seen.strength.lost)}")
     return (*wrong, *seen.unfaithful)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mngr.tmr import content, flags, parts
+from mngr.tmr import content, flags, parts, rows, work_strength
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import FAIL, UNKNOWN, Measured
+from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import Measurements, Work, again_at_base, measure, work_of
 from mngr.tmr.objects import Change, Objects
 from mngr.tmr.paths import Kind
 from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, Judgement, Verdict, judge, wrong_with
+from mngr.tutorial.faithful import Faithful
+from mngr.tutorial.faithful import judge as judge_citations
+from mngr.tutorial.ran import Ran, read_every
 
 _TEXT_MAX = 500_000
 
@@ -58,7 +63,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         found.verdict,
         reasons,
         flags=seen.flags,
-        notes=tuple(_notes(base, claim, tip)),
+        notes=(*_notes(base, claim, tip), *seen.notes),
         files=tuple(change.path for change in changes),
         marks=seen.marks,
         strength=seen.strength,
@@ -74,9 +79,16 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         gate_exit=seen.gate_exit,
         seconds=round(taken.seconds, 3),
         log=taken.directory,
+        e2e=_recorded(taken.directory),
         failure=failure,
         blocked=claim["blocked_reason"] if found.verdict == BLOCKED else "",
     )
+
+
+def _recorded(directory: str) -> str:
+    """The directory of what the tests of a measurement recorded; empty if they recorded nothing."""
+    place = os.path.join(directory, "e2e")
+    return place if directory and os.path.isdir(place) else ""
 
 
 def _measured(
@@ -95,12 +107,41 @@ def _measured(
     work = work_of(base, objects, task, slug, tip, changes, judging)
     taken = measure(base, work, before)
     if judging and not taken.failure and _is_wrong(task, before, taken.evidence):
-        whole: Work = work_of(base, objects, task, slug, tip, changes, ())
+        whole = work_of(base, objects, task, slug, tip, changes, ())
         again = measure(base, whole, before)
         if not _is_wrong(task, before, again.evidence):
-            needed = tuple(sorted(judging))
-            taken = again._replace(evidence=again.evidence._replace(needed=needed))
-    return taken._replace(evidence=taken.evidence._replace(flags=tuple(marks)))
+            work = whole
+            taken = again._replace(evidence=again.evidence._replace(needed=tuple(sorted(judging))))
+    evidence = taken.evidence._replace(flags=tuple(marks))
+    if not taken.failure and not _is_wrong(task, before, evidence):
+        evidence = evidence._replace(**_proof(base, work, taken))
+    return taken._replace(evidence=evidence)
+
+
+def _proof(base: BaseCommit, work: Work, taken: Measurements) -> dict[str, Any]:
+    """What its tests notice, whether they can fail, and whether they keep to the tutorial."""
+    noticed = work_strength.measure(base, work, taken)
+    faithful = _faithful(base, work, taken)
+    return {
+        "strength": noticed.strength,
+        "cannot_fail": noticed.cannot_fail,
+        "shorter": work.tests_changed and work_strength.shorter(base, work),
+        "unfaithful": faithful.reasons,
+        "notes": faithful.notes,
+    }
+
+
+def _faithful(base: BaseCommit, work: Work, taken: Measurements) -> Faithful:
+    """Whether its test still cites its blocks, and ran their commands in the measurement."""
+    own = taken.own[0].partition("[")[0] if taken.own else work.task
+    before, after = Blocks(base.git, base.commit), Blocks(base.git, work.both)
+    place = rows.place(base.tests)
+    recorded = [ran for ran in map(read_every, base.recorded) if ran.tests]
+    at_base = Ran((), tuple(test for ran in recorded for test in ran.tests)) if recorded else None
+    now = read_every(os.path.join(taken.directory, "e2e"))
+    return judge_citations(
+        before.test(place + work.task, base.tutorial, at_base), after.test(place + own, base.tutorial, now)
+    )
 
 
 def _is_wrong(task: str, before: Measured, seen: Evidence) -> bool:
