@@ -116,3 +116,17 @@ def test_an_agent_that_could_not_be_stopped_or_collected_is_named() -> None:
     assert progress.line(stuck, state) == "slug-a: could not be collected, will be tried again: disk is full"
     runs_on = ended(entry("collected", **ABOUT, data={"x": 1}), entry("unreleased", **ABOUT, error="x", again_at=None))
     assert summary(runs_on)["not_stopped"] == ["r-a-1"]
+
+
+def test_time_in_which_nobody_worked_on_a_run_is_not_counted() -> None:
+    at = [{"at": timestamp(1_700_000_000 + seconds)} for seconds in (0, 90, 7200, 7230, 9000)]
+    kinds = ("run", "finished", "resumed", "finished", "phase")
+    more: list[dict[str, Any]] = [
+        {"run": "r"},
+        {"exit_code": 0},
+        {},
+        {"exit_code": 0},
+        {"name": "x", "status": "ended"},
+    ]
+    state = fold([{**when, "type": kind, **data} for when, kind, data in zip(at, kinds, more, strict=True)])
+    assert summary(state)["seconds"] == 120

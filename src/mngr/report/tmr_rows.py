@@ -14,7 +14,7 @@ from mngr.report.tmr_chart import chart
 from mngr.tmr import baseline, headline, verdict
 from mngr.tmr.places import FOR_A_PERSON, NOT_TRUE, SET_ASIDE, Place, integration_of, places
 from mngr.tmr.rows import GOOD, cases, worst
-from mngr.tmr.summary import doing, row, summary, tasks_of, verdict_of, why
+from mngr.tmr.summary import doing, ended_at, row, seconds, summary, tasks_of, verdict_of, why
 
 _LINE_MAX = 300
 _TEXT_MAX = 4000
@@ -264,7 +264,7 @@ def _run(known: Known) -> dict[str, Any]:
         "repo": str(facts.get("repo") or ""),
         "base": str(facts.get("base") or ""),
         "began_at": state.began_at,
-        "seconds": round((known.now if known.going_on else state.last_at) - state.began_at, 2),
+        "seconds": round(seconds(state, known.now if known.going_on else ended_at(state)), 2),
         "state": doing(state, known.going_on),
         "exit_code": finished.get("exit_code"),
         "because": line(str((finished.get("summary") or {}).get("because") or "")),

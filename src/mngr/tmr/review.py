@@ -9,7 +9,7 @@ from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.records import NamedTuple
 from mngr.tmr.places import expectations, integration_of, is_dangerous, places
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
-from mngr.tmr.verdict import HELD, UNPROVEN
+from mngr.tmr.verdict import EXPECTATION_CHANGED, HELD, UNPROVEN
 
 
 class Work(NamedTuple):
@@ -47,7 +47,9 @@ class Work(NamedTuple):
                 place = f"{one.get('path')}:{one.get('line')}"
                 found.append(f"{place}: expected value changed from {one.get('before')} to {one.get('after')}")
             found += flagged(task)
-            found += [] if self.on_branch else [f"{verdict_of(task)}: {why(task)}"]
+            word = verdict_of(task)
+            if not self.on_branch or (word == EXPECTATION_CHANGED and not expectations(task)):
+                found.append(f"{word}: {why(task)}")
         return list(dict.fromkeys(found))
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mngr.agents.kinds.kind import PERMISSIONS
+from mngr.agents.record import seconds_of
 from mngr.mapreduce import decide
 from mngr.mapreduce.state import WAITING, RunState, TaskState
 from mngr.tmr import verdict
@@ -93,8 +94,23 @@ def summary(state: RunState) -> dict[str, Any]:
         "paused": paused(state) or None,
         "not_stopped": sorted(one.agent for task in state.tasks.values() for one in task.attempts if one.release_error),
         "began_at": state.began_at,
-        "seconds": round(state.last_at - state.began_at, 3),
+        "seconds": round(seconds(state, ended_at(state)), 3),
     }
+
+
+def ended_at(state: RunState) -> float:
+    """When the run ended; for one that did not, the time of its last entry."""
+    at = (state.finished or {}).get("at")
+    try:
+        return seconds_of(str(at)) if at else state.last_at
+    except ValueError:
+        return state.last_at
+
+
+def seconds(state: RunState, until: float) -> float:
+    """How long was worked on a run, without the time in which no process did, such as that before a review."""
+    gaps = sum(max(0.0, min(end, until) - start) for start, end in state.gaps)
+    return max(0.0, until - state.began_at - gaps)
 
 
 def paused(state: RunState) -> str:

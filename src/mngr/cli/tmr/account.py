@@ -15,7 +15,7 @@ from mngr.records import TYPE_CHECKING
 from mngr.tmr import places, verdict
 from mngr.tmr.headline import Headline, headline
 from mngr.tmr.questions import questions
-from mngr.tmr.summary import OVER, doing, verdict_of, why
+from mngr.tmr.summary import OVER, doing, ended_at, seconds, verdict_of, why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,9 +66,9 @@ def _headline(run: Run, state_word: str) -> Headline:
 
 def _facts(state: RunState, state_word: str) -> Iterator[str]:
     run = str(state.facts.get("run") or "")
-    seconds = state.last_at - state.began_at
     if state_word == OVER:
-        yield f"{run}  finished {age(time.time() - state.last_at)} ago, took {took(seconds)}"
+        end = ended_at(state)
+        yield f"{run}  finished {age(time.time() - end)} ago, took {took(seconds(state, end))}"
     else:
         yield f"{run}  {state_word}, started {age(time.time() - state.began_at)} ago"
     if state.usage.cost_usd or (state.usage.tokens and not state.usage.unpriced):
