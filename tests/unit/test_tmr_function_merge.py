@@ -132,7 +132,7 @@ def test_a_file_that_both_sides_made_is_merged_too() -> None:
         (("def test_add():\n    assert add(1, 2)", "def test_gone():\n    assert add(1, 2)"), ("== LIMIT", "== 5")),
         (("LIMIT = 3", "LIMIT = 3; more = 2"), ("== -1", "== 0")),  # two statements in a line
         (("LIMIT = 3", "LIMIT = ("), ("== -1", "== 0")),  # no Python
-        (("LIMIT = 3", "LIMIT = 3\nLIMIT = 4"), ("== -1", "== 0")),
+        (("LIMIT = 3", "LIMIT = 3\nLIMIT = 4"), ("LIMIT = 3", "LIMIT = 3\nLIMIT = 5")),
         (("LIMIT = 3", "LIMIT = 3\rmore = 2"), ("== -1", "== 0")),
     ],
 )
@@ -140,6 +140,14 @@ def test_what_both_sides_changed_and_odd_forms_are_left_to_git(ours: tuple[str, 
     assert BASE.replace(*ours) != BASE != BASE.replace(*theirs)
     assert three(BASE.replace(*ours), BASE.replace(*theirs)) is None
     assert three(BASE.replace(*theirs), BASE.replace(*ours)) is None
+
+
+def test_names_that_a_file_has_twice_are_told_apart_by_their_order() -> None:
+    functions = "\n\n@property\ndef x(self): ...\n\n\n@x.setter\ndef x(self): ...\n"
+    base = "from lib import one\nfrom lib import two as other\n" + functions
+    ours, theirs = base.replace("import one", "import one, three"), base.replace("@x.setter", "@x.deleter")
+    assert three(ours, theirs, base) == ours.replace("@x.setter", "@x.deleter")
+    assert three(ours, theirs.replace("@property", "@cached"), base.replace("@property", "@old")) is None
 
 
 def test_moved_functions_are_left_to_git() -> None:

@@ -110,10 +110,8 @@ def _blocks(lines: Sequence[bytes], nodes: Sequence[ast.stmt], end: int) -> tupl
         if lines[node.lineno - 1][: node.col_offset].strip() or not start < end or (last and last[:1] != b"#"):
             raise _Unmergeable  # shares a line with another statement
         block = _block(lines, node, start, end)._replace(above=above)
-        while block.key[0] == _OTHER and block.key in found:
+        while block.key in found:
             block = block._replace(key=(*block.key, "again"))
-        if block.key in found:
-            raise _Unmergeable
         found[block.key] = block
     return tuple(found.values()), end
 
