@@ -93,25 +93,27 @@ def liars_are_refuted_refused_or_flagged(demo: Demo) -> None:
     assert demo.flags("test_the_board_waters_with_a_key") == ["skip"]
     assert verdicts["test_the_list_shows_one_room"] == "refused", "edits conftest"
     assert "tests/conftest.py" in demo.rows["test_the_list_shows_one_room"]["why"]
-    assert demo.flags("test_a_plant_is_removed") == ["fewer-assertions"], "deletes assertions"
+    assert verdicts["test_a_plant_is_removed"] == "refuted", "deletes assertions"
+    assert demo.flags("test_a_plant_is_removed") == ["fewer-assertions"]
+    assert "weaker" in demo.rows["test_a_plant_is_removed"]["why"]
     assert demo.flags("test_the_list_marks_the_thirsty") == ["names-the-test"], "special-cases its test"
-    for flag in ("fewer-assertions", "names-the-test"):
-        found = demo.git("log", "--format=%H", f"--grep=^Mngr-Flag: {flag}$", f"main..{demo.integration['branch']}")
-        assert len(found.split()) == 1, "flagged work is a commit of its own"
+    flag, branch = "--grep=^Mngr-Flag: names-the-test$", f"main..{demo.integration['branch']}"
+    assert len(demo.git("log", "--format=%H", flag, branch).split()) == 1, "flagged work is a commit of its own"
     told = {slug for commit in demo.commits for slug in commit["slugs"]}
     assert not told & {row["slug"] for row in demo.rows.values() if row["verdict"] in ("refuted", "refused")}
 
 
 def the_others_are_what_they_are(demo: Demo) -> None:
     crashed = demo.rows["test_a_name_is_taken_only_once"]
-    assert (crashed["verdict"], crashed["attempts"]) == ("improved", 2)
+    assert (crashed["verdict"], crashed["attempts"]) == ("stronger", 2)
     ends = [one for one in demo.ledger("ended") if one["task"] == crashed["task"]]
     # Started again with its conversation it crashes again; then a new agent does the work.
     assert [(one["number"], one["reason"]) for one in ends] == [(1, "crash"), (1, "crash"), (2, "outcome")]
     assert demo.rows[UNDECIDED]["verdict"] == "blocked" and "Monday or Sunday" in demo.rows[UNDECIDED]["why"]
     assert demo.rows["test_a_plant_is_added_and_listed"]["new_tests"]
-    fixed = ("test_a_wrong_name_waters_nobody", "test_watering_on_an_earlier_day", "test_due_names_the_thirsty")
+    fixed = ("test_a_wrong_name_waters_nobody", "test_due_names_the_thirsty")
     assert {demo.rows[test]["verdict"] for test in fixed} == {"fixed"}
+    assert demo.rows["test_watering_on_an_earlier_day"]["verdict"] == "expectation changed"
     tip = demo.rows[FLAKY]
     assert [one["kind"] for one in tip["escalations"]] == ["flaky"]
     # Seven runs in a row may all fail, once in a hundred demos. Then even an honest agent is not believed.

@@ -27,7 +27,7 @@
   function bar(label, [killed, of]) {
     const full = el("i", {});
     full.style.width = (of ? (killed / of) * 100 : 0) + "%";
-    return el("div", { class: "strength-row" }, el("span", { class: "sub" }, label), el("span", { class: "strength-bar" }, full), el("span", { class: "number" }, `${killed} of ${of}`));
+    return el("div", { class: "strength-row" }, el("span", { class: "sub" }, label), el("span", { class: "strength-bar" }, full), el("span", { class: "number" }, of ? `${killed} of ${of}` : "not measured"));
   }
 
   function strength(value) {
