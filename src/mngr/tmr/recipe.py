@@ -75,9 +75,14 @@ class TestRecipe(Recipe):
             permissions=self._workers.permissions,
             allowed_commands=self._allowed(),
             uploads=((outcome.__file__, CHECKER),),
-            provision=(environment.prepare,) if environment.prepare else (),
+            provision=tuple(filter(None, (self._without_remotes(), environment.prepare))),
             extra_paths=environment.extra_paths,
         )
+
+    def _without_remotes(self) -> str:
+        """Takes from a copy of the repository the places that it could push to; a worktree shares those of the user."""
+        remove = 'for remote in $(git remote); do git remote remove "$remote"; done'
+        return remove if self._workers.transfer == "git-mirror" else ""
 
     def _allowed(self) -> tuple[str, ...]:
         """What an agent may run to see whether its work is good, with the permissions `tests`."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from mngr.tmr.baseline import shards
-from mngr.tmr.gate import Failure, Gate, GateResult
+from mngr.tmr.gate import UNNAMED, Failure, Gate, GateResult
 from mngr.tmr.measurement import Measurement, Pytest, Result, Shell, log_tail
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.rows import GOOD
@@ -50,7 +50,7 @@ class SuiteGate(Gate):
             jobs = [Measurement(label, commit, [*([_pytest(tests)] if tests else []), *lint])]
         elif final:
             tests = self._tests
-            parts = shards(tests, self._measurer.at_once)
+            parts = self._apart(tests, units)
             jobs = [Measurement(f"{label}-{at + 1}", commit, [_files(part)]) for at, part in enumerate(parts)]
             jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
         else:
@@ -67,6 +67,17 @@ class SuiteGate(Gate):
         failures = [failure for done in ended for failure in _failures(done, self._passed)]
         failures += self._lost(tests, units, ended)
         return GateResult(not failures, tuple(failures), ", ".join(job.label for job in jobs))
+
+    def _apart(self, tests: Sequence[str], units: tuple[Unit, ...]) -> list[list[str]]:
+        """The tests of each file that an agent changed in a process and a copy of their own, so that no file's code can
+        speak for another; the others together."""
+        touched = {path for unit in units for path in unit.paths}
+        changed: dict[str, list[str]] = {}
+        for test in tests:
+            if self._place + _file(test) in touched:
+                changed.setdefault(_file(test), []).append(test)
+        rest = [test for test in tests if _file(test) not in changed]
+        return [*changed.values(), *shards(rest, self._measurer.at_once)] or [[]]
 
     def _repeated(self, wanted: Sequence[Measurement]) -> list[Measurement]:
         """Whoever asks the same once more wants to see it once more."""
@@ -120,9 +131,18 @@ def _problem(done: Result) -> str:
     return done.problem
 
 
+def _doubt(done: Result) -> list[Failure]:
+    """A test run that cannot be believed fails by the name of its file, if it has only one."""
+    step = done.steps.get("test")
+    if step is None or not step.rows.doubt:
+        return []
+    files = {_file(test) for test in step.rows.tests}
+    return [Failure(files.pop() if len(files) == 1 else UNNAMED, f"it cannot be believed: {step.rows.doubt}")]
+
+
 def _failures(done: Result, passed: Mapping[str, Sequence[str]]) -> list[Failure]:
     """A file that cannot be collected fails by its own name."""
-    found = []
+    found = _doubt(done)
     if "test" in done.steps:
         rows = done.steps["test"].rows
         found += [Failure(_file(item.id), item.text[-_TEXT_MAX:]) for item in rows.broken]
