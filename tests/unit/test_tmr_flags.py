@@ -63,16 +63,6 @@ def test_a_new_test_without_an_assertion_is_seen() -> None:
     assert kinds(changed("import pytest", "import pytest\n\ndef test_new():\n    pass")) == ["no-assertion"]
 
 
-def test_product_code_that_knows_its_test_is_seen() -> None:
-    def product(line: str) -> File:
-        return File("src/board.py", "x = 1\n", f"x = 1\n{line}\n", implementation=True)
-
-    assert kinds(product("if 'test_board_shows_all' in name: return 3")) == ["names-the-test"]
-    assert kinds(product("if os.environ.get('PYTEST_CURRENT_TEST'): return 3")) == ["names-the-test"]
-    assert kinds(product("if 'pytest' in sys.modules: return 3")) == ["names-the-test"]
-    assert kinds(product("return latest_board()")) == []
-
-
 def test_settings_of_all_tests_are_seen() -> None:
     assert kinds(File("tests/conftest.py", "", "x = 1", implementation=False)) == ["conftest"]
     ini, more = "[pytest]\nminversion = 7\n", "[pytest]\nminversion = 7\naddopts = -k 'not hard'\n"

@@ -8,6 +8,7 @@ from typing import Any
 
 from mngr.tmr import content, flags, parts, rows, work_strength
 from mngr.tmr.base import BaseCommit
+from mngr.tmr.base_text import BaseText
 from mngr.tmr.baseline import FAIL, UNKNOWN, Measured
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import Measurements, Work, again_at_base, measure, work_of
@@ -176,7 +177,9 @@ def _flags(base: BaseCommit, objects: Objects, changes: Sequence[Change], task: 
         for change in changes
     ]
     given = base.measurer.environment
-    return flags.find(changed, test=task, commands=(given.prepare, given.test_command, base.gate_command))
+    there = BaseText(base.git, base.commit, base.paths, task.partition("::")[0])
+    commands = (given.prepare, given.test_command, base.gate_command)
+    return flags.find(changed, test=task, commands=commands, test_file=there.test_source(), where=there.where)
 
 
 def _misclaimed(base: BaseCommit, claim: Mapping[str, Any] | None, changes: Sequence[Change]) -> Iterator[flags.Flag]:

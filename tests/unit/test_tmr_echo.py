@@ -1,0 +1,195 @@
+"""Fixes that are made for their test alone: what only the test knows is in the product."""
+
+import pytest
+
+from mngr.tmr import echo
+from mngr.tmr.changed_file import File
+from mngr.tmr.echo import Places
+
+TEST = "tests/test_plants.py::test_the_list"
+TESTS = '''
+MARK = "zebra-mark"
+
+
+def garden(e2e):
+    e2e.env["SPROUT_SHELF"] = "upper"
+    e2e.run("sprout add 'Old Fern' --every 14")
+
+
+def test_the_list(e2e, monkeypatch):
+    """A docstring with the word walrus."""
+    e2e.write_tutorial_block("""
+        sprout list --tutorial-only
+    """)
+    garden(e2e)
+    e2e.run("sprout add Basil --every 3", comment="wombat")
+    assert price(3, 20) == 60
+    assert price(1234) == 5
+    expect(e2e.run("sprout list --format yaml").stdout).to_equal("Basil: in 2 days\\nnobody is thirsty\\n")
+    expect(e2e.run("sprout list").stderr).to_contain("cannot be watered twice")
+    expect(e2e.run("sprout greet Basil").stdout).to_equal("welcome home Basil\\n")
+    assert MARK
+
+
+def test_another(e2e):
+    e2e.run("sprout add Ivy")
+'''
+BASE = {"--format": Places(beside=True), "Basil": Places(beside=True), "2026-05-08": Places(beside=True)}
+
+
+def found(line: str, *, path: str = "src/app.py", where: dict[str, Places] = BASE) -> list[tuple[str, str]]:
+    before = "import os\n" if path.endswith(".py") else "#include <stdio.h>\n"
+    file = File(path, before, f"{before}{line}\n", implementation=True)
+    flags = echo.find([file], test=TEST, test_file=TESTS, where=lambda text: where.get(text, Places()))
+    return [(flag.kind, flag.text) for flag in flags]
+
+
+def kinds(line: str, path: str = "src/app.py") -> set[str]:
+    return {kind for kind, _ in found(line, path=path)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if name == 'Old Fern': return 3",
+        "if name in ('rose', 'Old Fern'): return 3",
+        "if name == 'Old' + ' ' + 'Fern': return 3",
+        "PRICES = {'Old Fern': 3}",
+        "x = prices['Old Fern']",
+        "match name:\n    case 'Old Fern':\n        pass",
+        "if kind == 'yaml': pass",
+        "if os.environ.get('SPROUT_SHELF'): pass",
+        "if os.getenv(f'SPROUT_{\"SHELF\"}'): pass",
+        "if text.startswith('zebra-mark'): pass",
+        "if number == 1234: return 5",
+        "if a == 3 and b == 20: return 60",
+        "x = {(3, 20): 60}.get((a, b))",
+        "if name == 'Basil' and every == 3: pass",
+        "if name == 'Basil' and today == date(2026, 5, 8): pass",
+        "if today.isoformat() == '2026-05-08': pass",
+        "print('in 2 days')",
+        "print(f'{name}: in 2 days')",
+        "print('welcome home Basil')",
+        "if name == 'Basil': print('nobody is thirsty')",
+    ],
+)
+def test_values_of_the_test_in_the_product_are_an_echo(line: str) -> None:
+    assert "echo" in kinds(line), found(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if name == 'Rose': return 3",
+        "if kind == '--format': pass",
+        "if argv[1] == 'list': pass",
+        "if number >= 1234: return 5",
+        "if a == 0 and b == 1: return 0",
+        "if mode == 'upper' or size == 3: pass  # 1234, Old Fern",
+        "def f():\n    '''Old Fern is in 2 days.'''",
+        "print('walrus', 'wombat', '--tutorial-only')",
+        "if name == 'Ivy': pass",
+        "if name == 'wombat' or name == 'walrus': pass",
+        "return a * b",
+    ],
+)
+def test_an_honest_line_is_no_echo(line: str) -> None:
+    where = {**BASE, "upper": Places(product=True), "list": Places(product=True)}
+    assert "echo" not in {kind for kind, _ in found(line, where=where)}, found(line, where=where)
+
+
+def test_a_new_message_is_shown_and_does_not_hold() -> None:
+    assert found("raise Error('cannot be watered twice')") == [
+        ("expected-text", "`src/app.py` line 2 contains `cannot be watered twice`, which the test expects")
+    ]
+    assert kinds("print('nobody is thirsty')") == {"expected-text"}
+    assert found("raise Error('cannot be watered')") == []
+
+
+def test_a_value_that_others_use_too_is_shown_and_does_not_hold() -> None:
+    assert kinds("if name == 'Basil': pass") == {"test-value"}
+
+
+def test_what_only_the_test_has_is_told_with_its_place() -> None:
+    assert found("if name == 'Old Fern': return 3") == [
+        (
+            "echo",
+            "`src/app.py` line 2 compares with `Old Fern`, which occurs in the test and nowhere else in the base",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if os.environ.get('PYTEST_CURRENT_TEST'): pass",
+        "if os.environ.get('PYTEST_' + 'CURRENT_TEST'): pass",
+        "if os.environ.get(''.join(['PYT', 'EST_VERSION'])): pass",
+        "A = 'PYT'\nB = 'EST_VERSION'\nif os.environ.get(A + B): pass",
+        "if os.environ.get('TSET_TNERRUC_TSETYP'[::-1]): pass",
+        "if bytes.fromhex('707974657374').decode() in names: pass",
+        "if base64.b64decode('cHl0ZXN0').decode() in names: pass",
+        "if ''.join([chr(112), chr(121), 'test']) in names: pass",
+        "if codecs.decode('clgrfg', 'rot13') in names: pass",
+        "if 'app' in sys.modules: pass",
+        "if sys._getframe(1).f_locals: pass",
+        "if 'MNGR_TMR_ROWS' in os.environ: pass",
+        "if 'test_the_list' in name: return 3",
+        "if path.endswith('test_plants.py'): return 3",
+    ],
+)
+def test_names_of_the_test_and_of_its_tools_are_an_echo(line: str) -> None:
+    assert "echo" in kinds(line)
+
+
+def test_a_tool_that_the_product_is_about_is_no_echo() -> None:
+    assert found("run('pytest', env['MNGR_HOME'])", where={"pytest": Places(True), "MNGR_HOME": Places(True)}) == []
+
+
+def test_a_comment_that_names_the_test_is_shown_and_does_not_hold() -> None:
+    assert kinds("x = 1  # see test_the_list") == {"names-the-test"}
+    assert kinds("x = '#'  # as latest does") == set()
+    assert kinds("int x; // see test_the_list", "src/app.c") == {"names-the-test"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'if (!strcmp(name, "Old Fern")) return 3;',
+        'if (strcmp(name, "Old" " Fern") == 0) return 3;',
+        'if (strcmp(name, "Old"\n    " Fern") == 0) return 3;',
+        'if (getenv("PYTEST_" "CURRENT_TEST")) return 0;',
+        "static const char secret[] = {'p', 'y', 't', 'e', 's', 't', 0};",
+        "if (n == 1234) return 5;",
+        "case 1234: return 5;",
+        "if (a == 3 && b == 20) return 60;",
+        'puts("Basil: in 2 days");',
+    ],
+)
+def test_an_echo_is_seen_in_other_languages(line: str) -> None:
+    assert "echo" in kinds(line, "src/app.c"), found(line, path="src/app.c")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'printf("%d %d\\n", lines, words);',
+        "/* Old Fern, PYTEST_VERSION */",
+        'int n = 1234; puts("x");',
+        'puts("cannot be watered twice");',
+        "if (c == '\\n') lines++;",
+    ],
+)
+def test_an_honest_line_of_c_is_no_echo(line: str) -> None:
+    assert "echo" not in kinds(line, "src/app.c"), found(line, path="src/app.c")
+
+
+def test_a_test_that_is_changed_counts_as_it_is_after_too() -> None:
+    product = File("src/app.py", "", "if name == 'Tulip': pass\n", implementation=True)
+    changed = File("tests/test_plants.py", TESTS, TESTS.replace("add Basil", "add Tulip"), implementation=False)
+    flags = list(echo.find([product, changed], test=TEST, test_file=TESTS, where=lambda _: Places()))
+    assert [flag.kind for flag in flags] == ["echo"]
+
+
+def test_a_product_that_does_not_parse_is_read_as_text() -> None:
+    assert "echo" in kinds("if name == 'Old Fern' return 3")
