@@ -64,3 +64,10 @@ def last_name(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_assertion(node: ast.AST) -> bool:
+    """Whether a node asserts something: `assert`, `expect(x).to_equal(y)`, `self.assertEqual(x, y)`, `raises(...)`."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func).startswith(("assert", "to_", "not_to_")) or last_name(node.func) == "raises"
+    return isinstance(node, ast.Assert)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mngr.tmr import content, flags, parts, rows, work_strength
+from mngr.tmr import content, expectations, flags, parts, rows, work_strength
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.base_text import BaseText
 from mngr.tmr.baseline import FAIL, UNKNOWN, Measured
@@ -40,11 +40,13 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     changes = objects.changes([pair])[pair]
     problems = content.problems(objects, base.commit, parts.new_files(changes), base.content)
     refusals = parts.refusals(changes, objects.blobs(parts.links(changes)), base.paths, problems)
+    files: list[flags.File] = []
     taken = Measurements(Evidence(len(changes), refusals=refusals))
     if before.verdict == UNKNOWN and done and not refusals:
         before = base.measured_now(task, slug)
     if changes and not refusals:
-        marks = [*_flags(base, objects, changes, task), *_misclaimed(base, claim, changes)]
+        files = _changed_files(base, objects, changes)
+        marks = [*_flags(base, files, task), *_misclaimed(base, claim, changes)]
         marks += _late(base, objects, tip, harvested.get("outcome_at"))
         taken = _measured(base, objects, task, slug, tip, changes, before, marks)
     elif not changes and done and before.verdict == FAIL:
@@ -68,6 +70,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         files=tuple(change.path for change in changes),
         marks=seen.marks,
         strength=seen.strength,
+        expectations=tuple(expectations.changed(files)),
         new=tuple(sorted(seen.new)),
         changed=tuple(sorted(seen.changed)),
         lost=seen.lost,
@@ -155,18 +158,18 @@ def _mended(taken: Measurements, before: Measured) -> tuple[str, ...]:
     return taken.own if good else ()
 
 
-def _flags(base: BaseCommit, objects: Objects, changes: Sequence[Change], task: str) -> list[flags.Flag]:
+def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[Change]) -> list[flags.File]:
+    """Both sides of the changed files, as text; a link has none."""
     sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
     blobs = objects.blobs(sides)
-    kind = base.paths.kind
+    kind, included = base.paths.kind, base.paths.included
 
     def text(entry: Any) -> str | None:
         if entry is None or len(blobs.get(entry.oid, b"")) > _TEXT_MAX:
             return None
         return blobs.get(entry.oid, b"").decode(errors="replace")
 
-    included = base.paths.included
-    changed = [
+    return [
         flags.File(
             change.path,
             text(change.old),
@@ -176,6 +179,9 @@ def _flags(base: BaseCommit, objects: Objects, changes: Sequence[Change], task: 
         )
         for change in changes
     ]
+
+
+def _flags(base: BaseCommit, changed: Sequence[flags.File], task: str) -> list[flags.Flag]:
     given = base.measurer.environment
     there = BaseText(base.git, base.commit, base.paths, task.partition("::")[0])
     commands = (given.prepare, given.test_command, base.gate_command)
