@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mngr.tmr import build_flags, echo, judging_flags, weaker_tests
+from mngr.tmr import build_flags, echo, judging_flags, vain_assertions, weaker_tests
 from mngr.tmr.changed_file import File, Flag
 from mngr.tmr.outcome import IMPLEMENTATION
 
@@ -12,7 +12,7 @@ __all__ = ["HOLDING", "STEERING", "File", "Flag", "find", "misclaimed"]
 # Flags of files that decide how tests are judged, also those of others: measurements take them from the base.
 STEERING = judging_flags.KINDS
 # With these, a person must accept the work before it goes on the branch.
-HOLDING = STEERING | build_flags.KINDS | {echo.ECHO}
+HOLDING = STEERING | build_flags.KINDS | vain_assertions.KINDS | {echo.ECHO}
 
 
 def find(

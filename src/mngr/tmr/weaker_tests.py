@@ -1,4 +1,4 @@
-"""Changes that make a test notice less: fewer assertions, skips, longer waits. Pure."""
+"""Changes that make a test notice less: fewer or vain assertions, skips, longer waits. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from mngr.records import NamedTuple
-from mngr.tmr.changed_file import File, Flag, last_name, parsed
+from mngr.tmr import vain_assertions
+from mngr.tmr.changed_file import File, Flag, is_assertion, last_name, parsed
 
 _SKIPS = frozenset({"skip", "skipif", "xfail", "importorskip"})
 _WAITS = frozenset({"timeout", "seconds", "sleep", "retries", "reruns", "delay"})
@@ -16,6 +17,7 @@ def find(file: File) -> Iterator[Flag]:
     """The flags of one file of tests; none for a language other than Python."""
     if not file.path.endswith(".py"):
         return
+    yield from vain_assertions.find(file)
     before, after = _functions(file.before), _functions(file.after)
     for name, old in before.items():
         new = after.get(name)
@@ -75,12 +77,9 @@ def _look(name: str, nodes: Sequence[ast.AST]) -> _Function:
     assertions, skips = 0, set()
     waits: dict[str, float] = {}
     for node in (found for root in nodes for found in ast.walk(root)):
-        if isinstance(node, ast.Assert):
-            assertions += 1
-        elif isinstance(node, ast.Call):
+        assertions += is_assertion(node)
+        if isinstance(node, ast.Call):
             called = last_name(node.func)
-            if called.startswith(("assert", "to_", "not_to_")) or called == "raises":
-                assertions += 1
             for keyword in node.keywords:
                 if keyword.arg in _WAITS and (number := _number(keyword.value)) is not None:
                     waits[keyword.arg] = max(number, waits.get(keyword.arg, 0.0))
