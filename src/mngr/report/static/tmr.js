@@ -89,6 +89,11 @@
       el("div", { class: "columns" }, el("div", {}, named("new", "New")), el("div", {}, named("still not passing", "Still not passing")))];
   }
 
+  // A long name is broken after an underscore rather than within a word.
+  function breakable(name) {
+    return name.split(/(?<=_)/).flatMap((part, at) => (at ? [el("wbr", {}), part] : [part]));
+  }
+
   page("tasks", async (_, state) => {
     const value = await load("run");
     const href = (task) => "#task/" + task.key;
@@ -101,7 +106,7 @@
       columns: [
         { key: "verdict", title: "Verdict", value: (task) => task.rank, class: "outcome", cell: (task) => pill(task.kind, task.kind === "set-aside" ? "set aside" : task.verdict) },
         { key: "name", title: "Test", value: (task) => task.file + "::" + task.name, class: "grow", cell: (task) => [
-          el("a", { class: "mono", href: href(task) }, task.name), el("div", { class: "sub", title: task.why }, task.why ? words(task.why) : task.file)] },
+          el("a", { class: "mono", href: href(task) }, breakable(task.name)), el("div", { class: "sub", title: task.why }, task.why ? words(task.why) : task.file)] },
         { key: "before", title: "Base → commit → branch", value: (task) => [task.before, task.after, task.at_tip].join(" "), class: "change", cell: (task) => threeMarks([task.before, task.after, task.at_tip]) },
         { key: "branch", title: "Branch", value: (task) => (task.commit ? "0" + task.in_part : task.place ? "1" + task.place : "2"), class: "place", cell: placeOf },
         { key: "flags", title: "Look at", first: "-", value: (task) => task.flags.length, class: "flagged", cell: (task) => [task.flags.map((flag) => el("span", { class: "tag warn" }, flag)),
