@@ -32,6 +32,10 @@ class Shown(NamedTuple):
     version: Version
     found: strength.Strength
 
+    @property
+    def right(self) -> bool:
+        return self.found.word == self.version.label
+
 
 def versions(product: str) -> list[Version]:
     parts = _HEAD.split((DATA / f"{product}.versions").read_text())[1:]

@@ -2,9 +2,7 @@
 
 import json
 
-import pytest
-
-from mngr.tmr import strength, strength_rows
+from mngr.tmr import strength, strength_rows, strength_view
 from mngr.tmr.strength_rows import Measured, MeasuredCommand, Tried
 
 LIST, ADD = MeasuredCommand("till list", "d1"), MeasuredCommand("till add 3 bus", "d2")
@@ -46,6 +44,7 @@ def test_same_says_with_how_many_changes_and_lost_kills_can_be_tried_again() -> 
 def test_what_a_spoiled_product_ends_can_fail() -> None:
     assert word(side("0 exit"), side(), spoiled_passes=True) == "cannot fail"
     assert word(side("0 exit"), side(), spoiled_passes=False) == "weaker"
+    assert word(side("0 exit"), side()._replace(spoiled="failed")) == "weaker"
 
 
 def test_a_command_that_is_run_no_longer_is_lost_and_a_new_one_gained() -> None:
@@ -110,7 +109,13 @@ def test_rows_are_read_and_cases_of_a_function_joined() -> None:
     assert strength_rows.of_test(found, "u") is None
 
 
-@pytest.mark.parametrize("after", [side("0 exit"), side()])
-def test_json_and_back(after: Measured) -> None:
-    found = strength.compare(side("0 exit", "0 word"), after)._replace(again=((), ()))
-    assert strength.from_json(json.loads(json.dumps(found.as_json()))) == found
+def test_what_one_test_notices_is_noticed() -> None:
+    found = {"a": side("0 exit"), "b": side("0 word", commands=(LIST,)), "c": side("0 exit", commands=(ADD,))}
+    missed = strength_view.unnoticed(found)
+    assert {(one.where, one.change) for one in missed} == {
+        ("`till list`", "line"),
+        ("`till add 3 bus`", "word"),
+        ("`till add 3 bus`", "line"),
+    }
+    assert next(one.tests for one in missed if one.where == "`till list`") == ("a", "b")
+    assert strength_view.not_run([side(lines={})]) and not strength_view.not_run([side(lines={"p": frozenset({1})})])

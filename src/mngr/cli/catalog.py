@@ -66,7 +66,7 @@ ENTRIES = (
     Entry("gc", LIFE, "Remove what broken-off work left behind"),
     Entry("tmr", TEST, "Give every test an agent, and put what holds on one branch"),
     Entry("tutorial", TEST, "Keep a tutorial and the tests that cite it together"),
-    Entry("e2e", TEST, "Browse transcripts and recordings of end-to-end tests"),
+    Entry("e2e", TEST, "Browse what end-to-end tests did, and measure what they notice"),
     Entry("config", TOOL, "Read and change settings", ("cfg",)),
     Entry("plugin", TOOL, "List, add, remove, enable and disable plugins", ("plug",)),
     Entry("completion", TOOL, "Print a script that completes names in your shell"),

@@ -178,6 +178,23 @@ FORMS: dict[str, list[Any]] = {
     "e2e": [
         {"path": "text", "runs": "int", "tests": "int", "player": "text?"},
         {"url": "text", "port": "int", "directory": "text"},
+        {
+            "tests": [
+                {
+                    "test": "text",
+                    "word": "text",
+                    "why": "text",
+                    "noticed": "int",
+                    "of": "int",
+                    "edits": ["int"],
+                    "mutants": ["int"],
+                    "no_edits": "text",
+                    "no_mutants": "text",
+                    "seconds": "number",
+                }
+            ],
+            "unnoticed": [{"where": "text", "change": "text", "tests": ["text"]}],
+        },
     ],
     "demo": [
         {

@@ -157,23 +157,27 @@ class Pytest(NamedTuple):
 
 class StrengthStep(NamedTuple):
     """A step that measures what tests notice; its rows are in `NAME.noticed`. `product` are the files that may be
-    mutated, `builds` whether they have to be built again for that. `only` are the ids of what is tried, if not all."""
+    mutated, `builds` whether they have to be built again for that. `only` are the ids of what is tried, if not all.
+    Without `tests`, all that are collected; `paths` and `named` are as in `Pytest`."""
 
     name: str
-    tests: Sequence[str]
+    tests: Sequence[str] | None
     paths: Sequence[str]
     product: Sequence[str]
     mutants: int
     builds: bool = False
     only: Sequence[str] = ()
+    named: Sequence[str] = ()
+    edits: int = 300
 
     def text(self, command: str, prepare: str) -> str:
         lists = "".join(f'export {variable}="$task/job/{self.name}.{variable}"\n' for variable in self._lists())
         builds = f"export MNGR_STRENGTH_PREPARE={quote(prepare)}\n" if self.builds and prepare else ""
         words = join(["-p", "mngr_strength", "--rootdir=.", "-q", "-p", "no:randomly", *self.paths])
         given = f'export MNGR_STRENGTH_ROWS="$out/{self.name}.noticed"\nexport MNGR_STRENGTH_TOP="$MNGR_TMR_TOP"\n'
-        given += f"export MNGR_STRENGTH_MUTANTS={self.mutants}\n"
-        return f"run() {{\n{given}{lists}{builds}{command} {words}\n}}\nstep {self.name}\n"
+        given += f"export MNGR_STRENGTH_MUTANTS={self.mutants}\nexport MNGR_STRENGTH_EDITS={self.edits}\n"
+        named = "".join(f' "$MNGR_TMR_TOP"/{quote(path)}' for path in self.named)
+        return f"run() {{\n{given}{lists}{builds}{command} {words}{named}\n}}\nstep {self.name}\n"
 
     def files(self) -> dict[str, bytes]:
         return {
@@ -182,8 +186,12 @@ class StrengthStep(NamedTuple):
         }
 
     def _lists(self) -> dict[str, Sequence[str]]:
-        lists = {"MNGR_STRENGTH_TESTS": self.tests, "MNGR_STRENGTH_PRODUCT": self.product}
-        return {**lists, "MNGR_STRENGTH_ONLY": self.only} if self.only else lists
+        lists = {
+            "MNGR_STRENGTH_TESTS": self.tests,
+            "MNGR_STRENGTH_PRODUCT": self.product,
+            "MNGR_STRENGTH_ONLY": self.only or None,
+        }
+        return {variable: lines for variable, lines in lists.items() if lines is not None}
 
 
 class Measurement(NamedTuple):

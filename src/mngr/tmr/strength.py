@@ -69,18 +69,22 @@ class _Difference(NamedTuple):
 
 
 def compare(before: Measured | None, after: Measured | None, *, spoiled_passes: bool | None = None) -> Strength:
-    """A new test has nothing before it. `spoiled_passes` is whether the test passes with a spoiled product: a test
-    that fails with that can fail, whatever was measured; None when nobody tried."""
+    """A new test has nothing before it. `spoiled_passes` is whether the test passes with a spoiled product, if somebody
+    tried beside the measurement itself: a test that fails with that can fail, whatever was measured."""
     if after is None or not after.measured:
         return Strength(NOT_MEASURED, _bar(before), _bar(after), why=_why_not(after))
-    nothing = before is None or not before.measured
-    gained, lost = ([], []) if before is None or nothing else _differences(before, after)
-    word = _word(gained, lost)
-    if nothing:
-        word = STRONGER if after.kills and before is None else NOT_MEASURED
+    if spoiled_passes is None and after.spoiled:
+        spoiled_passes = after.spoiled == "passed"
+    gained: list[_Difference] = []
+    lost: list[_Difference] = []
+    if before is not None and before.measured:
+        gained, lost = _differences(before, after)
+        word = _word(gained, lost)
+    else:
+        can_fail = bool(after.kills) or spoiled_passes is False
+        word = STRONGER if can_fail and before is None else NOT_MEASURED
     if not after.kills and spoiled_passes is not False:
         word = CANNOT_FAIL
-    why = _why_not(before) if word == NOT_MEASURED else _basis(word, after, spoiled_passes)
     return Strength(
         word,
         _bar(before),
@@ -89,7 +93,7 @@ def compare(before: Measured | None, after: Measured | None, *, spoiled_passes: 
         lost=tuple(dict.fromkeys(one.text for one in lost)),
         how=_how(after),
         seconds=after.seconds + (before.seconds if before is not None else 0.0),
-        why=why,
+        why=_why_not(before) if word == NOT_MEASURED else _basis(word, after, spoiled_passes),
         again=(
             tuple(dict.fromkeys(one.before for one in lost if one.before)),
             tuple(dict.fromkeys(one.after for one in lost if one.after)),

@@ -30,7 +30,8 @@ class Tried(NamedTuple):
 
 class Measured(NamedTuple):
     """One test. Edits are named by the number of their command and their own id. `no_edits` and `no_mutants` say why
-    there are none; `lines` are those of the product that it runs, by file, if that is known."""
+    there are none; `lines` are those of the product that it runs, by file, if that is known; `spoiled` is what came of
+    it with a spoiled product, which is tried when nothing else makes it fail; `done` is whether that is all."""
 
     test: str
     outcome: str = ""
@@ -42,6 +43,8 @@ class Measured(NamedTuple):
     mutants: Mapping[str, Tried] = {}
     no_mutants: str = NOT_ASKED
     lines: Mapping[str, frozenset[int]] | None = None
+    spoiled: str = ""
+    done: bool = False
 
     @property
     def tried(self) -> list[Tried]:
@@ -102,6 +105,7 @@ def joined(test: str, cases: Sequence[Measured]) -> Measured:
         mutants=mutants,
         no_mutants=_common(case.no_mutants for case in cases),
         lines=lines if known else None,
+        spoiled=next((case.spoiled for case in cases if case.spoiled != "passed"), "passed"),
     )
 
 
@@ -136,8 +140,10 @@ def _with_row(known: Measured, row: Mapping[str, Any]) -> Measured:
     if kind == "mutant":
         tried = Tried(row["text"], row["result"], row["file"], row["line"])
         return known._replace(mutants={**known.mutants, row["mutant"]: tried})
+    if kind == "spoiled":
+        return known._replace(spoiled=row["outcome"])
     if kind == "measured":
-        return known._replace(seconds=known.seconds + row["seconds"])
+        return known._replace(seconds=known.seconds + row["seconds"], done=row.get("done", True))
     return known
 
 

@@ -64,7 +64,7 @@ def _tried(
         paths=files_of(tests),
         product=_product(base, commit),
         mutants=base.mutants,
-        builds=any(path.endswith(_BUILT) for path in _product(base, commit)),
+        builds=has_to_be_built(_product(base, commit)),
         only=only,
     )
     wanted = Measurement(f"strength-{side}-{work.slug}", commit, [step], repeat=1 if only else 0)
@@ -76,6 +76,10 @@ def _tried(
             return strength_rows.read(file.read())
     except FileNotFoundError:
         return {}
+
+
+def has_to_be_built(product: Sequence[str]) -> bool:
+    return any(path.endswith(_BUILT) for path in product)
 
 
 def _product(base: BaseCommit, commit: str) -> list[str]:

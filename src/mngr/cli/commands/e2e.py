@@ -1,4 +1,4 @@
-"""`mngr e2e`: look at what end-to-end tests did, command by command, with their recordings."""
+"""`mngr e2e`: look at what end-to-end tests did, command by command, and measure what they notice."""
 
 from __future__ import annotations
 
@@ -17,12 +17,24 @@ if TYPE_CHECKING:
 DESCRIPTION = (
     "Show the runs of tests that use the pytest fixture `e2e`: results, tutorial blocks, transcripts and terminal "
     "recordings, where a click on a command jumps to its moment. Recordings need the player of `pip install "
-    "'mngr[pages]'`."
+    "'mngr[pages]'`. `strength` measures what any test notices."
 )
 EXAMPLES = (
     ("mngr e2e serve", "in the browser, live while pytest runs; Ctrl-C ends it"),
     ("mngr e2e report", "as files that open from disk, in .mngr/e2e/report"),
     ("mngr e2e report .mngr/e2e/nightly --output site", "one run, somewhere else"),
+    ("mngr e2e strength tests/test_one.py", "what would these tests notice, and what not?"),
+)
+_STRENGTH = (
+    "For each test: how many changes it notices, which no test notices, and whether it can fail at all. Commands of "
+    "the fixture `e2e` are recorded once and answered from the record with one edit: another exit code, a line "
+    "dropped, a number changed. All tests are run with one change in the product's code as well. Everything happens in "
+    "a copy of the project; `[tmr] test_command`, `prepare` and `paths` say how it is built and tested."
+)
+_STRENGTH_EXAMPLES = (
+    ("mngr e2e strength", "all tests of the project in the current directory"),
+    ("mngr e2e strength tests/test_one.py::test_one --all", "one test, with all it misses"),
+    ("mngr e2e strength --mutants 0 --format json", "only edits of output, for a program"),
 )
 _REPORT = "report"
 
@@ -34,9 +46,25 @@ def add_arguments(parser: Parser) -> None:
     serve = parser.add_subcommand("serve", "Show the pages live on this machine, until Ctrl-C")
     serve.add_argument("dir", nargs="?", metavar="DIR", help="an e2e directory or one run (default: .mngr/e2e)")
     serve.add_argument("--port", metavar="N", help="listen on this port (default: one that is free)")
+    strength = parser.add_subcommand(
+        "strength",
+        "Measure what tests notice: change the product's answers and code, one change at a time",
+        description=_STRENGTH,
+        examples=_STRENGTH_EXAMPLES,
+    )
+    strength.add_argument("tests", nargs="*", metavar="TESTS", help="files, directories or ids of tests (default: all)")
+    strength.add_argument("--edits", type=int, default=300, metavar="N", help="most edits of output per test")
+    strength.add_argument(
+        "--mutants", type=int, default=20, metavar="N", help="changes of code per test that runs commands"
+    )
+    strength.add_argument("--all", action="store_true", help="list every change that no test noticed")
 
 
 def run(args: Args, app: App) -> int:
+    if args.subcommand == "strength":
+        from mngr.cli import e2e_strength
+
+        return e2e_strength.run(args, app)
     from mngr.report.e2e_runs import E2eRuns
 
     directory = os.path.abspath(args.dir) if args.dir else _usual(app)

@@ -77,7 +77,6 @@ class Strength:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         config.option.e2e_artifacts = "no"
         config.option.e2e_keep_environment = "no"
-        config.option.tbstyle = "no"
 
     def row(self, kind: str, **facts: object) -> None:
         with open(self.path, "a", encoding="utf-8") as file:
@@ -104,10 +103,14 @@ class Strength:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of running the tests: measure them. One that does not pass, or not always, is not measured."""
+        session.config.option.tbstyle = "no"  # nobody reads why an attempt fails
         passing = [item for item in session.items if self._plain(item)]
         if self.edits_max:
             for item in passing:
+                began = time.monotonic()
                 self._edits(item)
+                seconds = round(time.monotonic() - began, 3)
+                self.row("measured", id=item.nodeid, seconds=seconds, done=not self.mutants_max)
         if self.mutants_max:
             mutants = mngr_strength_mutants.Mutants(
                 self.row,

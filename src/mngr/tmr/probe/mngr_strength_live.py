@@ -44,6 +44,18 @@ class Live:
                 function.__code__ = other
         self._rebind(self.modules[path], path, source, line)
 
+    def spoil(self) -> None:
+        """No function of the product works any more in this process."""
+        for functions in self._functions.values():
+            for function in functions:
+                names = ", ".join(function.__code__.co_freevars)
+                source = f"def spoiled(*given, **more):\n  {names or 0}\n  raise RuntimeError('spoiled by mngr')\n"
+                if names:  # code must name the variables of the functions around it
+                    source = f"def around({names}):\n" + "".join(f" {line}\n" for line in source.splitlines())
+                [code] = (one for one in _codes(compile(source, "spoiled", "exec")) if one.co_name == "spoiled")
+                if code.co_freevars == function.__code__.co_freevars:
+                    function.__code__ = code
+
     def _rebind(self, module: types.ModuleType, path: str, source: str, line: int) -> None:
         """Of a plain assignment: the name gets its new value wherever it was imported."""
         for statement in ast.parse(source).body:

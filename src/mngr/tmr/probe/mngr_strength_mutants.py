@@ -27,6 +27,13 @@ _BUILT_MAX = 8  # mutants for which the product has to be built
 _SECONDS_MIN = 2.0
 _BUILD_SECONDS = 300.0
 _FILE_MAX = 400_000
+_SPOILED = {
+    ".py": "raise RuntimeError('spoiled by mngr')\n",
+    ".sh": "exit 97\n",
+    ".js": "throw new Error('spoiled by mngr');\n",
+    ".rb": "raise 'spoiled by mngr'\n",
+    ".pl": "die 'spoiled by mngr';\n",
+}
 _NOTE = """
 def __mngr_ran__(line, known=set()):
     if line not in known:
@@ -79,6 +86,7 @@ class Mutants:
         self._row("lines", id=item.nodeid, lines=shown)
         self._row("mutants", id=item.nodeid, why="")
         left, deadline = self._count(item, plain), time.monotonic() + self._seconds
+        noticed = False
         for name, mutant in chosen:
             id = self.id(name, mutant)
             if self._only is not None and id not in self._only:
@@ -88,8 +96,23 @@ class Mutants:
             outcome = self._attempt(item, name, mutant, plain)
             if outcome is not None:
                 left -= 1
+                noticed = noticed or result(outcome) == "killed"
                 facts = {"file": name, "line": mutant.line, "text": f"{name}:{mutant.line}: {mutant.text}"}
                 self._row("mutant", id=item.nodeid, mutant=id, result=result(outcome), **facts)
+        if not noticed and self._only is None:
+            self._spoil(item, plain)
+
+    def _spoil(self, item: pytest.Item, plain: float) -> None:
+        """Whether a test fails when nothing of the product works. Not known of one that has to be built, since a build
+        that fails leaves the program of the last one."""
+        texts = {name: _SPOILED[suffix] for name in self._mutants if (suffix := self._language(name)) in _SPOILED}
+        if not self._prepare and len(texts) == len(self._mutants):
+            with self._changed(texts):
+                outcome = attempts.cold(item, seconds=max(_SECONDS_MIN, 5 * plain), first=self._live.spoil)
+            self._row("spoiled", id=item.nodeid, outcome=outcome)
+
+    def _language(self, name: str) -> str:
+        return ".py" if name in self._python else os.path.splitext(name)[1] or ".sh"
 
     def _count(self, item: pytest.Item, plain: float) -> int:
         if self._prepare:

@@ -190,7 +190,7 @@ class _Python:
             yield self._made(statement, "text", span, repr(f"{value}{value[-1]}"), inside)
 
     def _formatted(self, statement: ast.stmt, node: ast.JoinedStr, inside: bool) -> Iterator[Mutant]:
-        """Each word of an f-string that is not in braces."""
+        """Each word of an f-string, and what is in its braces."""
         start, end = self._span(node)
         text, depth = self._source[start:end], 0
         opening = re.match(r"[A-Za-z]+", text)
@@ -205,6 +205,17 @@ class _Python:
                 yield self._made(statement, "text", span, _other_word(word), inside)
                 at = word.end() - 1
             at += 1
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue) and self._is_placed(part.value):
+                yield from self._expression(statement, part.value, inside)
+
+    def _is_placed(self, node: ast.expr) -> bool:
+        """Python before 3.12 does not always know where in an f-string an expression is."""
+        try:
+            found = ast.parse(self._source[slice(*self._span(node))], mode="eval").body
+        except (SyntaxError, IndexError):
+            return False
+        return ast.dump(found) == ast.dump(node)
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:

@@ -1,0 +1,140 @@
+"""Measures the tests of the project in a directory, in a copy that is removed afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+from mngr import files, process
+from mngr.errors import MngrError
+from mngr.records import NamedTuple
+from mngr.tmr import strength_rows
+from mngr.tmr.measurement import PROBE, Measurement, StrengthStep, SuiteEnvironment, script
+from mngr.tmr.paths import Kind, Paths
+from mngr.tmr.strength_rows import Measured
+from mngr.tmr.work_strength import has_to_be_built
+from mngr.waiting import wait_until
+
+_STEP = "strength"
+_SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".mypy_cache"})
+_LOG_SHOWN = 3000
+
+
+class Wanted(NamedTuple):
+    """Files, directories and ids of tests from the top of the project, and how many changes each test gets at most."""
+
+    tests: Sequence[str]
+    edits: int
+    mutants: int
+
+
+def measure(
+    top: str,
+    environment: SuiteEnvironment,
+    paths: Paths,
+    wanted: Wanted,
+    on_measured: Callable[[Measured], None] = lambda one: None,
+) -> dict[str, Measured]:
+    """What came of each test. Raises when pytest or the build does not run."""
+    listed = list(_files(top))
+    product = [path for path in listed if paths.kind(path) == Kind.IMPLEMENTATION]
+    with tempfile.TemporaryDirectory(prefix="mngr-strength-", ignore_cleanup_errors=True) as directory:
+        copy, out = os.path.join(directory, os.path.basename(top) or "project"), os.path.join(directory, "out")
+        os.mkdir(out)
+        _copy(top, copy, listed)
+        job = os.path.join(copy, ".mngr", "task", "job")
+        shutil.copytree(PROBE, os.path.join(job, "probe"), ignore=shutil.ignore_patterns("__pycache__"))
+        step = StrengthStep(
+            _STEP,
+            tests=None,
+            paths=(),
+            named=wanted.tests,
+            product=product,
+            mutants=wanted.mutants,
+            edits=wanted.edits,
+            builds=has_to_be_built(product),
+        )
+        for name, data in script(environment, Measurement(_STEP, "", [step])).items():
+            files.write_atomic(os.path.join(job, name), data)
+        env = {**process.environment(), **environment.env, "MNGR_ARTIFACTS_DIR": out}
+        with _Watch(out, on_measured):
+            process.run(["sh", os.path.join(job, "job.sh")], timeout=environment.job_seconds, cwd=copy, env=env)
+        return _results(out)
+
+
+def _results(out: str) -> dict[str, Measured]:
+    found = _measured(out)
+    for name in ("prepare", _STEP):
+        code = _content(os.path.join(out, f"{name}.exit")).strip()
+        if code not in ("", "0", "5") or (name == _STEP and not found):
+            what = "`[tmr] prepare`" if name == "prepare" else "pytest"
+            text = _content(os.path.join(out, f"{name}.log"))[-_LOG_SHOWN:].strip("\n")
+            problem = f"{what} failed (exit code {code})" if code not in ("", "0", "5") else "no test was collected"
+            raise MngrError(problem, details=text, hint="`mngr tmr init` says how the tests of a project are run")
+    return found
+
+
+def _measured(out: str) -> dict[str, Measured]:
+    try:
+        with open(os.path.join(out, f"{_STEP}.noticed"), "rb") as file:
+            return strength_rows.read(file.read())
+    except FileNotFoundError:
+        return {}
+
+
+class _Watch:
+    """Calls a function with each test as soon as it is measured, beside the run."""
+
+    def __init__(self, out: str, on_measured: Callable[[Measured], None]) -> None:
+        self._out, self._on_measured = out, on_measured
+        self._over = False
+        self._told: set[str] = set()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over = True
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over:
+            wait_until(lambda: self._over, timeout=1.0, every=0.1)
+            for test, one in _measured(self._out).items():
+                if one.done and test not in self._told:
+                    self._told.add(test)
+                    self._on_measured(one)
+
+
+def _files(top: str) -> Iterator[str]:
+    """The project's files from its top: those that git knows or would add, or all but caches and environments."""
+    listed = process.run(["git", "-C", top, "ls-files", "-coz", "--exclude-standard"], timeout=60)
+    if listed.ok:
+        found: Sequence[str] = listed.stdout.decode(errors="surrogateescape").split("\0")
+        yield from (path for path in dict.fromkeys(found) if path and os.path.lexists(os.path.join(top, path)))
+        return
+    for directory, names, inside in os.walk(top):
+        names[:] = [name for name in names if name not in _SKIPPED]
+        yield from (os.path.relpath(os.path.join(directory, name), top) for name in inside)
+
+
+def _copy(top: str, copy: str, listed: Sequence[str]) -> None:
+    for path in listed:
+        source, target = os.path.join(top, path), os.path.join(copy, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if os.path.isdir(source) and not os.path.islink(source):  # a submodule
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
