@@ -93,7 +93,7 @@ def test_every_kind_of_test_is_measured_and_the_project_stays_as_it_is(user: Use
 @pytest.mark.timeout(3600)
 def test_labels_given_by_hand_are_measured(user: User) -> None:
     shown, seconds = [], []
-    for product in ("till", "conv"):
+    for product in ("till", "conv", "slots"):
         chosen = versions(product)
         found = measured(user, product, chosen)
         shown += compared(chosen, found)

@@ -14,8 +14,8 @@ from tests.support.user import User
 DATA = Path(__file__).parents[1] / "strength"
 BEFORE = "before"
 _HEAD = re.compile(r"^# (before|stronger|same|weaker|mixed|cannot fail) (\w+)(?:: (.*))?\n", re.MULTILINE)
-_IMPORTS = {"till": "from till import book, money\n", "conv": ""}
-_PREPARE = {"till": "", "conv": "make"}
+_IMPORTS = {"till": "from till import book, money\n", "conv": "", "slots": "from slots import plan, times\n"}
+_PREPARE = {"till": "", "conv": "make", "slots": ""}
 
 
 class Version(NamedTuple):
@@ -55,8 +55,12 @@ def measured(user: User, product: str, chosen: list[Version], **settings: str) -
     (copy / "test_all.py").write_text(imports + "".join(version.code for version in chosen))
     if _PREPARE[product]:
         user.run(_PREPARE[product].split(), cwd=copy, timeout=100).ok()
-    listed = [str(path.relative_to(copy)) for path in sorted(copy.rglob("*")) if path.suffix in (".py", ".c")]
-    paths = [path for path in listed if path not in ("conftest.py", "test_all.py")]
+    listed = [
+        str(path.relative_to(copy))
+        for path in sorted(copy.rglob("*"))
+        if path.suffix in (".py", ".c", "") and path.is_file()
+    ]
+    paths = [path for path in listed if path not in ("conftest.py", "test_all.py", "Makefile", "conv")]
     (user.root / "product").write_text("".join(f"{path}\n" for path in paths))
     rows = user.root / "rows"
     env = {

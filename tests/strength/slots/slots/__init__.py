@@ -1,0 +1,1 @@
+"""Free time between appointments. Times are minutes of a day."""
