@@ -172,9 +172,8 @@ CASES = {
 
 
 # Of the file that does not collect.
-MEND = "wait\nwrite tests/test_odd.py <<E\ndef test_odd():\n    assert 1 + 1 == 2\nE\ncommit mend\n" + done(
-    CLAIM.replace("implementation", "test")
-)
+MENDED = "import calc\n\n\ndef test_odd():\n    assert calc.add(1, 1) == 2\n"
+MEND = f"wait\nwrite tests/test_odd.py <<E\n{MENDED}E\ncommit mend\n" + done(CLAIM.replace("implementation", "test"))
 
 
 def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
@@ -183,7 +182,7 @@ def test_whatever_an_agent_leaves_is_a_row_with_its_reason(user: User) -> None:
     project = Project(user, tests=f"import calc\n\n\ndef test_passes():\n    pass\n\n\n{tests}")
     for name, (script, _, _) in CASES.items():
         project.script(f"test_{name}", script.replace("{repo}", str(project.repo)))
-    project.write("tests/test_odd.py", "def test_odd(:\n    pass\n")
+    project.write("tests/test_odd.py", "import calc\n\n\ndef test_odd(:\n    assert calc.add(1, 1) == 2\n")
     project.script("test_odd.py", MEND)
     base = project.commit("a file that does not collect")
     ran = project.tmr("--no-canary", "--failing", "--max-agents", "8", timeout=500).failed(3)
