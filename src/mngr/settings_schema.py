@@ -70,6 +70,7 @@ SCHEMA: Schema = {
         "largest_file_mb": NUMBER,
         "home": HOME,
         "mutants": WHOLE,
+        "second_opinion": BOOLEAN,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
     "headless": BOOLEAN,

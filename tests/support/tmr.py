@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from mngr.tmr import plan
 from tests.support.user import Ran, User
 
 PRODUCT = """\
@@ -101,6 +102,10 @@ class Project:
         self.user.git("add", "-A")
         self.user.git("commit", "-q", "-m", message)
         return self.user.git("rev-parse", "HEAD")
+
+    def slugs(self, *names: str) -> list[str]:
+        """What the tests of these names are called in a run."""
+        return [plan.slugs([id])[id] for id in (f"tests/test_calc.py::test_{name}" for name in names)]
 
     def script(self, name: str, text: str) -> None:
         (self.scripts / f"{name}.script").write_text(text)

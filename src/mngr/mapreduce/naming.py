@@ -8,7 +8,7 @@ from collections.abc import Collection
 from mngr.names import LONGEST_NAME, check_name
 
 RUN, TASK, ATTEMPT, ROLE = "mngr-run", "mngr-task", "mngr-attempt", "mngr-role"
-MAP, JOB, INTEGRATE = "map", "job", "integrate"
+MAP, JOB, INTEGRATE, OPINION = "map", "job", "integrate", "opinion"
 LONGEST_RUN = 18
 LONGEST_SLUG = 40
 

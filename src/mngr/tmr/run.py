@@ -17,11 +17,12 @@ from mngr.mapreduce import decide
 from mngr.mapreduce.engine import Engine, Gone
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
-from mngr.tmr import baseline, canary, detect, plan, verdict, wish
+from mngr.tmr import baseline, canary, detect, plan, second_opinion, verdict, wish
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import Measured
 from mngr.tmr.build_files import with_included
 from mngr.tmr.delivery import deliver
+from mngr.tmr.integrator import IntegratorRecipe
 from mngr.tmr.measurement import Measurement, Shell, changed_in, log_tail
 from mngr.tmr.measurer import Measurer, StopAsked
 from mngr.tmr.recipe import TestRecipe
@@ -69,10 +70,21 @@ class TestRun:
             gone = self._map()
             if gone.why in (decide.BREAKER, decide.PAUSED, decide.STOPPED):
                 return self._finish(gone, FAILED if gone.why == decide.STOPPED else UNDECIDED)
+            self._second_opinions()
             self.integrate()
         except StopAsked as stop:
             return self._finish(Gone(decide.STOPPED, str(stop), self.run.state), FAILED)
         return self._finish(gone, None)
+
+    def _second_opinions(self) -> None:
+        """Before anything is integrated, if the settings ask for it."""
+        settings = self.wish.settings
+        if not settings.second_opinion:
+            return
+        workers = self.wish.integrator or self.wish.workers
+        recipe = IntegratorRecipe(self.run, self.fleet, self.git, workers, self.measurer.environment)
+        base = self.base()
+        second_opinion.take(self.run, base, recipe, self._engine, self.measurer.environment.test_command)
 
     def integrate(self, drop: Sequence[str] = (), accept: Sequence[str] = ()) -> Mapping[str, Any]:
         """Integrate what was verified, also once more. `drop` are the slugs of fixes that a person does not want,

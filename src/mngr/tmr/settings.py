@@ -25,6 +25,7 @@ class TmrSettings(NamedTuple):
     largest_file_mb: float = 5
     tutorial: str = "tutorial.sh"
     mutants: int = 20
+    second_opinion: bool = False
 
     @property
     def paths(self) -> Paths:
@@ -57,6 +58,7 @@ def read(settings: Settings) -> TmrSettings:
         largest_file_mb=settings.number("tmr.largest_file_mb", 5),
         tutorial=settings.text("tutorial.script") or "tutorial.sh",
         mutants=int(settings.number("tmr.mutants", 20)),
+        second_opinion=settings.get("tmr.second_opinion") is True,
     )
 
 

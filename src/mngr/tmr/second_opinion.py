@@ -1,0 +1,118 @@
+"""A second opinion on a fix: an agent that does not see it writes a variant of the failing test, with other names and
+values. The variant must fail on the old product and pass on the new one. Off unless the settings ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mngr import prompts
+from mngr.mapreduce import naming
+from mngr.mapreduce.engine import Engine
+from mngr.mapreduce.recipe import Recipe, Task
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import SETTLED, TaskState
+from mngr.tmr import verdict
+from mngr.tmr.base import BaseCommit
+from mngr.tmr.blocks import Blocks
+from mngr.tmr.evidence import work_of
+from mngr.tmr.flags import Flag
+from mngr.tmr.measurement import Measurement, Pytest
+from mngr.tmr.objects import Change, Ident, NewCommit, Objects
+from mngr.tmr.paths import Kind
+from mngr.tmr.rows import PASSED
+from mngr.tmr.summary import tasks_of
+from mngr.tmr.verdict import FIXES, HELD, REFUTED, Verdict
+
+_SELF = Ident("mngr", "mngr@localhost", 0)
+_ASKED = "second-opinion"
+
+
+def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, str], Engine], command: str) -> None:
+    """Ask about every fix that has none yet, and write the verdicts that follow from the answers. Twice is safe."""
+    asked = {task.id: _task(base, task, command) for task in tasks_of(run.state) if _is_asked_about(task)}
+    known = run.state.tasks
+    todo = [one for one in asked.values() if one.id not in known or known[one.id].status != SETTLED]
+    if todo:
+        engine(recipe, naming.OPINION).go(todo)
+    for id, one in asked.items():
+        answer = run.state.tasks.get(one.id)
+        last = answer.last if answer is not None else None
+        tip = last.collected.get("tip") if last is not None and last.collected else None
+        task = run.state.tasks[id]
+        if tip and tip != base.commit and task.last is not None:
+            data = _judged(base, task, tip).as_json()
+            run.note("verdict", task=id, number=task.last.number, data=data, error="")
+
+
+def _is_asked_about(task: TaskState) -> bool:
+    """Fixes, and those that are held because they echo their test; each once."""
+    last = task.last
+    if last is None or not last.verdict or not last.collected:
+        return False
+    found = verdict.from_json(last.verdict)
+    held = found.verdict == HELD and any(flag.kind == "echo" for flag in found.flags)
+    return (found.verdict in FIXES or held) and not any(flag.kind == _ASKED for flag in found.flags)
+
+
+def _task(base: BaseCommit, task: TaskState, command: str) -> Task:
+    number = len(task.attempts)
+    name = f"second opinion on {task.slug}" + (f" ({number})" if number > 1 else "")
+    text = prompts.render(
+        "second_opinion.md.j2",
+        task=name,
+        test=task.id,
+        failure=base.before(task.id).text[-4000:],
+        blocks=Blocks(base.git, base.commit).of(task.id),
+        command=command,
+    )
+    data = {"role": naming.OPINION, "about": task.slug, "start": base.commit, "prompt": text}
+    return Task(name, f"opinion-{task.slug}-{number}", data)
+
+
+def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
+    """The verdict on the fix, with what the variant at `tip` says of it."""
+    last = task.last
+    assert last is not None and last.verdict is not None and last.collected is not None
+    found = verdict.from_json(last.verdict)
+    objects = Objects(base.git)
+    fix = str(last.collected["tip"])
+    trees = objects.facts([base.commit, tip, fix])
+    pairs = [(trees[base.commit].tree, trees[one].tree) for one in (tip, fix)]
+    changes = objects.changes(pairs)
+    variant = [one for one in changes[pairs[0]] if one.old is None and base.paths.kind(one.path) == Kind.TEST]
+    if not variant:
+        return _noted(found, "the second opinion has no new test file")
+    work = work_of(base, objects, task.id, task.slug, fix, changes[pairs[1]], ())
+    before, after = _outcomes(base, objects, task.slug, variant, (base.commit, work.old_tests))
+    names = ", ".join(f"`{one.path}`" for one in variant)
+    if not before or set(before.values()) == {PASSED}:
+        return _noted(found, f"the second opinion, {names}, does not show the failure: it passes at the base")
+    bad = [test for test, outcome in after.items() if outcome != PASSED]
+    if bad or not after:
+        test = (bad or list(before))[0]
+        reason = f"refuted by a second opinion: `{test}`, with other names and values, fails with this fix"
+        return _noted(found._replace(verdict=REFUTED, reasons=(reason, *found.reasons)), f"kept as commit {tip[:12]}")
+    return _noted(found, f"confirmed by a second opinion: {names} fails at the base and passes with this fix")
+
+
+def _outcomes(
+    base: BaseCommit, objects: Objects, slug: str, variant: Sequence[Change], commits: Sequence[str]
+) -> list[dict[str, str]]:
+    files = {one.path: one.new for one in variant}
+    made = objects.write([NewCommit(one, files, f"A variant for {slug}\n", _SELF, _SELF) for one in commits])
+    paths = sorted(files)
+    wanted = [
+        Measurement(f"opinion-{at + 1}-{slug}", commit, [Pytest("test", paths=paths)]) for at, commit in enumerate(made)
+    ]
+    found = []
+    for done in base.measurer.take_all(wanted):
+        rows = done.steps["test"].rows if "test" in done.steps else None
+        broken = {item.id: "broken" for item in rows.broken} if rows is not None else {}
+        found.append({**{ran.id: ran.outcome for ran in rows.ran.values()}, **broken} if rows is not None else {})
+    return found
+
+
+def _noted(found: Verdict, note: str) -> Verdict:
+    """With the mark that it was asked about."""
+    flag = Flag(_ASKED, "", note)
+    return found._replace(flags=(*found.flags, flag), notes=(*found.notes, note))
