@@ -24,6 +24,12 @@ class BaseText:
             found = self._git.run("grep", "-l", "-z", "-I", "-w", "-F", "-e", text, self._commit)
             names = found.stdout.decode(errors="surrogateescape").split("\0")[:-1] if found.ok else []
             files = {name.partition(":")[2] for name in names} - {self._test_file}
-            kinds = {self._paths.kind(file) for file in files}
-            self._known[text] = Places(Kind.IMPLEMENTATION in kinds, bool(kinds - {Kind.IMPLEMENTATION}))
+            product = {file for file in files if self._is_product(file)}
+            self._known[text] = Places(bool(product), bool(files - product))
         return self._known[text]
+
+    def _is_product(self, path: str) -> bool:
+        """Settings and build files name pytest in most projects, which says nothing about the product."""
+        if path.startswith(".") or self._paths.builds(path):
+            return False
+        return self._paths.kind(path) == Kind.IMPLEMENTATION
