@@ -24,6 +24,7 @@ from mngr_strength_edits import result
 # A test that starts no commands takes milliseconds, so that it can have many.
 _INSIDE_MAX, _INSIDE_SECONDS = 100, 30.0
 _BUILT_MAX = 8  # mutants for which the product has to be built
+_SCRIPTS_MAX = 20
 _SECONDS_MIN = 2.0
 _BUILD_SECONDS = 300.0
 _FILE_MAX = 400_000
@@ -86,6 +87,8 @@ class Mutants:
         self._row("lines", id=item.nodeid, lines=shown)
         self._row("mutants", id=item.nodeid, why="")
         left, deadline = self._count(item, plain), time.monotonic() + self._seconds
+        unused = self._unused(item, plain)
+        chosen = [(name, mutant) for name, mutant in chosen if name not in unused]
         noticed = False
         for name, mutant in chosen:
             id = self.id(name, mutant)
@@ -110,6 +113,18 @@ class Mutants:
             with self._changed(texts):
                 outcome = attempts.cold(item, seconds=max(_SECONDS_MIN, 5 * plain), first=self._live.spoil)
             self._row("spoiled", id=item.nodeid, outcome=outcome)
+
+    def _unused(self, item: pytest.Item, plain: float) -> set[str]:
+        """Files in other languages that the test passes without: which lines of these it runs is not known."""
+        scripts = [name for name in self._mutants if name not in self._python and self._language(name) in _SPOILED]
+        if self._prepare or len(scripts) > _SCRIPTS_MAX:
+            return set()
+        found = set()
+        for name in scripts:
+            with self._changed({name: _SPOILED[self._language(name)]}):
+                if attempts.cold(item, seconds=max(_SECONDS_MIN, 5 * plain)) == "passed":
+                    found.add(name)
+        return found
 
     def _language(self, name: str) -> str:
         return ".py" if name in self._python else os.path.splitext(name)[1] or ".sh"
