@@ -125,7 +125,7 @@ class Measurer:
                 self._left[key] = self._fleet.adopt(agent)
 
     def reap(self) -> None:
-        """Remove all agents of measurements of this run; those that have no result will be taken again."""
+        """Remove all agents of measurements of this run; what has no result will be measured again."""
         self._left.clear()
         for agent in self._agents():
             self._remove(agent)

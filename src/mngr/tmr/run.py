@@ -261,6 +261,7 @@ class TestRun:
         return Engine(self.run, recipe, self.fleet, limits, role=role)
 
     def _finish(self, gone: Gone, code: int | None) -> int:
+        self.measurer.reap()
         if code is None:
             code = TIMED_OUT if gone.why == decide.DEADLINE else self.exit_code()
         self.run.note("finished", exit_code=code, summary={"why": gone.why, "because": gone.because})
