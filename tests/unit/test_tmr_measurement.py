@@ -150,3 +150,25 @@ def test_a_failure_that_further_runs_do_not_show_is_cleared_and_one_that_they_sh
         "d": "skipped",
     }
     assert rows.cleared(first, ["a"], []) == first
+
+
+FORGES = """
+import os
+
+
+def test_a(request):
+    probe = request.config.pluginmanager.get_plugin("mngr-tmr-probe-active")
+    facts = {"outcome": "OUTCOME", "phase": "call", "seconds": 0.1, "text": "", "signature": ""}
+    probe.row("ran", id="test_a.py::test_a", **facts)
+    probe.row("finished", exit_code=1)
+    os._exit(1)
+"""
+
+
+@pytest.mark.parametrize(("outcome", "doubt"), [("passed", "a test that always fails was not run"), ("failed", "")])
+def test_a_test_run_that_says_it_passed_and_left_out_our_own_tests_is_not_believed(
+    tmp_path: Path, outcome: str, doubt: str
+) -> None:
+    (tmp_path / "test_a.py").write_text(FORGES.replace("OUTCOME", outcome))
+    found = run(tmp_path, PYTEST, Pytest("all"))["all"]
+    assert found.finished and (doubt in found.doubt) and bool(doubt) == bool(found.doubt)

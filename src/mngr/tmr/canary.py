@@ -7,6 +7,7 @@ would be seen: better known before the first agent is paid for.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 
 from mngr.errors import MngrError
@@ -103,7 +104,8 @@ def _other_copy(count: int) -> MngrError:
 
 def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> str | None:
     """A commit on top of base in which every file of the product that we know how to spoil is spoiled; None when there
-    is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail."""
+    is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail;
+    programs are spoiled as a whole."""
     listed = git.must("ls-tree", "-r", "-z", base).split("\0")
     lines = []
     blobs: dict[str, str] = {}
@@ -119,15 +121,20 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> s
         if text is not None:
             # An executable without its first line could not be started at all, and the next one on PATH would be.
             content = f"{first}\n{text}" if first.startswith("#!") else text
-            if importable and text == _SPOILED[".py"]:
-                content = without_bodies(git.run("cat-file", "blob", blob).stdout.decode(errors="replace")) or content
+            if importable and text == _SPOILED[".py"] and mode != "100755":
+                source = git.run("cat-file", "blob", blob).stdout.decode(errors="replace")
+                without = without_bodies(source)
+                content = content if without is None else without
             if content not in blobs:
                 blobs[content] = git.must("hash-object", "-w", "--stdin", input=content.encode(errors="replace"))
             lines.append(f"{mode} {blobs[content]}\t{path}\0")
     if not lines:
         return None
     # An index of its own: the user's stays as it is.
-    index = os.path.join(git.must("rev-parse", "--path-format=absolute", "--git-dir"), f"mngr-canary-{os.getpid()}")
+    index = os.path.join(
+        git.must("rev-parse", "--path-format=absolute", "--git-dir"),
+        f"mngr-canary-{os.getpid()}-{threading.get_ident()}",
+    )
     try:
         env = {"GIT_INDEX_FILE": index}
         git.must("read-tree", base, env=env)
@@ -140,17 +147,20 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> s
     return git.commit_tree(tree, [base], f"{MARK}\n")
 
 
-def without_bodies(source: str) -> str:
-    """Python in which every function raises when it is called; empty for what cannot be parsed."""
+def without_bodies(source: str) -> str | None:
+    """Python in which every function raises when it is called, the same if it has none; None for what cannot be
+    parsed."""
     import ast
 
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
-        return ""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = list(ast.parse(_SPOILED[".py"]).body)
+        return None
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if not functions:
+        return source
+    for node in functions:
+        node.body = list(ast.parse(_SPOILED[".py"]).body)
     first = source.split("\n", 1)[0]
     return (f"{first}\n" if first.startswith("#!") else "") + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 

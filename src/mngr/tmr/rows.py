@@ -116,6 +116,7 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
     broken: dict[str, Broken] = {}
     finished = False
     sentinels: dict[str, str] = {}
+    announced = False
     began: set[str] = set()
     doubts: list[str] = []
     exit_code = 1
@@ -123,6 +124,8 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
         kind = row.get("type")
         if kind == "began":
             began.add(row["id"])
+        elif kind == "sentinels":
+            announced = True
         elif kind == "sentinel":
             sentinels[row["id"]] = row["outcome"]
         elif kind == "finished":
@@ -143,4 +146,6 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
         doubts.append(f"a test that always {wrong.removeprefix('test_')} is reported as {sentinels.get(wrong)}")
     elif sentinels and exit_code == 0:
         doubts.append("pytest says that all tests passed, and one always fails")
+    elif announced and not sentinels and finished and all(one.outcome in GOOD | {"skipped"} for one in ran.values()):
+        doubts.append("pytest is said to have come to its end, and a test that always fails was not run")
     return Rows(tests, ran, tuple(broken.values()), finished, doubts[0] if doubts else "")

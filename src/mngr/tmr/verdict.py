@@ -63,8 +63,9 @@ class Evidence(NamedTuple):
     outcomes; `lost` are tests of the base that are gone, `renamed` those that are there under another name; `worse` are
     other tests that passed at the base and do not now, with what they do; `found` are new or changed tests that fail on
     the old product; `effect` are tests that failed at the base and pass, as they are there, with the new product.
-    `cannot_fail` are tests that pass whatever the product does. `needed` are files by which tests are judged and
-    without whose change the test does not pass."""
+    `cannot_fail` are tests that pass whatever the product does; `unspoiled` those said to be fixed that pass with a
+    spoiled product too. `needed` are files by which tests are judged and without whose change the test does not
+    pass."""
 
     changed_files: int
     tests_changed: bool = False
@@ -82,6 +83,7 @@ class Evidence(NamedTuple):
     strength: Strength | None = None
     shorter: bool = False
     cannot_fail: tuple[str, ...] = ()
+    unspoiled: tuple[str, ...] = ()
     unfaithful: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
@@ -198,6 +200,10 @@ def _by_measurement(before: baseline.Measured, seen: Evidence) -> Judgement:
         if marks.t1p0 == PASSED and seen.product_changed:
             told = "its changed test passes without the change of the product, which no test needs"
             return Judgement(HELD, (f"expectation changed: {told}",))
+        noticed = seen.strength.after if seen.strength else (0, 0)
+        if marks.t1p0 == PASSED and noticed[1] and not noticed[0]:
+            told = f"its changed test notices none of {noticed[1]} changes of the product"
+            return Judgement(HELD, (f"expectation changed: {told}",))
         if marks.t1p0 == PASSED:
             return Judgement(EXPECTATION_CHANGED, (f"its test {was} before; only the test was changed; {sizes}",))
         return Judgement(FIXED_TOGETHER, (f"its test {was} before; product and test were both changed; {sizes}",))
@@ -231,6 +237,7 @@ def _by_strength(was: str, seen: Evidence) -> Judgement:
 def _held(seen: Evidence) -> tuple[str, ...]:
     """What a person must accept before the work goes on the branch."""
     needed = [f"its test passes only with its own `{path}`" for path in seen.needed]
+    needed += [f"`{test}` passes with a spoiled product too" for test in seen.unspoiled]
     return (*needed, *(flag.text for flag in seen.flags if flag.kind in HOLDING and flag.path not in seen.needed))
 
 

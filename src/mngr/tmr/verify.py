@@ -129,6 +129,7 @@ def _proof(base: BaseCommit, work: Work, taken: Measurements) -> dict[str, Any]:
     return {
         "strength": noticed.strength,
         "cannot_fail": noticed.cannot_fail,
+        "unspoiled": noticed.unspoiled,
         "shorter": work.tests_changed and work_strength.shorter(base, work),
         "unfaithful": faithful.reasons,
         "notes": faithful.notes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mngr.records import NamedTuple
 from mngr.tmr import canary, strength, strength_rows
@@ -11,7 +11,7 @@ from mngr.tmr.base import BaseCommit, files_of
 from mngr.tmr.evidence import Measurements, Work, outcome_of
 from mngr.tmr.measurement import Measurement, Pytest, StrengthStep
 from mngr.tmr.paths import Kind
-from mngr.tmr.rows import PASSED
+from mngr.tmr.rows import PASSED, cases
 from mngr.tmr.strength import CANNOT_FAIL, MIXED, NOT_MEASURED, SAME, STRONGER, WEAKER, Strength
 from mngr.tmr.strength_rows import Measured
 
@@ -21,42 +21,83 @@ _LOST_MAX = 40
 
 
 class Noticed(NamedTuple):
-    """`strength` is None where no test was changed. `cannot_fail` are tests that pass whatever the product does."""
+    """`strength` is None where no test was changed. `cannot_fail` are tests that pass whatever the product does,
+    `unspoiled` those that are said to be fixed and pass with a spoiled product too."""
 
     strength: Strength | None = None
     cannot_fail: tuple[str, ...] = ()
+    unspoiled: tuple[str, ...] = ()
+
+
+class _Pair(NamedTuple):
+    """A test before and after; a function with parameters whose cases differ is one test, with all its cases."""
+
+    before: Sequence[str]
+    after: Sequence[str]
 
 
 def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
-    """Only for work that holds so far. A test that fails on the old product has shown that it can fail."""
+    """Only for work that holds so far. A changed test that fails on the old product has shown that it can fail."""
     seen = taken.evidence
-    if not work.tests_changed:
-        return Noticed()
-    touched = sorted({*taken.own, *seen.new, *seen.changed} - set(seen.found))
-    if not touched:
-        return Noticed()
-    old = [test for test in touched if test in base.tests]
-    before: Mapping[str, Measured] = {}
-    if old and seen.marks.t0p1 == PASSED:
-        before = _tried(base, work, "before", work.old_tests, old)
-    after = _tried(base, work, "after", work.both, touched)
-    if lost := _lost(before, after, old):
-        before, after = _again(base, work, before, after, old, lost)
+    touched = sorted({*taken.own, *seen.new, *seen.changed} - set(seen.found)) if work.tests_changed else []
+    pairs = paired(touched, base.tests)
+    known = () if seen.marks.t0p1 == PASSED else base.own(work.task)
+    old = [test for pair in pairs for test in pair.before if test not in known]
+    before = _tried(base, work, "before", work.old_tests, old) if old else {}
+    after = _tried(base, work, "after", work.both, touched) if touched else {}
+    if lost := [pair for pair in pairs if _compared(pair, before, after).word in (WEAKER, MIXED)]:
+        before, after = _again(base, work, before, after, lost)
     quiet = [test for test in touched if test not in after or not after[test].kills]
-    spoiled = _pass_spoiled(base, work, quiet)
-    own = {test for test in taken.own if test in touched}
-    found = {
-        test: strength.compare(
-            before.get(test) if test in base.tests else None, after.get(test), spoiled_passes=spoiled.get(test)
-        )
-        for test in touched
-    }
-    known = {test: one for test, one in found.items() if test in own or test in seen.changed or test in seen.new}
-    return Noticed(_joined(known), tuple(test for test in quiet if spoiled.get(test)))
+    fixed = [*(taken.own if seen.marks.t0p0 != PASSED else ()), *seen.found]
+    spoiled = _pass_spoiled(base, work, quiet, fixed)
+    cannot_fail = tuple(test for test in quiet if spoiled.get(test))
+    found = [_compared(pair, before, after, spoiled) for pair in pairs]
+    unspoiled = tuple(test for test in dict.fromkeys(fixed) if spoiled.get(test) and test not in cannot_fail)
+    return Noticed(_joined(found) if found else None, cannot_fail, unspoiled)
+
+
+def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
+    """These tests with what they were at the base; a new one was nothing."""
+    functions: dict[str, list[str]] = {}
+    for test in touched:
+        functions.setdefault(test.partition("[")[0], []).append(test)
+    found = []
+    for function, now in functions.items():
+        then = cases(function, at_base)
+        if then and not set(now) <= set(then):
+            found.append(_Pair(then, now))
+        else:
+            found += [_Pair([test] if then else [], [test]) for test in now]
+    return found
+
+
+def _compared(
+    pair: _Pair,
+    before: Mapping[str, Measured],
+    after: Mapping[str, Measured],
+    spoiled: Mapping[str, bool] | None = None,
+) -> Strength:
+    told = [spoiled[test] for test in pair.after if spoiled and test in spoiled]
+    return strength.compare(
+        _side(before, pair.before) if pair.before else None,
+        _side(after, pair.after),
+        spoiled_passes=all(told) if told else None,
+    )
+
+
+def _side(found: Mapping[str, Measured], tests: Sequence[str]) -> Measured:
+    """Several cases as one test; one that was not measured is known by its name only."""
+    return strength_rows.joined(tests[0], [found.get(test, Measured(test)) for test in tests])
 
 
 def _tried(
-    base: BaseCommit, work: Work, side: str, commit: str, tests: Sequence[str], only: Sequence[str] = ()
+    base: BaseCommit,
+    work: Work,
+    side: str,
+    commit: str,
+    tests: Sequence[str],
+    only: Sequence[str] = (),
+    repeat: int = 0,
 ) -> Mapping[str, Measured]:
     step = StrengthStep(
         "strength",
@@ -67,7 +108,7 @@ def _tried(
         builds=has_to_be_built(_product(base, commit)),
         only=only,
     )
-    wanted = Measurement(f"strength-{side}-{work.slug}", commit, [step], repeat=1 if only else 0)
+    wanted = Measurement(f"strength-{side}-{work.slug}", commit, [step], repeat=repeat)
     done = base.measurer.take(wanted)
     if done.lost:
         base.measurer.forget(wanted)
@@ -87,41 +128,44 @@ def _product(base: BaseCommit, commit: str) -> list[str]:
     return [name for name in names if name and base.paths.kind(name) == Kind.IMPLEMENTATION]
 
 
-def _lost(before: Mapping[str, Measured], after: Mapping[str, Measured], tests: Sequence[str]) -> list[str]:
-    """What was noticed before and not after, by id: tried once more before it counts."""
-    found: list[str] = []
-    for test in tests:
-        compared = strength.compare(before.get(test), after.get(test)) if before.get(test) else None
-        if compared is not None and compared.word in (WEAKER, MIXED):
-            found += [*compared.again[0], *compared.again[1]]
-    return list(dict.fromkeys(found))[:_LOST_MAX]
-
-
 def _again(
     base: BaseCommit,
     work: Work,
     before: Mapping[str, Measured],
     after: Mapping[str, Measured],
-    tests: Sequence[str],
-    only: Sequence[str],
+    lost: Sequence[_Pair],
 ) -> tuple[Mapping[str, Measured], Mapping[str, Measured]]:
+    """Both sides with what was noticed before and not after tried once more, before it counts: all of it, where cases
+    were compared as one."""
+    only: list[str] = []
+    if all(len(pair.before) == len(pair.after) == 1 for pair in lost):
+        again = [_compared(pair, before, after).again for pair in lost]
+        only = list(dict.fromkeys(id for sides in again for side in sides for id in side))[:_LOST_MAX]
     sides = []
     for side, commit, first in (("before", work.old_tests, before), ("after", work.both, after)):
-        more = _tried(base, work, f"{side}-again", commit, tests, only)
+        tests = [test for pair in lost for test in (pair.before if side == "before" else pair.after)]
+        more = _tried(base, work, f"{side}-again", commit, tests, only, repeat=1)
         sides.append(
             {test: strength_rows.repeated(one, more[test]) if test in more else one for test, one in first.items()}
         )
     return sides[0], sides[1]
 
 
-def _pass_spoiled(base: BaseCommit, work: Work, tests: Sequence[str]) -> dict[str, bool]:
-    """Which of these pass with every function of the product spoiled; none where that cannot be told."""
-    spoiled = canary.spoiled(base.git, work.both, base.paths, importable=True) if tests else None
+def _pass_spoiled(base: BaseCommit, work: Work, quiet: Sequence[str], fixed: Sequence[str]) -> dict[str, bool]:
+    """Which of these pass with every function of the product spoiled; none where that cannot be told. Of a fix, nothing
+    can be told when none of its files can be spoiled, nor built from."""
+    spoiled = canary.spoiled(base.git, work.both, base.paths, importable=True) if quiet or fixed else None
     if spoiled is None:
         return {}
-    wanted = Measurement(
-        f"spoiled-{work.slug}", spoiled, [Pytest("test", tests=tests, paths=files_of(tests))], anyway=True
-    )
+    tests = set(quiet)
+    if fixed and work.split.implementation is not None:
+        differ = set(base.git.must("diff", "--name-only", "-z", work.both, spoiled).split("\0"))
+        if any(path in differ or base.paths.builds(path) for path in work.split.implementation.paths):
+            tests |= set(fixed)
+    if not tests:
+        return {}
+    step = Pytest("test", tests=sorted(tests), paths=files_of(sorted(tests)))
+    wanted = Measurement(f"spoiled-{work.slug}", spoiled, [step], anyway=True)
     done = base.measurer.take(wanted)
     if done.lost:
         base.measurer.forget(wanted)
@@ -129,20 +173,19 @@ def _pass_spoiled(base: BaseCommit, work: Work, tests: Sequence[str]) -> dict[st
     return {test: outcome_of(done, test) == PASSED for test in tests}
 
 
-def _joined(found: Mapping[str, Strength]) -> Strength:
+def _joined(found: Sequence[Strength]) -> Strength:
     """One answer for all changed tests of the work: the one that a person has to know first."""
-    words = [one.word for one in found.values()]
+    words = [one.word for one in found]
     word = next((word for word in (WEAKER, MIXED, STRONGER, SAME, CANNOT_FAIL) if word in words), NOT_MEASURED)
-    listed = list(found.values())
     return Strength(
         word,
-        before=(sum(one.before[0] for one in listed), sum(one.before[1] for one in listed)),
-        after=(sum(one.after[0] for one in listed), sum(one.after[1] for one in listed)),
-        gained=tuple(dict.fromkeys(text for one in listed for text in one.gained)),
-        lost=tuple(dict.fromkeys(text for one in listed for text in one.lost)),
-        how=next((one.how for one in listed if one.how), ""),
-        seconds=sum(one.seconds for one in listed),
-        why=next((one.why for one in listed if one.word == word), ""),
+        before=(sum(one.before[0] for one in found), sum(one.before[1] for one in found)),
+        after=(sum(one.after[0] for one in found), sum(one.after[1] for one in found)),
+        gained=tuple(dict.fromkeys(text for one in found for text in one.gained)),
+        lost=tuple(dict.fromkeys(text for one in found for text in one.lost)),
+        how=next((one.how for one in found if one.how), ""),
+        seconds=sum(one.seconds for one in found),
+        why=next((one.why for one in found if one.word == word), ""),
     )
 
 

@@ -197,6 +197,7 @@ class Probe:
             if isinstance(item, pytest.Function):
                 item.fixturenames[:] = []
                 self.sentinels[item.nodeid] = item.name
+        self.row("sentinels")
         return [item for item in found if isinstance(item, pytest.Item)]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)

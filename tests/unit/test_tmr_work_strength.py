@@ -1,0 +1,20 @@
+"""Which versions of tests are compared, and what a spoiled product is."""
+
+from mngr.tmr.canary import without_bodies
+from mngr.tmr.work_strength import paired
+
+BASE = ["a.py::test_a", "a.py::test_b[1]", "a.py::test_b[2]"]
+
+
+def test_tests_are_compared_with_what_they_were_cases_that_differ_as_one() -> None:
+    assert paired(["a.py::test_a", "a.py::test_new"], BASE) == [(["a.py::test_a"],) * 2, ([], ["a.py::test_new"])]
+    same = ["a.py::test_b[1]", "a.py::test_b[2]"]
+    assert paired(same, BASE) == [([same[0]], [same[0]]), ([same[1]], [same[1]])]
+    assert paired(["a.py::test_b[1]", "a.py::test_b[3]"], BASE) == [(same, ["a.py::test_b[1]", "a.py::test_b[3]"])]
+
+
+def test_only_functions_are_spoiled() -> None:
+    assert "raise RuntimeError" in (without_bodies("A = 1\n\n\ndef b():\n    return A\n") or "")
+    assert without_bodies("A = 1  # one\n") == "A = 1  # one\n"
+    assert without_bodies("") == ""  # as in many an `__init__.py`, without which nothing could be imported
+    assert without_bodies("def (") is None
