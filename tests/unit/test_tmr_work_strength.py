@@ -1,7 +1,8 @@
 """Which versions of tests are compared, and what a spoiled product is."""
 
 from mngr.tmr.canary import without_bodies
-from mngr.tmr.work_strength import paired
+from mngr.tmr.strength import Strength
+from mngr.tmr.work_strength import joined, paired
 
 BASE = ["a.py::test_a", "a.py::test_b[1]", "a.py::test_b[2]"]
 
@@ -18,3 +19,10 @@ def test_only_functions_are_spoiled() -> None:
     assert without_bodies("A = 1  # one\n") == "A = 1  # one\n"
     assert without_bodies("") == ""  # as in many an `__init__.py`, without which nothing could be imported
     assert without_bodies("def (") is None
+
+
+def test_tests_that_could_not_be_compared_are_not_counted_beside_those_that_could() -> None:
+    weaker, unknown = Strength("weaker", (10, 13), (9, 13)), Strength("not measured", (0, 0), (10, 13))
+    found = joined([unknown, weaker])
+    assert (found.word, found.before, found.after) == ("weaker", (10, 13), (9, 13))
+    assert joined([unknown]).after == (10, 13)

@@ -53,7 +53,7 @@ def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
     cannot_fail = tuple(test for test in quiet if spoiled.get(test))
     found = [_compared(pair, before, after, spoiled) for pair in pairs]
     unspoiled = tuple(test for test in dict.fromkeys(fixed) if spoiled.get(test) and test not in cannot_fail)
-    return Noticed(_joined(found) if found else None, cannot_fail, unspoiled)
+    return Noticed(joined(found) if found else None, cannot_fail, unspoiled)
 
 
 def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
@@ -173,8 +173,10 @@ def _pass_spoiled(base: BaseCommit, work: Work, quiet: Sequence[str], fixed: Seq
     return {test: outcome_of(done, test) == PASSED for test in tests}
 
 
-def _joined(found: Sequence[Strength]) -> Strength:
-    """One answer for all changed tests of the work: the one that a person has to know first."""
+def joined(found: Sequence[Strength]) -> Strength:
+    """One answer for all changed tests of the work: the one that a person has to know first. Tests that could not be
+    compared are not counted beside those that could."""
+    found = [one for one in found if one.word != NOT_MEASURED] or found
     words = [one.word for one in found]
     word = next((word for word in (WEAKER, MIXED, STRONGER, SAME, CANNOT_FAIL) if word in words), NOT_MEASURED)
     return Strength(

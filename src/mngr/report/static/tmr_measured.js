@@ -38,6 +38,7 @@
       el("ul", { class: "plain edits " + mark }, list.map((text) => el("li", {}, words(text))))) : null);
     return el("section", { class: "measured" }, el("h3", {}, "Strength of its test: edits that it notices"),
       el("div", { class: "strength tone-" + tone }, bar("before", found.before), bar("after", found.after)),
+      found.word === "not measured" && found.after[1] ? el("p", { class: "sub" }, "nothing to compare with: its test did not pass before") :
       el("p", { class: "sub" }, el("b", { class: "tone-" + tone }, found.word), found.how ? `, by ${found.how}` : "", found.word === "same" ? `: no difference seen with ${found.after[1]}` : ""),
       only("Noticed only now", found.gained, "gained"), only("Noticed only before", found.lost, "lost"));
   }

@@ -41,7 +41,7 @@
     const early = Boolean(claim && claim.before && before && before.verdict !== "flaky" && good(claim.before) !== good(before.verdict));
     const changes = claim && claim.changes.length ? el("ul", { class: "plain" }, claim.changes.map((one) => el("li", {}, el("span", { class: "tag" }, one.kind), " ", words(one.summary), " ",
       el("code", { class: "sha" }, one.commit.slice(0, 8)), el("span", { class: "dim" }, ` importance ${one.importance}`)))) : el("span", { class: "dim" }, claim ? "none" : "");
-    const effect = measured.effect === null || measured.effect === undefined ? el("span", { class: "dim" }, "not measured") : [`${measured.effect.length} ${measured.effect.length === 1 ? "test" : "tests"} that failed before and now pass`, measured.effect.length ? [": ", many(measured.effect)] : null];
+    const effect = measured.effect === null || measured.effect === undefined ? el("span", { class: "dim" }, "not measured") : [`${measured.effect.length} ${measured.effect.length === 1 ? "test that failed before and now passes" : "tests that failed before and now pass"}`, measured.effect.length ? [": ", many(measured.effect)] : null];
     return el("table", { class: "versus" },
       el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "The agent says"), el("th", { scope: "col" }, "Measured in clean checkouts"))),
       el("tbody", {},
@@ -60,7 +60,7 @@
     const box = (title, tone, ...content) => el("section", { class: "box " + tone }, el("h3", {}, title), content);
     return [
       value.flags.length ? box("For a person to look at", "warn", el("ul", { class: "flags" }, value.flags.map((flag) => el("li", {}, el("span", { class: "tag warn" }, flag.kind), " ", words(flag.text))))) : null,
-      value.questions.map((one) => box("For you to decide", "warn", one.commands.map(([label, text]) => command(text, label)))),
+      value.questions.map((one) => box("For you to decide", "warn", el("div", { class: "commands" }, one.commands.map(([label, text]) => command(text, label))))),
       claim && claim.status === "blocked" ? box("Blocked", "warn", el("p", {}, words(claim.blocked_reason)), claim.blocked_needs ? el("p", {}, el("b", {}, "Needs: "), words(claim.blocked_needs)) : null) : null,
       ...value.aside.map((one) => box("Set aside", "warn", el("p", {}, words(one.reason)), one.branch ? el("p", { class: "sub" }, "kept on ", el("code", {}, one.branch)) : null, one.evidence.map((text) => folded(text.split("\n")[0].slice(0, 200), text)))),
       claim ? claim.escalations.map((one) => box("Escalation: " + one.kind, "busy", el("p", {}, words(one.summary)),
