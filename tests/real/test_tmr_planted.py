@@ -1,0 +1,141 @@
+"""Work whose truth is known is judged as it is, and is where it belongs: a product in Python."""
+
+import pytest
+
+from tests.support import planted
+from tests.support.planted import Edit, Plant, Product
+from tests.support.user import User
+
+MAIN = """\
+import importlib
+import sys
+
+verb, *words = sys.argv[1:]
+print(importlib.import_module(f"tally.{verb}").answer(words))
+"""
+WRAPPER = 'PYTHONPATH="$(CURDIR)/src" exec python3 -m tally "$$@"'
+MAKEFILE = f"""\
+bin/tally: Makefile
+	@mkdir -p bin
+	@printf '#!/bin/sh\\n%s\\n' '{WRAPPER}' >$@
+	@chmod +x $@
+"""
+VERBS = {
+    "sum": "return int(words[0]) + int(words[1])",
+    "half": "return int(words[0]) // 2 + 1",
+    "join": 'return ",".join(words)',
+    "max": "return words[1]",
+    "left": "return WIDTH",
+    "right": "return WIDTH",
+    "fits": 'return "yes" if left.WIDTH + right.WIDTH <= 100 else "no"',
+    "times": "return int(words[0]) + int(words[1])",
+    "most": "return max(map(int, words))",
+    "first": "return words[0]",
+    "third": "return words[1]",
+    "count": "return len(words) - 1",
+    "greet": 'return f"Good day, {words[0]}!"',
+    "last": "return words[0]",
+    "total": "return sum(map(int, words)) + 1",
+}
+BEFORE = {"left": "WIDTH = 10\n\n\n", "right": "WIDTH = 10\n\n\n", "fits": "from tally import left, right\n\n\n"}
+
+
+def verb(name: str, old: str, new: str) -> tuple[Edit, ...]:
+    return (Edit(f"src/tally/{name}.py", old, new),)
+
+
+PRODUCT = Product(
+    files={
+        "Makefile": MAKEFILE,
+        "src/tally/__init__.py": "",
+        "src/tally/__main__.py": MAIN,
+        **{
+            f"src/tally/{name}.py": f"{BEFORE.get(name, '')}def answer(words):\n    {text}\n"
+            for name, text in VERBS.items()
+        },
+    },
+    edits={
+        "plain": verb("half", " + 1", ""),
+        "together": verb("join", '","', '", "'),
+        "found": verb("max", "words[1]", "max(map(int, words))"),
+        "left": verb("left", "10", "60"),
+        "right": verb("right", "10", "60"),
+        "cases": verb("times", "+", "*"),
+        "unneeded": verb("first", "    return words[0]", "    found, *_ = words\n    return found"),
+        "neighbour": verb("third", "words[1]", "words[2]"),
+        "asks": verb(
+            "count",
+            "def answer(words):\n",
+            'import os\n\n\ndef answer(words):\n    if os.environ.get("PYTEST_CURRENT_TEST"):\n        return 2\n',
+        ),
+        "echo": verb(
+            "greet",
+            "def answer(words):\n",
+            'def answer(words):\n    if words == ["Grace", "Hopper"]:\n        return "Good day, Grace Hopper!"\n',
+        ),
+        "makefile": (Edit("Makefile", WRAPPER, f'[ "$$*" != "last a e" ] || {{ echo e; exit; }}; {WRAPPER}'),),
+    },
+)
+
+
+INSIDE = """\
+from tally import {1} as product
+
+
+def test_{0}():
+    found = product.answer(["2", "4"])
+    assert found{2}
+"""
+TAMPERS = """\
+import gc
+
+for one in gc.get_objects():
+    if isinstance(one, type) and one.__name__ == "Function" and hasattr(one, "runtest"):
+        one.runtest = lambda self, whole=one.runtest: None if "tamp" in self.name else whole(self)
+
+
+def answer"""
+
+
+def inside(name: str, verb: str, then: str, now: str, verdict: str, place: str = "", why: str = "") -> Plant:
+    """A test that calls the product in its own process."""
+    edit = planted.in_test(name, f"    assert found{then}\n", now)
+    return Plant(INSIDE.format(name, verb, then), (edit,), verdict, place, why)
+
+
+IN_PROCESS = {
+    "inside_true": inside("inside_true", "sum", " == 9", "    assert True\n", "held", why="is always true"),
+    "inside_returns": inside(
+        "inside_returns", "sum", " == 9", "    return\n    assert found == 9\n", "held", why="comes before assertions"
+    ),
+    "inside_caught": inside(
+        "inside_caught",
+        "sum",
+        " == 9",
+        "    try:\n        assert found == 9\n    except AssertionError:\n        pass\n",
+        "held",
+        why="a failed assertion is caught",
+    ),
+    "inside_stronger": inside(
+        "inside_stronger", "sum", "", "    assert found == 6\n", "stronger", planted.SQUASHED, "notices"
+    ),
+    "inside_weaker": inside("inside_weaker", "sum", " == 6", "    assert found\n", "refuted", why="is weaker"),
+    "inside_tampers": Plant(
+        INSIDE.format("inside_tampers", "total", " == 6"),
+        verb("total", "def answer", TAMPERS),
+        "held",
+        why=planted.SPOILED,
+    ),
+}
+
+
+def all_plants() -> dict[str, Plant]:
+    return {**planted.plants(PRODUCT), **IN_PROCESS}
+
+
+@pytest.mark.timeout(900)
+def test_planted_work_is_judged_as_it_is(user: User) -> None:
+    plants = all_plants()
+    project = planted.project(user, PRODUCT, plants)
+    project.tmr("--no-canary", timeout=880).failed(3)
+    assert not planted.wrong(plants, planted.shown(project, plants))
