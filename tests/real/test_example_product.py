@@ -41,7 +41,9 @@ def test_two_tests_of_the_example_fail_and_one_is_flaky(user: User) -> None:
         assert f"| `{name}` |" in readme
     assert failed(results(user, project)) == FAILING
     checked = user.mngr("tutorial", "check", "--script", "tutorial.sh", "--tests", "tests", cwd=project)
-    assert checked.exit_code == 0, checked.stdout + checked.stderr
+    problems = [line for line in checked.stdout.splitlines() if "was not run by a test that passed" in line]
+    assert all(any(f"`{name}`" in line for name in {FLAKY, *FAILING}) for line in problems), checked.stdout
+    assert checked.exit_code == 1 and "16 of 16 examples cited" in checked.stdout, checked.stdout + checked.stderr
     recordings = list(project.glob(".mngr/e2e/*/tests/*/*.cast"))
     assert len(recordings) == 1
     assert "board" in recordings[0].parent.name

@@ -103,7 +103,7 @@ def test_an_answer_that_leaves_out_what_did_not_clash_is_refused(project: Projec
 
 def test_an_answer_that_takes_the_tests_of_both_sides_away_is_refused(project: Project) -> None:
     def tests(name: str, mark: str = "") -> str:
-        return f"import pytest\n\n\n{mark}def test_new():\n    assert {name!r}\n"
+        return f"import pytest\n\n\n{mark}def test_new():\n    assert open({name!r})\n"
 
     gate = TextGate(project, {"t_true": lambda read: True})
     work = [project.work(name, {"tests/test_new.py": tests(name)}) for name in ("a", "b")]

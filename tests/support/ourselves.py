@@ -64,7 +64,9 @@ def _not_copied(directory: str, names: list[str]) -> set[str]:
 
 def _improvement(path: Path, name: str) -> str:
     claim = [{"kind": "test", "commit": "{head}", "summary": f"{name} looks closer", "importance": 1}]
-    insertion = f"sed -i 's|^def {name}(.*$|&\\n    assert e2e.repo.is_dir()|' {path}"
+    # A command more, whose answer is looked at: that is noticed.
+    looks = 'expect(e2e.run("mngr --version").stdout).to_contain("mngr")'
+    insertion = f"sed -i 's|^def {name}(.*$|&\\n    {looks}|' {path}"
     return f"wait\nrun! {insertion}\ncommit Look closer\n" + OUTCOME.format(
         status="done", changes=json.dumps(claim), summary="an assertion more"
     )

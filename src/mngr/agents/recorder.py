@@ -160,9 +160,20 @@ class Terminal:
             pass
         return True
 
+    def _has_it(self) -> bool:
+        """Whether the terminal is still that of the process, which may have ended and not been waited for yet."""
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb") as file:
+                state, _, _, _, terminal = file.read().rpartition(b") ")[2].split()[:5]
+            return state != b"Z" and int(terminal) == _device_number(os.stat(self.tty).st_rdev)
+        except FileNotFoundError:
+            return not os.path.exists("/proc/self/stat")  # a system that does not tell
+        except (OSError, ValueError):
+            return False
+
     def look(self) -> tuple[int, int]:
         """Its size; the last known one when it is gone, since another terminal may have its name by then."""
-        if self.alive():
+        if self.alive() and self._has_it():
             try:
                 fd = os.open(self.tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
                 try:
@@ -175,6 +186,12 @@ class Terminal:
             except OSError:
                 pass
         return self.size
+
+
+def _device_number(device: int) -> int:
+    """As the kernel writes it for a process: the minor number is split around the major one."""
+    major, minor = os.major(device), os.minor(device)
+    return (minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12)
 
 
 def record(stdin: int, cast: Cast, terminal: Terminal, masked: Masked) -> None:

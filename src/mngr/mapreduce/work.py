@@ -309,8 +309,11 @@ class Work:
         if error:
             again_at = self._again_at(attempt.release_tries + 1, self._limits.max_stops)
             self._run.note("unreleased", **own, error=error, again_at=again_at)
-        else:
-            self._run.note("released", **own)
+            return
+        # An answer that was under way when the attempt ended is paid too.
+        used = sights.usage(self._fleet, attempt.agent_id)
+        more = [fact("usage", **own, **used._asdict())] if used is not None and used != attempt.usage else []
+        self._run.note_all([*more, fact("released", **own)])
 
     def _again_at(self, tries: int, most: int) -> float | None:
         """When to try again what failed so often; None is not before the next resume."""

@@ -157,7 +157,8 @@ class Tmux:
         return _without_obituary(pane, result.stdout.decode(errors="replace"))
 
     def _check_killed(self, session: str, result: Result) -> None:
-        gone = _no_server(result) or "can't find" in result.error_text
+        said = result.error_text
+        gone = _no_server(result) or "can't find" in said or said == "no current target"
         if not result.ok and not gone:
             raise CommandFailed(result, f"tmux could not end the session `{session}`")
 
