@@ -350,7 +350,7 @@ class Shown(NamedTuple):
 
 def shown(made: Project, planted: Mapping[str, Plant]) -> dict[str, Shown]:
     status: dict[str, Any] = made.status()
-    places = {}
+    places: dict[str, str] = {}
     for commit in status["integration"]["commits"]:
         alone = commit["place"] == SQUASHED or len(commit["slugs"]) == 1
         places |= dict.fromkeys(commit["slugs"], commit["place"] if alone else f"{commit['place']}, not alone")
