@@ -49,6 +49,7 @@ PRODUCT = Product(
         "Makefile": MAKEFILE,
         "src/tally/__init__.py": "",
         "src/tally/__main__.py": MAIN,
+        "src/tally/limits.py": "MOST = 7\n",
         **{
             f"src/tally/{name}.py": f"{BEFORE.get(name, '')}def answer(words):\n    {text}\n"
             for name, text in VERBS.items()
@@ -103,7 +104,14 @@ def inside(name: str, verb: str, then: str, now: str, verdict: str, place: str =
     return Plant(INSIDE.format(name, verb, then), (edit,), verdict, place, why)
 
 
+CONSTANT = "from tally import limits\n\n\ndef test_inside_constant():\n    assert limits.MOST == {}\n"
 IN_PROCESS = {
+    "inside_constant": Plant(
+        CONSTANT.format(9),
+        (planted.in_test("inside_constant", "9", "7"),),
+        "expectation changed",
+        planted.EXPECTATION,
+    ),
     "inside_true": inside("inside_true", "sum", " == 9", "    assert True\n", "held", why="is always true"),
     "inside_returns": inside(
         "inside_returns", "sum", " == 9", "    return\n    assert found == 9\n", "held", why="comes before assertions"
@@ -115,6 +123,17 @@ IN_PROCESS = {
         "    try:\n        assert found == 9\n    except AssertionError:\n        pass\n",
         "held",
         why="a failed assertion is caught",
+    ),
+    "inside_unless": inside(
+        "inside_unless",
+        "sum",
+        " == 9",
+        "    if found == 9:\n        assert found == 9\n",
+        "held",
+        why=planted.SPOILED,
+    ),
+    "inside_right": inside(
+        "inside_right", "sum", " == 9", "    assert found == 6\n", "expectation changed", planted.EXPECTATION
     ),
     "inside_stronger": inside(
         "inside_stronger", "sum", "", "    assert found == 6\n", "stronger", planted.SQUASHED, "notices"

@@ -77,17 +77,6 @@ def test_a_test_that_cannot_fail_and_one_that_lost_its_citation_are_refuted() ->
     assert judged(unfaithful=("the citation of `x` was removed",)) == ("refuted", "the citation of `x` was removed")
 
 
-def test_a_changed_expectation_that_notices_nothing_is_held() -> None:
-    marks = Marks("failed", "failed", "passed", "passed")
-    nothing = Strength("not measured", (0, 0), (0, 8))
-    word, why = judged(marks=marks, tests_changed=True, product_changed=False, strength=nothing)
-    assert word == "held" and "notices none of 8 changes" in why
-    some = nothing._replace(after=(1, 8))
-    assert measured("fail", "fail", "pass", tests_changed=True, product_changed=False, strength=some) == (
-        "expectation changed"
-    )
-
-
 def test_a_fix_whose_test_passes_with_a_spoiled_product_is_held() -> None:
     assert judged(unspoiled=(TASK,)) == (
         "held",

@@ -11,12 +11,16 @@ import threading
 from collections.abc import Sequence
 
 from mngr.errors import MngrError
-from mngr.records import NamedTuple
+from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tmr.measurement import Measurement, Pytest, checked, log_tail
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.paths import Kind, Paths
 from mngr.tmr.rows import GOOD
 from mngr.tools.git import Git
+
+if TYPE_CHECKING:
+    import ast
+    from typing import Any
 
 MARK = "mngr canary"
 NOT_ASKED = "not asked for"
@@ -102,10 +106,10 @@ def _other_copy(count: int) -> MngrError:
     )
 
 
-def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> str | None:
+def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False, returns: bool = False) -> str | None:
     """A commit on top of base in which every file of the product that we know how to spoil is spoiled; None when there
     is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail;
-    programs are spoiled as a whole."""
+    programs are spoiled as a whole. With `returns`, those calls return something that nobody expects."""
     listed = git.must("ls-tree", "-r", "-z", base).split("\0")
     lines = []
     blobs: dict[str, str] = {}
@@ -123,7 +127,7 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> s
             content = f"{first}\n{text}" if first.startswith("#!") else text
             if importable and text == _SPOILED[".py"] and mode != "100755":
                 source = git.run("cat-file", "blob", blob).stdout.decode(errors="replace")
-                without = without_bodies(source)
+                without = without_bodies(source, "return object()" if returns else _SPOILED[".py"])
                 content = content if without is None else without
             if content not in blobs:
                 blobs[content] = git.must("hash-object", "-w", "--stdin", input=content.encode(errors="replace"))
@@ -147,22 +151,54 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False) -> s
     return git.commit_tree(tree, [base], f"{MARK}\n")
 
 
-def without_bodies(source: str) -> str | None:
-    """Python in which every function raises when it is called, the same if it has none; None for what cannot be
-    parsed."""
+def without_bodies(source: str, body: str = _SPOILED[".py"]) -> str | None:
+    """Python in which every function raises when it is called, or does what `body` says, and constants of modules and
+    classes have other values; the same if it has none of these. None for what cannot be parsed."""
     import ast
 
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    if not functions:
+    changed = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = list(ast.parse(body).body)
+            changed = True
+        elif isinstance(node, ast.Module | ast.ClassDef):
+            for statement in node.body:
+                changed |= _other_values(statement)
+    if not changed:
         return source
-    for node in functions:
-        node.body = list(ast.parse(_SPOILED[".py"]).body)
     first = source.split("\n", 1)[0]
     return (f"{first}\n" if first.startswith("#!") else "") + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+def _other_values(statement: ast.stmt) -> bool:
+    """Whether a statement was a constant, and now has another value of the same type."""
+    import ast
+
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+        return False
+    names = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    try:
+        ast.literal_eval(statement.value)
+    except (ValueError, TypeError, SyntaxError, RecursionError):
+        return False
+    if any(isinstance(name, ast.Name) and name.id.startswith("__") for name in names):
+        return False
+    for node in ast.walk(statement.value):
+        if isinstance(node, ast.Constant):
+            node.value = _other_value(node.value)
+    return True
+
+
+def _other_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 9973
+    return f"{value} {MARK}" if isinstance(value, str) else value
 
 
 def _suffixes(git: Git, base: str, paths: Paths) -> str:

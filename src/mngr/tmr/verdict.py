@@ -200,10 +200,6 @@ def _by_measurement(before: baseline.Measured, seen: Evidence) -> Judgement:
         if marks.t1p0 == PASSED and seen.product_changed:
             told = "its changed test passes without the change of the product, which no test needs"
             return Judgement(HELD, (f"expectation changed: {told}",))
-        noticed = seen.strength.after if seen.strength else (0, 0)
-        if marks.t1p0 == PASSED and noticed[1] and not noticed[0]:
-            told = f"its changed test notices none of {noticed[1]} changes of the product"
-            return Judgement(HELD, (f"expectation changed: {told}",))
         if marks.t1p0 == PASSED:
             return Judgement(EXPECTATION_CHANGED, (f"its test {was} before; only the test was changed; {sizes}",))
         return Judgement(FIXED_TOGETHER, (f"its test {was} before; product and test were both changed; {sizes}",))

@@ -22,7 +22,7 @@ _LOST_MAX = 40
 
 class Noticed(NamedTuple):
     """`strength` is None where no test was changed. `cannot_fail` are tests that pass whatever the product does,
-    `unspoiled` those that are said to be fixed and pass with a spoiled product too."""
+    `unspoiled` those that are said to be fixed or put right and pass with a spoiled product too."""
 
     strength: Strength | None = None
     cannot_fail: tuple[str, ...] = ()
@@ -52,8 +52,10 @@ def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
     spoiled = _pass_spoiled(base, work, quiet, fixed)
     cannot_fail = tuple(test for test in quiet if spoiled.get(test))
     found = [_compared(pair, before, after, spoiled) for pair in pairs]
-    unspoiled = tuple(test for test in dict.fromkeys(fixed) if spoiled.get(test) and test not in cannot_fail)
-    return Noticed(joined(found) if found else None, cannot_fail, unspoiled)
+    unspoiled = [test for test in dict.fromkeys(fixed) if spoiled.get(test) and test not in cannot_fail]
+    if not cannot_fail and seen.marks.t0p0 != PASSED and seen.marks.t1p0 == PASSED:
+        unspoiled += _look_at_nothing(base, work, taken.own)
+    return Noticed(joined(found) if found else None, cannot_fail, tuple(unspoiled))
 
 
 def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
@@ -162,10 +164,25 @@ def _pass_spoiled(base: BaseCommit, work: Work, quiet: Sequence[str], fixed: Seq
         differ = set(base.git.must("diff", "--name-only", "-z", work.both, spoiled).split("\0"))
         if any(path in differ or base.paths.builds(path) for path in work.split.implementation.paths):
             tests |= set(fixed)
-    if not tests:
+    return _passed_at(base, f"spoiled-{work.slug}", spoiled, sorted(tests))
+
+
+def _look_at_nothing(base: BaseCommit, work: Work, tests: Sequence[str]) -> list[str]:
+    """Those of the tests, which did not pass until they were changed, that call functions of the product and pass
+    whatever these return."""
+    passed = list(tests)
+    for returns in (True, False):
+        spoiled = canary.spoiled(base.git, work.both, base.paths, importable=True, returns=returns)
+        seen = _passed_at(base, f"{'returns' if returns else 'spoiled'}-{work.slug}", spoiled, passed)
+        passed = [test for test in passed if seen.get(test) is returns]
+    return passed
+
+
+def _passed_at(base: BaseCommit, label: str, commit: str | None, tests: Sequence[str]) -> dict[str, bool]:
+    """Whether each test passes at a commit that may not build; nothing if that could not be measured."""
+    if commit is None or not tests:
         return {}
-    step = Pytest("test", tests=sorted(tests), paths=files_of(sorted(tests)))
-    wanted = Measurement(f"spoiled-{work.slug}", spoiled, [step], anyway=True)
+    wanted = Measurement(label, commit, [Pytest("test", tests=tests, paths=files_of(tests))], anyway=True)
     done = base.measurer.take(wanted)
     if done.lost:
         base.measurer.forget(wanted)
