@@ -16,8 +16,9 @@ from tests.support.user import User
 pytestmark = pytest.mark.timeout(300)
 AGENTS = 3
 LIMIT = 1.0
-# An answer every three seconds in one turn without an end: what an agent spends then, no event tells.
-SPENDS = "%% think 3\n%% usage input=2000 output=4000\n%% run git status\n" * 60
+# A dear answer every six seconds in one turn without an end: what an agent spends then, no event tells. It is looked at
+# every two seconds, which a busy machine may do late.
+SPENDS = "%% think 6\n%% usage input=2000 output=8000\n%% run git status\n" * 30
 
 
 @pytest.fixture
