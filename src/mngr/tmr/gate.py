@@ -9,6 +9,7 @@ from mngr.records import NamedTuple, Protocol
 from mngr.tmr.unit import Unit
 
 _ASKS = 3
+_LOOKS = 4  # at a failing test alone, before anybody is blamed for it
 UNNAMED = "gate"
 
 
@@ -171,6 +172,8 @@ class Judge:
         """The last unit of the shortest red beginning. None when it is nobody's fault: the base alone is red, or what
         was red twice is so no more. That counts no longer, but for what a unit promised."""
         focus = _names(found)
+        if UNNAMED not in focus and self._is_flaky(units, focus):
+            return None
         if UNNAMED in focus or not self.failures(units, focus=focus):
             focus = ()  # nothing to name, or it fails only among all the others
 
@@ -195,6 +198,22 @@ class Judge:
             self._record(Decision("not counted as red", f"failed twice, then passed: {_list(_names(found))}"))
             return None
         return Blame(units[high - 1], _partner(units[high - 1], units[: high - 1], red), tests)
+
+    def _is_flaky(self, units: tuple[Unit, ...], names: tuple[str, ...]) -> bool:
+        """Whether one of these passes and fails when it is run alone a few times, with these units or without any. That
+        is nobody's fault, also when it passed in the baseline; it counts no longer, but for what a unit promised."""
+        promised = {test for unit in units for test in unit.promises}
+        for some in (units, ()):
+            commit = self._commit_of(some, False)
+            looks = [self._ask(commit, some, False, names, number) for number in range(_LOOKS)] if commit else []
+            failed = [set(_names(look.failures)) & set(names) for look in looks if look.measured]
+            flaky = {name for name in set().union(*failed) if not all(name in one for one in failed)} - promised
+            if flaky:
+                self._unsteady |= flaky
+                because = f"passes and fails when it is run alone: {_list(sorted(flaky))}"
+                self._record(Decision("not counted as red", because, tuple(unit.slug for unit in some)))
+                return True
+        return False
 
     def _old(self, focus: tuple[str, ...], found: tuple[Failure, ...], final: bool) -> bool:
         """Whether some of it fails without any unit too, be it only now and then: that is nobody's fault, and counts no
