@@ -18,7 +18,13 @@ SECOND_TRY = {
     "tests/real/test_kind_codex.py": "Codex draws and reads a terminal",
     "tests/real/test_kind_from_settings.py::test_the_settings_of_the_guide_run_pi": "pi draws and reads a terminal",
     "tests/real/test_model_server_programs.py": "coding agents of others retry at times of their own",
+    "tests/real/test_kind_idle.py": "a coding agent of others draws and reads a terminal",
+    "tests/real/test_kind_permissions.py": "a coding agent of others draws and reads a terminal",
+    "tests/real/test_live.py": "Claude Code asks and retries at times of its own",
+    "tests/real/test_tmr_agents.py::test_a_limit_costs": "a coding agent of others retries at times of its own",
     "tests/real/test_tmr_agents.py::test_a_real_program": "a coding agent of others draws and reads a terminal",
+    "tests/real/test_tmr_agents.py::test_six_bugs": "a coding agent of others draws and reads a terminal",
+    "tests/real/test_tmr_day.py": "twelve of Claude Code draw, read and retry at times of their own",
 }
 AT_MOST = 3
 RUNS = Path(".mngr/e2e")
