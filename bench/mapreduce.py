@@ -37,9 +37,9 @@ command = "sleep"
 _SCRIPT = """\
 wait
 replace tests/test_{file}.py <<END
-add({file}, {test}) == {sum}
+add({file}, {test}) is not None
 ====
-add({file}, {test}) == {sum} == calc.add({test}, {file})
+add({file}, {test}) == {sum}
 END
 commit Look closer
 outcome <<END
@@ -65,8 +65,8 @@ def make_project(world: World, tests: int) -> None:
         text = "import time\n\nimport calc\n"
         for test in range(_TESTS_IN_A_FILE):
             text += f"\n\ndef test_{file}_{test}():\n    time.sleep(0.05)\n"
-            text += f"    assert calc.add({file}, {test}) == {file + test}\n"
-            script = _SCRIPT.format(file=file, test=test, sum=file + test)
+            text += f"    assert calc.add({file}, {test + 1}) is not None\n"
+            script = _SCRIPT.format(file=file, test=test + 1, sum=file + test + 1)
             if (file, test) == (files - 1, _TESTS_IN_A_FILE - 1):
                 script = script.replace("wait\n", f"wait\nrun until {others}; do sleep 0.2; done\n", 1)
             (scripts / f"test_{file}_{test}.script").write_text(script)
