@@ -7,7 +7,7 @@ WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n
 MAKEFLAGS += --no-print-directory
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check static bench soak live docs format lock clean
+.PHONY: help setup demo test check static bench simulate soak live docs format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,10 @@ static: setup
 bench: setup ## measure against the floors
 	@$(BIN)/python bench/bench.py
 
-soak: setup ## the long fault tests
+simulate: setup ## the scheduler with 10,000 simulated tasks on 1,000 hosts, and 100 idle channels: takes minutes
+	@$(BIN)/python bench/simulate.py
+
+soak: setup ## the long fault tests; those of Ray also need: .venv/bin/pip install -e '.[ray]'
 	@$(BIN)/python -m pytest -m soak --timeout 3600
 
 live: setup ## three tests by a real model, for at most 2 USD: needs a login or a key of yours (TYPE=claude)
@@ -48,7 +51,7 @@ format: setup ## format the code and fix what can be fixed
 	@$(BIN)/ruff check --fix --quiet --exit-zero $(CODE)
 	@$(BIN)/ruff format $(CODE)
 
-lock: setup ## write requirements.lock anew from pyproject.toml
+lock: setup ## write requirements.lock from pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<1'
 	@$(BIN)/uv pip compile pyproject.toml --group dev --upgrade --no-config --quiet \
 	  --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

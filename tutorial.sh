@@ -74,10 +74,10 @@ mngr create essay --no-connect --edit-message
 # an agent can be any command line
 mngr create build --no-connect --command 'echo building; sleep 1; echo built'
 
-# or any program, with its exact arguments; without a name it gets one that is made up
+# or any program, with its exact arguments; without a name it gets a generated one
 mngr create --no-connect --type command -- sleep 600
 
-# see first what would be made
+# see first what would be created
 mngr create big-rewrite --dry-run
 
 # three at once: try-1, try-2 and try-3
@@ -165,14 +165,11 @@ mngr list --explain build
 # wait for a command to end well; when it fails instead, so does this
 mngr wait build DONE --timeout 1m
 
-# or go on as soon as the first of several is ready
+# or continue as soon as the first of several is ready
 mngr wait try-1 try-2 try-3 --any --timeout 1m
 
 # what is on its screen?
 mngr capture build
-
-# the screen as a picture, to show somebody
-mngr capture build --svg ~/build.svg
 
 # record a terminal from its first byte to its last, for `asciinema play` and web pages
 mngr create movie --no-connect --record --command 'echo action; sleep 1; echo cut'
@@ -292,7 +289,7 @@ mngr rsync ~/samples try-1:data
 # ==============================================================================
 # What exists only in an agent is saved before it goes.
 
-# an agent with work that is found nowhere else goes only with --force; this says what would be saved
+# an agent with work that exists nowhere else is destroyed only with --force; this shows what would be saved
 mngr exec try-2 'echo "half an idea" > idea.txt'
 mngr destroy try-2 --force --dry-run
 
@@ -312,7 +309,7 @@ mngr saved restore try-2-1 --to ~/recovered
 # ==============================================================================
 # Managing snapshots
 # ==============================================================================
-# A point to go back to, and a second way to go on from here.
+# A point to go back to, and a second way to continue from here.
 
 # keep an agent as it is before something risky; it may work on meanwhile
 mngr snapshot create try-1 before-rewrite
@@ -324,7 +321,7 @@ mngr snapshot list
 mngr exec try-1 'rm shop.py'
 mngr snapshot restore before-rewrite
 
-# or go on from there with a second agent
+# or continue from there with a second agent
 mngr snapshot restore before-rewrite --as second-try
 
 # forget it
@@ -337,11 +334,35 @@ mngr clone add-tests other-way --no-connect
 mngr clone add-tests third-way --no-connect -m 'say I try it without the cache.'
 
 # ==============================================================================
+# Other machines
+# ==============================================================================
+# The same verbs, on any machine that ssh reaches, in containers and in the cloud. `box` is a host of `~/.ssh/config`.
+
+# start an agent on another machine; nothing has to be installed there but Python, tmux and git
+mngr create far-away@box --no-connect
+
+# it is in the same list, and everything works as it does here
+mngr list
+mngr message far-away -m 'write far.txt <<END
+hello from far away
+END
+commit Say hello'
+mngr wait far-away WAITING
+mngr merge far-away
+
+# move an agent of this machine there, with its conversation, and home again
+mngr migrate add-tests @box
+mngr migrate add-tests @local
+
+# which machines are known, and what runs there
+mngr host list
+
+# ==============================================================================
 # Putting them in order
 # ==============================================================================
 # Stop, start, put away, name, limit, clean up.
 
-# stop one; its work stays, and it can go on later
+# stop one; its work stays, and it can continue later
 mngr stop fix-login
 mngr start fix-login
 
@@ -506,7 +527,7 @@ mngr e2e serve
 # ==============================================================================
 # An agent for each test
 # ==============================================================================
-# `mngr tmr` lets agents mend and improve tests, measures what comes back, and gives you one branch to read.
+# `mngr tmr` lets agents fix and improve tests, measures what comes back, and gives you one branch to read.
 
 # a till that charges too much, and two tests, one of which says so
 cat > till.py <<'END'
@@ -528,10 +549,10 @@ mngr tmr init --dry-run
 # which tests would get an agent, and what may that cost?
 mngr tmr test_till.py --dry-run
 
-# what agents do follows a script here: one mends the till, the other finds nothing to do
+# what agents do follows a script here: one fixes the till, the other finds nothing to do
 cat > $HOME/till.script <<'END'
 wait
-if-message Test: .*nothing_costs <<MEND
+if-message Test: .*nothing_costs <<FIX
   replace till.py <<TEXT
 sum(prices) + 1
 ====
@@ -542,7 +563,7 @@ TEXT
 {"schema": 1, "task": "{task}", "status": "done", "summary": "It was one too much.",
  "changes": [{"kind": "implementation", "commit": "{head}", "summary": "Charge what things cost"}]}
 JSON
-MEND
+FIX
 if-message Test: .*more_costs <<LEAVE
   outcome <<JSON
 {"schema": 1, "task": "{task}", "status": "done", "changes": [], "summary": "It is good as it is."}
@@ -560,10 +581,10 @@ git log --oneline main..tmr/till
 # pages with everything: claims beside measurements, transcripts, recordings
 mngr tmr report
 
-# the same in the browser while a run goes on; C-c leaves
+# the same in the browser while a run is under way; C-c leaves
 mngr tmr serve
 
-# a fix that you do not want leaves the branch, which is measured anew
+# a fix that you do not want leaves the branch, which is measured again
 mngr tmr review --drop nothing_costs_nothing
 
 # and comes back
@@ -575,7 +596,7 @@ mngr tmr connect more_costs_more
 # let it try once more
 mngr tmr retry --task more_costs_more
 
-# a run can be stopped, killed or cut off at any moment; it goes on where it was
+# a run can be stopped, killed or cut off at any moment; it resumes where it was
 mngr tmr stop
 mngr tmr resume
 

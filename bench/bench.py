@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[0] = str(ROOT)  # as a script it would be this folder, where `bench` is this very file
 
-from bench import mapreduce, works  # noqa: E402
+from bench import machines, mapreduce, works  # noqa: E402
 from bench.works import Work  # noqa: E402
 from bench.world import CommandFailed, World  # noqa: E402
 
-WORKS = (*works.WORKS, *mapreduce.WORKS)
-NOT_MEASURED = (*works.NOT_MEASURED, *mapreduce.NOT_MEASURED)
+WORKS = (*works.WORKS, *machines.WORKS, *mapreduce.WORKS)
+NOT_MEASURED = (*works.NOT_MEASURED, *machines.NOT_MEASURED, *mapreduce.NOT_MEASURED)
 PEER_SAMPLES = 5
 
 
@@ -68,7 +68,7 @@ def main() -> int:
         for work in chosen:
             figures = measure(work, args.samples or work.samples, peer)
             done.append(figures)
-            print(_line(_cells(figures, bool(peer))), flush=True)
+            print(_line(_cells(figures, bool(peer))) + (f"\n  {work.note}" if work.note else ""), flush=True)
     except CommandFailed as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
@@ -90,7 +90,7 @@ def measure(work: Work, samples: int, peer: str) -> Figures:
     """Floor, ours, floor, ours, ...: what else the machine does then hits both alike."""
     floor: list[float] = []
     ours: list[float] = []
-    with closing(World()) as world, closing(Peer(work, peer)) as other:
+    with closing(World()) as world, closing(Peer(work, peer)) as other, closing(work):
         work.set_up_floor(world)
         work.set_up(world)
         # The first round warms the caches and is not counted.

@@ -5,8 +5,8 @@ import sys
 
 from mngr import process
 from mngr.hosts.local import LocalHost
-from mngr.tmr.integrate import integrate
-from mngr.tmr.unit import Verified
+from mngr.tmr.integration import integrate
+from mngr.tmr.unit import VerifiedWork
 from mngr.tools.git import Git
 
 
@@ -14,7 +14,9 @@ def main() -> int:
     run, base, *refs = sys.argv[1:]
     git = Git(LocalHost(os.devnull), os.getcwd())
     tips = process.run(["git", "rev-parse", base, *refs], timeout=60).text.split("\n")
-    work = [Verified(f"tests/{ref}", ref.replace("/", "-"), ref, tip) for ref, tip in zip(refs, tips[1:], strict=True)]
+    work = [
+        VerifiedWork(f"tests/{ref}", ref.replace("/", "-"), ref, tip) for ref, tip in zip(refs, tips[1:], strict=True)
+    ]
     done = integrate(git, run, tips[0], work)
     return 0 if len(done.commits) == len(refs) and not done.set_aside else 1
 

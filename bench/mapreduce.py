@@ -1,7 +1,9 @@
 """The rows of `mngr tmr`: a whole run beside the git and pytest commands in it, and the weight of its orchestrator."""
 
+import ctypes
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
+from statistics import median
 from typing import Any, ClassVar, NamedTuple
 
 from bench.works import PYTHON, Work
@@ -34,7 +37,7 @@ PYTHONPATH = "."
 [agent_types.sleeper]
 command = "sleep"
 """
-_SCRIPT = """\
+_STRONGER = """\
 wait
 replace tests/test_{file}.py <<END
 add({file}, {test}) is not None
@@ -47,11 +50,33 @@ outcome <<END
  "changes": [{{"kind": "test", "commit": "{{head}}", "summary": "Look closer", "importance": 1}}]}}
 END
 """
+# A fix and a better test in one: it takes all four measurements, and what its tests notice before and after.
+_FIX = """\
+wait
+replace twice_{file}_{test}.py <<END
+return a * 2 + 1
+====
+return a + a
+END
+replace tests/test_{file}.py <<END
+twice_{file}_{test}.twice(4) == 8
+====
+[twice_{file}_{test}.twice(a) for a in (0, 4)] == [0, 8]
+END
+commit Double
+outcome <<END
+{{"schema": 1, "task": "{{task}}", "status": "done", "summary": "doubles",
+ "changes": [{{"kind": "implementation", "commit": "{{head}}", "summary": "Double", "importance": 3}},
+             {{"kind": "test", "commit": "{{head}}", "summary": "Look at more", "importance": 1}}]}}
+END
+"""
+_FIXED = (3, 8)  # of the tests of a file, those that fail at the base
 
 
 def make_project(world: World, tests: int) -> None:
     """A product with so many quick tests (50 ms each, as if it started a program), and for each of them an agent that
-    adds to it and is done: the last one when the work of all others is verified, as it is where agents need minutes."""
+    makes it stronger, or fixes what it tests, and is done: the last one when the work of all others is verified, as it
+    is where agents need minutes."""
     (world.repo / "calc.py").write_text("def add(a, b):\n    return a + b\n")
     (world.repo / ".gitignore").write_text("__pycache__/\n/.mngr/\n")
     for name in ("tests", ".mngr"):
@@ -62,11 +87,16 @@ def make_project(world: World, tests: int) -> None:
     files = tests // _TESTS_IN_A_FILE
     others = f'[ $(grep -c \'"type": "verdict"\' {ledger(world)}) -ge {tests - 1} ]'
     for file in range(files):
-        text = "import time\n\nimport calc\n"
+        text = "import time\n\nimport calc\n" + "".join(f"import twice_{file}_{test}\n" for test in _FIXED)
         for test in range(_TESTS_IN_A_FILE):
             text += f"\n\ndef test_{file}_{test}():\n    time.sleep(0.05)\n"
-            text += f"    assert calc.add({file}, {test + 1}) is not None\n"
-            script = _SCRIPT.format(file=file, test=test + 1, sum=file + test + 1)
+            if test in _FIXED:
+                text += f"    assert twice_{file}_{test}.twice(4) == 8\n"
+                script = _FIX.format(file=file, test=test)
+                (world.repo / f"twice_{file}_{test}.py").write_text("def twice(a):\n    return a * 2 + 1\n")
+            else:
+                text += f"    assert calc.add({file}, {test + 1}) is not None\n"
+                script = _STRONGER.format(file=file, test=test + 1, sum=file + test + 1)
             if (file, test) == (files - 1, _TESTS_IN_A_FILE - 1):
                 script = script.replace("wait\n", f"wait\nrun until {others}; do sleep 0.2; done\n", 1)
             (scripts / f"test_{file}_{test}.script").write_text(script)
@@ -92,7 +122,9 @@ class WholeRun(Work):
     name = f"tmr, {_AGENTS} agents"
     budget = 1.5
     samples = 1
-    tail = 0.0  # seconds from the end of the last agent to the end of the run, for the row below
+    # For the rows below: seconds from the end of the last agent to the end of the run, and of the suite; those of the
+    # run and of its resumption, and of the floor.
+    tail = suite = whole = necessary = 0.0
 
     def set_up_floor(self, world: World) -> None:
         make_project(world, _AGENTS)
@@ -103,12 +135,17 @@ class WholeRun(Work):
             return 0.001  # nothing to warm up
         words = ["--name", "r1", "--type", "scripted", "--integrator", "none", "--no-record"]
         words += ["--max-agents", str(_AGENTS_AT_ONCE), "--", f"{world.root}/scripts/{{name}}.script"]
+        _adopt_orphans()
+        before = _cpu_seconds()
         self._seconds = world.run(world.mngr, "tmr", *words)
         world.forget_agents()
+        ours = _cpu_seconds() - before
+        WholeRun.suite = median(_suite(world) for _ in range(3))
         found = entries(world)
+        WholeRun.whole = self._seconds + _judge_again(world, found)
         ends = {entry["type"]: datetime.fromisoformat(entry["at"]) for entry in found}  # the last of each type
         WholeRun.tail = (ends["finished"] - ends["ended"]).total_seconds()
-        began = time.perf_counter()
+        before, began = _cpu_seconds(), time.perf_counter()
         world.timed([PYTHON])
         for step in _steps(found):
             with ThreadPoolExecutor(_JOBS_AT_ONCE) as pool, ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as agents:
@@ -119,36 +156,68 @@ class WholeRun(Work):
         for entry in found:
             if entry["type"] == "verdict":
                 world.run("git", "merge-tree", "--write-tree", "main", "HEAD")
-        return time.perf_counter() - began
+        seconds = time.perf_counter() - began
+        WholeRun.necessary = seconds
+        floor, jobs = _cpu_seconds() - before, sum(entry["type"] == "measured" for entry in found)
+        self.note = f"{jobs} measurements; CPU per task {ours / _AGENTS:.2f} s, floor {floor / _AGENTS:.2f} s"
+        return seconds
 
     def time_ours(self, world: World, number: int) -> float:
         return self._seconds if number else 0.001
 
 
-class AfterTheLast(WholeRun):
-    """What a person waits for once the last agent has ended: its verification and the integration of all. The floor is
-    the suite, on all cores."""
+class Resumed(WholeRun):
+    """Killed before its first verdict and resumed with a warm cache, beside the floor of the whole run."""
 
-    name = f"tmr, {_AGENTS}: after the last"
-    budget = 4.0
-    samples = 5
+    name = f"tmr, {_AGENTS} agents, resumed"
+    note = ""
 
     def set_up(self, world: World) -> None:
-        if not WholeRun.tail:
+        if not WholeRun.necessary:
             WholeRun.time_floor(self, world, 1)
 
     def time_floor(self, world: World, number: int) -> float:
-        cores = os.cpu_count() or 1
-        names = sorted(path.name for path in (world.repo / "tests").glob("test_*.py"))
-        line = 'PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=. exec "$0" -m pytest -q -p no:cacheprovider "$@"'
-        parts = [[f"tests/{name}" for name in names[at::cores]] for at in range(cores)]
-        began = time.perf_counter()
-        with ThreadPoolExecutor(cores) as pool:
-            list(pool.map(lambda part: world.run("sh", "-c", line, sys.executable, *part), parts))
-        return time.perf_counter() - began
+        return WholeRun.necessary
+
+    def time_ours(self, world: World, number: int) -> float:
+        return WholeRun.whole
+
+
+class AfterTheLast(Resumed):
+    """What a person waits for once the last agent has ended: its verification and the integration of all. The floor is
+    the suite, on all cores, right after the run."""
+
+    name = f"tmr, {_AGENTS}: after the last"
+    budget = 4.0
+
+    def time_floor(self, world: World, number: int) -> float:
+        return WholeRun.suite
 
     def time_ours(self, world: World, number: int) -> float:
         return WholeRun.tail
+
+
+def _suite(world: World) -> float:
+    """Seconds for one run of all tests, on all cores."""
+    cores = os.cpu_count() or 1
+    names = sorted(path.name for path in (world.repo / "tests").glob("test_*.py"))
+    line = 'PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=. exec "$0" -m pytest -q -p no:cacheprovider "$@"'
+    parts = [[f"tests/{name}" for name in names[at::cores]] for at in range(cores)]
+    commands = [[["sh", "-c", line, sys.executable, *part]] for part in parts]
+    began = time.perf_counter()
+    with ThreadPoolExecutor(cores) as pool:
+        list(pool.map(lambda some: world.timed(some, may_fail=True), commands))  # some tests fail at the base
+    return time.perf_counter() - began
+
+
+def _judge_again(world: World, found: Sequence[dict[str, Any]]) -> float:
+    """Seconds that the run needs for its verdicts and its branch when all measurements are in its ledger."""
+    kept = [one for one in found if one["type"] not in ("verdict", "finished") and one.get("name") != "integrate"]
+    ledger(world).write_text("".join(f"{json.dumps(one)}\n" for one in kept))
+    seconds = world.run(world.mngr, "tmr", "resume", "r1")
+    if again := [one["label"] for one in entries(world)[len(kept) :] if one["type"] == "measuring"]:
+        raise CommandFailed(f"measured again by `resume`: {again}")
+    return seconds
 
 
 class _Step(NamedTuple):
@@ -175,7 +244,7 @@ def _steps(found: Sequence[dict[str, Any]]) -> Iterator[_Step]:
 
 def _job(world: World, entry: dict[str, Any]) -> None:
     tree, out = world.trees / entry["directory"], world.trees / f"{entry['directory']}.out"
-    world.run("git", "clone", "-q", "--local", "--no-checkout", ".", str(tree))
+    world.run("git", "clone", "-q", "--shared", "--no-checkout", ".", str(tree))
     world.run("git", "-C", str(tree), "checkout", "-q", entry["commit"])
     place = tree / ".mngr" / "task" / "job"
     shutil.copytree(ledger(world).parent / "jobs" / f"{entry['directory']}.job", place)
@@ -252,6 +321,25 @@ class Orchestrator(Work):
             world.forget_agents()
 
 
+def _cpu_seconds() -> float:
+    """What all processes have used that ended below this one, also those that left their parents (a tmux server and
+    what ran in it)."""
+    while True:
+        try:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                break
+        except ChildProcessError:
+            break
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def _adopt_orphans() -> None:
+    """Linux: make this process the parent of those below it that lose theirs."""
+    if os.path.isdir("/proc/self"):
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
 def _ticks(pid: int) -> int:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, fields[11:15]))
@@ -259,6 +347,7 @@ def _ticks(pid: int) -> int:
 
 WORKS: tuple[Work, ...] = (
     WholeRun(),
+    Resumed(),
     AfterTheLast(),
     *((Orchestrator("MB", 150), Orchestrator("CPU %", 2)) if os.path.isdir("/proc/self") else ()),
 )

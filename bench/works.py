@@ -20,6 +20,7 @@ class Work:
     budget = 3.0
     samples = 25
     floor_may_fail = False
+    note = ""  # printed below the row
 
     def set_up_floor(self, world: World) -> None:
         """What the floor needs before its first sample."""
@@ -45,6 +46,9 @@ class Work:
 
     def after(self, world: World, number: int) -> None:
         """Take back what our sample made."""
+
+    def close(self) -> None:
+        """End what outlives a world."""
 
 
 class FirstScreen(Work):
@@ -111,7 +115,7 @@ class CreateMany(Work):
     """A hundred by one command, beside as many git and tmux calls in a pool of the same width. Git sometimes refuses
     to add a worktree while another one is being added; it is then asked again."""
 
-    budget = 1.5
+    budget = 2
     samples = 3
     agents = 100
 

@@ -22,14 +22,14 @@ def main(commands: list[str]) -> int:
         ended = fleet.wait(waiting, ("DONE", "FAILED"), any_of=True, timeout=3600)
         for agent in ended:
             print(f"{agent.name} is {agent.state}: {agent.status.reason or agent.record.command}")
-            if agent.state == "DONE" and fleet.pull(agent).commits:
-                merged = fleet.merge(agent)
+            if agent.state == "DONE" and agent.pull().commits:
+                merged = agent.merge()
                 print(f"merged {merged.commits} commit(s) of {agent.name} into {merged.into}")
                 found = True
                 break
             waiting = [other for other in waiting if other.id != agent.id]
     for agent in agents:
-        done = fleet.destroy(agent, force=True)
+        done = agent.destroy(force=True)
         if done.entry:
             print(f"the work of {agent.name} is kept: mngr saved restore {done.entry.id}")
     return 0 if found else 1

@@ -30,16 +30,16 @@ EXIT_CODES = (
 )
 
 
-def entries() -> list[catalog.Entry]:
-    return [entry for entry in catalog.ENTRIES if not entry.hidden]
+def entries() -> list[catalog.Verb]:
+    return list(catalog.VERBS)
 
 
-def command_page(entry: catalog.Entry, parser: Parser) -> str:
+def command_page(entry: catalog.Verb, parser: Parser) -> str:
     parts = [f"<!-- {NOTE} -->\n\n# mngr {entry.name}\n"]
     for member in parser.family():
         title = "" if member is parser else f"## {member.prog}\n\n"
         parts.append(f"{title}```text\n{member.help_text(100).strip()}\n```\n")
-    if schema(entry.name):
+    if schema(entry):
         parts.append(f"JSON: [schemas/{entry.name}.json](schemas/{entry.name}.json)\n")
     return "\n".join(parts)
 
@@ -57,7 +57,7 @@ def roff(text: str) -> str:
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in text.split("\n"))
 
 
-def man_page(entry: catalog.Entry, parser: Parser) -> str:
+def man_page(entry: catalog.Verb, parser: Parser) -> str:
     lines = [
         f'.\\" {NOTE}',
         f'.TH "MNGR\\-{entry.name.upper()}" "1" "" "mngr {__version__}" "mngr"',
@@ -117,7 +117,7 @@ def make_files() -> dict[str, str]:
         parser = command_parser(entry)
         files[f"docs/reference/{entry.name}.md"] = command_page(entry, parser)
         files[f"docs/man/mngr-{entry.name}.1"] = man_page(entry, parser)
-        if found := schema(entry.name):
+        if found := schema(entry):
             files[f"docs/reference/schemas/{entry.name}.json"] = json.dumps(found, indent=2) + "\n"
     return files
 

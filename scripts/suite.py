@@ -13,6 +13,7 @@ from pathlib import Path
 
 # Tests by the beginning of their name, and why they may fail once.
 SECOND_TRY = {
+    "tests/real/test_claude_over_ssh.py": "Claude Code draws, reads and retries at times of its own",
     "tests/real/test_kind_checks.py::test_a_real_program": "a coding agent of others draws and reads a terminal",
     "tests/real/test_kind_claude.py": "Claude Code draws and reads a terminal",
     "tests/real/test_kind_codex.py": "Codex draws and reads a terminal",

@@ -9,14 +9,14 @@ __all__ = ["Agent", "Fleet", "MngrError", "__version__"]
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.actions.agent import Agent
-    from mngr.actions.fleet import Fleet
     from mngr.errors import MngrError
+    from mngr.fleet.fleet import Fleet
 
 
 def __getattr__(name: str) -> object:
     """Import the library when it is first asked for: the command line pays only for what it uses."""
     if name == "Fleet":
-        from mngr.actions.fleet import Fleet
+        from mngr.fleet.fleet import Fleet
 
         return Fleet
     if name == "Agent":

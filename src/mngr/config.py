@@ -1,4 +1,4 @@
-"""Layered TOML settings in which each value knows its source. Reads only; `settings_edit` writes.
+"""Layered TOML settings in which each value knows its source. Reads only; `settings_file` writes.
 
 Refuses keys it does not know. Without settings files, variables and overrides nothing heavy is imported.
 """
@@ -6,25 +6,19 @@ Refuses keys it does not know. Without settings files, variables and overrides n
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.errors import MngrError, UsageError
 from mngr.home import host_dir as host_dir  # noqa: PLC0414 (exported)
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING, NamedTuple
-from mngr.settings_schema import ALIASES, DEFAULTS, SCHEMA, Schema, as_key, inner, is_safe, known_key, may_be_unknown
+from mngr.settings_schema import DEFAULTS, Layer, as_key, gate, mismatch, read_layer, text_tree
 from mngr.settings_values import (
-    ANY,
-    TEXT,
     Key,
-    Kind,
-    describe,
     format_key,
     meet,
-    parse_text,
     put,
     scan_key,
-    text_value,
     texts,
     written,
 )
@@ -42,17 +36,6 @@ class Value(NamedTuple):
 
     value: object
     source: str
-
-
-class Layer(NamedTuple):
-    """What one source sets: values by full key, and the named tables it mentions, empty ones included. `gated` are the
-    values that count only when the user trusts the repository at `root`."""
-
-    source: str
-    values: Mapping[Key, object]
-    named: frozenset[Key] = frozenset()
-    gated: Mapping[Key, object] = {}
-    root: str = ""
 
 
 class Settings:
@@ -139,7 +122,7 @@ class Settings:
             return default
         if isinstance(found.value, str | int | float):
             return written(found.value)
-        raise _mismatch(as_key(key), found.source, "a string", found.value)
+        raise mismatch(as_key(key), found.source, "a string", found.value)
 
     def number(self, key: str | Key, default: float = 0) -> float:
         found = self.find(key)
@@ -147,7 +130,7 @@ class Settings:
             return default
         if isinstance(found.value, int | float) and not isinstance(found.value, bool):
             return found.value
-        raise _mismatch(as_key(key), found.source, "a number", found.value)
+        raise mismatch(as_key(key), found.source, "a number", found.value)
 
     def strings(self, key: str | Key, default: Sequence[str] = ()) -> list[str]:
         """A list of strings; a single string is a list of one."""
@@ -157,7 +140,7 @@ class Settings:
         try:
             return texts([found.value] if isinstance(found.value, str) else found.value)
         except ValueError:
-            raise _mismatch(as_key(key), found.source, "a list of strings", found.value) from None
+            raise mismatch(as_key(key), found.source, "a list of strings", found.value) from None
 
     def table(self, key: str | Key) -> Mapping[str, Value]:
         """What all layers set in a table, by name. An inner table is a dict whose source names all of its sources."""
@@ -166,7 +149,7 @@ class Settings:
         if found is None:
             return {}
         if not isinstance(found.value, dict):
-            raise _mismatch(parts, found.source, "a table", found.value)
+            raise mismatch(parts, found.source, "a table", found.value)
         return {
             name: _at(self._merged, (*parts, name)) or Value(item, found.source) for name, item in found.value.items()
         }
@@ -227,15 +210,6 @@ def load(
     for override in overrides:
         layers.append(read_layer(text_tree(*_split_override(override), "-S", commands), "-S", commands))
     return Settings(layers, host_dir, ignored)
-
-
-def gate(layer: Layer, root: str) -> Layer:
-    """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
-    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item)}
-    if not gated:
-        return layer
-    safe = {key: item for key, item in layer.values.items() if key not in gated}
-    return layer._replace(values=safe, gated=gated, root=root)
 
 
 def _is_repository(directory: str) -> bool:
@@ -310,87 +284,6 @@ def parse_toml(data: bytes, source: str) -> dict[str, object]:
         raise UsageError(f"`{source}` is not valid TOML: {said}") from None
 
 
-def read_layer(
-    tree: Mapping[str, object],
-    source: str,
-    commands: Collection[str] | None = None,
-    ignored: list[str] | None = None,
-) -> Layer:
-    """Check a whole tree of settings against the schema. `source` is what an error names. Unknown keys where other
-    programs have theirs are an error without `ignored`; with it, they are skipped and described there."""
-    values: dict[Key, object] = {}
-    named: set[Key] = set()
-    for key, item, kind in _leaves(_renamed(tree), SCHEMA, (), source, commands, ignored):
-        if len(key) == 2 and kind is None:
-            named.add(key)
-        if kind is None:
-            continue
-        if key in values:
-            raise UsageError(f"`{format_key(key)}` is set twice in `{source}`, once with `-` and once with `_`")
-        try:
-            values[key] = kind.read(item)
-        except ValueError as error:
-            raise _mismatch(key, source, kind.expected, item, str(error)) from None
-    return Layer(source, values, frozenset(named))
-
-
-def _renamed(tree: Mapping[str, object]) -> Mapping[str, object]:
-    """The tree with the usual names in place of their aliases. A value under its usual name wins."""
-    found = [name for name in ALIASES if name in tree]
-    if not found:
-        return tree
-    renamed: dict[str, object] = {}
-    for name in found:
-        put(renamed, ALIASES[name], tree[name])
-    for name, item in tree.items():
-        if name not in found:
-            above = renamed.get(name)
-            renamed[name] = {**above, **item} if isinstance(above, dict) and isinstance(item, dict) else item
-    return renamed
-
-
-def _leaves(
-    tree: Mapping[str, object],
-    node: Schema,
-    path: Key,
-    source: str,
-    commands: Collection[str] | None,
-    ignored: list[str] | None,
-) -> Iterator[tuple[Key, object, Kind | None]]:
-    """Each value with its key and kind. A table inside a section comes also by itself, without a kind."""
-    for name, item in tree.items():
-        try:
-            key = known_key((*path, name), source, commands)
-        except UsageError as error:
-            if ignored is None or not may_be_unknown(path):
-                raise
-            more = "" if error.hint.startswith("known: ") or not error.hint else f"; {error.hint}"
-            ignored.append(f"{error.message} (ignored{more})")
-            continue
-        below = inner(node, key[-1])
-        if isinstance(below, Kind):
-            yield key, item, below
-        elif not isinstance(item, dict):
-            raise _mismatch(key, source, "a table", item)
-        else:
-            yield key, item, None
-            yield from _leaves(item, below, key, source, commands, ignored)
-
-
-def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] | None = None) -> dict[str, object]:
-    """The tree that sets one key to a value given as text, read as what the schema expects there."""
-    key = known_key(key, source, commands)
-    kind: Schema | Kind = SCHEMA
-    for part in key:
-        if isinstance(kind, Kind):
-            kind = ANY if kind is ANY else TEXT
-        else:
-            kind = inner(kind, part)
-    tree: dict[str, object] = {}
-    put(tree, key, text_value(text, kind) if isinstance(kind, Kind) else parse_text(text))
-    return tree
-
-
 def _variable_tree(key: Key, text: str, variable: str, commands: Collection[str] | None) -> dict[str, object]:
     """The tree that a variable sets. An unknown key is left to `read_layer`, which knows where that is a mistake."""
     try:
@@ -441,12 +334,6 @@ def _at(values: Mapping[Key, Value], key: Key) -> Value | None:
                 item = item[part]
             return Value(item, source)
     return None
-
-
-def _mismatch(key: Key, source: str, expected: str, found: object, why: str = "") -> UsageError:
-    place = f" in `{source}`" if source else ""
-    reason = f" ({why[0].lower()}{why[1:]})" if why else ""
-    return UsageError(f"`{format_key(key)}`{place} must be {expected}, not {describe(found)}{reason}")
 
 
 def short(path: str, home: str) -> str:

@@ -25,6 +25,14 @@ class MngrError(Exception):
         if exit_code is not None:
             self.exit_code = exit_code
 
+    def explained(self) -> str:
+        """The message, with the details and the hint indented below it: for a warning."""
+        more = [*self.details.split("\n"), f"hint: {self.hint}" if self.hint else ""]
+        return "\n".join([self.message, *(f"  {line}" for line in more if line)])
+
+    def as_json(self) -> dict[str, str]:
+        return {"error": self.message, "hint": self.hint}
+
 
 class UsageError(MngrError):
     """The command line or a settings file says something that cannot be meant."""

@@ -6,13 +6,10 @@ import errno
 import fcntl
 import json
 import os
+from typing import Any
 
 from mngr.errors import MngrError, TimedOut
 from mngr.interrupts import held
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
 
 # So long a lock may outlive the process that had it.
 _SECONDS_OF_THE_DEAD = 5.0
@@ -102,6 +99,15 @@ def read_lines(data: bytes) -> list[dict[str, Any]]:
         if isinstance(value, dict):
             found.append(value)
     return found
+
+
+def content(path: str) -> bytes:
+    """What a file holds; empty when there is no such file."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
 
 
 def read_tail(path: str, size: int) -> tuple[bytes, bool]:

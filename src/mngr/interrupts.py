@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import _thread
 import os
-
-from mngr.records import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import signal as _signal
@@ -21,12 +20,11 @@ _main_thread: int | None = None
 _holds: dict[int, int] = {}  # by thread
 _ended_by: int | None = None
 _waiting: int | None = None
-_latest = _INTERRUPT
 _left = False
 
 
 class Terminated(BaseException):
-    """Another process, or a terminal that closed, asked this one to end. Like KeyboardInterrupt it is no error."""
+    """Another process, or a terminal that closed, asked this one to end. Like KeyboardInterrupt, not an error."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"signal {number}")
@@ -86,21 +84,15 @@ def check() -> None:
 
 
 def leave() -> None:
-    """The command is over, and its end is being told: a signal from now on ends the process at once."""
+    """The command is over and reports its end: a signal from now on ends the process at once."""
     global _left
     _left = True
 
 
-def latest() -> BaseException:
-    """What the last signal asks to raise, for where its exception was swallowed."""
-    return _exception(_latest)
-
-
 def _on_signal(number: int, frame: object) -> None:
-    global _latest, _waiting
+    global _waiting
     if _left:
         os._exit(128 + number)
-    _latest = number
     if _main_thread is not None and _holds.get(_main_thread):
         _waiting = number
         return

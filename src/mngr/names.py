@@ -1,11 +1,11 @@
-"""Agent names, ids and addresses, and the nearest good word to a wrong one. Pure; knows no host."""
+"""Agent names, ids and addresses, slugs, and the nearest good word to a wrong one. Pure; knows no host."""
 
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from mngr.errors import UsageError
-from mngr.records import NamedTuple
 
 LONGEST_NAME = 63
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
@@ -38,6 +38,17 @@ def new_id(prefix: str) -> str:
 def is_id(text: str, prefix: str = "agent") -> bool:
     head, _, rest = text.partition("-")
     return head == prefix and len(rest) == 32 and all(c in "0123456789abcdef" for c in rest)
+
+
+def slug(text: str, *, of: str, longest: int) -> str:
+    """A file name, branch part or address part: `text` in letters, digits, `_` and `-`, cut to `longest`, and a digest
+    of `of`, since different things may read the same."""
+    import hashlib
+    import re
+
+    readable = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")[:longest].rstrip("-")
+    digest = hashlib.sha256(of.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"{readable}-{digest}" if readable else digest
 
 
 class Address(NamedTuple):
@@ -79,7 +90,7 @@ def parse_address(text: str, providers: frozenset[str] = frozenset({"local"})) -
             host = place
         if provider is not None and provider not in providers:
             raise no_provider(provider)
-        if host is not None and (any(c.isspace() or not c.isprintable() for c in host) or host.startswith("-")):
+        if host is not None and (any(c.isspace() or c == "/" or not c.isprintable() for c in host) or host[0] in "-."):
             raise UsageError(f"{host!r} is not a host name")
     if colon and "\0" in path:
         raise UsageError("a path cannot hold a NUL byte")
@@ -90,8 +101,8 @@ def parse_address(text: str, providers: frozenset[str] = frozenset({"local"})) -
 
 def no_provider(name: str) -> UsageError:
     return UsageError(
-        f"provider `{name}` is not available: this version runs agents on this machine only",
-        hint="leave it out, or write `--provider local`",
+        f"no provider is called `{name}`",
+        hint="`mngr help providers` shows those that are built in, and how to make one",
     )
 
 
@@ -104,7 +115,7 @@ def nearest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...])
 
 
 def suggest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...], what: str) -> str:
-    """A hint sentence that names the nearest candidate, or else some of a few, or nothing."""
+    """A hint sentence that names the nearest candidate, or some of a few, or nothing."""
     found = nearest(word, candidates)
     if found:
         return f"the closest {what} is `{found}`"

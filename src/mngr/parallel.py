@@ -1,20 +1,20 @@
-"""Do the same to many things at once, in threads, and end at once when the command is interrupted."""
+"""Do the same to many things in parallel threads, and end them when the command is interrupted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from mngr.interrupts import Terminated, held, others_ended
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-    from typing import TypeVar
 
     Item = TypeVar("Item")
     T = TypeVar("T")
 
 AT_ONCE = 16
+_SECONDS_UNATTENDED = 0.2
 
 
 def each(
@@ -23,7 +23,7 @@ def each(
     """What came of each item, in order, and what is to be raised once that is reported: the signal that ended it all
     early, or the first error of `act`, which ends no other item. None stands for an item that has no result. `seen` is
     called in this thread with the number and the result of each item as it comes."""
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
     results: list[T | None] = [None] * len(items)
     raised: BaseException | None = None
@@ -42,9 +42,11 @@ def each(
     try:
         with held():  # the pool would not know a thread that was started in the moment of a signal
             running.update((pool.submit(act, item), at) for at, item in enumerate(items))
-        for future in as_completed(tuple(running)):
-            with held():
-                take(future)
+        while running:
+            # A signal that the system gives to another thread does not wake this one, so it never waits for long.
+            for future in wait(running, timeout=_SECONDS_UNATTENDED, return_when=FIRST_COMPLETED).done:
+                with held():
+                    take(future)
         pool.shutdown()
     except (KeyboardInterrupt, Terminated) as signal:
         _end(pool)

@@ -8,23 +8,20 @@ A plugin is a module with hooks; each is given a function and calls it once for 
     def register_commands(register):
         register("hello", "mngr_hello.hello", "Greet somebody")
 
-A plugin that fails becomes a problem with its name in it, and takes nothing and nobody else with it.
+A plugin that fails becomes a problem with its name in it; everything else works.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import pluggy
 
 from mngr.errors import MngrError
 from mngr.installed import GROUP, Plugin
 from mngr.names import is_name
-from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from typing import Any
 
 hookspec = pluggy.HookspecMarker(GROUP)
 hookimpl = pluggy.HookimplMarker(GROUP)
@@ -78,7 +75,7 @@ class Hooks:
         """Add map-reduces."""
 
 
-class Command(NamedTuple):
+class PluginVerb(NamedTuple):
     """A verb that a plugin adds."""
 
     name: str
@@ -87,7 +84,7 @@ class Command(NamedTuple):
     aliases: tuple[str, ...]
 
 
-class KindFacts(NamedTuple):
+class PluginKind(NamedTuple):
     """An agent type that a plugin adds."""
 
     name: str
@@ -97,7 +94,7 @@ class KindFacts(NamedTuple):
     reports: bool
 
 
-class RecipeFacts(NamedTuple):
+class PluginRecipe(NamedTuple):
     """A map-reduce that a plugin adds."""
 
     name: str
@@ -105,13 +102,13 @@ class RecipeFacts(NamedTuple):
     summary: str
 
 
-class Loaded(NamedTuple):
+class LoadedPlugin(NamedTuple):
     """An active plugin and what it adds; with a problem that stopped it, nothing."""
 
     plugin: Plugin
-    commands: tuple[Command, ...] = ()
-    kinds: tuple[KindFacts, ...] = ()
-    recipes: tuple[RecipeFacts, ...] = ()
+    commands: tuple[PluginVerb, ...] = ()
+    kinds: tuple[PluginKind, ...] = ()
+    recipes: tuple[PluginRecipe, ...] = ()
     problems: tuple[str, ...] = ()
 
     def warnings(self) -> list[str]:
@@ -122,42 +119,43 @@ class Loaded(NamedTuple):
         ]
 
 
-_loaded: dict[tuple[Plugin, ...], list[Loaded]] = {}
+_loaded: dict[tuple[Plugin, ...], list[LoadedPlugin]] = {}
 
 
-def load(active: Sequence[Plugin]) -> list[Loaded]:
+def load(active: Sequence[Plugin]) -> list[LoadedPlugin]:
     """Import the plugins and ask each what it adds. The second time gives the same answer without asking."""
     key = tuple(active)
     if key not in _loaded:
         manager = pluggy.PluginManager(GROUP)
         manager.add_hookspecs(Hooks)
-        _loaded[key] = _without_doubles([_load(manager, plugin) for plugin in active])
+        _loaded[key] = without_taken([_load(manager, plugin) for plugin in active], {})
     return _loaded[key]
 
 
-def _load(manager: pluggy.PluginManager, plugin: Plugin) -> Loaded:
-    commands: list[Command] = []
-    kinds: list[KindFacts] = []
-    recipes: list[RecipeFacts] = []
+def _load(manager: pluggy.PluginManager, plugin: Plugin) -> LoadedPlugin:
+    commands: list[PluginVerb] = []
+    kinds: list[PluginKind] = []
+    recipes: list[PluginRecipe] = []
 
     def add_command(name: str, module: str, summary: str, *, aliases: Sequence[str] = ()) -> None:
         for word in (name, *aliases):
             _check(word, "verb")
-        commands.append(Command(name, _text(module, "module"), _text(summary, "summary"), tuple(aliases)))
+        commands.append(PluginVerb(name, _text(module, "module"), _text(summary, "summary"), tuple(aliases)))
 
     def add_kind(
         name: str, command: str, *, args: Sequence[str] = (), env: Mapping[str, str] = {}, reports: bool = False
     ) -> None:
         _check(name, "agent type")
         words = tuple(_text(word, "argument") for word in args)
-        kinds.append(KindFacts(name, _text(command, "command"), words, dict(env), bool(reports)))
+        kinds.append(PluginKind(name, _text(command, "command"), words, dict(env), bool(reports)))
 
     def add_recipe(name: str, target: str, summary: str) -> None:
         _check(name, "recipe")
-        recipes.append(RecipeFacts(name, _text(target, "target"), _text(summary, "summary")))
+        recipes.append(PluginRecipe(name, _text(target, "target"), _text(summary, "summary")))
 
     try:
-        found = _imported(plugin.target)
+        found = imported(plugin.target)
+        found = found() if isinstance(found, type) else found
         manager.register(found, plugin.name)
         unknown = _unknown_hooks(manager, found)
         _call(manager, "register_commands", found, add_command)
@@ -165,13 +163,8 @@ def _load(manager: pluggy.PluginManager, plugin: Plugin) -> Loaded:
         _call(manager, "register_recipes", found, add_recipe)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (it is a stranger's code)
         said = error.message if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
-        return Loaded(plugin, problems=(f"cannot be used: {said}",))
-    return Loaded(plugin, tuple(commands), tuple(kinds), tuple(recipes), tuple(unknown))
-
-
-def _imported(target: str) -> object:
-    found = imported(target)
-    return found() if isinstance(found, type) else found
+        return LoadedPlugin(plugin, problems=(f"cannot be used: {said}",))
+    return LoadedPlugin(plugin, tuple(commands), tuple(kinds), tuple(recipes), tuple(unknown))
 
 
 def imported(target: str) -> object:
@@ -199,35 +192,22 @@ def _unknown_hooks(manager: pluggy.PluginManager, plugin: object) -> list[str]:
     ]
 
 
-def _without_doubles(loaded: list[Loaded]) -> list[Loaded]:
-    """Leave out what an earlier plugin has added under the same name, and say so."""
-    owners: dict[tuple[str, str], str] = {}
+def without_taken(loaded: Iterable[LoadedPlugin], owners: Mapping[tuple[str, str], str]) -> list[LoadedPlugin]:
+    """Leave out what has another owner under the same name, and say so. `owners` are those to begin with."""
+    owners = dict(owners)
     kept = []
     for one in loaded:
-        name = one.plugin.name
         problems = list(one.problems)
-        commands, kinds, recipes = [], [], []
-        for command in one.commands:
-            words = [("verb", word) for word in (command.name, *command.aliases)]
-            if clash := next((word for word in words if word in owners), None):
-                problems.append(f"cannot add the verb `{clash[1]}`: plugin `{owners[clash]}` has it")
-            else:
-                owners.update(dict.fromkeys(words, name))
-                commands.append(command)
-        for kind in one.kinds:
-            if ("kind", kind.name) in owners:
-                problems.append(f"cannot add the agent type `{kind.name}`: plugin `{owners['kind', kind.name]}` has it")
-            else:
-                owners["kind", kind.name] = name
-                kinds.append(kind)
-        for recipe in one.recipes:
-            if ("recipe", recipe.name) in owners:
-                owner = owners["recipe", recipe.name]
-                problems.append(f"cannot add the recipe `{recipe.name}`: plugin `{owner}` has it")
-            else:
-                owners["recipe", recipe.name] = name
-                recipes.append(recipe)
-        kept.append(Loaded(one.plugin, tuple(commands), tuple(kinds), tuple(recipes), tuple(problems)))
+        added: dict[str, tuple[Any, ...]] = {}
+        for field, what in (("commands", "verb"), ("kinds", "agent type"), ("recipes", "recipe")):
+            for item in getattr(one, field):
+                words = [(what, word) for word in (item.name, *getattr(item, "aliases", ()))]
+                if clash := next((word for word in words if word in owners), None):
+                    problems.append(f"cannot add the {what} `{clash[1]}`: {owners[clash]} has it")
+                else:
+                    owners.update(dict.fromkeys(words, f"plugin `{one.plugin.name}`"))
+                    added[field] = (*added.get(field, ()), item)
+        kept.append(LoadedPlugin(one.plugin, **added, problems=tuple(problems)))
     return kept
 
 
@@ -238,5 +218,5 @@ def _check(name: object, what: str) -> None:
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise MngrError(f"{value!r} is no {what}")
+        raise MngrError(f"invalid {what} {value!r}")
     return value

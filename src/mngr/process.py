@@ -6,14 +6,10 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, NoReturn, Protocol
 
 from mngr.errors import MngrError, TimedOut
 from mngr.interrupts import check, held
-from mngr.records import TYPE_CHECKING, NamedTuple, Protocol
-
-if TYPE_CHECKING:
-    from typing import NoReturn
-
 
 # Git's own pointers to a repository, set inside hooks: they would send our git calls to the wrong place.
 GIT_LOCATION = (
@@ -31,6 +27,7 @@ INSTALL_HINTS = {
     "tmux": "install it: `apt-get install tmux` (Debian, Ubuntu) or `brew install tmux` (macOS)",
     "git": "install it: `apt-get install git` (Debian, Ubuntu) or `brew install git` (macOS)",
     "rsync": "install it: `apt-get install rsync` (Debian, Ubuntu) or `brew install rsync` (macOS)",
+    "bwrap": "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)",
 }
 
 
@@ -193,7 +190,7 @@ def environment() -> dict[str, str]:
 
 def hide_arguments(values: Iterable[str]) -> None:
     """Blank out values in this process's own command line, which every user of the machine can read, where the system
-    lets us (Linux). They were there until now, so this is no substitute for not typing them."""
+    lets us (Linux). They were there until now, so it is still better not to type them."""
     try:
         with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-
-from mngr.records import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import re
-    from typing import Any
 
 MASK = "***"
 # Shorter values (`8000`, `true`, `debug`) are part of ordinary text, which would become unreadable.

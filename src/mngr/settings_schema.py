@@ -1,12 +1,12 @@
-"""Which settings exist, and of which kind: the schema of a settings file, and what makes a key a good one. Pure."""
+"""Which settings exist and what they hold: the schema, and checking what one source sets against it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 from mngr.errors import UsageError
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING
 from mngr.settings_values import (
     ANY,
     ARGUMENTS,
@@ -19,16 +19,16 @@ from mngr.settings_values import (
     TEXT,
     WHOLE,
     Key,
-    Kind,
+    ValueType,
+    describe,
     format_key,
     parse_key,
+    parse_text,
+    put,
+    text_value,
 )
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-
-Schema: TypeAlias = "Mapping[str, Schema | Kind]"
+Schema: TypeAlias = "Mapping[str, Schema | ValueType]"
 
 # Accepted so that a settings file written for another version works; nothing here reads them.
 NO_EFFECT = ("retry", "logging")
@@ -49,11 +49,24 @@ SCHEMA: Schema = {
             **dict.fromkeys(("home_env", "home_links"), ARGUMENTS),
         }
     },
+    "providers": {
+        "*": {
+            **dict.fromkeys(("type", "host_dir", "image", "network", "memory", "address"), TEXT),
+            **dict.fromkeys(("hosts", "options", "open", "open_tty", "build", "create", "list"), ARGUMENTS),
+            **dict.fromkeys(("stop", "start", "snapshot", "destroy"), ARGUMENTS),
+            **dict.fromkeys(("connect_seconds", "cpus", "gpus", "max_hours", "idle_stop_minutes"), NUMBER),
+            **dict.fromkeys(("pids", "max_agents", "max_hosts"), WHOLE),
+            **dict.fromkeys(("install", "autoscaling"), BOOLEAN),
+            "resources": {"*": NUMBER},
+        }
+    },
+    "hosts": {"answer_seconds": NUMBER},
     "workspace": {"extra_paths": PATHS},
     "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
     "saved": {"ignored_max_mb": NUMBER},
     "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
     "record": {"max_mb": NUMBER},
+    "sandbox": {"readable": ARGUMENTS, "writable": ARGUMENTS},
     "plugins": {"*": {"enabled": BOOLEAN}},
     "tmr": {
         "prepare": TEXT,
@@ -71,13 +84,13 @@ SCHEMA: Schema = {
         "home": HOME,
         "mutants": WHOLE,
         "second_opinion": BOOLEAN,
+        "lost_seconds": NUMBER,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
     "headless": BOOLEAN,
     **{name: {"*": ANY} for name in NO_EFFECT},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
-NOT_YET = frozenset({"providers"})
 OPTIONS = frozenset({"commands", "create_templates"})
 # Other spellings that scripts and settings files use.
 ALIASES: Mapping[str, Key] = {
@@ -85,25 +98,33 @@ ALIASES: Mapping[str, Key] = {
     "work_dir_extra_paths": ("workspace", "extra_paths"),
 }
 # Plugins and other versions of mngr have keys of their own in these sections.
-_SHARED = frozenset({"commands", "agent_types", "plugins"})
+_SHARED = frozenset({"commands", "agent_types", "plugins", "providers"})
 
 # What a repository may set without its user's trust (`mngr config trust`). A key belongs here only if no value of it,
 # or none of those listed, runs a program, names a file of the user's, passes on a variable, spends money or answers a
 # question for the user. A new key needs trust until it is added here.
 _CODING_AGENTS = ("claude", "codex", "opencode")
-_SAFE_TO_CREATE = {
+_SAFE_TO_CREATE: Mapping[str, tuple[object, ...] | None] = {
     "type": _CODING_AGENTS,
     "permissions": ("ask",),
+    "sandbox": (True,),
+    "network": ("off",),
     "provider": ("local",),
     **dict.fromkeys(("transfer", "branch", "project", "label", "template", "record", "no_record", "one_shot")),
     **dict.fromkeys(("connect", "no_connect", "idle_timeout", "idle_mode", "timeout", "dry_run")),
     **dict.fromkeys(("ensure_clean", "no_ensure_clean", "include_unclean", "exclude_unclean")),
 }
-_SAFE_OPTIONS: Mapping[str, Mapping[str, tuple[str, ...] | None]] = {
+_SAFE_OPTIONS: Mapping[str, Mapping[str, tuple[object, ...] | None]] = {
     "create": _SAFE_TO_CREATE,
     "start": dict.fromkeys(("connect", "no_connect")),
     "clone": dict.fromkeys(("connect", "no_connect", "label", "project", "dry_run")),
-    "tmr": {"type": _CODING_AGENTS, "permissions": ("ask",), **dict.fromkeys(("transfer", "record", "no_record"))},
+    "tmr": {
+        "type": _CODING_AGENTS,
+        "permissions": ("ask",),
+        "sandbox": (True,),
+        "network": ("off",),
+        **dict.fromkeys(("transfer", "record", "no_record")),
+    },
     **{verb: {"*": None} for verb in ("list", "usage", "diff", "event", "transcript")},
 }
 _SAFE: frozenset[Key] = frozenset(
@@ -136,10 +157,10 @@ def is_safe(key: Key, value: object) -> bool:
 
 def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
     """The key's parts as the schema spells them, or an error that names the nearest good key."""
-    node: Schema | Kind = SCHEMA
+    node: Schema | ValueType = SCHEMA
     good: Key = ()
     for part in as_key(key):
-        if not isinstance(node, Kind):
+        if not isinstance(node, ValueType):
             part = _known_part(good, part, node, source, commands)
             node = inner(node, part)
         good = (*good, part)
@@ -165,13 +186,10 @@ def _known_part(path: Key, part: str, node: Schema, source: str, commands: Colle
     if not path and part == "default_host_dir":
         hint = "set the variable instead: `export MNGR_HOST_DIR=DIRECTORY`"
         raise UsageError(f"`{full}`{place} has no effect: settings are read from the host directory", hint=hint)
-    if not path and part in NOT_YET:
-        hint = suggest("", tuple(SCHEMA), "section")
-        raise UsageError(f"`{full}`{place} is not a setting of this version of mngr", hint=hint)
     raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
 
 
-def inner(node: Schema, name: str) -> Schema | Kind:
+def inner(node: Schema, name: str) -> Schema | ValueType:
     return node[name] if name in node else node["*"]
 
 
@@ -188,3 +206,110 @@ def as_key(key: str | Key) -> Key:
     if len(parts) > 2 and parts[0] in OPTIONS:
         return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])
     return parts
+
+
+class Layer(NamedTuple):
+    """What one source sets: values by full key, and the named tables it mentions, empty ones included. `gated` are the
+    values that count only when the user trusts the repository at `root`."""
+
+    source: str
+    values: Mapping[Key, object]
+    named: frozenset[Key] = frozenset()
+    gated: Mapping[Key, object] = {}
+    root: str = ""
+
+
+def gate(layer: Layer, root: str) -> Layer:
+    """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
+    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item)}
+    if not gated:
+        return layer
+    safe = {key: item for key, item in layer.values.items() if key not in gated}
+    return layer._replace(values=safe, gated=gated, root=root)
+
+
+def read_layer(
+    tree: Mapping[str, object],
+    source: str,
+    commands: Collection[str] | None = None,
+    ignored: list[str] | None = None,
+) -> Layer:
+    """Check a whole tree of settings against the schema. `source` is what an error names. Unknown keys where other
+    programs have theirs are an error without `ignored`; with it, they are skipped and described there."""
+    values: dict[Key, object] = {}
+    named: set[Key] = set()
+    for key, item, kind in _leaves(_renamed(tree), SCHEMA, (), source, commands, ignored):
+        if len(key) == 2 and kind is None:
+            named.add(key)
+        if kind is None:
+            continue
+        if key in values:
+            raise UsageError(f"`{format_key(key)}` is set twice in `{source}`, once with `-` and once with `_`")
+        try:
+            values[key] = kind.read(item)
+        except ValueError as error:
+            raise mismatch(key, source, kind.expected, item, str(error)) from None
+    return Layer(source, values, frozenset(named))
+
+
+def _renamed(tree: Mapping[str, object]) -> Mapping[str, object]:
+    """The tree with the usual names in place of their aliases. A value under its usual name wins."""
+    found = [name for name in ALIASES if name in tree]
+    if not found:
+        return tree
+    renamed: dict[str, object] = {}
+    for name in found:
+        put(renamed, ALIASES[name], tree[name])
+    for name, item in tree.items():
+        if name not in found:
+            above = renamed.get(name)
+            renamed[name] = {**above, **item} if isinstance(above, dict) and isinstance(item, dict) else item
+    return renamed
+
+
+def _leaves(
+    tree: Mapping[str, object],
+    node: Schema,
+    path: Key,
+    source: str,
+    commands: Collection[str] | None,
+    ignored: list[str] | None,
+) -> Iterator[tuple[Key, object, ValueType | None]]:
+    """Each value with its key and kind. A table inside a section comes also by itself, without a kind."""
+    for name, item in tree.items():
+        try:
+            key = known_key((*path, name), source, commands)
+        except UsageError as error:
+            if ignored is None or not may_be_unknown(path):
+                raise
+            more = "" if error.hint.startswith("known: ") or not error.hint else f"; {error.hint}"
+            ignored.append(f"{error.message} (ignored{more})")
+            continue
+        below = inner(node, key[-1])
+        if isinstance(below, ValueType):
+            yield key, item, below
+        elif not isinstance(item, dict):
+            raise mismatch(key, source, "a table", item)
+        else:
+            yield key, item, None
+            yield from _leaves(item, below, key, source, commands, ignored)
+
+
+def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] | None = None) -> dict[str, object]:
+    """The tree that sets one key to a value given as text, read as what the schema expects there."""
+    key = known_key(key, source, commands)
+    kind: Schema | ValueType = SCHEMA
+    for part in key:
+        if isinstance(kind, ValueType):
+            kind = ANY if kind is ANY else TEXT
+        else:
+            kind = inner(kind, part)
+    tree: dict[str, object] = {}
+    put(tree, key, text_value(text, kind) if isinstance(kind, ValueType) else parse_text(text))
+    return tree
+
+
+def mismatch(key: Key, source: str, expected: str, found: object, why: str = "") -> UsageError:
+    place = f" in `{source}`" if source else ""
+    reason = f" ({why[0].lower()}{why[1:]})" if why else ""
+    return UsageError(f"`{format_key(key)}`{place} must be {expected}, not {describe(found)}{reason}")

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from mngr.errors import UsageError
 from mngr.names import is_name
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
 
 Key: TypeAlias = tuple[str, ...]
 
@@ -18,7 +14,7 @@ _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _DEEPEST = 20
 
 
-class Kind(NamedTuple):
+class ValueType(NamedTuple):
     """What a key holds. `read` returns the value as the program uses it and raises ValueError for any other."""
 
     expected: str
@@ -31,16 +27,14 @@ def _text(value: object) -> str:
     return value
 
 
-def _permissions(value: object) -> str:
-    if value not in ("ask", "edits", "tests", "bypass"):
-        raise ValueError
-    return _text(value)
+def _one_of(*words: str) -> ValueType:
+    def read(value: object) -> str:
+        if value not in words:
+            raise ValueError
+        return _text(value)
 
-
-def _home(value: object) -> str:
-    if value not in ("empty", "user"):
-        raise ValueError
-    return _text(value)
+    quoted = [f'"{word}"' for word in words]
+    return ValueType(f"{', '.join(quoted[:-1])} or {quoted[-1]}", read)
 
 
 def texts(value: object) -> list[str]:
@@ -102,19 +96,19 @@ def _any(value: object, depth: int = 0) -> object:
     return _text(value)
 
 
-TEXT = Kind("a string", _text)
-PERMISSIONS = Kind('"ask", "edits", "tests" or "bypass"', _permissions)
-HOME = Kind('"empty" or "user"', _home)
-PREFIX = Kind("a string of letters, digits, `-` and `_`", _prefix)
-ARGUMENTS = Kind("a list of strings, or one string in shell quoting", _arguments)
-BOOLEAN = Kind("true or false", _boolean)
-WHOLE = Kind("a whole number, 0 or more", _whole)
-NUMBER = Kind("a number, 0 or more", _number)
-PATHS = Kind('a list of paths, or a table of paths that are each "copy" or "share"', _paths)
-ANY = Kind("a string, number, boolean, list or table", _any)
+TEXT = ValueType("a string", _text)
+PERMISSIONS = _one_of("ask", "edits", "tests", "bypass")
+HOME = _one_of("empty", "user")
+PREFIX = ValueType("a string of letters, digits, `-` and `_`", _prefix)
+ARGUMENTS = ValueType("a list of strings, or one string in shell quoting", _arguments)
+BOOLEAN = ValueType("true or false", _boolean)
+WHOLE = ValueType("a whole number, 0 or more", _whole)
+NUMBER = ValueType("a number, 0 or more", _number)
+PATHS = ValueType('a list of paths, or a table of paths that are each "copy" or "share"', _paths)
+ANY = ValueType("a string, number, boolean, list or table", _any)
 
 
-def text_value(text: str, kind: Kind) -> object:
+def text_value(text: str, kind: ValueType) -> object:
     parsed = parse_text(text)
     # An untyped `1.10` or `12e3` may be a branch or a commit: only what would be written back the same is a number.
     if kind is ANY and isinstance(parsed, int | float) and written(parsed) != text:
@@ -192,14 +186,8 @@ def parse_key(text: str) -> Key:
 
 
 def format_key(key: Key) -> str:
-    """The dotted text of a key, quoted where TOML needs it; `parse_key` takes it back."""
-    return ".".join(part if part and _BARE.issuperset(part) else _quote(part) for part in key)
-
-
-def _quote(part: str) -> str:
-    import json
-
-    return json.dumps(part, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """The dotted text of a key, quoted where TOML needs it; `parse_key` is the inverse."""
+    return ".".join(part if part and _BARE.issuperset(part) else toml_text(part) for part in key)
 
 
 def put(tree: dict[str, object], key: Key, value: object) -> None:

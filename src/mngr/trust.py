@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from mngr import files
 from mngr.errors import Undecided
-from mngr.records import NamedTuple
 from mngr.settings_values import Key, format_key, toml_text
 
 ROOM = "trusted"

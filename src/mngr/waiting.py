@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from mngr.interrupts import check as check_abandoned
-from mngr.interrupts import latest
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from threading import Event
-    from typing import TypeVar
+
+    from mngr.file_watch import FileWatch
 
     T = TypeVar("T")
 
@@ -55,35 +55,30 @@ def changes(
     paths: list[str], *, deadline: Deadline, at_least_every: float, wake: Event | None = None, step: float = 0.005
 ) -> Iterator[Collection[str]]:
     """Yield at first, then on every change below the paths, whenever `wake` is set (it is cleared) and at least every
-    so many seconds, until the deadline: the paths that changed, if it can tell. A longer `step` gathers more changes
-    before it yields, and costs less while nothing happens."""
-    from watchfiles import Change  # noqa: F401  (the package checks its own binary here)
-    from watchfiles._rust_notify import RustNotify
+    `at_least_every` seconds, until the deadline: the paths that changed, if known. A longer `step` gathers more
+    changes before it yields, and costs less while nothing happens."""
+    from mngr import file_watch
 
-    if not all(map(_is_utf8, paths)):  # the watcher cannot name such a path
-        while True:
-            yield ()
-            if deadline.passed:
-                return
-            deadline.pause(min(0.1, at_least_every))
-            if wake is not None:
-                wake.clear()
-    # Watch before the first look, or a change between the two is missed.
-    with RustNotify(paths, False, False, 0, True, True) as watcher:
+    watch = file_watch.watch(paths)  # before the first look, or a change between the two is missed
+    try:
         yield ()
         while not deadline.passed:
-            due = Deadline(deadline.left(at_least_every))
-            found: str | set[tuple[int, str]] = "timeout"
-            while found == "timeout" and not due.passed:
-                check_abandoned()
-                milliseconds = max(1, int(due.left(_SECONDS_UNATTENDED) * 1000))
-                found = watcher.watch(max(20, int(step * 2000)), int(step * 1000), milliseconds, wake)
-            if found == "signal":
-                raise latest()  # the watcher keeps the exception of a signal's handler to itself
+            found = _changed(watch, Deadline(deadline.left(at_least_every)), wake, step)
             if wake is not None:
                 wake.clear()
-            yield () if isinstance(found, str) else {path for _, path in found}
+            yield found
+    finally:
+        watch.close()
 
 
-def _is_utf8(path: str) -> bool:
-    return not any("\ud800" <= c <= "\udfff" for c in path)
+def _changed(watch: FileWatch, due: Deadline, wake: Event | None, step: float) -> Collection[str]:
+    """What changed first, together with all that changes within `step` after it; nothing once it is due."""
+    while not watch.wait(due.left(_SECONDS_UNATTENDED if wake is None else step)):
+        check_abandoned()
+        if due.passed or (wake is not None and wake.is_set()):
+            return ()
+    found = watch.changed()
+    gathered = Deadline(max(0.02, step * 2))
+    while not gathered.passed and watch.wait(gathered.left(step)):
+        found |= watch.changed()
+    return found

@@ -29,7 +29,7 @@ def test_archiving_twice_changes_nothing(user: User) -> None:
     user.create("foo")
     user.mngr("archive", "foo").ok()
     (first,) = user.mngr("list", "--archived", "--format", "json").ok().json["agents"]
-    assert "archived already" in user.mngr("archive", "foo").ok().stdout
+    assert "already archived" in user.mngr("archive", "foo").ok().stdout
     (second,) = user.mngr("list", "--archived", "--format", "json").ok().json["agents"]
     assert first["archived_at"] == second["archived_at"]
 
@@ -37,7 +37,7 @@ def test_archiving_twice_changes_nothing(user: User) -> None:
 def test_undo_shows_it_again_and_start_too(user: User) -> None:
     user.create("foo")
     user.mngr("archive", "foo").ok()
-    assert user.mngr("archive", "foo", "--undo").ok().stdout == "foo is in the list again\n"
+    assert user.mngr("archive", "foo", "--undo").ok().stdout == "unarchived foo\n"
     assert user.state("foo") == "STOPPED"
     assert "is not archived" in user.mngr("archive", "foo", "--undo").ok().stdout
     user.mngr("stop", "foo", "--archive").ok()
@@ -72,7 +72,7 @@ def test_a_dry_run_archives_nothing(user: User) -> None:
     assert "archived" not in user.mngr("stop", "foo", "--archive", "--dry-run").ok().stdout
     assert user.state("foo") == "RUNNING"
     user.mngr("archive", "foo").ok()
-    assert user.mngr("archive", "foo", "--undo", "--dry-run").ok().stdout == "would bring back foo\n"
+    assert user.mngr("archive", "foo", "--undo", "--dry-run").ok().stdout == "would unarchive foo\n"
     assert shown(user) == []
 
 

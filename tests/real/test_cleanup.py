@@ -107,9 +107,9 @@ def test_on_a_terminal_they_are_shown_and_asked_for(user: User, answer: str, sta
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "nothing says which agents"),
-        (("--all", "--force"), "`--force` is for `--destroy`"),
-        (("--state", "SLEEPY"), "is not a state"),
+        ((), "no agents were selected"),
+        (("--all", "--force"), "`--force` requires `--destroy`"),
+        (("--state", "SLEEPY"), "invalid state"),
         (("--idle", "soon"), "is not a length of time"),
         (("--all", "--stop", "--destroy"), "cannot be used together"),
     ],

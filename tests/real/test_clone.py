@@ -100,9 +100,9 @@ def test_create_from_an_agent_is_a_clone(user: User) -> None:
     assert user.git("status", "--porcelain", cwd=user.work_dir("bar")) == "?? half.txt"
     assert user.agent("bar")["labels"] == {"team": "x", "try": "2", "project": "repo"}
     ran = user.mngr("create", "baz", "--from", "foo", "--no-connect", "--transfer", "rsync").failed(2)
-    assert "`--transfer` makes no sense with `--from foo`" in ran.stderr
+    assert "`--transfer` cannot be used with `--from foo`" in ran.stderr
     ran = user.mngr("create", "baz", "--from", "fooo", "--no-connect").failed(2)
-    assert "not a directory" in ran.stderr and "`foo`" in ran.stderr
+    assert "neither a directory" in ran.stderr and "`foo`" in ran.stderr
     assert "one agent is cloned" in user.mngr("create", "-", "--from", "foo", input="a\nb\n").failed(2).stderr
     (user.repo / "foo").mkdir()  # a directory of that name is what is meant, as it always was
     user.mngr("create", "plain", "--from", "foo", "--no-connect", "--command", "cat", "--exclude-unclean").ok()

@@ -42,7 +42,7 @@ def test_pull_moves_the_branch_forward(user: User) -> None:
     pulled = user.mngr("pull", "foo", "--format", "json").ok().json
     assert (pulled["commit"], pulled["commits"], pulled["branch"]) == (tip, 2, "mngr/foo")
     assert user.git("rev-parse", "mngr/foo") == tip
-    assert "all here already" in user.mngr("pull", "foo").ok().stdout
+    assert "nothing new" in user.mngr("pull", "foo").ok().stdout
 
 
 def test_pull_of_a_diverged_branch_is_refused_and_moves_nothing(user: User) -> None:
@@ -103,8 +103,8 @@ def test_pull_of_a_worktree_says_that_it_is_here_and_offers_the_merge(user: User
     commit(user, user.work_dir("foo"), "a.txt", "a\n")
     (user.work_dir("foo") / "half").write_text("half\n")
     ran = user.mngr("pull", "foo").ok()
-    assert "already here" in ran.stdout and "mngr/foo" in ran.stdout
-    assert "mngr merge foo" in ran.stderr and "1 uncommitted file stayed there" in ran.stderr
+    assert "nothing to pull" in ran.stdout and "mngr/foo" in ran.stdout
+    assert "mngr merge foo" in ran.stderr and "not pulled: 1 uncommitted file" in ran.stderr
 
 
 def test_pull_without_work_says_so(user: User) -> None:
@@ -121,7 +121,7 @@ def test_push_moves_the_agent_forward(user: User, transfer: str) -> None:
     assert "pushed 1 commit to foo" in user.mngr("push", "foo").ok().stdout
     assert user.git("rev-parse", "HEAD", cwd=user.work_dir("foo")) == tip
     assert (user.work_dir("foo") / "new.txt").read_text() == "new\n"
-    assert "has all of it already" in user.mngr("push", "foo").ok().stdout
+    assert "already has all commits" in user.mngr("push", "foo").ok().stdout
     user.mngr("destroy", "foo").ok()
 
 
@@ -175,7 +175,7 @@ def test_merge_forward_and_with_a_merge_commit(user: User, transfer: str) -> Non
     user.mngr("merge", "foo", "-m", "Bring it in").ok()
     assert user.git("log", "-1", "--format=%s %p").count(" ") == 4
     assert (user.repo / "b.txt").exists() and (user.repo / "mine.txt").exists()
-    assert user.mngr("merge", "foo").ok().stdout == "main has all of foo already\n"
+    assert user.mngr("merge", "foo").ok().stdout == "main already has all commits of foo\n"
 
 
 def test_squash_makes_one_commit_of_the_users_own(user: User) -> None:
@@ -273,9 +273,9 @@ def test_an_operation_of_the_users_own_is_kept(user: User, transfer: str) -> Non
         before = everything(user)
         for squash in (False, True):
             with pytest.raises(MngrError, match=rf"a {what} is in progress in `.*`; nothing was changed"):
-                fleet.merge("foo", squash=squash)
+                fleet.find("foo").merge(squash=squash)
         with pytest.raises(MngrError, match=f"a {what} is in progress"):
-            fleet.pull("foo", into="current")
+            fleet.find("foo").pull(into="current")
         assert everything(user) == before
         user.git(what, "--abort")
         assert user.git("rev-parse", "main") == later
@@ -310,20 +310,20 @@ def test_a_dry_run_of_push_writes_nothing_and_a_push_leaves_no_ref(user: User) -
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
     work_dir = Path(fleet.create("foo", command="sleep 9999", transfer="git-mirror").record.work_dir)
     commit(user, work_dir, "theirs.txt", "theirs\n")
-    fleet.pull("foo", into="current")
+    fleet.find("foo").pull(into="current")
     commit(user, user.repo, "1.txt", "new\n")
     tip = commit(user, user.repo, "2.txt", "new\n")
     before = (tree(work_dir, skip=()), tree(user.repo, skip=()))
-    assert fleet.push("foo", dry_run=True) == (tip, 2)
+    assert fleet.find("foo").push(dry_run=True) == (tip, 2)
     assert (tree(work_dir, skip=()), tree(user.repo, skip=())) == before
-    assert fleet.push("foo") == (tip, 2)
+    assert fleet.find("foo").push() == (tip, 2)
     for repo in (work_dir, user.repo):
         assert user.git("for-each-ref", "refs/mngr/pushed", cwd=repo) == ""
     commit(user, work_dir, "theirs.txt", "diverged\n")
     tip = commit(user, user.repo, "mine.txt", "mine\n")
-    assert fleet.push("foo", dry_run=True) == (tip, 1)
+    assert fleet.find("foo").push(dry_run=True) == (tip, 1)
     with pytest.raises(MngrError, match="cannot be moved forward"):
-        fleet.push("foo")
+        fleet.find("foo").push()
     assert user.git("for-each-ref", "refs/mngr/pushed", cwd=user.repo) == ""
     user.git("merge", "-q", tip, cwd=work_dir)  # as the hint says: its objects are there
 
@@ -334,15 +334,15 @@ def test_the_ref_of_uncommitted_work_goes_with_that_work(user: User, transfer: s
     work_dir = Path(fleet.create("foo", command="sleep 9999", transfer=transfer).record.work_dir)
     pulled = ("for-each-ref", "--format=%(refname)", "refs/mngr/pulled")
     (work_dir / "loose.txt").write_text("1\n")
-    assert fleet.pull_uncommitted("foo") is not None
+    assert fleet.find("foo").pull_uncommitted() is not None
     assert user.git(*pulled) == "refs/mngr/pulled/foo-uncommitted"
     assert list(fleet.gc()) == []  # its agent is there
     commit(user, work_dir, "other.txt", "2\n")
-    assert fleet.pull_uncommitted("foo") is None
+    assert fleet.find("foo").pull_uncommitted() is None
     assert user.git(*pulled) == ""
     (work_dir / "loose.txt").write_text("3\n")
-    fleet.pull_uncommitted("foo")
-    fleet.destroy("foo", force=True)
+    fleet.find("foo").pull_uncommitted()
+    fleet.find("foo").destroy(force=True)
     assert user.git(*pulled) == ""  # the same files are in the saved work
 
 
@@ -350,9 +350,9 @@ def test_uncommitted_work_that_only_its_ref_holds_stays_until_gc_of_saved_work(u
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
     work_dir = Path(fleet.create("foo", command="sleep 9999").record.work_dir)
     (work_dir / "loose.txt").write_text("1\n")
-    fleet.pull_uncommitted("foo")
+    fleet.find("foo").pull_uncommitted()
     (work_dir / "loose.txt").unlink()
-    fleet.destroy("foo")
+    fleet.find("foo").destroy()
     assert [(found.name, found.action) for found in fleet.gc()] == [("refs/mngr/pulled/foo-uncommitted", "kept")]
     user.mngr("gc", "--saved", "--older-than", "0s").ok()
     assert user.git("for-each-ref", "refs/mngr") == ""

@@ -29,6 +29,9 @@ class Terminal:
     def press(self, *keys: str) -> None:
         self._tmux("send-keys", "-t", "person", *keys)
 
+    def resize(self, columns: int, lines: int) -> None:
+        self._tmux("resize-window", "-t", "person", "-x", str(columns), "-y", str(lines))
+
     def shows(self, text: str) -> None:
         try:
             wait_for(lambda: text in self.screen(), text)
@@ -93,7 +96,7 @@ def test_inside_another_tmux_it_takes_its_place_and_comes_back(user: User) -> No
     assert (clients(user), user.run(work).stdout) == (["mngr-foo"], "")
     terminal.press("C-b", "d")
     terminal.shows("my day")
-    assert (clients(user), user.run(work).stdout) == ([], "day\n")
+    wait_for(lambda: (clients(user), user.run(work).stdout) == ([], "day\n"), "the other tmux to have the terminal")
 
 
 def test_inside_an_agents_own_terminal_it_switches(user: User) -> None:
@@ -150,7 +153,7 @@ def test_a_connect_command_is_found_on_the_path(user: User) -> None:
 
 def test_a_connect_command_that_fails_is_told_and_the_agent_stays(user: User) -> None:
     ran = user.mngr("create", "foo", "--command", "sleep 9999", "--connect-command", "exit 9").failed()
-    assert "the connect command `exit 9` failed (exit code 9); `foo` runs on" in ran.stderr
+    assert "the connect command `exit 9` failed (exit code 9); `foo` keeps running" in ran.stderr
     assert user.state("foo") == "RUNNING"
 
 

@@ -129,5 +129,5 @@ def test_without_a_commit_or_without_files_it_says_what_to_do(user: User) -> Non
     words = ("create", "foo", "--no-connect", "--command", "sleep 9", "--from")
     assert "has no commit yet" in user.mngr(*words, str(empty)).failed().stderr
     assert "is a bare repository" in user.mngr(*words, str(bare)).failed().stderr
-    assert "is not a directory" in user.mngr(*words, str(user.root / "none")).failed(2).stderr
+    assert "is neither a directory nor an agent" in user.mngr(*words, str(user.root / "none")).failed(2).stderr
     user.mngr(*words, str(empty), "--transfer", "none").ok()

@@ -256,7 +256,7 @@ def test_contradictions_are_usage_errors(user: User) -> None:
         ("foo", "--type", "sleep", "--command", "true"),
         ("foo", "--command", "true", "--", "x"),
         ("foo", "--type", "command"),
-        ("foo@elsewhere", "--command", "true"),
+        ("foo@.elsewhere", "--command", "true"),
         ("foo", "--transfer", "none", "--branch", "x:", "--command", "true"),
     ):
         ran = user.mngr("create", *words).failed(2)
@@ -295,4 +295,4 @@ command = "sleep 2222"
         "a4": ("from-command", "sleep 4444", "git-worktree"),
     }
     ran = user.mngr("create", "a5", "--no-connect", "-t", "tow").failed(2)
-    assert "no template is called `tow`" in ran.stderr and "`two`" in ran.stderr
+    assert "no template named `tow`" in ran.stderr and "`two`" in ran.stderr

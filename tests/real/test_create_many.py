@@ -54,24 +54,6 @@ def test_a_count_makes_numbered_agents_each_with_a_worktree_of_its_own(user: Use
     assert not (user.repo / ".git" / "worktrees").exists()
 
 
-def test_worktrees_of_a_count_are_those_that_git_makes(user: User) -> None:
-    """The entries are written by us, so they are compared with git's own, byte by byte."""
-    user.git("worktree", "add", "-q", "-b", "mngr/by-git", str(user.root / "by-git"))
-    user.mngr("create", "w", "--count", "2", *SLEEP).ok()
-    entries = user.repo / ".git" / "worktrees"
-    (ours,) = entries.glob("w-1-*")
-    work_dir = str(user.work_dir("w-1"))
-
-    def read(entry: Path, directory: str, name: str) -> dict[str, str]:
-        texts = {str(path.relative_to(entry)): path.read_text(errors="replace") for path in entry.rglob("*")
-                 if path.is_file() and path.name not in ("index", "ORIG_HEAD")}  # fmt: skip
-        return {path: text.replace(directory, "DIR").replace(name, "NAME") for path, text in texts.items()
-                if not path.startswith("logs")}  # fmt: skip
-
-    assert read(ours, work_dir, "mngr/w-1") == read(entries / "by-git", str(user.root / "by-git"), "mngr/by-git")
-    assert (Path(work_dir) / ".git").read_text() == f"gitdir: {ours}\n"
-
-
 def test_mirrors_by_count_are_whole_repositories_of_their_own(user: User) -> None:
     user.git("tag", "v1")
     user.git("branch", "other")
@@ -136,22 +118,6 @@ def test_one_that_fails_is_taken_back_alone(user: User) -> None:
         user.mngr("destroy", "--all").ok()
 
 
-def test_the_mirror_that_others_are_copied_from_may_fail_too(user: User) -> None:
-    check = ("--extra-provision-command", 'test "$MNGR_AGENT_NAME" != w-1')
-    ran = user.mngr("create", "w", "--count", "12", "--transfer", "git-mirror", *check, *SLEEP).failed(3)
-    assert len(ran.stdout.splitlines()) == 11
-    assert traces(user, "w-1") == []
-    assert user.git("fsck", "--no-dangling", cwd=user.work_dir("w-12")) == ""
-
-
-def test_a_mirror_may_be_packed_anew_while_others_are_copied_from_it(user: User) -> None:
-    pack = ("--extra-provision-command", 'test "$MNGR_AGENT_NAME" != w-1 || { echo > new; git add new; git gc -q; }')
-    user.git("config", "gc.auto", "0")
-    user.mngr("create", "w", "--count", "12", "--transfer", "git-mirror", *pack, *SLEEP).ok()
-    for number in range(1, 13):
-        assert user.git("fsck", "--no-dangling", cwd=user.work_dir(f"w-{number}")) == ""
-
-
 def test_an_interrupt_takes_back_those_that_do_not_run_yet(user: User) -> None:
     slow = 'test "$MNGR_AGENT_NAME" = w-2 || sleep 9998'
     child = user.popen("create", "w", "--count", "4", "--extra-provision-command", slow, *SLEEP)
@@ -176,7 +142,7 @@ def test_two_commands_at_once_do_not_get_in_each_others_way(user: User) -> None:
     assert {agent["state"] for agent in agents} == {"RUNNING"}
 
 
-def test_a_repository_with_extensions_is_left_to_git(user: User) -> None:
+def test_a_count_works_in_a_repository_with_a_configuration_per_worktree(user: User) -> None:
     user.git("config", "extensions.worktreeConfig", "true")
     user.mngr("create", "w", "--count", "3", *SLEEP).ok()
     assert {agent["state"] for agent in user.agents()} == {"RUNNING"}

@@ -11,7 +11,7 @@ def test_reuse_makes_the_agent_the_first_time_and_uses_it_from_then_on(user: Use
     second = user.mngr("create", "foo", "--reuse", *CAT, "--format", "json").ok().json
     assert (first.pop("reused"), second.pop("reused")) == (False, True)
     assert first == second
-    assert user.mngr("create", "foo", "--reuse", "--no-connect").ok().stdout == "using foo, which exists already\n"
+    assert user.mngr("create", "foo", "--reuse", "--no-connect").ok().stdout == "using existing agent foo\n"
     assert len(user.agents()) == 1
     assert [event["type"] for event in user.events("foo")].count("started") == 1
 
@@ -56,7 +56,7 @@ def test_reuse_of_many_makes_only_what_is_missing(user: User) -> None:
     ran = user.mngr("create", "w", "--count", "3", "--reuse", *CAT).ok()
     assert ran.stdout.splitlines() == [
         "created w-1 on branch mngr/w-1",
-        "using w-2, which exists already",
+        "using existing agent w-2",
         "created w-3 on branch mngr/w-3",
     ]
     again = user.mngr("create", "w", "--count", "3", "--reuse", *CAT, "--format", "json").ok()
@@ -77,7 +77,7 @@ def test_a_dry_run_of_reuse_changes_nothing(user: User) -> None:
     user.create("foo", command="cat")
     user.mngr("stop", "foo").ok()
     ran = user.mngr("create", "foo", "--reuse", *CAT, "--dry-run").ok()
-    assert ran.stdout == "would use foo, which exists already\n"
+    assert ran.stdout == "would use existing agent foo\n"
     assert user.state("foo") == "STOPPED"
 
 
@@ -94,7 +94,7 @@ def test_the_message_is_written_in_the_editor(user: User) -> None:
 
 def test_an_empty_message_or_an_editor_that_fails_makes_nothing(user: User) -> None:
     ran = on_a_terminal(user, "create", "foo", *CAT, "--edit-message", EDITOR=editor(user, ': > "$1"'))
-    assert "error: the message is empty, so nothing was made" in ran.failed(1).stdout
+    assert "error: the message is empty, so no agent was created" in ran.failed(1).stdout
     ran = on_a_terminal(user, "create", "foo", *CAT, "--edit-message", EDITOR="true")
     assert "the message is empty" in ran.failed(1).stdout
     ran = on_a_terminal(user, "create", "foo", *CAT, "--edit-message", VISUAL="false", EDITOR="true")
@@ -106,5 +106,5 @@ def test_an_empty_message_or_an_editor_that_fails_makes_nothing(user: User) -> N
 
 def test_without_a_terminal_nobody_can_edit(user: User) -> None:
     ran = user.mngr("create", "foo", *CAT, "--edit-message", env={"EDITOR": "true"}).failed(5)
-    assert "an editor needs a terminal" in ran.stderr
+    assert "cannot open an editor" in ran.stderr
     assert user.agents() == []

@@ -3,12 +3,12 @@
 import pytest
 
 import mngr
-from mngr.actions.create import Request, Wanted, reserve
+from mngr.actions.create import CreateRequest, reserve
 from mngr.agents.kinds import kind
 from mngr.errors import MngrError
-from mngr.workspaces import make, plan
-from mngr.workspaces.make import Workspace
-from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan, Wish
+from mngr.workspaces import plan
+from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
+from mngr.workspaces.workspace import Workspace, _worktree
 from tests.support import leftovers
 from tests.support.trees import tree
 from tests.support.user import User
@@ -21,7 +21,7 @@ def fleet_of(user: User) -> mngr.Fleet:
 
 
 def planned(fleet: mngr.Fleet, name: str, transfer: str = WORKTREE) -> Plan:
-    return plan.decide(fleet.host, Wish(name, fleet.cwd, transfer, None, "exclude"))
+    return plan.decide(fleet.local.host, fleet.local.cwd, [name], transfer, None, "exclude")[0]
 
 
 @pytest.mark.parametrize("transfer", TRANSFERS)
@@ -70,14 +70,16 @@ def test_a_directory_that_was_there_empty_is_there_and_empty_after_a_failure(use
 def test_a_path_is_reserved_for_one_agent(user: User) -> None:
     """Also while its directory is not there yet, and when it is gone."""
     fleet = fleet_of(user)
-    fleet.host.prepare()
-    shell = kind.resolve("command", fleet.settings)
+    fleet.local.host.prepare()
+    shell = kind.resolve("command", fleet.local.settings)
     (user.root / "link").symlink_to(user.root)
     wanted = [
-        Wanted(Request(name, shell, target=target), planned(fleet, name), "sleep 9", f"agent-{number:032x}")
+        CreateRequest(
+            name, shell, ("sleep 9",), target=target, plan=planned(fleet, name), agent_id=f"agent-{number:032x}"
+        )
         for number, (name, target) in enumerate((("one", "../here"), ("two", "../link/here"), ("three", "../there")))
     ]
-    first, second, third = [found for one in wanted for found in reserve(fleet, [one])]
+    first, second, third = [found for one in wanted for found in reserve(fleet.local, [one])]
     assert isinstance(second, MngrError) and "is the work directory of agent `one`" in second.message
     assert not isinstance(first, MngrError) and not isinstance(third, MngrError)
 
@@ -87,24 +89,24 @@ def test_a_path_is_reserved_for_one_agent(user: User) -> None:
 def test_two_processes_never_fill_one_directory(user: User, transfer: str, existed: bool) -> None:
     """Those of two state directories, which know nothing of each other."""
     fleet = fleet_of(user)
-    fleet.host.prepare()
+    fleet.local.host.prepare()
     directory = user.root / "here"
     if existed:
         directory.mkdir()
     first, second = (Workspace(planned(fleet, name, transfer), str(directory)) for name in ("one", "two"))
     first.claim()
     with pytest.raises(MngrError, match="another process is filling"):
-        make.make(fleet.host, second, {})
+        second.make(fleet.local.host, {})
     assert directory.is_dir()
     first.remove_files()
     assert directory.is_dir() == existed
-    make.make(fleet.host, first, {})
+    first.make(fleet.local.host, {})
     before = tree(directory)
     with pytest.raises(MngrError, match="is not empty"):
-        make.make(fleet.host, second, {})
-    make.unmake(fleet.host, second)
+        second.make(fleet.local.host, {})
+    second.unmake(fleet.local.host)
     assert tree(directory) == before
-    make.unmake(fleet.host, first)
+    first.unmake(fleet.local.host)
     assert directory.is_dir() == existed
     assert leftovers.in_repository(user, user.repo) == []
 
@@ -124,18 +126,17 @@ def test_a_worktree_of_the_users_own_that_is_not_mounted_stays_registered(user: 
     assert user.git("branch", "--list", "mngr/*") == ""
 
 
-def test_many_workspaces_leave_an_entry_of_the_same_name_alone(user: User) -> None:
-    from mngr.workspaces.many import Workspaces
-
+def test_worktrees_of_the_same_directory_name_leave_each_other_alone(user: User) -> None:
     fleet = fleet_of(user)
-    fleet.host.prepare()
+    fleet.local.host.prepare()
     theirs = user.root / "theirs" / "copy"
     user.git("worktree", "add", "-q", "-b", "theirs", str(theirs))
     places = [Workspace(planned(fleet, name), str(user.root / name / "copy")) for name in ("one", "two")]
-    making = Workspaces(fleet.host, places, {})
-    with pytest.raises(OSError, match="not empty"):
-        making.begin()
-    making.unmake(places)
+    for place in places:
+        place.make(fleet.local.host, {})
+        assert user.git("status", "--porcelain", cwd=place.directory) == ""
+    for place in places:
+        place.unmake(fleet.local.host)
     assert user.git("status", "--short", "--branch", cwd=theirs) == "## theirs"
     assert [path.name for path in (user.repo / ".git" / "worktrees").iterdir()] == ["copy"]
     assert user.git("branch", "--list", "mngr/*") == ""
@@ -145,12 +146,12 @@ def test_many_workspaces_leave_an_entry_of_the_same_name_alone(user: User) -> No
 def test_files_that_appear_at_the_last_moment_are_kept(user: User) -> None:
     """Put there by a program that knows nothing of our locks, after the directory was taken."""
     fleet = fleet_of(user)
-    fleet.host.prepare()
+    fleet.local.host.prepare()
     workspace = Workspace(planned(fleet, "foo"), str(user.root / "here"))
     workspace.claim()
     (user.root / "here" / "notes.txt").write_text("precious\n")
     with pytest.raises(MngrError, match="could not make the worktree"):
-        make._worktree(fleet.host, workspace, workspace.plan.start)
-    make.unmake(fleet.host, workspace)
+        _worktree(fleet.local.host, workspace, workspace.plan.start)
+    workspace.unmake(fleet.local.host)
     assert (user.root / "here" / "notes.txt").read_text() == "precious\n"
     assert leftovers.in_repository(user, user.repo) == []

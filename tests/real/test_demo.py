@@ -117,7 +117,7 @@ def ended(user: User, child: "subprocess.Popen[bytes]", number: signal.Signals, 
         child.kill()
         child.communicate()
     assert child.returncode == 128 + number, stderr
-    assert b"the agents of the demo are gone" in stderr
+    assert b"the demo's agents were destroyed" in stderr
     assert b"Traceback" not in stderr
     (demo,) = [path.parent for path in user.root.glob("*/sprout")]
     nothing_is_left(user, demo)
@@ -148,6 +148,7 @@ def screen(user: User) -> Iterator[Screen]:
         cwd=str(user.root),
         columns=100,
         rows=50,
+        directory=str(user.tmux_dir),
         cast_path=str(user.root / "demo.cast"),
         title="mngr demo",
         number=1,
@@ -167,7 +168,7 @@ def test_on_a_terminal_its_agents_are_seen_at_work_until_ctrl_c(user: User, scre
     screen.press("C-c")
     wait_for(lambda: not screen.alive, "its end", timeout=200)
     assert screen.exit_code == 130
-    assert "the agents of the demo are gone" in screen.text
+    assert "the demo's agents were destroyed" in screen.text
     written = (user.root / "demo.cast").read_text()
     assert written.rfind("\\u001b[?25h") > written.rfind("\\u001b[?25l") >= 0, "the cursor is back"
     nothing_is_left(user, user.root / "mngr-demo")
@@ -194,7 +195,7 @@ def test_every_test_of_the_sample_has_a_script_that_can_be_read() -> None:
         for line in path.read_text().splitlines()
         if line.startswith("def test_")
     }
-    scripts = {path.stem: path for path in Path(sample.integrator_script()).parent.iterdir()}
+    scripts = {path.stem: path for path in Path(sample.SCRIPTS).iterdir()}
     assert set(scripts) == {*names, "integrator"}
     for path in scripts.values():
         assert parse(path.read_text())

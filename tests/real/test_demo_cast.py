@@ -19,6 +19,10 @@ REPORT, TABLE, BOARD, TIP = "tests/test_report.py", "tests/test_table.py", "test
 PLANT_PY, CLI_PY, TABLE_PY = "src/sprout/plant.py", "src/sprout/cli.py", "src/sprout/table.py"
 
 
+def script_of(test: str) -> str:
+    return f"{sample.SCRIPTS}/{test.rpartition('::')[2]}.script"
+
+
 class Garden:
     """The sample, and agents at work on it."""
 
@@ -34,7 +38,7 @@ class Garden:
         name = f"a{len(self.user.agents())}"
         task = ["--env", f"MNGR_TASK={test}", "--env", f"MNGR_ATTEMPT={attempt}"]
         words = ["create", name, "--no-connect", "--type", "scripted", *task, "-m", message or f"Look at {test}."]
-        self.user.mngr(*words, "--", script or sample.script(test), cwd=self.repo).ok()
+        self.user.mngr(*words, "--", script or script_of(test), cwd=self.repo).ok()
         work_dir = self.user.work_dir(name)
         written = work_dir / ".mngr" / "task" / "outcome.json"
         end = f"{name} to write an outcome or to fail"
@@ -72,7 +76,7 @@ class Garden:
         start = self.git("commit-tree", merged.stdout.split()[0], "-p", left.tip, "-m", "With conflicts")
         self.git("switch", "-q", "-c", "tip", start)
         prompt = f"These do not fit together in {paths}:\n1. {left.test}\n2. {right.test}\nWrite one that does both."
-        answer = self.play("conflict-1", script=sample.integrator_script(), message=prompt)
+        answer = self.play("conflict-1", script=f"{sample.SCRIPTS}/integrator.script", message=prompt)
         own = self.git("log", "--reverse", "--format=%H", f"tip..mngr/{answer.name}").split()
         return answer._replace(commits=own)
 
@@ -128,7 +132,7 @@ def test_every_test_has_its_agent_and_every_script_says_what_it_shows() -> None:
     source = Path(sample.source())
     text = "".join(path.read_text() for path in source.glob("tests/test_*.py"))
     tests = {line.split("(")[0].removeprefix("def ") for line in text.splitlines() if line.startswith("def test_")}
-    scripts = {path.stem: path for path in Path(sample.integrator_script()).parent.iterdir()}
+    scripts = {path.stem: path for path in Path(sample.SCRIPTS).iterdir()}
     assert scripts.keys() == {"integrator", *tests}
     for path in scripts.values():
         assert path.read_text().startswith("# ")

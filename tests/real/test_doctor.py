@@ -12,8 +12,9 @@ import pytest
 from tests.support.user import MNGR, Ran, User, wait_for
 
 NAMES = [
-    "python", "tmux", "git", "rsync", "state directory", "writing and locking", "disk", "settings", "agent records",
-    "tmux server", "sessions of agents", "stray sessions", "work dirs", "coding agents", "claude", "codex", "opencode",
+    "python", "tmux", "git", "rsync", "sandbox", "state directory", "writing and locking", "disk", "settings",
+    "agent records", "tmux server", "sessions of agents", "stray sessions", "work dirs", "coding agents", "claude",
+    "codex", "opencode",
 ]  # fmt: skip
 
 
@@ -77,7 +78,7 @@ def test_a_new_machine_is_ready_and_nothing_is_made_on_it(user: User) -> None:
     before = snapshot(user.home), snapshot(user.repo)
     found = doctor(user, PATH=str(place))
     absent = {"claude", "opencode"}
-    assert {check["status"] for name, check in found.items() if name not in absent} == {"ok"}
+    assert {check["status"] for name, check in found.items() if name not in {*absent, "sandbox"}} == {"ok"}
     assert found["coding agents"]["found"] == "codex"
     assert "0.166.0" in found["codex"]["found"] and "API key" in found["codex"]["found"]
     for name in absent:

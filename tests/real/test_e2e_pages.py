@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import fastjsonschema
 import pytest
 
-from mngr.cli import schemas
+from tests.real.test_schemas import validator
 from tests.support import e2e_runs
 from tests.support.browser import BROWSER, Browser, browser, go
 from tests.support.user import User, wait_for
@@ -59,9 +58,7 @@ def sample(user: User) -> str:
 
 
 def fits_schema(document: Any) -> None:
-    stated = schemas.schema("e2e")
-    assert stated is not None
-    fastjsonschema.compile(stated)(document)
+    validator("e2e")(document)
 
 
 def visible_tests(page: Any) -> list[str]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mngr.e2e.artifacts import TestInfo
+from mngr.e2e.bounded_text import CUT
+from mngr.e2e.command import CommandTimedOut, Running
 from mngr.e2e.environment import Environment
-from mngr.e2e.keeping import CUT
-from mngr.e2e.running import CommandTimedOut, Running
 from mngr.e2e.session import E2eSession
 from mngr.errors import MngrError, UsageError
 from tests.support.project import SEEN
@@ -205,7 +205,7 @@ def test_settings_of_a_session_add_up(session: E2eSession) -> None:
     text = (session.home / ".mngr" / "settings.toml").read_text()
     assert 'connect_command = "mngr-e2e-connect"' in text
     assert 'type = "command"' in text and "[agent_types.mine]" in text
-    with pytest.raises(UsageError, match="no TOML"):
+    with pytest.raises(UsageError, match="invalid TOML"):
         session.write_settings("= 3")
     assert session.run("git status --short").stdout == "", "settings are not in the repository"
 

@@ -129,7 +129,7 @@ def test_a_creation_that_was_killed_is_said_and_destroyed_without_a_trace(user: 
     end(child, signal.SIGKILL)
     agent = user.agent("foo")
     assert (agent["state"], agent["state_reason"]) == ("FAILED", "its creation was interrupted")
-    assert "was never made completely" in user.mngr("start", "foo").failed().stderr
+    assert "was not fully created" in user.mngr("start", "foo").failed().stderr
     user.mngr("destroy", "foo").ok()
     assert leftovers.found(user) == []
     user.git("config", "--global", "filter.slow.smudge", "cat")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.cli.catalog import ENTRIES
+from mngr.cli import catalog
 from tests.support import leftovers
 from tests.support.user import User, wait_for
 
@@ -207,6 +207,7 @@ WORDS = {
     "gc": (),
     "snapshot": ("create", "foo", "one"),
     "clone": ("foo", "bar"),
+    "migrate": ("foo", "@box"),
     "git": ("pull", "foo"),
     "rsync": ("foo:a", "b"),
     "saved restore": ("foo-1",),
@@ -217,7 +218,7 @@ WORDS = {
 NOT_ON_AGENTS = {"config", "doctor", "demo", "help", "plugin", "completion", "e2e", "tutorial"}
 
 
-VERBS = [entry.name for entry in ENTRIES if entry.name not in NOT_ON_AGENTS]
+VERBS = [entry.name for entry in catalog.VERBS if entry.name not in NOT_ON_AGENTS]
 
 
 @pytest.mark.parametrize("verb", [*VERBS, "saved list", "saved restore", "list --watch"])

@@ -41,7 +41,7 @@ def test_one_file(user: User, agent_files: Path) -> None:
     user.mngr("pull", "foo:report.html", "other.html", cwd=here(user)).ok()
     user.mngr("pull", "foo:report.html", "new/", cwd=here(user)).ok()
     assert sorted(tree(here(user))) == [b"new/report.html", b"other.html", b"report.html"]
-    assert "all is the same" in user.mngr("pull", "foo:report.html", cwd=here(user)).ok().stdout
+    assert "all files are the same" in user.mngr("pull", "foo:report.html", cwd=here(user)).ok().stdout
 
 
 def test_a_directory(user: User, agent_files: Path) -> None:
@@ -133,7 +133,7 @@ def test_paths_outside_or_missing_are_refused(user: User, agent_files: Path) -> 
     assert "does not exist" in user.mngr("pull", "foo:nothing", cwd=here(user)).failed().stderr
     assert "does not exist" in user.mngr("push", "foo:a", "nothing", cwd=here(user)).failed(2).stderr
     assert "is missing" in user.mngr("push", "foo:a").failed(2).stderr
-    assert "a destination is for files" in user.mngr("pull", "foo", "dest").failed(2).stderr
+    assert "DEST is for files" in user.mngr("pull", "foo", "dest").failed(2).stderr
 
 
 def test_plain_files_of_an_agent_without_git(user: User) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mngr.cli.app import App
 from mngr.cli.commands.demo import Tour
-from mngr.demo.place import Place
+from mngr.demo.directory import DemoDirectory
 from mngr.mapreduce import run as runs
 from tests.support import e2e_runs
 from tests.support.browser import BROWSER, browser, go
@@ -31,21 +31,21 @@ def test_what_nobody_committed_is_not_taken_by_the_verb_that_the_hint_names_for_
     user.create("foo", command="echo idea > idea.txt; sleep 999")
     user.mngr("exec", "foo", "until [ -s idea.txt ]; do sleep 0.05; done").ok()
     refused = user.mngr("destroy", "foo").failed()
-    assert "take it: `mngr pull foo --files DIR`;" in refused.stderr
+    assert "collect it with `mngr pull foo --files DIR`," in refused.stderr
     user.mngr("pull", "foo", "--files", "taken").ok()
     assert (user.repo / "taken" / "idea.txt").read_text() == "idea\n"
     user.mngr("exec", "foo", "git add . && git commit -qm idea").ok()
-    assert "take it: `mngr merge foo`;" in user.mngr("destroy", "foo").failed().stderr
+    assert "collect it with `mngr merge foo`," in user.mngr("destroy", "foo").failed().stderr
     user.mngr("destroy", "foo", "--force").ok()
     assert re.search(
-        r"saved on destroy, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", user.mngr("saved", "show", "foo-1").ok().stdout, re.M
+        r"reason: destroy, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", user.mngr("saved", "show", "foo-1").ok().stdout, re.M
     )
 
 
 def test_a_state_with_a_slip_is_recognised(user: User) -> None:
     user.create("foo")
     for word in ("DNOE", "done"):
-        assert "if a state is meant, the closest one is `DONE`;" in user.mngr("wait", "foo", word).failed().stderr
+        assert "if you mean the state, type `DONE`;" in user.mngr("wait", "foo", word).failed().stderr
     assert "state" not in user.mngr("wait", "fooo", "DONE").failed().stderr
 
 
@@ -69,14 +69,14 @@ def test_stopping_a_run_that_is_over_leaves_it_as_it_is(user: User) -> None:
     made.note("finished", exit_code=0)
     files = [path for path in Path(made.directory).rglob("*") if path.is_file()]
     before = {path: path.read_bytes() for path in files}
-    assert user.mngr("tmr", "stop").ok().stdout == "run `r` is over\n"
+    assert user.mngr("tmr", "stop").ok().stdout == "run `r` is finished\n"
     assert {path: path.read_bytes() for path in files} == before
 
 
 def test_a_demo_that_has_no_place_says_so(user: User) -> None:
     (user.root / "file").write_text("")
     ran = user.mngr("demo", "--dir", str(user.root / "file" / "demo")).failed()
-    assert "file/demo` cannot be made: Not a directory" in ran.stderr and "--dir DIR" in ran.stderr
+    assert "cannot create `" in ran.stderr and "file/demo`: Not a directory" in ran.stderr and "--dir DIR" in ran.stderr
 
 
 def test_the_last_commands_of_the_demo_can_be_typed_where_it_was_begun(user: User) -> None:
@@ -85,7 +85,7 @@ def test_the_last_commands_of_the_demo_can_be_typed_where_it_was_begun(user: Use
     user.git("init", "-q", cwd=repository)
     shown = StringIO()
     app = App(user.env, StringIO(), shown, StringIO())
-    Tour(app, Place(str(repository.parent)), "scripted", None).say_goodbye({"branch": "tmr/demo"}, keep=False)
+    Tour(app, DemoDirectory(str(repository.parent)), "scripted", None).say_goodbye({"branch": "tmr/demo"}, keep=False)
     typed = [line.removeprefix("$ ") for line in shown.getvalue().splitlines() if line.startswith("$ ")]
     assert typed[1:] == ["git log -p main..tmr/demo", "mngr tmr review"]
     script = f"{typed[0]}; git rev-parse --show-toplevel; echo $MNGR_HOST_DIR"

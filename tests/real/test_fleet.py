@@ -19,20 +19,22 @@ def test_an_agent_from_creation_to_merge(user: User) -> None:
     fleet = fleet_of(user)
     agent = fleet.create("foo", command="cat", labels={"team": "a"})
     assert agent.state == "RUNNING"
-    assert fleet.message(agent, "hello there").acknowledged is None
-    result = fleet.exec("foo", "echo made > made.txt; git add made.txt; git commit -q -m Made; echo more > more.txt")
+    assert agent.message("hello there").acknowledged is None
+    result = fleet.find("foo").exec(
+        "echo made > made.txt; git add made.txt; git commit -q -m Made; echo more > more.txt"
+    )
     assert result.ok
-    assert b"made.txt" in fleet.diff(agent, "--name-only")
-    assert fleet.pull(agent).commits == 1
-    assert fleet.merge(agent).commits == 1
+    assert b"made.txt" in agent.diff("--name-only")
+    assert agent.pull().commits == 1
+    assert agent.merge().commits == 1
     assert (user.repo / "made.txt").read_text() == "made\n"
-    assert fleet.label(agent, {"team": "b"}, remove=["x"]).record.labels == {"team": "b"}
-    assert fleet.rename("foo", "bar").name == "bar"
-    assert fleet.stop("bar").changed
-    assert fleet.start("bar").state == "RUNNING"
+    assert agent.label({"team": "b"}, remove=["x"]).record.labels == {"team": "b"}
+    assert fleet.find("foo").rename("bar").name == "bar"
+    assert fleet.find("bar").stop().changed
+    assert fleet.find("bar").start().state == "RUNNING"
     with pytest.raises(mngr.MngrError, match="found nowhere else"):
-        fleet.destroy("bar")
-    saved = fleet.destroy("bar", force=True).entry
+        fleet.find("bar").destroy()
+    saved = fleet.find("bar").destroy(force=True).entry
     assert saved is not None
     assert [entry.id for entry in fleet.saved()] == [saved.id]
     back = fleet.restore_saved(saved.id)
@@ -49,8 +51,8 @@ def test_it_waits_captures_and_tells_what_happened(user: User) -> None:
         ("done", "DONE", 0),
         ("failed", "FAILED", 4),
     ]
-    assert "all well" in fleet.capture("done")
-    assert [event["type"] for event in fleet.events("done")] == ["created", "started", "exited"]
+    assert "all well" in fleet.find("done").capture()
+    assert [event["type"] for event in fleet.find("done").events()] == ["created", "started", "exited"]
     with pytest.raises(mngr.MngrError, match="no agent named `nobody`"):
         fleet.find("nobody")
 
@@ -68,3 +70,9 @@ def test_the_example_merges_the_first_that_is_done(user: User) -> None:
     assert "merged 1 commit(s) of try-2 into main" in done.stdout
     assert (user.repo / "quick.txt").exists()
     assert user.agents() == []
+
+
+def test_the_script_of_the_guide_prints_what_the_guide_says(user: User) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "python.md").read_text()
+    script, output = (guide.split(f"```{name}\n")[1].split("```")[0] for name in ("python", "text"))
+    assert user.run([sys.executable, "-c", script]).ok().stdout == output

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mngr.actions import leftovers as found_leftovers
-from mngr.actions.fleet import Fleet
+from mngr.actions.site import Site
 from tests.support import leftovers
 from tests.support.user import User, wait_for
 
@@ -33,7 +33,7 @@ def forget(user: User, name: str) -> Path:
 
 
 def test_nothing_is_left_over_where_all_is_well(user: User) -> None:
-    assert user.mngr("gc").ok().stdout == "Nothing is left over\n"
+    assert user.mngr("gc").ok().stdout == "Nothing to remove\n"
     assert not user.host_dir.exists()
     user.create("foo")
     user.create("bar", "--transfer", "git-mirror")
@@ -256,7 +256,7 @@ def test_saved_work_goes_only_when_it_is_asked_for_and_old(user: User) -> None:
     assert user.git("for-each-ref", "refs/mngr/saved") == ""
     assert user.mngr("saved", "list").ok().stdout == "No saved work\n"
     for words in (["--saved"], ["--older-than", "3d"]):
-        assert "needs" in user.mngr("gc", *words).failed(2).stderr
+        assert "requires" in user.mngr("gc", *words).failed(2).stderr
 
 
 def test_gc_tells_each_thing_in_words(user: User) -> None:
@@ -266,14 +266,14 @@ def test_gc_tells_each_thing_in_words(user: User) -> None:
     work_dir = forget(user, "foo")
     said = user.mngr("gc", "--dry-run").ok()
     assert f"would remove work dir {work_dir.name}: 1 uncommitted file\n" in said.stdout
-    assert "`mngr gc` does" in said.stderr
+    assert "`mngr gc` removes them" in said.stderr
     said = user.mngr("gc").ok()
     assert f"removed work dir {work_dir.name}: 1 uncommitted file; saved: `mngr saved restore foo-1`\n" in said.stdout
 
 
-def test_gc_tells_each_thing_as_it_happens_and_asks_the_tmux_server_of_the_fleet(user: User) -> None:
+def test_gc_tells_each_thing_as_it_happens_and_asks_the_tmux_server_of_the_site(user: User) -> None:
     user.create("foo")
-    assert [session.name for session in found_leftovers.sessions(Fleet(environ=user.env))] == ["mngr-foo"]
+    assert [session.name for session in found_leftovers.sessions(Site(environ=user.env))] == ["mngr-foo"]
     forget(user, "foo")
     with next((user.host_dir / "locks").glob("repo-*")).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # so that the work dir has to wait

@@ -9,6 +9,7 @@ import pytest
 from mngr.cli import catalog
 from mngr.cli.dispatch import command_parser
 from tests.support import e2e_runs
+from tests.support.pods import Pods
 from tests.support.tmr import NO_CHANGE
 from tests.support.user import User
 
@@ -25,15 +26,15 @@ SHOWS = {"mngr destroy fix-login": 1}
 IN_ONE_WORLD = frozenset(
     {
         *("capture", "completion", "connect", "diff", "doctor", "e2e", "event", "exec", "help", "label"),
-        *("limit", "list", "plugin", "tmr", "transcript", "tutorial", "usage", "wait"),
+        *("host", "limit", "list", "plugin", "tmr", "transcript", "tutorial", "usage", "wait"),
     }
 )
 BEGINS_A_RUN = re.compile(r"mngr tmr tests\b")  # after those that look at the run that is there
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    for entry in catalog.ENTRIES:
-        if entry.hidden or entry.name == "demo":
+    for entry in catalog.VERBS:
+        if entry.name == "demo":
             continue
         for parser in command_parser(entry).family():
             for command, _ in parser.examples:
@@ -49,7 +50,7 @@ def agents_in(command: str) -> list[str]:
 
 
 @pytest.fixture
-def world(user: User) -> User:
+def world(user: User) -> Iterator[User]:
     """A repository with files that examples name, and stand-ins for the programs that they start."""
     tools = user.root / "bin"
     tools.mkdir()
@@ -66,7 +67,9 @@ def world(user: User) -> User:
     user.git("add", ".")
     user.git("commit", "-q", "-m", "files")
     user.git("branch", "feature")
-    return user
+    yield user
+    for pod in (user.root / "pods").glob("*"):
+        user.run(["kubectl", "delete", "pod", pod.name]).ok()
 
 
 def prepare(user: User, verb: str, commands: list[str]) -> None:
@@ -84,6 +87,8 @@ def prepare(user: User, verb: str, commands: list[str]) -> None:
         _install_a_plugin(user, "hello")
     if verb == "e2e":
         e2e_runs.make_run(user.repo / ".mngr" / "e2e", "nightly")
+    if verb == "host" or "@" in every or "--provider" in every:
+        _make_hosts(user)
     if verb == "saved":
         _make_history(user)
     if verb == "tutorial":
@@ -116,6 +121,18 @@ def _make_an_agent(user: User, name: str, commands: list[str]) -> None:
     if name == "fix-login" and not settled:
         work = "echo x > made.txt; echo '<p>' > report.html; git add made.txt; git commit -qm Made"
         user.mngr("exec", name, f"{work}; echo art > $MNGR_ARTIFACTS_DIR/a.txt").ok()
+
+
+def _make_hosts(user: User) -> None:
+    """An `ssh` that reaches one machine, this one, and containers by a stand-in."""
+    (user.root / "box" / "t").mkdir(parents=True)
+    known = f"HOME={user.root}/box TMUX_TMPDIR={user.root}/box/t"
+    (user.root / "bin" / "ssh").write_text(
+        f'#!/bin/sh\nfor line; do :; done\nexec env -i {known} PATH=$PATH sh -c "$line"\n'
+    )
+    (user.root / "bin" / "ssh").chmod(0o755)
+    Pods(user, "docker", 'stop = "true"\nstart = "true"\n')
+    user.mngr("host", "create", "build.docker").ok()
 
 
 def _install_a_plugin(user: User, name: str) -> None:
@@ -185,7 +202,5 @@ def quoted(text: str) -> str:
 
 
 def test_there_are_examples_for_every_verb() -> None:
-    without = (
-        {entry.name for entry in catalog.ENTRIES if not entry.hidden} - {verb for verb, _ in examples()} - {"demo"}
-    )
+    without = {entry.name for entry in catalog.VERBS} - {verb for verb, _ in examples()} - {"demo"}
     assert without == set()

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.agents.state import RUNNING, WAITING
 from mngr.checks import kind_checks
 from mngr.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
+from mngr.fleet.fleet import Fleet
 from tests.support.user import User
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "plugins.md"
@@ -36,6 +36,11 @@ class Odd(Subject):
         return super().until(agent, is_so, what)
 
 
+def seen_as(agent: Agent, state: str) -> Agent:
+    status = agent.status._replace(state=state)
+    return Agent(agent.site, agent.record, agent.view._replace(status=status))
+
+
 def subject(user: User, *, words: Words = SCRIPTED, prompts: Prompts | None = None, nested: str = "") -> Odd:
     """The scripted kind, which passes all checks. It writes down what is true at once."""
     fleet = Fleet(environ=user.env, cwd=str(user.repo))
@@ -43,13 +48,12 @@ def subject(user: User, *, words: Words = SCRIPTED, prompts: Prompts | None = No
     def create(name: str, **more: Any) -> Agent:
         return fleet.create(name, type="scripted", **more)
 
-    return Odd(fleet, create, words, prompts=prompts, nested=nested, fact_seconds=0.3)
+    return Odd(fleet, create, words, own_prompts=prompts, nested=nested, fact_seconds=0.3)
 
 
-def told(user: User) -> Prompts:
+def told(agent: Agent) -> list[str]:
     """What the agent was told, in full, from its transcript."""
-    fleet = Fleet(environ=user.env, cwd=str(user.repo))
-    return lambda agent: [entry["text"] for entry in fleet.transcript(agent) if entry["role"] == "user"]
+    return [entry["text"] for entry in agent.transcript() if entry["role"] == "user"]
 
 
 def fails(check: str, kind: Subject) -> str:
@@ -60,24 +64,20 @@ def fails(check: str, kind: Subject) -> str:
 
 
 def test_a_message_that_comes_twice(user: User) -> None:
-    own = told(user)
-    assert "once, whole, and in order" in fails("message_whole", subject(user, prompts=lambda agent: own(agent) * 2))
+    assert "once, whole, and in order" in fails("message_whole", subject(user, prompts=lambda agent: told(agent) * 2))
 
 
 def test_a_message_that_is_cut(user: User) -> None:
-    own = told(user)
-    kind = subject(user, prompts=lambda agent: [text[:4095] for text in own(agent)])
+    kind = subject(user, prompts=lambda agent: [text[:4095] for text in told(agent)])
     assert "once, whole, and in order" in fails("message_of_100_kilobytes", kind)
 
 
 def test_messages_in_the_wrong_order(user: User) -> None:
-    own = told(user)
-    assert "in order" in fails("message_while_busy", subject(user, prompts=lambda agent: own(agent)[::-1]))
+    assert "in order" in fails("message_while_busy", subject(user, prompts=lambda agent: told(agent)[::-1]))
 
 
 def test_a_conversation_that_is_forgotten(user: User) -> None:
-    own = told(user)
-    kind = subject(user, prompts=lambda agent: own(agent)[-1:])
+    kind = subject(user, prompts=lambda agent: told(agent)[-1:])
     kind.ask(kind.agent(), "remember this")
     assert "what was said before" in fails("resumes_after_stop", kind)
 
@@ -130,7 +130,7 @@ def test_a_state_that_comes_late(user: User, monkeypatch: pytest.MonkeyPatch) ->
             missed[0] = 0
         elif missed[0] < 2:  # the second one began when the first had ended
             missed[0] += time.time() - now.status.since > 1.5
-            return now._replace(status=now.status._replace(state=RUNNING))
+            return seen_as(now, RUNNING)
         return now
 
     kind.seen_as = late
@@ -144,7 +144,7 @@ def test_a_state_that_flickers(user: User) -> None:
 
     def flickering(now: Agent) -> Agent:
         odd = now.state == RUNNING and next(looks) % 5 == 4
-        return now._replace(status=now.status._replace(state=WAITING)) if odd else now
+        return seen_as(now, WAITING) if odd else now
 
     kind.seen_as = flickering
     assert "yet was seen as" in fails("state_within_a_second", kind)

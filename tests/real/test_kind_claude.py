@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from mngr.actions import usage
-from mngr.actions.fleet import Fleet
 from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
 from mngr.errors import MngrError, Undecided
+from mngr.fleet.fleet import Fleet
 from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
@@ -32,7 +32,7 @@ class World(ProgramWorld):
     def waits_for_its_limit(self, name: str, text: str, reason: str) -> None:
         """It is seen only while it lasts: a longer one, when one was over too soon."""
         for seconds in (3, 12, 48):
-            self.fleet.message(name, text.format(seconds=seconds))
+            self.fleet.find(name).message(text.format(seconds=seconds))
             seen = self.until(
                 name,
                 lambda agent: agent.state in ("WAITING", "BLOCKED") or agent.status.reason.startswith(reason),
@@ -59,7 +59,7 @@ class World(ProgramWorld):
         self.until(name, lambda agent: agent.state != "RUNNING", "have cleared it")
 
     def received(self, name: str) -> list[str]:
-        return DRIVER.received(self.fleet.place(self.fleet.find(name).record), None)
+        return DRIVER.received(self.fleet.local.place(self.fleet.find(name).record))
 
 
 @pytest.fixture
@@ -80,25 +80,25 @@ def test_usage_is_that_of_the_model_with_tools_retries_caches_and_sub_agents(wor
     turns = world.server.usage().turns
 
     def counted() -> bool:
-        spent = DRIVER.usage(world.fleet.place(world.fleet.find("a").record))
+        spent = DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))
         total = [sum(one[field] for one in spent) for field in range(2, 6)]  # type: ignore[misc]
         return total == [turns.input, turns.output, turns.cache_read, turns.cache_write]
 
     wait_for(counted, f"the usage to be {turns}", TURN_SECONDS)
     texts = [text for role, text in world.said("a") if role == "assistant"]
     assert texts[0] == "hello" and "helper" not in texts
-    assert DRIVER.usage(world.fleet.place(world.fleet.find("a").record))[1].cache_write_tokens == 50
+    assert DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))[1].cache_write_tokens == 50
 
 
 def test_an_interrupt_leaves_it_waiting_and_its_input_box_is_cleared(world: World) -> None:
     world.create("a")
     world.rests("a")
-    world.fleet.message("a", "%% think 300")
+    world.fleet.find("a").message("%% think 300")
     world.until("a", lambda agent: agent.state == "RUNNING", "think")
     world.server.wait_for(lambda entry: entry.user_text == "%% think 300" and not entry.side, TURN_SECONDS)
     world.press("a", "Escape")
     world.rests("a")
-    place = world.fleet.place(world.fleet.find("a").record, world.fleet.find("a").pane)
+    place = world.fleet.local.place(world.fleet.find("a").record, world.fleet.find("a").pane)
     wait_for(lambda: DRIVER.occupied(place.screen()) == "%% think 300", "the text to be back in the input box")
     world.ask("a", "%% say after")
     world.says("a", ("user", "%% say after"), ("assistant", "after"))
@@ -131,7 +131,9 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
     heard = "\n".join(entry.user_text for entry in world.server.log)
     assert all(text in heard for text in wanted)
     assert not Path(world.fleet.find("a").record.work_dir, "shell").exists()
-    altered = [event.get("altered", "") for event in world.fleet.events("a") if event["type"] == "message_queued"]
+    altered = [
+        event.get("altered", "") for event in world.fleet.find("a").events() if event["type"] == "message_queued"
+    ]
     assert [bool(text) for text in altered] == [True, True, True, True, False, False, False, False, True, False]
 
 
@@ -148,10 +150,10 @@ def test_it_asks_and_goes_on_when_answered(world: World) -> None:
     world.rests("a")
     options = [{"label": word, "description": word} for word in ("red", "blue")]
     question = {"question": "Which colour?", "header": "Colour", "multiSelect": False, "options": options}
-    world.fleet.message("a", f"%% tool AskUserQuestion {json.dumps({'questions': [question]})}\n%% say chosen")
+    world.fleet.find("a").message(f"%% tool AskUserQuestion {json.dumps({'questions': [question]})}\n%% say chosen")
     assert world.blocks("a", "question: Which").status.reason == "question: Which colour?"
     with pytest.raises(MngrError, match="BLOCKED"):
-        world.fleet.message("a", "no answer")
+        world.fleet.find("a").message("no answer")
     world.answer("a", "Escape", "Enter to select")
     world.rests_well("a")
 
@@ -162,7 +164,7 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     overloaded = "%% status 529 times=1 retry-after={seconds}\n%% say over"
     world.waits_for_its_limit("a", overloaded, "rate limit: overloaded: retry at ")
     world.rests_well("a")
-    world.fleet.message("a", "%% status 500 times=2")
+    world.fleet.find("a").message("%% status 500 times=2")
     world.until("a", lambda agent: agent.state == "WAITING" and "500" in agent.status.reason, "fail")
     world.clear("a")  # what failed is said again with every message
     world.waits_for_its_limit("a", "%% status 429 times=2 retry-after={seconds}", "rate limit: retry at ")
@@ -172,20 +174,20 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     assert given_up.status.reason.startswith("rate limit: ")
     world.press("a", "typed and not sent")
     world.shows("a", "typed and not sent")
-    world.fleet.message("a", "once more")
+    world.fleet.find("a").message("once more")
     assert world.received("a")[-1] == "once more"
     world.blocks("a", "rate limit: ")
     world.clear("a")
-    world.fleet.message("a", "%% say fine")
+    world.fleet.find("a").message("%% say fine")
     world.rests_well("a")
     for status, reason in ((402, "credit: "), (404, "model: ")):
-        world.fleet.message("a", f"%% status {status} times=9")
+        world.fleet.find("a").message(f"%% status {status} times=9")
         world.blocks("a", reason)
         world.clear("a")
-    world.fleet.message("a", "%% status 401 times=9")
+    world.fleet.find("a").message("%% status 401 times=9")
     world.blocks("a", "login: ")
     world.clear("a")
-    world.fleet.message("a", "%% say logged in")
+    world.fleet.find("a").message("%% say logged in")
     world.rests_well("a")
     world.says("a", ("user", "%% say logged in"), ("assistant", "logged in"))
 
@@ -199,7 +201,7 @@ def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> 
     Path(agent.record.work_dir, "go").touch()
 
     def roles() -> list[object]:
-        return [entry["role"] for entry in world.fleet.transcript("a")]
+        return [entry["role"] for entry in world.fleet.find("a").transcript()]
 
     wait_for(lambda: roles()[-2:] == ["system", "assistant"], "a turn at its end", TURN_SECONDS)
     world.rests_well("a")
@@ -212,34 +214,34 @@ def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World
     world.clear("a")
     world.ask("a", "%% say remembered")
     world.says("a", ("assistant", "remembered"))
-    world.fleet.message("a", f"%% run touch began; {WORK.format(seconds=60)}")
+    world.fleet.find("a").message(f"%% run touch began; {WORK.format(seconds=60)}")
     agent = world.fleet.find("a")
     wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
     world.user.tmux("kill-server")
     world.until("a", lambda agent: agent.state == "FAILED", "be gone")
-    world.fleet.snapshot("a", "early")
-    world.fleet.start("a")
+    world.fleet.find("a").snapshot("early")
+    world.fleet.find("a").start()
     world.rests("a")
     world.ask("a", "%% say again")
     world.says("a", ("user", "%% say again"), ("assistant", "again"))
     assert ("assistant", "forgotten") in world.said("a")
     heard = [entry for entry in world.server.log if entry.user_text == "%% say again" and not entry.side]
     assert len(heard) == 1
-    answers = len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record)))
+    answers = len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record)))
 
-    world.fleet.clone("a", "b", message="%% run pwd\n%% say in the clone")
+    world.fleet.find("a").clone("b", message="%% run pwd\n%% say in the clone")
     clone = world.rests("b")
     world.says("b", ("assistant", "in the clone"))
     assert ("assistant", "remembered") in world.said("b")
-    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.transcript("b")])
-    assert usage.total(world.fleet, clone.id).answers == 2, "and not those of the agent that it was made from"
-    assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == answers
+    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
+    assert usage.total(world.fleet.local, clone.id).answers == 2, "and not those of the agent that it was made from"
+    assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == answers
 
-    world.fleet.stop("a")
+    world.fleet.find("a").stop()
     world.fleet.restore_snapshot("a/early")
-    world.fleet.start("a")
+    world.fleet.find("a").start()
     world.rests("a")
-    wait_for(lambda: "remembered" in world.fleet.capture("a"), "its conversation to be shown")
+    wait_for(lambda: "remembered" in world.fleet.find("a").capture(), "its conversation to be shown")
     assert "again" not in str(world.said("a"))
 
 
@@ -248,7 +250,7 @@ def test_one_that_was_killed_before_its_first_message_begins_anew(world: World) 
     world.rests("a")
     world.user.tmux("kill-server")
     world.until("a", lambda agent: agent.state == "FAILED", "be gone")
-    world.fleet.start("a")
+    world.fleet.find("a").start()
     world.rests("a")
     world.ask("a", "%% say hello")
     world.says("a", ("user", "%% say hello"), ("assistant", "hello"))
@@ -260,7 +262,7 @@ def test_one_task_ends_with_its_answer_or_its_failure(world: World) -> None:
     assert (done.state, done.status.exit_code) == ("DONE", 0)
     world.shows("a", "all done")
     assert world.said("a")[-1] == ("assistant", "all done")
-    spent = DRIVER.usage(world.fleet.place(done.record))
+    spent = DRIVER.usage(world.fleet.local.place(done.record))
     assert sum(one.output_tokens for one in spent) == world.server.usage().turns.output
     world.create("b", "%% status 400 times=99", one_shot=True)
     failed = world.until("b", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
@@ -303,7 +305,7 @@ def test_a_key_is_not_asked_about_and_without_a_login_it_is_blocked(world: World
     world.rests("a")
     world.create("b")
     world.rests("b")
-    world.fleet.message("b", "%% say hello")
+    world.fleet.find("b").message("%% say hello")
     assert world.blocks("b", "login: ").status.reason == "login: Not logged in · Please run /login"
 
 
@@ -317,8 +319,8 @@ def test_a_dialog_at_the_start_is_told_and_what_the_user_chose_answers_it(world:
     world.user.trust()
     world.create("a", permissions="ask")
     world.blocks("a", "trust: ")
-    world.fleet.stop("a")
+    world.fleet.find("a").stop()
     (world.user.repo / ".claude").mkdir()
     (world.user.repo / ".claude" / "settings.local.json").write_text('{"disabledMcpjsonServers": ["x"]}')
-    world.fleet.start("a")
+    world.fleet.find("a").start()
     world.rests("a")

@@ -4,6 +4,7 @@ import json
 import math
 import random
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     agent = world.create("a", first)
     assert agent.state in ("RUNNING", "WAITING")  # acknowledged
     world.rests("a")
-    tools = [entry for entry in world.fleet.transcript("a") if "tool" in entry]
+    tools = [entry for entry in world.fleet.find("a").transcript() if "tool" in entry]
     assert [(entry["role"], entry.get("input"), entry.get("exit_code")) for entry in tools] == [
         ("tool_call", "echo out-put", None),
         ("tool_result", None, 0),
@@ -63,11 +64,11 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
 
     # Before the command runs, Codex would drop the answer that asks for it, with what that cost.
     work = "%% run touch began; until [ -e go ]; do sleep 0.1; done\n%% say worked"
-    world.fleet.message("a", work)
+    world.fleet.find("a").message(work)
     working = world.fleet.find("a")
     wait_for(Path(working.record.work_dir, "began").exists, "its command to run", TURN_SECONDS)
     assert working.state == "RUNNING"
-    world.fleet.message("a", "one more\nwhile it works")  # noted at once, though its model gets it later
+    world.fleet.find("a").message("one more\nwhile it works")  # noted at once, though its model gets it later
     assert world.fleet.find("a").state == "RUNNING"
     Path(working.record.work_dir, "go").touch()
     world.rests("a")
@@ -77,7 +78,7 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     )
     world.rests("a")
 
-    spent = DRIVER.usage(world.fleet.place(world.fleet.find("a").record))
+    spent = DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))
     assert [(one.input_tokens, one.cache_read_tokens, one.output_tokens) for one in spent if one.cache_read_tokens] == [
         (400, 600, 20)
     ]
@@ -86,7 +87,7 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     assert sum(one.output_tokens for one in spent) == turns.output
     assert {one.model for one in spent} == {"scripted"}
 
-    world.fleet.message("a", "%% think 300")
+    world.fleet.find("a").message("%% think 300")
     world.until("a", lambda agent: agent.state == "RUNNING", "think")
     world.server.wait_for(lambda entry: entry.user_text == "%% think 300" and not entry.side, TURN_SECONDS)
     world.press("a", "Escape")
@@ -107,7 +108,7 @@ def test_random_messages_arrive_once_and_as_they_are(world: World) -> None:
     world.create("a")
     world.rests("a")
     for text in texts:
-        world.fleet.message("a", text)
+        world.fleet.find("a").message(text)
     wanted = [DRIVER.wording(text.rstrip("\n")).recorded for text in texts]
 
     def heard() -> list[str]:
@@ -116,7 +117,9 @@ def test_random_messages_arrive_once_and_as_they_are(world: World) -> None:
     wait_for(lambda: len(heard()) >= len(wanted), "all messages in its record", TURN_SECONDS)
     world.rests("a")
     assert heard() == wanted
-    altered = [event.get("altered", "") for event in world.fleet.events("a") if event["type"] == "message_queued"]
+    altered = [
+        event.get("altered", "") for event in world.fleet.find("a").events() if event["type"] == "message_queued"
+    ]
     assert "a shell command" in altered[0] and altered[1:10] == [""] * 9
 
 
@@ -128,7 +131,7 @@ def test_it_asks_for_permission_and_goes_on_when_allowed(world: World) -> None:
     asked = Path(blocked.record.work_dir, "asked")
     assert not asked.exists()
     with pytest.raises(MngrError, match="BLOCKED"):
-        world.fleet.message("a", "no answer")
+        world.fleet.find("a").message("no answer")
     world.answer("a", "y", ASKS)
     wait_for(asked.exists, "the command to be run", TURN_SECONDS)
     assert world.fleet.find("a").state == "RUNNING"
@@ -141,14 +144,14 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
     args = [*world.server.args("codex"), *(word for name in NO_RETRIES for word in ("-c", name))]
     world.create("a", "%% status 429 times=9", args=args)
     assert "429" in world.blocks("a", "rate limit: ").status.reason
-    world.fleet.message("a", "%% status 503 times=9")
+    world.fleet.find("a").message("%% status 503 times=9")
     world.until("a", lambda agent: agent.state == "WAITING" and agent.status.reason, "fail")
     for status, reason in ((402, "credit: "), (404, "model: ")):
-        world.fleet.message("a", f"%% status {status} times=9")
+        world.fleet.find("a").message(f"%% status {status} times=9")
         assert str(status) in world.blocks("a", reason).status.reason
-    world.fleet.message("a", "%% status 401 times=9")
+    world.fleet.find("a").message("%% status 401 times=9")
     assert "401" in world.blocks("a", "login: ").status.reason
-    world.fleet.message("a", "%% say logged in")
+    world.fleet.find("a").message("%% say logged in")
     world.rests_well("a")
     world.says("a", ("user", "%% say logged in"), ("assistant", "logged in"))
 
@@ -156,34 +159,35 @@ def test_a_turn_that_fails_says_why(world: World) -> None:
 def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> None:
     world.create("a", "%% say remembered")
     world.rests("a")
-    world.fleet.message("a", "%% run touch began; sleep 60")
+    world.fleet.find("a").message("%% run touch began; sleep 60")
     agent = world.fleet.find("a")
     wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
     world.user.tmux("kill-server")
     world.until("a", lambda agent: agent.state == "FAILED", "be gone")
-    world.fleet.snapshot("a", "early")
-    world.fleet.start("a")
+    world.fleet.find("a").snapshot("early")
+    world.fleet.find("a").start()
     world.rests("a")
     world.ask("a", "%% say again")
     before = [("user", "%% say remembered"), ("assistant", "remembered")]
     assert world.said("a")[:2] == before
     world.says("a", ("user", "%% say again"), ("assistant", "again"))
-    answers = len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record)))
+    answers = len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record)))
 
-    world.fleet.clone("a", "b", message="%% run pwd\n%% say in the clone")
+    world.fleet.find("a").clone("b", message="%% run pwd\n%% say in the clone")
     clone = world.rests("b")
     assert world.said("b")[:2] == before
     world.says("b", ("assistant", "in the clone"))
-    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.transcript("b")])
+    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
     assert world.said("a")[-1] == ("assistant", "again")
-    assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == answers
+    assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == answers
 
-    world.fleet.stop("a")
+    world.fleet.find("a").stop()
     world.fleet.restore_snapshot("a/early")
-    world.fleet.start("a")
+    world.fleet.find("a").start()
     world.rests("a")
     shown = wait_for(
-        lambda: text if "remembered" in (text := world.fleet.capture("a")) else None, "its conversation to be shown"
+        lambda: text if "remembered" in (text := world.fleet.find("a").capture()) else None,
+        "its conversation to be shown",
     )
     assert "again" not in shown
     assert world.said("a")[-1][0] == "user" and "again" not in str(world.said("a"))
@@ -205,18 +209,40 @@ def test_a_codex_inside_of_the_agent_does_not_count_as_the_agent(world: World) -
     world.rests("a")
     assert len(list(world.home("a").glob("sessions/*/*/*/*.jsonl"))) == 2
     assert [text for role, text in world.said("a") if role == "assistant"] == ["outside"]
-    assert len(DRIVER.usage(world.fleet.place(world.fleet.find("a").record))) == 2
+    assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == 2
 
     def told() -> list[object]:
-        return [event["state"] for event in world.fleet.events("a") if event["type"] == "state"]
+        return [event["state"] for event in world.fleet.find("a").events() if event["type"] == "state"]
 
     wait_for(lambda: "WAITING" in told(), "the hook of the end", TURN_SECONDS)
     assert told() == ["RUNNING", "WAITING"]
 
 
+def needs_namespaces(user: User) -> None:
+    if user.run(["unshare", "--user", "--map-root-user", "--mount", "--pid", "--net", "--fork", "true"]).exit_code:
+        pytest.skip("not run: this machine has no user namespaces, which the sandbox of Codex needs")
+
+
+@pytest.mark.parametrize("version", ["old", "none"])
+def test_the_sandbox_starts_with_an_old_bubblewrap_and_with_none(world: World, version: str) -> None:
+    """Codex takes a bubblewrap whose help has `--perms`, and its own otherwise."""
+    needs_namespaces(world.user)
+    system = shutil.which("bwrap")
+    if version == "old" and system is None:
+        pytest.skip("not run: bubblewrap is not installed: `scripts/setup --test` does it")
+    text = {"old": f"{system} --help 2>&1 | grep -v -e --argv0", "none": "exit 1"}[version]
+    bwrap = world.user.root / "bin" / "bwrap"
+    bwrap.write_text(f'#!/bin/sh\n[ "$*" = --help ] || exec {system} "$@"\n{text}\n')
+    bwrap.chmod(0o700)
+    narrow = "sandbox_workspace_write={exclude_slash_tmp=true,exclude_tmpdir_env_var=true}"
+    args = [*world.server.args("codex"), "-c", narrow]  # Codex takes no bubblewrap from where its sandbox can write
+    agent = world.create("a", "%% run echo made > made\n%% say done", permissions="edits", one_shot=True, args=args)
+    world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
+    assert Path(agent.record.work_dir, "made").exists(), world.fleet.find("a").transcript()
+
+
 def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:
-    if world.user.run([CODEX, "sandbox", "--", "true"], env={"CODEX_HOME": str(world.user.root)}).exit_code:
-        pytest.skip("the sandbox of `codex` does not work on this machine (no user namespaces)")
+    needs_namespaces(world.user)
     git_dir = world.user.repo / ".git"
     (git_dir / "config").write_text((git_dir / "config").read_text() + "[mine]\n\tkey = 1\n")
     hostile = [git_dir / name for name in ("hooks/post-checkout", "info/attributes", "refs/heads/theirs")]
@@ -235,7 +261,7 @@ def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:
     assert "fsmonitor" not in (git_dir / "config").read_text()
     assert world.said("a") == [("user", task), ("assistant", "all done")]
     world.shows("a", "all done")
-    assert len(DRIVER.usage(world.fleet.place(done.record))) == 2
+    assert len(DRIVER.usage(world.fleet.local.place(done.record))) == 2
 
     world.create("b", "%% status 400 times=9", one_shot=True)
     failed = world.until("b", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
@@ -273,7 +299,7 @@ wire_api = "responses"
     assert (world.home("a") / "AGENTS.md").read_text() == "be kind"
 
     Path(world.fleet.find("a").record.work_dir, "more").touch()
-    world.fleet.destroy("a", force=True)
+    world.fleet.find("a").destroy(force=True)
     home = world.user.host_dir / "saved" / "a-1" / "agent" / "home"
     assert {path.name for path in home.iterdir()} == {"sessions", "threads.jsonl"}
 
@@ -287,9 +313,9 @@ def test_without_hooks_its_rollout_and_its_screen_tell_the_states(world: World) 
     world.answer("a", "y", ASKS)
     world.rests("a")
     assert world.said("a")[-1] == ("assistant", "went on")
-    assert len(DRIVER.usage(world.fleet.place(blocked.record))) == 2
-    world.fleet.stop("a")
-    world.fleet.start("a")
+    assert len(DRIVER.usage(world.fleet.local.place(blocked.record))) == 2
+    world.fleet.find("a").stop()
+    world.fleet.find("a").start()
     world.rests("a")
     world.ask("a", "%% say again")
     world.says("a", ("user", "%% say again"), ("assistant", "again"))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
 from mngr.waiting import wait_until
 from tests.real.test_kind_from_settings import SETTINGS
 from tests.support.user import MNGR, User, wait_for
@@ -94,10 +94,10 @@ def test_what_counts_is_the_state_at_the_moment_of_sending(shop: User) -> None:
     blocked = wait_for(lambda: seen if (seen := fleet.find("foo")).state == "BLOCKED" else None, "the question")
     shop.tmux("send-keys", "-t", "mngr-foo", "y")
     waiting = wait_for(lambda: seen if (seen := fleet.find("foo")).state == "WAITING" else None, "the answer")
-    fleet.message(blocked, "%% ask that")
+    blocked.message("%% ask that")
     wait_for(lambda: fleet.find("foo").state == "BLOCKED", "the other question")
     with pytest.raises(MngrError, match="BLOCKED"):
-        fleet.message(waiting, "y")
+        waiting.message("y")
     assert not wait_until(lambda: fleet.find("foo").state != "BLOCKED", timeout=1)
     assert os.path.exists(fleet.find("foo").record.work_dir)
 

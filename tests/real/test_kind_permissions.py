@@ -1,6 +1,7 @@
 """`--permissions tests` with the real programs: tests, edits and commits work, and the rest is denied unasked."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,16 @@ END
 """
 
 
+@pytest.fixture
+def user() -> Iterator[User]:
+    """Not in `/dev/shm`: what Codex runs in its sandbox has a `/dev` of its own."""
+    made = User("/tmp")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
 @pytest.mark.parametrize("kind", ["claude", "codex", "opencode"])
 def test_tests_and_commits_work_and_the_rest_is_denied_without_a_question(
     kind: str, user: User, monkeypatch: pytest.MonkeyPatch
@@ -59,9 +70,9 @@ def test_tests_and_commits_work_and_the_rest_is_denied_without_a_question(
         work_dir, task = Path(agent.record.work_dir), Path(agent.record.work_dir, ".mngr", "task")
         text = CONVERSATION.replace("@TASK@", str(task)).replace("@OUTSIDE@", str(outside)).replace("@URL@", server.url)
         world.rests("a")
-        world.fleet.message("a", text.strip())
+        world.fleet.find("a").message(text.strip())
         seen = world.until("a", lambda agent: agent.state in ("WAITING", "BLOCKED"), "end its turn")
-        results = [entry for entry in world.fleet.transcript("a") if entry["role"] == "tool_result"]
+        results = [entry for entry in world.fleet.find("a").transcript() if entry["role"] == "tool_result"]
         told = json.dumps(results, indent=1)
         assert seen.state == "WAITING", f"{seen.status}\n{told}"
         world.says("a", ("assistant", "went on"))
@@ -72,4 +83,4 @@ def test_tests_and_commits_work_and_the_rest_is_denied_without_a_question(
         assert (task / "artifacts" / "by-echo").read_text() == f"{OUTCOME}\n", told
         assert outside.exists() and not (work_dir / "fetched").exists(), told
         assert not user.git("ls-remote", str(user.root / "bare")), told
-        assert "BLOCKED" not in {event.get("state") for event in world.fleet.events("a")}, told
+        assert "BLOCKED" not in {event.get("state") for event in world.fleet.find("a").events()}, told

@@ -82,7 +82,7 @@ def test_stop_keeps_the_worktree_and_what_was_written(user: User) -> None:
 def test_stop_twice_is_safe(user: User) -> None:
     user.create("foo")
     assert "stopped foo" in user.mngr("stop", "foo").ok().stdout
-    assert "stopped already" in user.mngr("stop", "foo").ok().stdout
+    assert "already stopped" in user.mngr("stop", "foo").ok().stdout
 
 
 def test_graceful_stop_lets_the_program_finish(user: User) -> None:
@@ -131,7 +131,7 @@ def test_start_runs_it_again_in_the_same_place_with_its_variables(user: User) ->
 
 def test_start_of_a_running_agent_leaves_it_alone(user: User) -> None:
     before = user.create("foo")
-    assert "runs already" in user.mngr("start", "foo").ok().stdout
+    assert "already running" in user.mngr("start", "foo").ok().stdout
     assert user.agent("foo")["pid"] == before["pid"]
 
 
@@ -171,7 +171,7 @@ def test_a_start_that_fails_leaves_the_agent_as_it_was(user: User) -> None:
         config.write_text(text)
         for name, before in ended.items():
             with pytest.raises(mngr.MngrError, match=said):
-                mngr.Fleet(environ=user.env, cwd=str(user.repo)).start(name)
+                mngr.Fleet(environ=user.env, cwd=str(user.repo)).find(name).start()
             after = fleet.find(name)
             assert (after.state, after.status.exit_code) == (before.state, before.status.exit_code)
             assert after.status.since == pytest.approx(before.status.since, abs=1)

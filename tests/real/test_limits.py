@@ -117,7 +117,7 @@ def test_a_watcher_that_was_killed_is_started_again(user: User) -> None:
     os.kill(first, signal.SIGKILL)
     wait_for(lambda: not watchers(user), "the watcher to be gone")
     assert "its watcher was ended: `mngr start foo`" in user.mngr("list", "--explain", "foo").ok().stdout
-    assert "foo runs already" in user.mngr("start", "foo").ok().stdout
+    assert "foo is already running" in user.mngr("start", "foo").ok().stdout
     (second,) = watchers(user)
     assert second != first
     user.mngr("start", "foo").ok()
@@ -279,7 +279,7 @@ def test_an_agent_that_ended_by_itself_keeps_its_state(user: User) -> None:
         (("--idle-timeout", "0.5"), "at least 1 s"),
         (("--timeout", "-3"), "--timeout"),
         (("--idle-timeout", "3", "--idle-mode", "sleepy"), "cannot be `sleepy`"),
-        (("--idle-mode", "user"), "without `--idle-timeout`"),
+        (("--idle-mode", "user"), "requires `--idle-timeout`"),
     ],
 )
 def test_a_limit_that_makes_no_sense_is_refused_and_nothing_is_made(

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.actions.fleet import Fleet
 from mngr.actions.prices import Prices
-from mngr.agents.kinds.driver import Spent
+from mngr.actions.site import Site
+from mngr.agents.kinds.driver import ModelUsage
 from mngr.testing.model_server import ModelServer
 from tests.support.program_world import ProgramWorld
 from tests.support.programs import REPOSITORY
@@ -34,9 +34,9 @@ def test_spending_ends_at_the_limit_of_make_live_by_the_servers_own_count(user: 
     ran = user.run([live], env={"DIR": str(place), "USD": str(LIMIT)}, timeout=280)
     assert ran.exit_code == 3 and f"of ${LIMIT:.2f} are spent" in ran.stderr, ran
 
-    prices = Prices(Fleet(environ=user.env, cwd=str(user.repo)).settings)
+    prices = Prices(Site(environ=user.env, cwd=str(user.repo)).settings)
     answers = [entry for entry in server.log if entry.usage.output]
-    costs = [prices.cost(Spent("", one.model, one.usage.input, one.usage.output)) or 0 for one in answers]
+    costs = [prices.cost(ModelUsage("", one.model, one.usage.input, one.usage.output)) or 0 for one in answers]
     assert max(costs) > 0.05, "answers that cost nothing prove nothing"
     # The answer that reaches the limit, one that is under way at each agent, and one that a late look lets begin.
     assert LIMIT <= sum(costs) <= LIMIT + 2 * AGENTS * max(costs), costs

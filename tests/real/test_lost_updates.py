@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import mngr
-from mngr.actions import create, lifecycle
+from mngr.actions import agent_process, lifecycle
 from tests.support.user import User, wait_for
 
 LABEL = 'mngr label "$MNGR_AGENT_NAME" team=backend'
@@ -22,10 +22,10 @@ def test_a_label_given_during_create_or_start_stays(user: User) -> None:
     for agent in (alone, *others):
         assert not isinstance(agent, mngr.MngrError)
         assert agent.record.labels == {"a": "b", "team": "backend"}
-    fleet.stop("one")
+    fleet.find("one").stop()
     read_before = fleet.find("one").record
-    lifecycle.label(fleet, read_before.id, {"late": "yes"})
-    started = create.start_process(fleet, read_before)
+    lifecycle.label(fleet.local, read_before.id, {"late": "yes"})
+    started = agent_process.start_process(fleet.local, read_before)
     assert fleet.find("one").record == started
     assert started.labels == {"a": "b", "team": "backend", "late": "yes"}
     assert started.stopped_at is None
@@ -43,9 +43,9 @@ def test_a_label_given_while_files_are_checked_out_stays(user: User) -> None:
     user.mngr("clone", "foo", "bar", "--no-connect").ok()
     fleet = fleet_of(user)
     assert fleet.find("bar").record.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
-    fleet.label("bar", {}, remove=["bar"])
+    fleet.find("bar").label({}, remove=["bar"])
     (Path(fleet.find("bar").record.work_dir) / "work.txt").write_text("work\n")
-    fleet.destroy("bar", force=True)
+    fleet.find("bar").destroy(force=True)
     user.mngr("saved", "restore", "bar").ok()
     assert fleet.find("bar").record.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
 
@@ -67,8 +67,8 @@ def test_two_restores_of_one_entry_at_once_make_two_agents(user: User) -> None:
     fleet = fleet_of(user)
     old = fleet.create("foo", command="sleep 9999")
     (Path(old.record.work_dir) / "work.txt").write_text("work\n")
-    fleet.destroy("foo", force=True)
-    with fleet.store.agent_locked(old.id):  # both have found the old id free, and none has taken it
+    fleet.find("foo").destroy(force=True)
+    with fleet.local.store.agent_locked(old.id):  # both have found the old id free, and none has taken it
         running = [user.popen("saved", "restore", "foo", "--name", name) for name in ("one", "two")]
         lock = user.host_dir / "locks" / old.id
         wait_for(lambda: all(has_open(process, lock) for process in running), "both to wait for the lock")

@@ -17,9 +17,9 @@ import pytest
 
 import mngr
 from mngr.agents.record import seconds_of
-from mngr.mapreduce import engine, naming
+from mngr.mapreduce import engine, task_names
 from mngr.mapreduce import run as runs
-from mngr.mapreduce.engine import Engine, Gone
+from mngr.mapreduce.engine import Engine, EngineResult
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from tests.real.test_docs import blocks
@@ -50,7 +50,7 @@ class World:
             found[name] = str(path)
         return found
 
-    def go(self, scripts: Mapping[str, str], *, data: Mapping[str, Any] | None = None, **limits: Any) -> Gone:
+    def go(self, scripts: Mapping[str, str], *, data: Mapping[str, Any] | None = None, **limits: Any) -> EngineResult:
         return work(self.fleet, self.run, tasks_of(scripts, **(data or {})), QUICK._replace(**limits))
 
     def task(self, name: str) -> TaskState:
@@ -132,7 +132,7 @@ def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World)
         }
     assert world.states() == {"r-one-1": "STOPPED", "r-two-1": "STOPPED"}
     agent = world.fleet.find("r-one-1")
-    assert agent.record.labels == naming.labels("r", "one", 1)
+    assert agent.record.labels == task_names.labels("r", "one", 1)
     assert runs.find(str(world.user.repo)).state == world.run.state
     assert world.user.git("status", "--porcelain") == ""
 
@@ -144,7 +144,7 @@ def test_one_that_rests_without_an_outcome_is_asked_for_it_three_times(world: Wo
     assert (world.last("late").ended, world.last("late").verdict) == ("outcome", {"done": True})
     assert world.last("late").nudged_at is not None
     assert (world.last("never").ended, len(world.task("never").attempts)) == ("no-outcome", 1)
-    prompts = [event for event in world.fleet.events("r-never-1") if event["type"] == "prompt"]
+    prompts = [event for event in world.fleet.find("r-never-1").events() if event["type"] == "prompt"]
     assert len(prompts) == 3
     assert (world.last("gone").ended, world.last("gone").nudged_at) == ("no-outcome", None)
 
@@ -187,7 +187,7 @@ def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: Wor
     assert last.warned_at is not None and last.started_at is not None and last.ended_at is not None
     assert last.started_at + 2 <= last.warned_at < last.ended_at and last.ended_at - last.started_at >= 17
     assert last.collected is not None and "?? half.txt" in last.collected["git"]
-    assert [event["type"] for event in world.fleet.events("r-busy-1")].count("prompt") == 1
+    assert [event["type"] for event in world.fleet.find("r-busy-1").events()].count("prompt") == 1
     assert set(world.states().values()) == {"STOPPED"}
 
 
@@ -208,7 +208,7 @@ def test_a_blocked_one_can_be_kept_answered_and_collected_again(world: World) ->
     world.go(scripts, keep_blocked=True)
     assert world.last("asks").ended == "blocked"
     assert world.states() == {"r-asks-1": "BLOCKED"}
-    world.fleet.message("r-asks-1", "blue")
+    world.fleet.find("r-asks-1").message("blue")
     world.fleet.wait(["r-asks-1"], ("WAITING",), timeout=60)
     with world.run.locked():
         limits = QUICK._replace(keep_blocked=True)
@@ -237,7 +237,7 @@ def test_a_rate_limit_is_waited_for_and_makes_the_run_careful(world: World) -> N
 class Reader(Scripts):
     def unreadable(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> str:
         try:
-            json.loads(self.fleet.outcome(agent) or b"")
+            json.loads(agent.outcome() or b"")
         except ValueError as error:
             return f"not JSON: {error}"
         return ""
@@ -258,7 +258,7 @@ def test_the_same_agent_continues_after_a_limit_a_login_and_an_outcome_that_cann
     assert (world.last("limited").verdict, world.last("limited").continues) == ({"done": True}, 1)
     assert (world.last("odd").verdict, world.last("odd").returns) == ({"done": True}, 1)
     assert (world.last("never").ended, world.last("never").returns) == ("outcome", 2)
-    told = [event["text"] for event in world.fleet.events("r-odd-1") if event["type"] == "message_queued"]
+    told = [event["text"] for event in world.fleet.find("r-odd-1").events() if event["type"] == "message_queued"]
     assert len(told) == 1 and "not JSON" in told[0]
     assert world.states()["r-locked-1"] == "BLOCKED", "it is left as it is"
     with world.run.locked():
@@ -295,8 +295,8 @@ class Sleeper(Scripts):
     def unreadable(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> str:
         if task.id == "one":
             began = time.time()
-            self.fleet.message("r-two-1", "finish")
-            wait_for(lambda: self.fleet.outcome(self.fleet.find("r-two-1")), "the outcome of `two`")
+            self.fleet.find("r-two-1").message("finish")
+            wait_for(lambda: self.fleet.find("r-two-1").outcome(), "the outcome of `two`")
             wait_for(lambda: self.fleet.find("r-two-1").state == "WAITING" and time.time() > began + 5, "two to rest")
         return ""
 
@@ -379,7 +379,7 @@ def test_many_that_fail_alike_open_the_breaker_and_resume_tries_them_again(world
     gone = world.go(scripts, breaker_tasks=3, max_attempts=1, first_agents=3, max_agents=3)
     assert gone.why == engine.BREAKER
     # Three, and those that failed too before it was seen.
-    assert re.search("[345] tasks failed alike: crash: exit code 1", gone.because), gone.because
+    assert re.search("[345] tasks failed in the same way: crash: exit code 1", gone.because), gone.because
     assert gone.state.counts()["waiting"] > 0
     failed = sum(bool(task.attempts) for task in gone.state.tasks.values())
     marker.touch()
@@ -409,8 +409,8 @@ def test_an_agent_that_somebody_destroys_or_stops_is_not_made_again(world: World
     processes.append(orchestrator(world, scripts, vanished_seconds=200))
     wait_for(lambda: len(world.began()) == 3, "the agents to run")
     world.wait_until_running("one", "two")
-    world.fleet.destroy("r-one-1", force=True)
-    world.fleet.stop("r-two-1")
+    world.fleet.find("r-one-1").destroy(force=True)
+    world.fleet.find("r-two-1").stop()
     out, err = processes[0].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err
     world.run.refresh()
@@ -422,7 +422,7 @@ def test_agents_whose_tmux_server_is_killed_are_started_again(world: World, proc
     scripts = world.scripts(one="run test -e begun || { touch begun; sleep 600; }\n" + DONE)
     processes.append(orchestrator(world, scripts))
     wait_for(lambda: world.began() == ["r one 1"], "the agent to run")
-    world.wait_until_running("one")
+    world.wait_for_files("begun", 1)
     world.user.tmux("kill-server")
     out, err = processes[0].communicate(timeout=200)
     assert json.loads(out)["why"] == engine.ALL_SETTLED, err

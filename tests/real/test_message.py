@@ -248,6 +248,6 @@ def test_a_paste_into_a_pane_that_has_just_died_harms_nobody(user: User) -> None
     pane = wait_for(lambda: found if (found := fleet.find("gone").pane) and found.dead else None, "a dead pane")
     for enter in (False, True):
         with pytest.raises(mngr.MngrError, match="the program in the pane has ended"):
-            fleet.tmux.paste(pane.pane_id, "hello", enter=enter)
+            fleet.local.tmux.paste(pane.pane_id, "hello", enter=enter)
     assert user.state("other") == "RUNNING"
     assert user.tmux("list-buffers").stdout == ""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from mngr.testing.model_server import ModelServer
-from mngr.testing.model_server.answer import Usage
+from mngr.testing.model_server.answer import TokenCounts
 from tests.support.programs import program
 from tests.support.user import Ran, User
 
@@ -30,7 +30,7 @@ class Program(NamedTuple):
     task: Callable[[str], list[str]]
     more: Callable[[str, str], list[str]]
     session: Callable[[list[dict]], str]
-    usage: Callable[[list[dict]], Usage]
+    usage: Callable[[list[dict]], TokenCounts]
     text: Callable[[list[dict]], str]
 
 
@@ -38,10 +38,10 @@ def of_kind(events: list[dict], kind: str) -> Iterator[dict]:
     return (event for event in events if event["type"] == kind)
 
 
-def claude_usage(events: list[dict]) -> Usage:
+def claude_usage(events: list[dict]) -> TokenCounts:
     (result,) = of_kind(events, "result")
     used = result["usage"]
-    return Usage(
+    return TokenCounts(
         used["input_tokens"],
         used["output_tokens"],
         used["cache_read_input_tokens"],
@@ -49,19 +49,19 @@ def claude_usage(events: list[dict]) -> Usage:
     )
 
 
-def codex_usage(events: list[dict]) -> Usage:
+def codex_usage(events: list[dict]) -> TokenCounts:
     (done,) = of_kind(events, "turn.completed")
     used = done["usage"]
-    return Usage(
+    return TokenCounts(
         used["input_tokens"], used["output_tokens"], used["cached_input_tokens"], used["cache_write_input_tokens"]
     )
 
 
-def opencode_usage(events: list[dict]) -> Usage:
+def opencode_usage(events: list[dict]) -> TokenCounts:
     """It takes what was cached out of the input, and reads nothing about writing the cache."""
     found = [event["part"]["tokens"] for event in of_kind(events, "step_finish")]
     read = sum(one["cache"]["read"] for one in found)
-    return Usage(sum(one["input"] for one in found) + read, sum(one["output"] for one in found), read, 0)
+    return TokenCounts(sum(one["input"] for one in found) + read, sum(one["output"] for one in found), read, 0)
 
 
 CLAUDE = ("claude", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions", "-p")
@@ -145,10 +145,10 @@ def test_a_turn_with_tools_and_a_rate_limit_is_done_and_counted(headless: Headle
         (2, "text", 200),
     ]
     assert turns[0].text == "starting"
-    waits = [turns[number + 1].arrived - (turns[number].ended or 0) for number in (2, 3)]
+    waits = [turns[number + 1].arrived_at - (turns[number].ended_at or 0) for number in (2, 3)]
     if turns[0].program != "codex":  # which has its own mind about when to try again
         assert min(waits) >= 0.9, "it waits as long as it was told to"
-    assert turns[-1].usage == Usage(1000, 22, 300, 44)
+    assert turns[-1].usage == TokenCounts(1000, 22, 300, 44)
     reported = headless.kind.usage(events)
     assert reported == server.usage().turns._replace(cache_write=reported.cache_write)
 

@@ -17,7 +17,8 @@ class Row(NamedTuple):
     stderr: str = ""
 
 
-NOT_HERE = "is not available: this version runs agents on this machine only"
+NO_BUILD = "provider `modal` does not support build arguments"
+ON_MODAL = "would create a on a host of provider modal"
 SETTINGS = """
 default_host_dir = "/somewhere"
 prefix = "my-"
@@ -44,18 +45,18 @@ agent_args = ["-c", "cat .env; sleep 999"]
 """
 ROWS = (
     Row("mngr list", 0, "No agents found", "`default_host_dir`"),
-    Row("mngr create a --provider modal -b cpu=4 -s '--gpus all' --snapshot snap-1", 2, "", f"`modal` {NOT_HERE}"),
-    Row("mngr create a@.modal:/workspace --no-connect", 2, "", f"`modal` {NOT_HERE}"),
-    Row("MNGR__COMMANDS__CREATE__PROVIDER=modal mngr create a", 2, "", "`--provider local` overrides it"),
-    Row("mngr create a --template big", 2, "", f"`modal` {NOT_HERE}"),
-    Row("mngr create a --build-arg cpu=4", 2, "", "`--build-arg` is for hosts that mngr makes"),
+    Row("mngr create a --provider modal -b cpu=4 -s '--gpus all' --snapshot snap-1", 2, "", NO_BUILD),
+    Row("mngr create a@.modal:/workspace --no-connect --dry-run", 0, ON_MODAL),
+    Row("MNGR__COMMANDS__CREATE__PROVIDER=modal mngr create a --dry-run", 0, ON_MODAL),
+    Row("mngr create a --template big", 2, "", NO_BUILD),
+    Row("mngr create a --build-arg cpu=4", 2, "", "`--build-arg` needs a new host"),
     Row(
         "MNGR__COMMANDS__CREATE__PROVIDER=modal mngr create a --provider local --no-connect -y --no-auto-start"
         " --host-label env=staging --plugin my-plugin --disable-plugin other --pass-env NOT_SET --no-start-on-boot"
         " --type command --idle-mode run --idle-timeout 60 -- sleep 999",
         0,
         "created a",
-        "ignored: `--host-label`|no plugin called `my-plugin`|`--pass-env NOT_SET` is skipped|`--idle-mode run` needs",
+        "ignored: `--host-label`|`my-plugin` is not installed|`--pass-env NOT_SET` is skipped|`--idle-mode run` needs",
     ),
     Row(
         "mngr create b sh --from a --no-connect -t here --idle-mode ssh --idle-timeout 300",
@@ -71,7 +72,7 @@ ROWS = (
     ),
     Row("mngr stop a", 0, "stopped a"),
     Row("mngr start a --connect", 0, "started a\nattached my-a"),
-    Row("mngr start a --no-connect", 0, "a runs already"),
+    Row("mngr start a --no-connect", 0, "a is already running"),
     Row("mngr start a b --connect", 2, "", "`--connect` takes one agent"),
     Row("mngr exec a 'echo x > made && git add made && git commit -qm Made'"),
     Row("mngr git pull a --dry-run", 0, "would merge 1 commit of a into main"),
@@ -81,10 +82,13 @@ ROWS = (
     Row("mngr rsync ./out b:sub", 0, "copied 1 file"),
     Row("mngr rsync ./out ./copy", 2, "", "neither is an agent"),
     Row(
-        "mngr plugin enable my-plugin --scope project", 0, "active once it is installed", "no plugin called `my-plugin`"
+        "mngr plugin enable my-plugin --scope project",
+        0,
+        "active once it is installed",
+        "`my-plugin` is not installed",
     ),
     Row("mngr plugin list --fields name,version,enabled", 0, "No plugins found"),
-    Row("mngr plugin remove my-plugin", 1, "", "no plugin called `my-plugin` is installed"),
+    Row("mngr plugin remove my-plugin", 1, "", "`my-plugin` is not installed"),
     Row("mngr plugin add --path /path/to/my-plugin", 2, "", "has no `pyproject.toml`"),
     Row("mngr config set headless true", 0, "in .mngr/settings.toml"),
     Row("mngr config get headless", 0, "true"),

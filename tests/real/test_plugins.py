@@ -272,7 +272,7 @@ def test_a_plugin_is_switched_by_any_settings_and_a_wrong_word_is_told(user: Use
     text = (user.repo / ".mngr" / "settings.toml").read_text()
     assert text == "[plugins.my_shout]\nenabled = true  # not here\n"
     missing = user.mngr("plugin", "enable", "my-shut", "--dry-run").ok()
-    assert "warning: no plugin called `my-shut` is installed; the closest one is `my-shout`" in missing.stderr
+    assert "warning: plugin `my-shut` is not installed; the closest one is `my-shout`" in missing.stderr
     assert "has no field `nme`" in user.mngr("plugin", "list", "--fields", "nme").failed(2).stderr
     user.mngr("config", "set", "plugins.my-shout.enabled", "perhaps").failed(2)
     user.mngr("config", "set", "plugins.my-shout.enabld", "true").failed(2)
@@ -344,7 +344,7 @@ def test_the_code_in_the_guide_is_that_of_the_example() -> None:
 
 
 RECIPE = """
-from mngr.mapreduce.recipe import Launch, Recipe
+from mngr.mapreduce.recipe import AgentLaunch, Recipe
 
 @hookimpl
 def register_recipes(register):
@@ -355,10 +355,10 @@ class Touch(Recipe):
         self.fleet, self.run = fleet, run
 
     def launch(self, task, attempt):
-        return Launch("command", args=("touch made; echo {} > $MNGR_OUTCOME_FILE",))
+        return AgentLaunch("command", args=("touch made; echo {} > $MNGR_OUTCOME_FILE",))
 
     def collect(self, task, attempt, agent):
-        return {"files": self.fleet.exec(agent, "ls").text.split()}
+        return {"files": agent.exec("ls").text.split()}
 
     def check(self, task, attempt, collected):
         return {"made": "made" in collected["files"]}

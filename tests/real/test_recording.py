@@ -1,10 +1,9 @@
-"""Recordings: `create --record`, `capture --cast` and `capture --svg`, played by asciinema's own programs."""
+"""Recordings: `create --record`, `capture --cast`, played by asciinema's own programs."""
 
 import json
 import re
 import shutil
 import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +127,19 @@ def test_a_recording_has_the_first_byte_and_the_last(user):
     wait_for(lambda: not recorders(user), "the recorders to end with their agents")
 
 
+def test_what_an_agent_writes_last_is_on_its_screen_and_in_its_recording(user):
+    flood = "yes 0123456789 | head -c 1100000; printf 'LAST WORDS \\033]0;no end'"
+    for number in range(3):
+        for name, *more in ((f"a{number}",), (f"r{number}", "--record")):
+            user.create(name, *more, command=flood)
+            user.mngr("wait", name).ok()
+            shown = user.mngr("capture", name).ok().stdout
+            assert shown.rstrip().endswith("\nLAST WORDS")
+            assert "LAST WORDS" in user.mngr("capture", name, "--colors").ok().stdout
+            assert "Pane is dead" not in shown
+        assert output(recorded(user, name, "LAST")).endswith("LAST WORDS \x1b]0;no end")
+
+
 def test_a_recording_is_private_and_asciinema_plays_it(user):
     user.create("a", "--record", command="printf 'one\\ntwo\\n'; sleep 9999")
     recorded(user, "a", "two\r\n")
@@ -137,7 +149,7 @@ def test_a_recording_is_private_and_asciinema_plays_it(user):
     played = user.run([shutil.which("asciinema", path=user.env["PATH"]) or "asciinema", "cat", str(file)]).ok()
     assert played.stdout == "one\r\ntwo\r\n"
     assert user.mngr("capture", "a", "--cast", "-").ok().stdout == file.read_text()
-    assert "exists already" in user.mngr("capture", "a", "--cast", str(file)).failed().stderr
+    assert "already exists" in user.mngr("capture", "a", "--cast", str(file)).failed().stderr
 
 
 def test_an_agent_that_was_not_recorded_has_no_cast(user):
@@ -145,7 +157,6 @@ def test_an_agent_that_was_not_recorded_has_no_cast(user):
     failed = user.mngr("capture", "a", "--cast", "-").failed()
     assert "was not recorded" in failed.stderr and "--record" in failed.stderr
     user.mngr("capture", "a", "--cast", "x", "--history", "3").failed(2)
-    user.mngr("capture", "a", "--cast", "x", "--svg", "y").failed(2)
     assert not (user.repo / "x").exists()
 
 
@@ -266,23 +277,6 @@ def test_odd_paths_are_no_hindrance(user, name):
     user.env["MNGR_HOST_DIR"] = str(user.host_dir)
     user.create("a", "--record", command="printf HERE; sleep 9999")
     recorded(user, "a", "HERE")
-
-
-def test_a_picture_shows_the_screen_and_nothing_on_it_is_markup(user):
-    full_screen(user, "a")
-    resize(user, "a", 60, 12)
-    drawn(user, "a", "60x12")
-    file = user.root / "a.svg"
-    user.mngr("capture", "a", "--svg", str(file)).ok()
-    root = ET.fromstring(file.read_text())
-    tag = "{http://www.w3.org/2000/svg}"
-    assert {element.tag.removeprefix(tag) for element in root.iter()} == {"svg", "title", "rect", "g", "text"}
-    texts = {element.text: element for element in root.iter(f"{tag}text")}
-    assert texts["60x12"].get("font-weight") == "bold"
-    assert "漢字" in texts and " <b>&amp;</b> " in texts
-    assert texts["row 7"].get("fill") != texts["row 8"].get("fill")
-    user.mngr("stop", "a").ok()
-    assert "no screen to draw" in user.mngr("capture", "a", "--svg", "-").failed().stderr
 
 
 def test_the_asciinema_player_shows_the_same_last_screen_as_capture(user):

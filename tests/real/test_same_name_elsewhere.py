@@ -28,9 +28,9 @@ def test_what_is_kept_of_agents_of_the_same_name_stays_apart(user: User, transfe
     for number, fleet in enumerate(fleets):
         agent = fleet.create("foo", command="sleep 9999", transfer=transfer, branch=f":branch-{number}")
         (Path(agent.record.work_dir) / "work.txt").write_text(f"snapshot {number}\n")
-        fleet.snapshot("foo", "before")
+        fleet.find("foo").snapshot("before")
         (Path(agent.record.work_dir) / "work.txt").write_text(f"saved {number}\n")
-        fleet.destroy("foo", force=True)
+        fleet.find("foo").destroy(force=True)
     for number, fleet in enumerate(fleets):
         (entry,) = fleet.saved()
         assert (Path(fleet.restore_saved(entry.id).record.work_dir) / "work.txt").read_text() == f"saved {number}\n"

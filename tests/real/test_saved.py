@@ -1,6 +1,8 @@
 """Work that was saved comes back byte for byte, whatever it was and wherever the agent worked."""
 
+import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ NAMES = (
     b"-dash",
     b"quote'\"",
     b"tab\tback\\slash",
+    b"git~1",
 )
 
 
@@ -297,3 +300,45 @@ def make_something(user: User, name: str) -> None:
     user.git("add", ".", cwd=work_dir)
     user.git("commit", "-q", "-m", "done", cwd=work_dir)
     (work_dir / "half.txt").write_text("half\n")
+
+
+def test_an_entry_of_an_earlier_version_comes_back(user: User) -> None:
+    """Written with git's own commands as earlier versions did: blobs without filters, a repository as an archive."""
+    user.create("any")
+    store = user.host_dir / "saved" / "files.git"
+    user.git("init", "-q", "--bare", str(store))
+    nested = user.root / "made" / "nested"
+    nested.mkdir(parents=True)
+    user.git("init", "-q", cwd=nested)
+    (nested / "inside").write_bytes(b"in\r\n")
+    subprocess.run(["tar", "-cf", "nested.tar", "nested"], cwd=nested.parent, check=True, timeout=60)
+    (nested.parent / "crlf.txt").write_bytes(b"one\r\ntwo\n")
+    (nested.parent / "target").write_bytes(b"crlf.txt")
+
+    def blob(name: str) -> str:
+        return user.git("hash-object", "-w", "--no-filters", str(nested.parent / name), cwd=store)
+
+    lines = {
+        f"100755 blob {blob('crlf.txt')}\tcrlf.txt",
+        f"120000 blob {blob('target')}\tlink",
+        f"100644 blob {blob('nested.tar')}\tnested.mngr-nested-repository.tar",
+    }
+    (user.root / "lines").write_text("".join(f"{line}\n" for line in lines))
+    command = f"git mktree < {user.root / 'lines'}"
+    tree_id = subprocess.check_output(["sh", "-c", command], cwd=store, text=True, timeout=60).strip()
+    empty = user.git("hash-object", "-w", "-t", "tree", os.devnull, cwd=store)
+    parent = user.git("commit-tree", empty, "-m", "Before", cwd=store)
+    commit = user.git("commit-tree", tree_id, "-p", parent, "-m", "Files", cwd=store)
+    user.git("update-ref", "refs/mngr/saved/old/1", commit, cwd=store)
+    entry = {
+        "id": "old-1", "name": "old", "reason": "a copy over existing files", "saved_at": "2026-01-02T03:04:05.000Z",
+        "repo": str(store), "ref": "refs/mngr/saved/old/1", "commit": commit, "parent": parent, "commits": 0,
+        "changed": ["crlf.txt", "link", "nested"], "ignored": [], "left_out": [], "refs": [], "agent": None,
+    }  # fmt: skip
+    (user.host_dir / "saved" / "old-1").mkdir()
+    (user.host_dir / "saved" / "old-1" / "entry.json").write_text(json.dumps(entry))
+    back = user.root / "back"
+    user.mngr("saved", "restore", "old-1", "--to", str(back)).ok()
+    assert (back / "crlf.txt").read_bytes() == b"one\r\ntwo\n" and os.access(back / "crlf.txt", os.X_OK)
+    assert os.readlink(back / "link") == "crlf.txt"
+    assert tree(back / "nested") == tree(nested)

@@ -111,7 +111,7 @@ def test_a_large_ignored_directory_is_left_alone(user: User) -> None:
         (work_dir / name).mkdir()
     (work_dir / "big" / "data").write_bytes(b"\1" * 11_000_000)
     ran = user.mngr("snapshot", "create", "s").ok()
-    assert "`big/` (11 MB, ignored by git) was not kept" in ran.stderr
+    assert "not kept: `big/` (11 MB, ignored by git)" in ran.stderr
     (work_dir / "later" / "data").write_bytes(b"\2" * 11_000_000)
     (work_dir / "small").write_text("small\n")
     restore(user, "s")
@@ -394,7 +394,7 @@ def test_destroying_snapshots(user: User) -> None:
     assert user.mngr("snapshot", "destroy", "a").ok().stdout == "destroyed foo/a\n"
     user.mngr("snapshot", "destroy", "--snapshot", "foo/b").ok()
     user.mngr("snapshot", "destroy", "foo", "--snapshot", "c", "--force").ok()
-    assert "has no snapshot called `e`" in user.mngr("snapshot", "destroy", "foo", "--snapshot", "e").failed().stderr
+    assert "has no snapshot named `e`" in user.mngr("snapshot", "destroy", "foo", "--snapshot", "e").failed().stderr
     user.mngr("destroy", "foo").ok()
     user.mngr("snapshot", "destroy", "--all-snapshots", "foo").ok()
     user.mngr("snapshot", "destroy", "--all-snapshots").ok()
@@ -410,7 +410,7 @@ def test_dry_runs_change_nothing(user: User) -> None:
     assert user.mngr("snapshot", "list").ok().stdout == "No snapshots\n"
     user.mngr("snapshot", "create", "s").ok()
     (user.work_dir("foo") / "x").write_text("x\n")
-    assert "would bring foo back" in user.mngr("snapshot", "restore", "s", "--dry-run").ok().stdout
+    assert "would reset foo to" in user.mngr("snapshot", "restore", "s", "--dry-run").ok().stdout
     assert (user.work_dir("foo") / "x").exists()
 
 

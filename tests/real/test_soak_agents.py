@@ -45,17 +45,17 @@ def test_a_thousand_messages_of_any_text(user: User, kind: str, monkeypatch: pyt
             for _ in range(OF_ONE_CONVERSATION):
                 text = some_text(chances)
                 try:
-                    delivery = fleet.message(agent, text)
+                    delivery = agent.message(text)
                 except MngrError as error:
                     if isinstance(error, TimedOut):
-                        pytest.fail(f"{error.message}: {text[:200]!r}\n{fleet.capture(agent)}")
+                        pytest.fail(f"{error.message}: {text[:200]!r}\n{agent.capture()}")
                     refused.append(error.message)
                     continue
                 assert delivery.acknowledged is True
                 wanted.append(known.wording(clean(text)).recorded)
                 subject.rested(agent)
-            assert known.received(fleet.place(agent.record), None) == wanted
-            fleet.destroy(agent, force=True)
+            assert known.received(fleet.local.place(agent.record)) == wanted
+            agent.destroy(force=True)
     assert len(refused) < MESSAGES / 5, set(refused)
 
 
@@ -71,18 +71,18 @@ def test_twenty_at_once_tell_their_states_to_the_second(user: User, kind: str, m
         fleet.create_many(names, type=kind, args=args, permissions="bypass")
         fleet.wait(names, ["WAITING"], timeout=300)
         for name in names:
-            fleet.message(name, f"%% think 4\n%% say I am {name}")
+            fleet.find(name).message(f"%% think 4\n%% say I am {name}")
         fleet.wait(names, ["WAITING"], timeout=300)
         asked = {entry.user_text.rpartition(" ")[2]: entry for entry in server.log if not entry.side}
         for name in names:
-            turns = [event for event in fleet.events(name) if event["type"] == "state"]
+            turns = [event for event in fleet.find(name).events() if event["type"] == "state"]
             running, waiting = turns[-2:]
             entry = asked[name]
             assert (running["state"], waiting["state"]) == ("RUNNING", "WAITING"), turns
             assert entry.ended_at is not None
             assert seconds_of(running["timestamp"]) <= entry.arrived_at + 1
             assert 0 <= seconds_of(waiting["timestamp"]) - entry.ended_at < 3, name
-            assert [event["type"] for event in fleet.events(name)].count("message_acknowledged") == 1
+            assert [event["type"] for event in fleet.find(name).events()].count("message_acknowledged") == 1
 
 
 @pytest.mark.parametrize("kind", ["claude", "codex"])
@@ -102,7 +102,9 @@ def test_from_command_to_acknowledgement_in_under_a_second_of_ours(
             user.mngr(*words, *(["--", *args] if args else [])).ok()
             whole = time.time() - begun
             wait_for(lambda: subject.fleet.find(name).state == "WAITING", "its turn to end", 60)
-            moments = [(event["type"], event.get("state"), event["timestamp"]) for event in subject.fleet.events(name)]
+            moments = [
+                (event["type"], event.get("state"), event["timestamp"]) for event in subject.fleet.find(name).events()
+            ]
             started = next(seconds_of(at) for kind, _, at in moments if kind == "started")
             told = (
                 seconds_of(at) for kind, state, at in moments if kind == "message_acknowledged" or state == "RUNNING"

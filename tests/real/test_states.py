@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mngr.actions import create, message
-from mngr.actions.fleet import Fleet
 from mngr.agents.kinds import kind as kinds
+from mngr.fleet.fleet import Fleet
 from mngr.hosts.local import LocalHost
 from mngr.tools.tmux import Session, Tmux
 from tests.support.timing import best_of
@@ -219,16 +219,16 @@ def test_old_states_of_a_scripted_agent_do_not_count_after_a_restart(user: User)
 
 def test_a_new_agent_is_not_waiting_before_it_has_its_first_message(user: User) -> None:
     fleet = Fleet(environ=user.env, cwd=str(user.repo))
-    request = create.Request(name="a", kind=kinds.resolve("scripted", fleet.settings), prompt="say hello")
-    agent = fleet.find(create.create(fleet, request).id)
-    wait_for(lambda: "WAITING" in [event.get("state") for event in fleet.events("a")], "the agent to be ready")
+    request = create.CreateRequest(name="a", kind=kinds.resolve("scripted", fleet.local.settings), prompt="say hello")
+    agent = fleet.find(create.create(fleet.local, request).id)
+    wait_for(lambda: "WAITING" in [event.get("state") for event in fleet.find("a").events()], "the agent to be ready")
     seen = fleet.find("a").status
     assert (seen.state, seen.reason) == ("RUNNING", "its first message is on its way")
-    message.first(fleet, agent, "say hello")
+    message.first(fleet.local, agent.id, "say hello")
     user.wait_for_state("a", "WAITING")
-    assert [entry["text"] for entry in fleet.transcript("a") if entry["role"] == "assistant"] == ["hello"]
-    fleet.stop("a")
-    fleet.start("a")
+    assert [entry["text"] for entry in fleet.find("a").transcript() if entry["role"] == "assistant"] == ["hello"]
+    fleet.find("a").stop()
+    fleet.find("a").start()
     user.wait_for_state("a", "WAITING")
 
 

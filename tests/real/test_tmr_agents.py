@@ -3,6 +3,7 @@ tools, and what comes back is measured like all work."""
 
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -14,6 +15,16 @@ from tests.support.user import User
 pytestmark = pytest.mark.timeout(600)
 TEST = "a_wrong_name_waters_nobody"
 PROGRAMS = ["claude", "codex", pytest.param("opencode", marks=pytest.mark.soak)]
+
+
+@pytest.fixture
+def user() -> Iterator[User]:
+    """Not in `/dev/shm`: what Codex runs in its sandbox has a `/dev` of its own."""
+    made = User("/tmp")
+    try:
+        yield made
+    finally:
+        made.close()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +122,7 @@ def test_who_works_alone_needs_a_choice_of_what_it_may_do(user: User) -> None:
     nobody = {"GIT_CONFIG_GLOBAL": "/dev/null"}
     for words in ((), ("--dry-run",)):
         told = user.mngr("tmr", "--type", "claude", "--permissions", "tests", *words, env=nobody).failed(1).stderr
-        assert "git knows no name and e-mail address for commits" in told and "user.email" in told
+        assert "git has no user name and e-mail address" in told and "user.email" in told
     assert "--permissions tests" in refused.stderr and "agent_types.claude.permissions" in refused.stderr
     assert (
         "`--permissions` is for coding agents"

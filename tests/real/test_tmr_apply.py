@@ -2,9 +2,9 @@
 
 import random
 
-from mngr.tmr.apply import Applier, State
+from mngr.tmr.applier import Applier, State
 from mngr.tmr.objects import Ident, NewCommit, Objects
-from mngr.tmr.parts import Part
+from mngr.tmr.parts import ChangePart
 from tests.support.work import Project
 
 PATHS = ("some.txt", "end.txt", "driver.txt")
@@ -25,7 +25,7 @@ def test_what_is_put_together_without_git_is_what_git_merges() -> None:
         facts = objects.facts([project.base, *tips])
         base = facts[project.base]
         changes = objects.changes((base.tree, facts[tip].tree) for tip in tips)
-        parts = {Part(base.id, changes[base.tree, facts[tip].tree]): facts[tip].tree for tip in tips}
+        parts = {ChangePart(base.id, changes[base.tree, facts[tip].tree]): facts[tip].tree for tip in tips}
         applier = Applier(objects, base, parts)
         pairs = [(one, two) for one in parts for two in parts if one is not two and one.paths == two.paths]
         git = objects.merges([(applier.part_commit(one), applier.part_commit(two)) for one, two in pairs])

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from tests.support.tmr import FIX_SUB, NO_CHANGE, Project
+from tests.support.tmr import FIX_SUB, NO_CHANGE, TESTS, Project
 from tests.support.user import User
 
 pytestmark = pytest.mark.timeout(500)
@@ -34,6 +34,26 @@ def test_who_changes_nothing_is_right_about_a_flaky_test_and_wrong_about_a_faili
     shy, wrong = project.row("test_shy"), project.row("test_wrong")
     assert (shy["verdict"], "flaky" in shy["why"]) == ("unchanged", True), shy
     assert (wrong["verdict"], "failed at the base" in wrong["why"]) == ("refuted", True), wrong
+
+
+# Beside the work, a test that passes at the base and then fails twice, for a reason of its own.
+BESIDE = """
+
+def test_beside():
+    from pathlib import Path
+    with Path({path!r}).open("a") as file:
+        file.write("x")
+    assert len(Path({path!r}).read_text()) not in (2, 3)
+"""
+
+
+def test_a_flaky_test_beside_the_work_refutes_nobody(user: User) -> None:
+    project = Project(user, tests=TESTS + BESIDE.format(path=str(user.root / "count")))
+    project.script("test_beside", NO_CHANGE)
+    project.tmr("--no-canary", "tests/test_calc.py::test_mul", "tests/test_calc.py::test_beside").ok()
+    assert project.row("test_mul")["verdict"] == "expectation changed"
+    found = next(entry["data"] for entry in project.ledger() if entry["type"] == "verdict" and entry["data"]["files"])
+    assert found["repeated"] == ["tests/test_calc.py::test_beside"]
 
 
 # Wrong until it is fixed, and then fails once more, as if the network were away.

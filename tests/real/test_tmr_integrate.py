@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.tmr.gate import Decision
-from mngr.tmr.integrate import integrate
-from mngr.tmr.paths import Kind
-from mngr.tmr.unit import EXPECTATION, UNCONTROVERSIAL, Verified
+from mngr.tmr.gate import IntegrationDecision
+from mngr.tmr.integration import integrate
+from mngr.tmr.paths import PathKind
+from mngr.tmr.unit import EXPECTATION, UNCONTROVERSIAL, VerifiedWork
 from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 
@@ -104,7 +104,7 @@ def test_identical_fixes_are_one_commit_that_credits_all(project: Project) -> No
         "tests/test_a.py::test_a",
         "tests/test_b.py::test_b",
     ]
-    assert Decision("made one", "the changes are identical", ("a", "b")) in done.decisions
+    assert IntegrationDecision("made one", "the changes are identical", ("a", "b")) in done.decisions
 
 
 def test_a_fix_that_holds_the_same_hunk_as_another_needs_it(project: Project) -> None:
@@ -222,7 +222,7 @@ def test_a_hundred_clean_branches_take_few_git_processes(project: Project) -> No
     ]
     project.runner.calls.clear()
     done = integrate(project.git, "r1", project.base, work)
-    assert len(done.commits) == 101 and done.commits[0].kind == Kind.TEST
+    assert len(done.commits) == 101 and done.commits[0].kind == PathKind.TEST
     assert len(project.paths(done.tip)) == len(FILES) + 200
     assert len(project.runner.calls) <= 8, project.runner.calls
 
@@ -278,7 +278,7 @@ def test_two_tests_of_one_name_in_one_file_clash_although_git_merges_them(projec
     ]
 
 
-def expecting(project: Project, name: str, files: dict[str, Content], *evidence: str) -> Verified:
+def expecting(project: Project, name: str, files: dict[str, Content], *evidence: str) -> VerifiedWork:
     return project.work(name, files, summary=f"Expect {name}\n\nThe manual says so.")._replace(
         place=EXPECTATION, evidence=evidence
     )

@@ -7,8 +7,8 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.tmr.build_files import with_included
-from mngr.tmr.gate import Decision, GateResult, Known
-from mngr.tmr.integrate import Integrated, Rules, integrate
+from mngr.tmr.gate import GateResult, IntegrationDecision, KnownTests
+from mngr.tmr.integration import Integrated, Rules, integrate
 from mngr.tmr.paths import Paths
 from tests.support.work import FILES, Content, Project, TextGate, edited, summary
 
@@ -25,7 +25,7 @@ def project() -> Iterator[Project]:
 def test_the_guilty_unit_is_found_in_a_batch_and_set_aside_with_the_evidence(project: Project) -> None:
     gate = TextGate(project, {"t_bad": lambda read: not read("src/w5.py")})
     work = [project.work(f"w{n}", {f"src/w{n}.py": "x\n", f"tests/test_w{n}.py": "x\n"}) for n in range(10)]
-    told: list[Decision] = []
+    told: list[IntegrationDecision] = []
     done = integrate(project.git, "r1", project.base, work, gate=gate, record=told.append)
     assert [aside.slugs for aside in done.set_aside] == [("w5",)]
     assert done.set_aside[0].evidence == ("t_bad\nt_bad says no",) and "t_bad" in done.set_aside[0].reason
@@ -81,7 +81,7 @@ def test_baseline_failures_and_flakes_do_not_count_unless_a_fix_promised_them(pr
         "t_promised": lambda read: bool(read("src/a.py")) and not read("src/b.py"),
         "t_unlisted": lambda read: False,
     }
-    known = Known(failing=frozenset({"t_old", "t_promised"}), flaky=frozenset({"t_flaky"}))
+    known = KnownTests(failing=frozenset({"t_old", "t_promised"}), flaky=frozenset({"t_flaky"}))
     work = [
         project.work("a", {"src/a.py": "x\n"}, effect=("t_promised",)),
         project.work("b", {"src/b.py": "x\n"}),
@@ -226,7 +226,7 @@ def test_a_test_that_its_agent_mended_without_the_product_stays_mended(project: 
         project.work("a", {"tests/test_a.py": "x\n"})._replace(mended=("t_a",)),
         project.work("b", {"src/b.py": "x\n"}),
     ]
-    rules = Rules(known=Known(failing=frozenset({"t_a"})))
+    rules = Rules(known=KnownTests(failing=frozenset({"t_a"})))
     done = integrate(project.git, "r1", project.base, work, gate=gate, rules=rules)
     assert [(aside.slugs, aside.against) for aside in done.set_aside] == [(("b",), ("r1-a-1",))]
     assert summary(done) == [("test", ("a",))] and done.green and not done.excused
@@ -249,7 +249,7 @@ def poisoned(project: Project, path: str, rules: Rules, *, proven: bool = True) 
         project.work(f"w{n:02}", {f"src/w{n:02}.py": "x\n"}, effect=(f"t{n}",) if proven else None) for n in range(11)
     ]
     work.append(project.work("bad", {path: "bad\n"}, importance=5))
-    known = Known(failing=frozenset(tests) if proven else frozenset())
+    known = KnownTests(failing=frozenset(tests) if proven else frozenset())
     return integrate(
         project.git, "r1", project.base, work, gate=TextGate(project, tests), rules=rules._replace(known=known)
     )
@@ -299,7 +299,7 @@ def test_a_unit_stays_that_others_break_whose_promise_it_is(project: Project) ->
         project.work("p", {"src/p.py": "x\n"}, effect=("t_p",)),
         *(project.work(name, {f"src/{name}.py": "x\n"}) for name in "ab"),
     ]
-    rules = Rules(known=Known(failing=frozenset({"t_p"})))
+    rules = Rules(known=KnownTests(failing=frozenset({"t_p"})))
     done = integrate(project.git, "r1", project.base, work, gate=gate, rules=rules)
     assert [aside.slugs for aside in done.set_aside] == [("a",), ("b",)]
     assert [commit.slugs for commit in done.commits] == [("p",)]

@@ -6,7 +6,7 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.tmr.content import ContentRules
-from mngr.tmr.integrate import Rules, integrate
+from mngr.tmr.integration import Rules, integrate
 from mngr.tmr.paths import Paths
 from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import fastjsonschema
 import pytest
 
-from mngr.cli import schemas
 from mngr.mapreduce.run import Run
 from mngr.report import tmr as pages
 from mngr.tmr import verdict
+from tests.real.test_schemas import validator
 from tests.support import tmr_runs
 from tests.support.browser import BROWSER, Browser, browser, go
 from tests.support.e2e_runs import HOSTILE
@@ -54,9 +53,7 @@ def report(user: User, *words: str) -> str:
 
 
 def fits_schema(document: Any) -> None:
-    stated = schemas.schema("tmr")
-    assert stated is not None
-    fastjsonschema.compile(stated)(document)
+    validator("tmr")(document)
 
 
 def names(page: Any) -> list[str]:
@@ -360,7 +357,7 @@ def test_serve_shows_a_run_while_it_goes_on_with_the_terminals_of_its_agents(use
     user.mngr("destroy", "worker", "--force").ok()
     with serving(user, "--format", "jsonl") as said:
         fits_schema(json.loads(said))
-    assert "is no port" in user.mngr("tmr", "serve", "--port", "70000").failed(2).stderr
+    assert "invalid port `70000`" in user.mngr("tmr", "serve", "--port", "70000").failed(2).stderr
 
 
 def test_a_run_that_broke_off_has_a_report_too(user: User, looking: Browser) -> None:

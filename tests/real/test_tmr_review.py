@@ -13,7 +13,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.tmr import verdict
 from mngr.tmr.places import integration_of
-from mngr.tmr.review import Work, works
+from mngr.tmr.review import ReviewItem, works
 from tests.support import tmr_runs
 from tests.support.terminals import on_a_terminal
 from tests.support.tmr import FIX_SUB
@@ -37,7 +37,7 @@ def test_a_review_shows_work_without_obeying_it() -> None:
         told = TextIOWrapper(BytesIO(), encoding="utf-8")
         app = cast(App, SimpleNamespace(out=Output("human", told, told, colour=True)))
         commit = {"id": fix, "title": "t", "rank": 1, "because": "b", "slugs": ["a"], "needed_by": (), "paths": ()}
-        work = Work((TaskState("a", "a", {}),), (commit,), 1)
+        work = ReviewItem((TaskState("a", "a", {}),), (commit,), 1)
         review._show(app, cast(Run, SimpleNamespace(state=RunState())), project.git, work, "1 of 1")
         told.seek(0)
         shown = told.read()
@@ -97,4 +97,4 @@ def test_work_that_is_not_on_the_branch_cannot_be_dropped(user: User) -> None:
     tmr_runs.make_run(user.repo, "night", MADE)
     refused = user.mngr("tmr", "review", "--drop", "test_lie").failed(2).stderr
     assert "no work of `lie" in refused and "on the branch is work of `odd" in refused
-    assert "2 pieces of work to look at, and nobody can be asked" in user.mngr("tmr", "review").failed(5).stderr
+    assert "2 pieces of work to review, and no terminal to ask" in user.mngr("tmr", "review").failed(5).stderr

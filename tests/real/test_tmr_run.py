@@ -58,7 +58,8 @@ def test_only_failing_tests_and_only_those_named_get_an_agent(project: Project) 
     agent = project.row("test_sub")["agent"]
     project.user.mngr("destroy", agent, "--force").ok()
     assert (
-        "what was collected of it stays" in project.user.mngr("tmr", "integrate", "--collect", "sub").failed(1).stderr
+        "the work that was collected stays"
+        in project.user.mngr("tmr", "integrate", "--collect", "sub").failed(1).stderr
     )
     shown = project.tmr("tests/test_calc.py::test_add", "--dry-run", "--format", "json", name="r2").ok().json
     assert [task["task"] for task in shown["tasks"]] == ["tests/test_calc.py::test_add"]
@@ -244,9 +245,9 @@ def test_bad_input_begins_nothing(project: Project) -> None:
     assert "does not exist" in project.tmr("tests/none.py").failed(2).stderr
     assert "no branch or commit" in project.tmr("--base", "nowhere").failed(2).stderr
     assert "at least 1" in project.tmr("--max-agents", "0").failed(2).stderr
-    assert "no name for a branch" in project.tmr("--branch", "so so").failed(2).stderr
+    assert "invalid branch name" in project.tmr("--branch", "so so").failed(2).stderr
     project.user.git("branch", "tmr")
-    assert "there is one called `tmr`" in project.tmr().failed(2).stderr
+    assert "branch `tmr` is in the way" in project.tmr().failed(2).stderr
     project.user.git("branch", "-d", "tmr")
     project.user.mngr("config", "set", "--scope", "user", "tmr.prompt", "prompts/none.j2").ok()
     assert "none.j2` cannot be used" in project.tmr().failed(2).stderr

@@ -71,4 +71,7 @@ def test_a_changed_test_is_stronger_weaker_the_same_or_cannot_fail(user: User) -
         "wrong": "refuted",
         "same": "same",
     }, {name: row["why"] for name, row in rows.items()}
+    # What `test_stronger` notices is measured at once, although `test_wrong` of the same file fails.
+    labels = [entry["label"] for entry in project.ledger() if entry["type"] == "measured"]
+    assert not [label for label in labels if label.startswith(f"strength-after-{rows['stronger']['slug']}")], labels
     assert "is weaker" in rows["weaker"]["why"] and "cannot fail" in rows["wrong"]["why"]

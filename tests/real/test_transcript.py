@@ -39,7 +39,7 @@ def test_a_transcript_is_readable(talked: User) -> None:
     said = talked.mngr("transcript", "foo").ok().stdout
     assert "assistant\n  I will add a greeting.\n" in said
     assert "tool_call run\n  seq 1 60\n" in said
-    assert "tool_result run (exit code 0)\n  (40 lines left out; `--format jsonl` has all)\n  41\n" in said
+    assert "tool_result run (exit code 0)\n  (40 lines left out; `--format jsonl` prints all)\n  41\n" in said
     assert "tool_result run (exit code 1)\n" in said
     assert "user\n  thank you\n  very much\n" in said
     assert "\x1b" not in said
@@ -86,13 +86,13 @@ def test_colours_come_on_a_terminal_only(talked: User) -> None:
 def test_a_plain_command_has_the_messages_it_was_sent(user: User) -> None:
     user.create("foo", command="cat")
     ran = user.mngr("transcript", "foo").ok()
-    assert ran.stdout == "" and "`command` keeps no transcript, and no message was sent" in ran.stderr
+    assert ran.stdout == "" and "`command` keep no transcript, and no message was sent" in ran.stderr
     assert user.mngr("transcript", "foo", "--format", "json").ok().json == []
     user.mngr("message", "foo", "-m", "one").ok()
     user.mngr("message", "foo", "-m", "two").ok()
     ran = user.mngr("transcript", "foo").ok()
     assert "user\n  one\n" in ran.stdout and "user\n  two\n" in ran.stdout
-    assert "only the messages that were sent to it" in ran.stderr
+    assert "only the messages sent to foo are shown" in ran.stderr
     assert [entry["text"] for entry in lines(user, "--role", "user", "--tail", "1")] == ["two"]
     assert lines(user, "--role", "assistant") == []
 
@@ -153,7 +153,7 @@ def test_follow_prints_each_entry_once_also_one_that_is_written_late(user: User)
     [
         (("--head", "2", "--tail", "2"), "`--head` and `--tail` cannot be used together"),
         (("--head", "2", "--follow"), "`--head` and `--follow` cannot be used together"),
-        (("--tail", "-1"), "is not a number of entries"),
+        (("--tail", "-1"), "invalid number"),
         (("--role", "boss"), "cannot be `boss`"),
     ],
 )

@@ -64,7 +64,7 @@ def test_an_edited_block_fails_with_a_difference(greeter: User) -> None:
     script = greeter.repo / "tutorial.sh"
     script.write_text(script.read_text().replace("--name Ada", "--name Bea"))
     done = greeter.mngr("tutorial", "check").failed()
-    assert "tests/test_hello.py:5: `test_hello` cites a text that is no block of tutorial.sh" in done.stdout
+    assert "tests/test_hello.py:5: `test_hello` cites a text that is not a block of tutorial.sh" in done.stdout
     assert "    -greet hello --name Bea\n    +greet hello --name Ada\n" in done.stdout
     (uncited, *unknown) = document(greeter.mngr("tutorial", "check", "--format", "json").failed())["problems"]
     assert (uncited["kind"], uncited["line"]) == ("uncited", 6)

@@ -90,7 +90,7 @@ def test_a_person_keeps_or_drops_one_by_one(greeter: User) -> None:
 
 def test_without_a_terminal_nothing_is_kept_and_no_agent_is_paid_for(greeter: User) -> None:
     done = fill(greeter, agent(greeter, [LOUD, BYE]), exit_code=5)
-    assert "nobody can be asked which examples to keep" in done.stderr and "mngr tutorial fill --yes" in done.stderr
+    assert "cannot ask which examples to keep" in done.stderr and "mngr tutorial fill --yes" in done.stderr
     assert (greeter.repo / "tutorial.sh").read_text() == TUTORIAL and greeter.agents() == []
 
 
@@ -151,7 +151,7 @@ def test_a_dry_run_prints_the_prompt_and_the_headings(greeter: User) -> None:
     assert found["headings"] == ["Being loud", "Saying good bye"]
     assert ".mngr/task/reference.txt" in found["prompt"]
     assert "tutorial.sh:7: Being loud" in greeter.mngr("tutorial", "fill", "--dry-run").ok().stdout
-    assert "as a command it failed" in greeter.mngr("tutorial", "fill", "--reference", "exit 3").failed().stderr
+    assert "failed as a command" in greeter.mngr("tutorial", "fill", "--reference", "exit 3").failed().stderr
     assert greeter.agents() == []
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions.fleet import Fleet
+from mngr.fleet.fleet import Fleet
 from mngr.testing.model_server import ModelServer
 from mngr.tutorial import talk
 from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
@@ -240,12 +240,12 @@ def test_an_agent_that_is_blocked_is_reported_and_not_waited_for(greeter: User) 
     path = script(greeter, "wait\npermission may I?\nwait\n")
     fleet = Fleet(environ=greeter.env, cwd=str(greeter.repo))
     said: list[str] = []
-    wish = talk.Wish("asks", "scripted", (path,), str(greeter.repo))
+    wish = talk.AgentRequest("asks", "scripted", (path,), str(greeter.repo))
     talked = talk.hold(
         fleet,
         wish,
         "go on",
-        lambda agent: talk.Verdict(1, "still missing"),
+        lambda agent: talk.TurnVerdict(1, "still missing"),
         rounds=5,
         timeout=250,
         blocked_seconds=0,

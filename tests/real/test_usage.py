@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mngr.actions.fleet import Fleet
-from mngr.mapreduce import sights
-from mngr.mapreduce.state import Usage
+from mngr.fleet.fleet import Fleet
+from mngr.mapreduce import observations
+from mngr.mapreduce.state import AttemptUsage
 from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.timeout(300)  # many commands, one after another
@@ -84,7 +84,7 @@ def test_what_a_program_says_wins_and_a_price_that_nobody_knows_is_not_zero(user
     assert rows(user, "--since", day).keys() == found.keys()
     lines = user.mngr("usage", "told", "odd", "--format", "{name} {cost_usd}").ok().stdout.splitlines()
     assert lines == ["told 0.25", "odd "]
-    assert "2 answers of models without a known price" in user.mngr("usage").ok().stderr
+    assert "2 answers by models without a known price" in user.mngr("usage").ok().stderr
 
 
 def test_the_table_lines_up_and_ends_with_the_total(user: User) -> None:
@@ -97,16 +97,16 @@ def test_the_table_lines_up_and_ends_with_the_total(user: User) -> None:
         "AGENT", "ANSWERS", "INPUT", "CACHE READ", "CACHE WRITE", "OUTPUT", "COST", "UNPRICED",
     ]  # fmt: skip
     assert re.split(r"  +", lines[1]) == ["dear", "1", "1,234,567", "9,876,543", "0", "89,000", "$12.5000", "0"]
-    assert re.split(r"  +", lines[3]) == ["odd", "1", "5", "0", "0", "0", "not known", "1"]
+    assert re.split(r"  +", lines[3]) == ["odd", "1", "5", "0", "0", "0", "unknown", "1"]
     assert re.split(r"  +", lines[-1]) == ["total", "3", "1,234,577", "9,876,543", "0", "89,001", "$12.5040", "1"]
 
 
 def test_without_any_usage_it_says_so(user: User) -> None:
-    assert user.mngr("usage").ok().stdout == "Nothing was used\n"
+    assert user.mngr("usage").ok().stdout == "No usage\n"
     assert not user.host_dir.exists()
     assert "no agent named `nobody`" in user.mngr("usage", "nobody").failed().stderr
     assert "is not a length of time" in user.mngr("usage", "--since", "soon").failed(2).stderr
-    assert "is not a day" in user.mngr("usage", "--since", "2026-99-01").failed(2).stderr
+    assert "invalid day" in user.mngr("usage", "--since", "2026-99-01").failed(2).stderr
 
 
 def test_what_a_destroyed_agent_used_stays_in_the_books(user: User) -> None:
@@ -204,15 +204,15 @@ def test_a_run_counts_what_its_agents_used_also_when_they_are_gone(user: User) -
     spend(user, "foo", "input=10 output=3 cache_read=100 cache_write=5 cost=1", "input=1 model=nobody-knows")
     fleet = Fleet(environ=user.env, cwd=str(user.repo))
     agent_id = fleet.find("foo").id
-    used = Usage(16, 3, 100, 1.0, 1)
-    assert sights.usage(fleet, agent_id) == used
+    used = AttemptUsage(16, 3, 100, 1.0, 1)
+    assert observations.usage(fleet.local, agent_id) == used
     record = user.host_dir / "agents" / agent_id / "agent.json"
     good = record.read_bytes()
     record.write_bytes(b"")
-    assert sights.usage(fleet, agent_id) is None, "what cannot be read is not nothing"
+    assert observations.usage(fleet.local, agent_id) is None, "what cannot be read is not nothing"
     record.write_bytes(good)
-    fleet.destroy("foo")
-    assert sights.usage(fleet, agent_id) == used
+    fleet.find("foo").destroy()
+    assert observations.usage(fleet.local, agent_id) == used
 
 
 ACME = """#!/bin/sh

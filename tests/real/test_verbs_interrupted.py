@@ -41,7 +41,7 @@ def test_destroy_keeps_what_was_done_and_counts_what_is_left(user: User) -> None
         wait_for((user.home / "saving").exists, "the work of b to be saved")
         wait_for(lambda: not Path(agents["a"]["work_dir"]).exists(), "a to be destroyed")
         output, errors = interrupted(child)
-    assert '"interrupted: 1 destroyed, 2 left"' in errors
+    assert '"interrupted: 1 destroyed, 2 not done"' in errors
     rows = {row["name"]: row for row in json.loads(output)}
     assert [rows[name]["ok"] for name in "abc"] == [True, False, False]
     assert rows["b"]["error"] == rows["c"]["error"] == "interrupted"
@@ -59,7 +59,7 @@ def test_message_does_not_wait_for_replies_any_longer(user: User) -> None:
         user.mngr("create", name, "scripted", "--no-connect", "--", str(script)).ok()
     child = user.popen("message", "a", "b", "-m", "hello", "--wait-reply")
     wait_for(lambda: watches_files(child.pid) and user.state("a") == user.state("b") == "RUNNING", "both to work")
-    assert interrupted(child) == ("", "interrupted: 0 answered, 2 left\n")
+    assert interrupted(child) == ("", "interrupted: 0 answered, 2 not done\n")
 
 
 def test_exec_ends_the_commands_that_it_started(user: User) -> None:
@@ -72,7 +72,7 @@ def test_exec_ends_the_commands_that_it_started(user: User) -> None:
     pids = [int((place / "pid").read_text()) for place in places]
     child.send_signal(signal.SIGINT)
     wait_for(lambda: all((place / "ending").exists() for place in places), "both to be asked to end")
-    assert interrupted(child) == ("", "interrupted: 0 done, 2 left\n")
+    assert interrupted(child) == ("", "interrupted: 0 done, 2 not done\n")
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
@@ -87,5 +87,5 @@ def test_create_names_the_agents_that_did_not_get_their_message(user: User) -> N
     output, errors = interrupted(child)
     assert output == "" and errors.endswith("interrupted\n")
     for name in ("a", "b"):
-        assert f"warning: {name}: it runs, but did not get the message\n" in errors
+        assert f"warning: {name}: the agent runs, but did not get the message\n" in errors
     assert [agent["state"] for agent in user.agents()] == ["STARTING", "STARTING"]

@@ -79,10 +79,10 @@ def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
     """)
     follow(till, block.commands)
     block = till.write_tutorial_block("""
-        # what agents do follows a script here: one mends the till, the other finds nothing to do
+        # what agents do follows a script here: one fixes the till, the other finds nothing to do
         cat > $HOME/till.script <<'END'
         wait
-        if-message Test: .*nothing_costs <<MEND
+        if-message Test: .*nothing_costs <<FIX
           replace till.py <<TEXT
         sum(prices) + 1
         ====
@@ -93,7 +93,7 @@ def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
         {"schema": 1, "task": "{task}", "status": "done", "summary": "It was one too much.",
          "changes": [{"kind": "implementation", "commit": "{head}", "summary": "Charge what things cost"}]}
         JSON
-        MEND
+        FIX
         if-message Test: .*more_costs <<LEAVE
           outcome <<JSON
         {"schema": 1, "task": "{task}", "status": "done", "changes": [], "summary": "It is good as it is."}
@@ -132,7 +132,7 @@ def test_a_run_from_its_tests_to_its_branch(till: E2eSession) -> None:
 
 def look_in_the_browser(till: E2eSession) -> None:
     till.write_tutorial_block("""
-        # the same in the browser while a run goes on; C-c leaves
+        # the same in the browser while a run is under way; C-c leaves
         mngr tmr serve
     """)
     screen = till.spawn("mngr tmr serve", columns=100)
@@ -143,7 +143,7 @@ def look_in_the_browser(till: E2eSession) -> None:
 
 def change_the_branch(till: E2eSession) -> None:
     till.write_tutorial_block("""
-        # a fix that you do not want leaves the branch, which is measured anew
+        # a fix that you do not want leaves the branch, which is measured again
         mngr tmr review --drop nothing_costs_nothing
     """)
     expect(till.run("mngr tmr review --drop nothing_costs_nothing", timeout=90)).to_have_exit_code(3)
@@ -170,7 +170,7 @@ def go_on(till: E2eSession) -> None:
     found = json.loads(till.run("mngr tmr status --format json", timeout=60).stdout)
     assert attempts(found["rows"]) == {"test_nothing_costs_nothing": 1, "test_more_costs_more": 2}
     block = till.write_tutorial_block("""
-        # a run can be stopped, killed or cut off at any moment; it goes on where it was
+        # a run can be stopped, killed or cut off at any moment; it resumes where it was
         mngr tmr stop
         mngr tmr resume
     """)

@@ -13,7 +13,7 @@ def lose(e2e: E2eSession) -> None:
 
 def test_what_would_be_saved(e2e: E2eSession) -> None:
     block = e2e.write_tutorial_block("""
-        # an agent with work that is found nowhere else goes only with --force; this says what would be saved
+        # an agent with work that exists nowhere else is destroyed only with --force; this shows what would be saved
         mngr exec try-2 'echo "half an idea" > idea.txt'
         mngr destroy try-2 --force --dry-run
     """)
@@ -25,7 +25,7 @@ def test_what_would_be_saved(e2e: E2eSession) -> None:
 
 def test_without_force_it_stays(e2e: E2eSession) -> None:
     block = e2e.write_tutorial_block("""
-        # an agent with work that is found nowhere else goes only with --force; this says what would be saved
+        # an agent with work that exists nowhere else is destroyed only with --force; this shows what would be saved
         mngr exec try-2 'echo "half an idea" > idea.txt'
         mngr destroy try-2 --force --dry-run
     """)

@@ -8,7 +8,7 @@ from tests.sessions.steps import agent, agents, create, follow
 
 def test_stop_and_start(e2e: E2eSession) -> None:
     block = e2e.write_tutorial_block("""
-        # stop one; its work stays, and it can go on later
+        # stop one; its work stays, and it can continue later
         mngr stop fix-login
         mngr start fix-login
     """)
@@ -206,7 +206,7 @@ def test_nothing_is_left_over_after_ordinary_work(e2e: E2eSession) -> None:
     expect(e2e.run("mngr exec hello 'git commit --quiet --allow-empty -m Work'")).to_succeed()
     expect(e2e.run("mngr merge hello && mngr destroy hello")).to_succeed()
     for result in follow(e2e, block.commands):
-        expect(result.stdout).to_equal("Nothing is left over\n")
+        expect(result.stdout).to_equal("Nothing to remove\n")
 
 
 def test_forget_what_was_saved_long_ago(e2e: E2eSession) -> None:

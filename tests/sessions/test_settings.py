@@ -93,7 +93,7 @@ def test_the_price_of_a_model(e2e: E2eSession) -> None:
     """)
     create(e2e, "hello", options="--message 'usage input=1000000 output=100000 model=house-model'")
     expect(e2e.run("mngr wait hello --timeout 60", timeout=90)).to_succeed()
-    expect(e2e.run("mngr usage hello").stdout).to_match(r"^hello .* not known +1$")
+    expect(e2e.run("mngr usage hello").stdout).to_match(r"^hello .* unknown +1$")
     follow(e2e, block.commands)
     expect(e2e.run("mngr usage hello").stdout).to_match(r"^hello .* \$4\.50$")
     expect(e2e.run("mngr config set prices.house-model.inptu 3")).to_fail()

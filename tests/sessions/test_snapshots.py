@@ -50,14 +50,14 @@ def test_go_back(e2e: E2eSession) -> None:
     """)
     keep(e2e)
     *_, result = follow(e2e, block.commands)
-    expect(result.stderr).to_contain("what was there before is saved: `mngr saved show try-1-1`")
+    expect(result.stderr).to_contain("the replaced work is saved: `mngr saved show try-1-1`")
     expect(e2e.run("mngr exec try-1 'cat draft.txt; ls shop.py'").stdout).to_equal("draft\nshop.py\n")
     expect(e2e.run("mngr wait try-1 WAITING --timeout 60", timeout=90)).to_succeed()
 
 
 def test_go_on_from_there_with_a_second_agent(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # or go on from there with a second agent
+        # or continue from there with a second agent
         mngr snapshot restore before-rewrite --as second-try
     """)
     keep(e2e)

@@ -122,7 +122,7 @@ def test_a_command_that_fails_is_failed_with_its_code(e2e: E2eSession) -> None:
 
 def test_any_program_with_its_arguments(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # or any program, with its exact arguments; without a name it gets one that is made up
+        # or any program, with its exact arguments; without a name it gets a generated one
         mngr create --no-connect --type command -- sleep 600
     """)
     result = e2e.run("mngr create --no-connect --type command -- sleep 600")
@@ -134,7 +134,7 @@ def test_any_program_with_its_arguments(e2e: E2eSession) -> None:
 
 def test_a_dry_run_makes_nothing(e2e: E2eSession) -> None:
     e2e.write_tutorial_block("""
-        # see first what would be made
+        # see first what would be created
         mngr create big-rewrite --dry-run
     """)
     result = e2e.run("mngr create big-rewrite --dry-run")

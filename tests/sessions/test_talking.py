@@ -228,4 +228,4 @@ def test_a_connect_command_that_fails_is_told(e2e: E2eSession) -> None:
     create(e2e, "fix-login")
     result = e2e.run("mngr connect fix-login --connect-command 'exit 5'")
     expect(result).to_have_exit_code(1)
-    expect(result.stderr).to_contain("exit code 5").to_contain("`fix-login` runs on")
+    expect(result.stderr).to_contain("exit code 5").to_contain("`fix-login` keeps running")

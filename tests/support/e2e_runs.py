@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mngr import files
-from mngr.e2e.artifacts import slug
+from mngr.e2e.artifacts import slug_of
 
 START = 1_790_000_000.0
 
@@ -62,7 +62,7 @@ def make_test(
     line: int = 10,
 ) -> Path:
     file, _, name = node_id.partition("::")
-    path = run / "tests" / slug(node_id)
+    path = run / "tests" / slug_of(node_id)
     facts = {"schema": 1, "node_id": node_id, "file": file, "line": line, "name": name, "doc": doc}
     write(path / "test.json", {**facts, "started_at": started_at})
     _put(path / "transcript.jsonl", _lines(events))

@@ -194,7 +194,7 @@ def main() -> None:
     from mngr.cli import catalog
     from mngr.cli.dispatch import command_parser
 
-    for entry in catalog.ENTRIES:
+    for entry in catalog.VERBS:
         command_parser(entry)
     import gc
 

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import fastjsonschema
-
-from mngr.cli import schemas
+from tests.real.test_schemas import validator
 from tests.support.user import Ran, User
 
 PROGRAM = """#!/usr/bin/env python3
@@ -93,7 +91,5 @@ def add_greeter(user: User, tutorial: str = TUTORIAL, **tests: str) -> None:
 
 def document(done: Ran) -> Any:
     """What `mngr tutorial --format json` printed, which fits what it states."""
-    stated = schemas.schema("tutorial")
-    assert stated is not None
-    fastjsonschema.compile(stated)(done.json)
+    validator("tutorial")(done.json)
     return done.json

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.checks.kind_checks import MODEL, SCRIPTED, Subject, Words
+from mngr.fleet.fleet import Fleet
 from mngr.process import join
 from mngr.testing.model_server import ModelServer
 from tests.support.programs import program, with_program
@@ -36,7 +36,7 @@ def of_scripted(user: User, transfer: str) -> Subject:
     (user.root / "inside").write_text("say inside")
 
     def allow(fleet: Fleet, agent: Agent) -> None:
-        fleet.message(agent, "y")
+        agent.message("y")
 
     return Subject(
         fleet,
@@ -67,8 +67,8 @@ def of_command(user: User, transfer: str) -> Subject:
         fleet,
         create,
         SCRIPTED,
-        prompts=prompts,
-        rests=lambda agent: agent.pane is not None and "ready" in fleet.capture(agent),
+        own_prompts=prompts,
+        rests=lambda agent: agent.pane is not None and "ready" in agent.capture(),
         acknowledges=False,
         lacks={
             **dict.fromkeys(stateless, "it tells no state"),

@@ -13,27 +13,27 @@ from typing import Any
 
 import mngr
 from mngr.mapreduce import run as runs
-from mngr.mapreduce.engine import Engine, Gone
-from mngr.mapreduce.limits import Limits
-from mngr.mapreduce.recipe import Launch, Recipe, Task
+from mngr.mapreduce.engine import Engine, EngineResult
+from mngr.mapreduce.limits import RunLimits
+from mngr.mapreduce.recipe import AgentLaunch, Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 
 # Quick enough for tests, with agents that are quick themselves.
-QUICK = Limits(rest_seconds=0.3, vanished_seconds=3, backoff_seconds=0.2, timeout_seconds=250, warn_seconds=5)
+QUICK = RunLimits(rest_seconds=0.3, vanished_seconds=3, backoff_seconds=0.2, timeout_seconds=250, warn_seconds=5)
 
 
 class Scripts(Recipe):
     def __init__(self, fleet: mngr.Fleet, **more: Any) -> None:
         self.fleet, self.more = fleet, more
 
-    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+    def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
         found = {"type": "scripted", "args": (task.data["script"],), "message": task.data.get("message")}
-        return Launch(**{**found, **self.more})
+        return AgentLaunch(**{**found, **self.more})
 
     def collect(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> Mapping[str, Any]:
-        outcome = self.fleet.outcome(agent)
-        git = self.fleet.exec(agent, "git log --format=%s -n 1; git status --porcelain", timeout=60)
+        outcome = agent.outcome()
+        git = agent.exec("git log --format=%s -n 1; git status --porcelain", timeout=60)
         return {"outcome": outcome.decode() if outcome is not None else None, "git": git.text.split("\n")}
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -48,7 +48,7 @@ def tasks_of(scripts: Mapping[str, str], **data: Any) -> list[Task]:
     return [Task(name, name.replace("_", "-"), {"script": path, **data}) for name, path in scripts.items()]
 
 
-def work(fleet: mngr.Fleet, run: Run, tasks: list[Task], limits: Limits) -> Gone:
+def work(fleet: mngr.Fleet, run: Run, tasks: list[Task], limits: RunLimits) -> EngineResult:
     with run.locked():
         if run.state.tasks:
             run.resume()

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
 from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
 from tests.support.programs import program, with_program
@@ -44,16 +44,20 @@ class ProgramWorld:
         self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
 
     def shows(self, name: str, text: str) -> None:
-        wait_for(lambda: text in self.fleet.capture(name), f"`{text}` on its screen: {self.screen(name)}", TURN_SECONDS)
+        wait_for(
+            lambda: text in self.fleet.find(name).capture(),
+            f"`{text}` on its screen: {self.screen(name)}",
+            TURN_SECONDS,
+        )
 
     def answer(self, name: str, key: str, asks: str) -> None:
         """A dialog that was just drawn may take no key yet, so press it until the question is gone."""
         self.shows(name, asks)
 
         def taken() -> bool:
-            if asks in self.fleet.capture(name):
+            if asks in self.fleet.find(name).capture():
                 self.press(name, key)
-            return bool(wait_until(lambda: asks not in self.fleet.capture(name), timeout=3))
+            return bool(wait_until(lambda: asks not in self.fleet.find(name).capture(), timeout=3))
 
         wait_for(taken, f"`{name}` to take {key} for an answer: {self.screen(name)}", TURN_SECONDS)
 
@@ -80,21 +84,21 @@ class ProgramWorld:
         return self.until(name, lambda agent: agent.state == "WAITING" and not agent.status.reason, "rest in peace")
 
     def ask(self, name: str, text: str) -> Agent:
-        self.fleet.message(name, text)
+        self.fleet.find(name).message(text)
         return self.rests(name)
 
     def said(self, name: str) -> list[tuple[str, str]]:
         return [
             (str(entry["role"]), str(entry["text"]))
-            for entry in self.fleet.transcript(name)
+            for entry in self.fleet.find(name).transcript()
             if entry["role"] in ("user", "assistant")
         ]
 
     def home(self, name: str) -> Path:
-        return Path(self.fleet.store.state_dir(self.fleet.find(name).id), "home")
+        return Path(self.fleet.local.store.state_dir(self.fleet.find(name).id), "home")
 
     def screen(self, name: str) -> str:
         try:
-            return "\n".join(line for line in self.fleet.capture(name).split("\n") if line.strip())
+            return "\n".join(line for line in self.fleet.find(name).capture().split("\n") if line.strip())
         except MngrError as error:
             return str(error)

@@ -46,7 +46,7 @@ def versions(product: str) -> list[Version]:
     return found
 
 
-def measured(user: User, product: str, chosen: list[Version], **settings: str) -> dict[str, strength_rows.Measured]:
+def measured(user: User, product: str, chosen: list[Version], **settings: str) -> dict[str, strength_rows.MeasuredTest]:
     """All versions as tests of one file, measured by one run of pytest in a copy of the product."""
     copy = user.root / product
     shutil.copytree(DATA / product, copy)
@@ -76,7 +76,7 @@ def measured(user: User, product: str, chosen: list[Version], **settings: str) -
     return strength_rows.read(rows.read_bytes())
 
 
-def compared(chosen: list[Version], found: dict[str, strength_rows.Measured]) -> list[Shown]:
+def compared(chosen: list[Version], found: dict[str, strength_rows.MeasuredTest]) -> list[Shown]:
     """Each version with the one before it."""
     shown, before = [], {version.test: version for version in chosen if version.label == BEFORE}
     for version in chosen:

@@ -10,9 +10,9 @@ from pathlib import Path
 from mngr import process
 from mngr.process import Result
 from mngr.tmr.conflict import Conflict
-from mngr.tmr.gate import Failure, GateResult
-from mngr.tmr.integrate import Integrated
-from mngr.tmr.unit import Unit, Verified
+from mngr.tmr.gate import GateFailure, GateResult
+from mngr.tmr.integration import Integrated
+from mngr.tmr.unit import Unit, VerifiedWork
 from mngr.tools.git import Git
 
 Content = str | bytes | None | tuple[str, str]
@@ -105,10 +105,10 @@ class Project:
         effect: tuple[str, ...] | None = None,
         alone: bool | None = None,
         summary: str = "",
-    ) -> Verified:
+    ) -> VerifiedWork:
         tip = self.commit(files, author=f"Agent {name}")
         task = f"tests/test_{name}.py::test_{name}"
-        return Verified(task, name, f"r1-{name}-1", tip, importance, effect, summary, alone)
+        return VerifiedWork(task, name, f"r1-{name}-1", tip, importance, effect, summary, alone)
 
     def show(self, commit: str, path: str) -> str:
         return self.run("show", f"{commit}:{path}")
@@ -142,7 +142,7 @@ class TextGate:
             return self.project.show(commit, path) if path in there else ""
 
         wanted = {name: rule for name, rule in self.rules.items() if not focus or name in focus}
-        failures = tuple(Failure(name, f"{name} says no") for name, rule in wanted.items() if not rule(read))
+        failures = tuple(GateFailure(name, f"{name} says no") for name, rule in wanted.items() if not rule(read))
         return GateResult(not failures, failures)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from mngr.process import run as run_process
 from mngr.tools.git import Git
-from mngr.workspaces import tree, work
+from mngr.workspaces import uncommitted_files, unsaved_work
 
 
 class Here:
@@ -24,16 +24,13 @@ def gone_when_looked_at() -> str:
     return path
 
 
-def test_a_file_that_goes_away_is_not_measured() -> None:
-    directory = gone_when_looked_at()
-    found, size = tree._measure(os.path.dirname(directory), "fdinfo", 1e9)
-    assert "fdinfo/0" in found and size == 0
-    found, size = tree._measure(os.path.dirname(directory), "fdinfo", -1)  # too large, so that all of it is counted
-    assert "fdinfo/0" in found and size == 0
+def test_a_file_that_goes_away_has_no_size(tmp_path: Path) -> None:
+    assert uncommitted_files._size(str(tmp_path / "gone")) == 0
+    assert uncommitted_files._size(gone_when_looked_at()) == 0
 
 
 def test_a_file_that_goes_away_is_no_difference_and_no_error() -> None:
-    assert "0" in work.differing_files(gone_when_looked_at(), "", skip="")
+    assert "0" in unsaved_work.differing_files(gone_when_looked_at(), "", skip="")
 
 
 def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) -> None:
@@ -42,10 +39,10 @@ def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) ->
         directory.mkdir()
         (directory / "file").write_text("same")
         os.utime(directory / "file", (at, at))
-    seen = [work._files(str(directory), "") for directory in (here, there)]
-    assert work._same(str(here), str(there), "file", *seen)
+    seen = [unsaved_work._files(str(directory), "") for directory in (here, there)]
+    assert unsaved_work._same(str(here), str(there), "file", *seen)
     (here / "file").unlink()
-    assert not work._same(str(here), str(there), "file", *seen)
+    assert not unsaved_work._same(str(here), str(there), "file", *seen)
 
 
 def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:
@@ -53,7 +50,8 @@ def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:
     git = Git(Here, str(tmp_path))
     git.must("init", "-q")
     (tmp_path / "stays").write_text("x")
-    names = git.must("ls-tree", "-r", "--name-only", tree.dirty_tree(git, ["stays", "gone", "odd\nname", "dir/"]))
+    names = git.must(
+        "ls-tree", "-r", "--name-only", uncommitted_files.dirty_tree(git, ["stays", "gone", "odd\nname", "dir/"])
+    )
     assert names == "stays"
-    assert tree._hash_files(git, ["stays", "odd\nname"]).keys() == {"stays"}
-    assert tree.private_files(str(tmp_path), ["gone", "dir/"]) == []
+    assert uncommitted_files.private_files(str(tmp_path), ["gone", "dir/"]) == []

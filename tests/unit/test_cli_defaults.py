@@ -2,7 +2,7 @@
 
 import pytest
 
-from mngr.cli.ages import parse_duration
+from mngr.cli.durations import parse_duration
 from mngr.cli.parser import BooleanPair, Parser, apply_settings, apply_template
 from mngr.config import Value
 from mngr.errors import UsageError

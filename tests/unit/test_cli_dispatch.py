@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mngr.cli.catalog import Entry
+from mngr.cli import catalog
 from mngr.cli.dispatch import command_parser, run_command
 
 VERB = """
@@ -45,7 +45,7 @@ def verb(tmp_path, monkeypatch):
     (tmp_path / "modules" / "verb_pkg").mkdir()
     (tmp_path / "modules" / "verb_pkg" / "__init__.py").write_text("")
     (tmp_path / "modules" / "verb_pkg" / "verb.py").write_text(VERB)
-    return Entry("list", "Look", "List them", ("ls",), module="verb_pkg.verb")
+    return catalog.Verb("list", "Look", "List them", ("ls",), module="verb_pkg.verb")
 
 
 def test_flags_win_over_overrides_over_variables_over_files(verb, tmp_path, monkeypatch, capsys):

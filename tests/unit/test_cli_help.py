@@ -26,7 +26,7 @@ def test_help_alone_equals_the_help_of_mngr(capsys):
 
 def test_commands_and_topics_are_one_a_line(capsys):
     assert main(["help", "--commands"]) == 0
-    assert capsys.readouterr().out.splitlines() == [entry.name for entry in catalog.ENTRIES if not entry.hidden]
+    assert capsys.readouterr().out.splitlines() == [entry.name for entry in catalog.VERBS]
     assert main(["help", "--topics"]) == 0
     assert capsys.readouterr().out.splitlines() == [name for name, _ in catalog.TOPICS]
     assert main(["help", "--topics", "--format", r"{name}\t{summary}"]) == 0
@@ -42,7 +42,7 @@ def test_an_unknown_topic_names_the_nearest(capsys):
 
 def test_a_part_that_a_verb_does_not_have(capsys):
     assert main(["help", "help", "me"]) == 2
-    assert "`me` is not a part of `mngr help`" in capsys.readouterr().err
+    assert "`mngr help` has no subcommand `me`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", [name for name, _ in catalog.TOPICS])

@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
-from mngr.actions.agent import Agent
+from mngr.actions.agent import Agent, AgentView
+from mngr.actions.site import Site
 from mngr.agents.record import Record
 from mngr.agents.state import RUNNING, Status
 from mngr.cli.commands.list_ import _columns, _wanted
 from mngr.cli.options import Args
 from mngr.cli.table import table
+from mngr.remote.channel import Opening
+from mngr.remote.site import RemoteSite
 
 
 def row(name: str, reason: str = "") -> dict[str, Any]:
@@ -55,5 +58,7 @@ def test_local_leaves_out_agents_of_other_hosts():
         id="agent-1", name="a", kind="command", command="sh", work_dir="/", transfer="none", session="a",
         created_at="2026-01-01T00:00:00.000000Z", project="p",
     )  # fmt: skip
-    agents = [Agent(record._replace(host=host), Status(RUNNING, "", 0.0, ""), None) for host in ("local", "box")]
+    near = Site()
+    sites = [near, RemoteSite("box", "ssh", lambda: Opening("box", ["ssh", "box"], {}), near)]
+    agents = [Agent(site, record, AgentView(record, Status(RUNNING, "", 0.0, ""), None)) for site in sites]
     assert [_wanted(args, agent) for agent in agents] == [True, False]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 
-from mngr.cli.ages import parse_duration
+from mngr.cli.durations import parse_duration
 from mngr.cli.parser import BooleanPair, Parser, given
 from mngr.errors import UsageError
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mngr import config, settings_schema, trust
 from mngr.config import Value
 from mngr.errors import MngrError, NotFoundError, UsageError
-from mngr.settings_edit import set_value, unset_value
+from mngr.settings_file import set_value, unset_value
 from mngr.settings_values import format_key, parse_key
 
 
@@ -295,7 +295,7 @@ def test_what_another_version_of_mngr_sets_is_used_or_named_as_ignored(place):
     assert [text.replace("`~/.mngr/settings.toml`", "FILE") for text in loaded.ignored] == [
         f"`default_host_dir` in FILE has no effect: {why} (ignored; {instead})",
         "unknown key `tmuxx` in FILE (ignored; the closest key is `tmux`)",
-        "`providers` in FILE is not a setting of this version of mngr (ignored)",
+        "unknown key `providers.modal.a` in FILE (ignored)",
         "unknown key `commands.creat` in FILE (ignored; the closest command is `create`)",
         "unknown key `agent_types.x.comand` in FILE (ignored; the closest key is `command`)",
         "unknown key `plugins.board.columns` in FILE (ignored)",
@@ -615,7 +615,7 @@ def test_setting_works_inside_inline_and_dotted_tables(place):
         ("tmux", "{}", "`tmux` is a section"),
         ("tmux.config.x", "a", "`tmux.config` must be a string, not a table"),
         ("commands.creat.x", "a", "unknown key `commands.creat`"),
-        ("providers.x", "a", "`providers` is not a setting of this version"),
+        ("providers.x", "a", "`providers.x` must be a table"),
         ("tmux.config", "\udcff", "is not UTF-8 text"),
         ("workspace.extra_paths.a", "share", "is a list, so it has no `a`"),
     ],
@@ -812,7 +812,8 @@ def test_a_change_is_read_back_or_else_leaves_the_file_as_it_was(before, key, te
             alone = config.load(host_dir=root + "/none", cwd=root, environ={}, overrides=[f"{key}={text}"])
             part = {"agent_types": 3, "commands": 3, "create_templates": 3}.get(parse_key(key)[0], 2)
             wanted = alone.get(parse_key(key))
-            found = config.Settings([config.read_layer(_only(changed, parse_key(key)[:part]), "")]).get(parse_key(key))
+            layer = settings_schema.read_layer(_only(changed, parse_key(key)[:part]), "")
+            found = config.Settings([layer]).get(parse_key(key))
             assert found == wanted
             unset_value(path, key)
             with pytest.raises(NotFoundError):

@@ -1,22 +1,22 @@
 """Edits of what commands did."""
 
 from mngr.e2e import edits
-from mngr.e2e.replay import Answer, Record
+from mngr.e2e.replay import Answer, CommandRecord
 from mngr.e2e.trees import Change, Node
 
 SEGMENTS = (("stdout", "a 12\nb "), ("stderr", "oops\n"), ("stdout", "3.5\n"))
 FILE = Change(0, "repo/x", Node(0o100644, b"1,tea\n"))
 
 
-def record(segments=SEGMENTS, *, exit_code=0, changes=(FILE,)) -> Record:
-    return Record((), (Answer("tool", segments, exit_code, 0.1, False, changes),), 0)
+def record(segments=SEGMENTS, *, exit_code=0, changes=(FILE,)) -> CommandRecord:
+    return CommandRecord((), (Answer("tool", segments, exit_code, 0.1, False, changes),), 0)
 
 
-def by_id(found: Record) -> dict[str, edits.Edit]:
+def by_id(found: CommandRecord) -> dict[str, edits.Edit]:
     return {edit.id: edit for edit in edits.edits(found)}
 
 
-def text(edited: Record, stream: str) -> str:
+def text(edited: CommandRecord, stream: str) -> str:
     return edited.answers[0].text(stream)
 
 
@@ -63,7 +63,7 @@ def test_a_repository_of_git_and_what_is_not_text_are_left_alone() -> None:
 
 def test_a_cap_keeps_exit_codes_and_the_same_edits_whatever_else_is_run() -> None:
     other = Answer("other", (("stdout", "x 1 2 3\n" * 40),), 1, 0.1, False, ())
-    large = Record((), (*record().answers, other), 0)
+    large = CommandRecord((), (*record().answers, other), 0)
     capped = edits.edits(large, 60)
     assert len(capped) == 60 and capped == edits.edits(large, 60)
     assert {edit.id for edit in capped} >= {"exit code flipped", "exit code changed"}

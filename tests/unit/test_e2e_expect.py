@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mngr.e2e import Ran, expect
+from mngr.e2e.bounded_text import CUT, Kept
 from mngr.e2e.json_shape import difference
-from mngr.e2e.keeping import CUT, Kept
 
 
 def ran(exit_code: int = 0, stdout: str = "", stderr: str = "") -> Ran:
@@ -142,8 +142,8 @@ def test_much_text_is_shown_in_part():
         ({"a": [{"n": re.compile("^x")}]}, {"a": [{"n": "xy"}]}, ""),
         ({"a": [{"n": re.compile("^x")}]}, {"a": [{"n": "y"}]}, "`a[0].n` is 'y' and does not match `^x`"),
         (True, 1, "the value is 1 and not True"),
-        ({}, [], "the value is [] and no object"),
-        ([], {}, "the value is {} and no list"),
+        ({}, [], "the value is [], not an object"),
+        ([], {}, "the value is {}, not a list"),
     ],
 )
 def test_json_is_compared_by_what_is_named(expected, found, words):

@@ -12,7 +12,7 @@ from mngr import files, names, process
 from mngr.actions.message import clean
 from mngr.agents import launch, record, state
 from mngr.agents.record import CorruptRecord, Record
-from mngr.cli.inputs import parse_label
+from mngr.cli.option_values import parse_label
 from mngr.errors import MngrError, UsageError
 from mngr.tools.tmux import Pane
 from mngr.workspaces import plan
@@ -120,6 +120,7 @@ records = st.builds(
     created_at=moments,
     project=texts,
     labels=st.dictionaries(texts, texts, max_size=3),
+    origin=st.dictionaries(texts, texts, max_size=3),
     source=texts,
     repo=st.none() | texts,
     branch=st.none() | texts,
@@ -130,6 +131,10 @@ records = st.builds(
     reports=st.booleans(),
     boot_id=texts,
     creator=st.none() | st.tuples(st.integers(1, 2**22), texts),
+    limits=st.just({}),
+    archived_at=st.none() | moments,
+    windows=st.dictionaries(texts, texts, max_size=2),
+    rules=st.dictionaries(texts, texts, max_size=2),
     started_at=st.none() | moments,
     stopped_at=st.none() | moments,
     stop_reason=texts,

@@ -11,35 +11,36 @@ from tests.support.user import User
 STDLIB = frozenset(
     {
         *("collections", "copyreg", "encodings", "enum", "errno", "fcntl", "functools", "itertools", "json", "keyword"),
-        *("operator", "re", "reprlib", "select", "signal", "types", "zlib"),
+        *("operator", "re", "reprlib", "select", "signal", "types", "typing", "contextlib", "abc", "warnings", "zlib"),
     }
 )
 
 # Ours, each by its full name.
 FRAME = """
-    mngr mngr.config mngr.errors mngr.files mngr.home mngr.interrupts mngr.names mngr.process mngr.records
+    mngr mngr.config mngr.errors mngr.files mngr.home mngr.interrupts mngr.names mngr.process
     mngr.settings_schema
     mngr.settings_values
     mngr.cli mngr.cli.app mngr.cli.binding mngr.cli.catalog mngr.cli.commands mngr.cli.dispatch mngr.cli.main
     mngr.cli.options mngr.cli.output mngr.cli.overview mngr.cli.parser mngr.cli.scan mngr.cli.terminal
-    mngr.actions mngr.actions.fleet mngr.agents mngr.agents.events mngr.agents.record mngr.agents.store
-    mngr.hosts mngr.hosts.local mngr.tools mngr.tools.tmux
+    mngr.actions mngr.actions.site mngr.fleet mngr.fleet.fleet mngr.agents mngr.agents.events mngr.agents.record
+    mngr.agents.store mngr.hosts mngr.hosts.local mngr.tools mngr.tools.tmux
 """
 SEEING = "mngr.actions.agent mngr.actions.find mngr.agents.state"
 MAKING = """
-    mngr.actions.create mngr.agents.kinds mngr.agents.kinds.kind mngr.agents.launch
-    mngr.tools.git mngr.workspaces mngr.workspaces.make mngr.workspaces.plan
+    mngr.actions.agent_process mngr.actions.create mngr.agents.kinds mngr.agents.kinds.kind mngr.agents.launch
+    mngr.tools.git mngr.workspaces mngr.workspaces.workspace mngr.workspaces.plan
 """
 VERBS = {
-    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_hosts mngr.cli.created mngr.cli.inputs "
-    "mngr.hosts.processes",
-    "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.ages mngr.cli.table mngr.cli.targets mngr.cli.template",
-    "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.inputs mngr.cli.targets mngr.secrets "
-    "mngr.waiting",
-    "exec": f"mngr.cli.commands.exec_ {SEEING} mngr.actions.execute mngr.agents.launch mngr.cli.ages mngr.cli.targets",
+    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_hosts mngr.cli.create_report mngr.cli.option_values "
+    "mngr.actions.agent mngr.hosts.processes",
+    "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.durations mngr.cli.table mngr.cli.targets mngr.cli.template",
+    "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.option_values mngr.cli.targets "
+    "mngr.secrets mngr.waiting",
+    "exec": f"mngr.cli.commands.exec_ {SEEING} mngr.actions.execute mngr.agents.launch mngr.cli.durations "
+    "mngr.cli.targets",
     "capture": f"mngr.cli.commands.capture {SEEING} mngr.actions.screen",
-    "stop": f"mngr.cli.commands.stop {SEEING} {MAKING} mngr.actions.lifecycle mngr.cli.ages mngr.cli.targets "
-    "mngr.hosts.processes mngr.waiting",
+    "stop": f"mngr.cli.commands.stop {SEEING} mngr.actions.agent_process mngr.actions.lifecycle mngr.agents.launch "
+    "mngr.cli.durations mngr.cli.targets mngr.hosts.processes mngr.waiting",
 }
 
 # The first word is where to write the answer: standard output belongs to the verb.

@@ -9,7 +9,7 @@ import pytest
 from mngr.agents.kinds import claude, claude_home, claude_record
 from mngr.agents.kinds.claude import DRIVER, composer, had_queue, reconcile
 from mngr.agents.kinds.claude_text import PLAIN, wording
-from mngr.agents.kinds.driver import Place, Spent, Wording
+from mngr.agents.kinds.driver import AgentContext, ModelUsage, Wording
 from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
@@ -27,11 +27,8 @@ RULE = "\x1b[38;5;244m" + "─" * 40
         ("  lead and trail \n", "lead and trail", "blanks"),
         ("a\u2028b\r\nc\u0085d", "a\nb\nc\nd", "line ends"),
         ("e\u0301", "é", "composed"),
-        ("a\u200bb\ufeff", "ab", "invisible"),
         ("👩\u200d🚀 ❤\ufe0f 1\ufe0f\u20e3", "👩\u200d🚀 ❤\ufe0f 1\ufe0f\u20e3", ""),
         ("می\u200cخواهم क्\u200dष", "می\u200cخواهم क्\u200dष", ""),
-        ("a\u200db x\ufe0f", "ab x", "invisible"),
-        ("e\u200b\u0301", "é", "composed"),
         ("/usr/lib is a path", "/usr/lib is a path", ""),
         ("# heading", "# heading", ""),
         ("exit now", "exit now", ""),
@@ -40,6 +37,8 @@ RULE = "\x1b[38;5;244m" + "─" * 40
         ("/", f"{PLAIN}/", "command"),
         ("exit", f"{PLAIN}exit", "end the program"),
         (":wq!", f"{PLAIN}:wq!", "end the program"),
+        ("\u200b!ls", f"{PLAIN}\u200b!ls", "shell"),
+        ("\u3164e\u200bxit\ufe0f", f"{PLAIN}\u3164e\u200bxit\ufe0f", "end the program"),
     ],
 )
 def test_wording(text: str, recorded: str, altered: str) -> None:
@@ -47,6 +46,23 @@ def test_wording(text: str, recorded: str, altered: str) -> None:
     assert found.recorded == found.sent == recorded
     assert altered in found.altered and bool(found.altered) == bool(altered)
     assert wording(found.recorded) == found._replace(altered="")  # a normal form
+
+
+@pytest.mark.parametrize(
+    ("recorded", "received", "is_same"),
+    [
+        ("a\u200bb\ufeff c\u200dd x\ufe0f", "ab cd x", True),
+        ("e\u200b\u0301", "é", True),
+        ("👩\u200d🚀 hi", "👩🚀 hi", True),
+        ("ab", "abc", False),
+        ("1 2", "1 3", False),
+        ("👍", "👍", True),
+        ("👍", "👎", False),
+        ("👍", "", False),
+    ],
+)
+def test_a_recorded_prompt_is_known_by_its_letters_and_digits(recorded: str, received: str, is_same: bool) -> None:
+    assert DRIVER.same(recorded, received) is is_same
 
 
 def test_a_backslash_at_the_end_does_not_take_the_enter() -> None:
@@ -177,7 +193,7 @@ def test_the_transcript_has_every_line_once_and_usage_every_answer() -> None:
     ]
     assert (found[2]["tool"], found[2]["input"]) == ("Bash", "false")
     assert (found[3]["tool"], found[3]["exit_code"]) == ("Bash", 1)
-    assert claude_record.usage(LINES) == {"msg_1": Spent("t4", "m", 5, 7, 11, 13)}
+    assert claude_record.usage(LINES) == {"msg_1": ModelUsage("t4", "m", 5, 7, 11, 13)}
 
 
 def test_a_message_in_mid_turn_is_in_the_transcript_and_until_then_in_the_queue() -> None:
@@ -224,7 +240,7 @@ def test_how_a_turn_failed_and_what_it_waits_for() -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> AgentContext:
     """An agent's state directory, and a user's home beside it."""
     (tmp_path / "home" / ".claude").mkdir(parents=True)
     (tmp_path / "state").mkdir()
@@ -239,10 +255,10 @@ def place(tmp_path: Path) -> Place:
         created_at="2026-01-01T00:00:00.000000Z",
         source="/the/repo",
     )
-    return Place(LocalHost(str(tmp_path)), record, str(tmp_path / "state"), {"HOME": str(tmp_path / "home")})
+    return AgentContext(LocalHost(str(tmp_path)), record, str(tmp_path / "state"), {"HOME": str(tmp_path / "home")})
 
 
-def test_every_question_of_the_start_is_answered_as_the_user_would(place: Place) -> None:
+def test_every_question_of_the_start_is_answered_as_the_user_would(place: AgentContext) -> None:
     home = Path(place.environ["HOME"])
     users = {
         "oauthAccount": {"emailAddress": "me"},
@@ -268,14 +284,14 @@ def test_every_question_of_the_start_is_answered_as_the_user_would(place: Place)
     assert "IS_SANDBOX" not in launch.env
 
 
-def test_without_a_choice_the_programs_own_settings_decide(place: Place) -> None:
+def test_without_a_choice_the_programs_own_settings_decide(place: AgentContext) -> None:
     assert "permission" not in DRIVER.prepare(place, prompted=False).command
     assert "skipDangerousModePermissionPrompt" not in Path(place.home, "settings.json").read_text()
     bypass = place._replace(record=place.record._replace(permissions="bypass"))
     assert "--dangerously-skip-permissions" in DRIVER.prepare(bypass, prompted=False).command
 
 
-def test_its_prompts_are_told_when_their_state_is(place: Place) -> None:
+def test_its_prompts_are_told_when_their_state_is(place: AgentContext) -> None:
     line = '{"timestamp": "%s", "hook": "UserPromptSubmit", "payload": {"prompt": "%s"}}\n'
     DRIVER.prepare(place, prompted=False)
     Path(place.home, "hooks.jsonl").write_text(line % ("2026-01-01T00:00:01Z", "one"))
@@ -286,20 +302,20 @@ def test_its_prompts_are_told_when_their_state_is(place: Place) -> None:
     told = {"type": "state", "state": "RUNNING", "timestamp": "2026-01-01T00:00:01Z"}
     long = {"type": "message_queued", "timestamp": "2026-01-01T00:00:01Z", "text": "x" * 200_000}
     events.write_text(f"{json.dumps(told)}\n{json.dumps(long)}\n")
-    assert DRIVER.received(place, None) == ["one"]
+    assert DRIVER.received(place) == ["one"]
     with events.open("a") as file:
         file.write(json.dumps({**told, "timestamp": "2026-01-01T00:00:02Z"}) + "\n")
     assert DRIVER.received(place, mark) == ["two\\"]
 
 
-def test_servers_that_the_user_chose_in_the_repository_are_chosen(place: Place, tmp_path: Path) -> None:
+def test_servers_that_the_user_chose_in_the_repository_are_chosen(place: AgentContext, tmp_path: Path) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.local.json").write_text('{"enabledMcpjsonServers": ["x"], "model": "m"}')
     DRIVER.prepare(place._replace(record=place.record._replace(repo=str(tmp_path))), prompted=False)
     assert json.loads(Path(place.home, "settings.json").read_text()) == {"enabledMcpjsonServers": ["x"]}
 
 
-def test_a_first_message_that_no_command_line_takes_is_refused(place: Place) -> None:
+def test_a_first_message_that_no_command_line_takes_is_refused(place: AgentContext) -> None:
     Path(place.prompt_file).write_text("x" * 140_000)
     with pytest.raises(MngrError, match="too long"):
         DRIVER.prepare(place, prompted=True)

@@ -8,8 +8,8 @@ import pytest
 
 from mngr.agents.kinds import codex_log, codex_record
 from mngr.agents.kinds.codex import DRIVER
-from mngr.agents.kinds.codex_record import Fact
-from mngr.agents.kinds.driver import Place, Spent
+from mngr.agents.kinds.codex_record import TurnFact
+from mngr.agents.kinds.driver import AgentContext, ModelUsage
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
@@ -44,40 +44,43 @@ def failed(about: object, message: str = "it says why") -> bytes:
     ("tail", "fact"),
     [
         (b"", None),
-        (STARTED, Fact(RUNNING, "", AT)),
-        (STARTED + event("task_complete", LATER, last_agent_message="done"), Fact(WAITING, "", LATER)),
-        (STARTED + event("task_complete") + event("task_started", LATER), Fact(RUNNING, "", LATER)),
-        (STARTED + event("turn_aborted", LATER, reason="interrupted"), Fact(WAITING, "interrupted", LATER)),
+        (STARTED, TurnFact(RUNNING, "", AT)),
+        (STARTED + event("task_complete", LATER, last_agent_message="done"), TurnFact(WAITING, "", LATER)),
+        (STARTED + event("task_complete") + event("task_started", LATER), TurnFact(RUNNING, "", LATER)),
+        (STARTED + event("turn_aborted", LATER, reason="interrupted"), TurnFact(WAITING, "interrupted", LATER)),
         # A turn of which the beginning is out of sight goes on.
-        (event("token_count", LATER), Fact(RUNNING, "", LATER)),
+        (event("token_count", LATER), TurnFact(RUNNING, "", LATER)),
         # A half-written line is not there yet.
-        (STARTED + b'{"timestamp":"2026","type":"event_msg","payload":{"type":"task_complete"', Fact(RUNNING, "", AT)),
-        (failed("internal_server_error"), Fact(WAITING, "it says why", LATER)),
-        (failed("usage_limit_exceeded"), Fact(BLOCKED, "rate limit: it says why", LATER)),
+        (
+            STARTED + b'{"timestamp":"2026","type":"event_msg","payload":{"type":"task_complete"',
+            TurnFact(RUNNING, "", AT),
+        ),
+        (failed("internal_server_error"), TurnFact(WAITING, "it says why", LATER)),
+        (failed("usage_limit_exceeded"), TurnFact(BLOCKED, "rate limit: it says why", LATER)),
         (
             failed({"response_too_many_failed_attempts": {"http_status_code": 429}}),
-            Fact(BLOCKED, "rate limit: it says why", LATER),
+            TurnFact(BLOCKED, "rate limit: it says why", LATER),
         ),
-        (failed({"http_connection_failed": {"http_status_code": 401}}), Fact(BLOCKED, "login: it says why", LATER)),
-        (failed("unauthorized"), Fact(BLOCKED, "login: it says why", LATER)),
+        (failed({"http_connection_failed": {"http_status_code": 401}}), TurnFact(BLOCKED, "login: it says why", LATER)),
+        (failed("unauthorized"), TurnFact(BLOCKED, "login: it says why", LATER)),
     ],
 )
-def test_the_end_of_a_rollout_tells_the_state(tail: bytes, fact: Fact | None) -> None:
+def test_the_end_of_a_rollout_tells_the_state(tail: bytes, fact: TurnFact | None) -> None:
     assert codex_record.last_fact(tail) == fact
 
 
 def test_what_somebody_wrote_is_not_taken_for_an_end() -> None:
     said = '"payload":{"type":"task_complete"}'
-    assert codex_record.last_fact(STARTED + event("agent_message", LATER, message=said)) == Fact(RUNNING, "", AT)
+    assert codex_record.last_fact(STARTED + event("agent_message", LATER, message=said)) == TurnFact(RUNNING, "", AT)
 
 
 def test_a_question_of_the_model_blocks_until_it_is_answered() -> None:
     asked = {"questions": [{"id": "a", "question": "which one?"}, {"id": "b", "question": "and when?"}]}
     call = {"type": "function_call", "name": "request_user_input", "arguments": json.dumps(asked), "call_id": "1"}
     open_call = STARTED + line("response_item", call, LATER)
-    assert codex_record.last_fact(open_call) == Fact(BLOCKED, "question: which one? / and when?", AT)
+    assert codex_record.last_fact(open_call) == TurnFact(BLOCKED, "question: which one? / and when?", AT)
     answered = open_call + line("response_item", {"type": "function_call_output", "call_id": "1", "output": "a"}, LATER)
-    assert codex_record.last_fact(answered) == Fact(RUNNING, "", AT)
+    assert codex_record.last_fact(answered) == TurnFact(RUNNING, "", AT)
 
 
 def test_transcript_has_what_was_said_and_which_tools_ran() -> None:
@@ -133,7 +136,7 @@ def test_usage_tells_cached_input_apart() -> None:
         {"timestamp": AT, "type": "token_usage_record", "payload": {"response_id": "r1", "usage": used}},
         {"timestamp": AT, "type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": used}}},
     ]
-    assert list(codex_record.usage(lines)) == [("r1", Spent(AT, "m-1", 30, 7, 60, 10))]
+    assert list(codex_record.usage(lines)) == [("r1", ModelUsage(AT, "m-1", 30, 7, 60, 10))]
 
 
 @pytest.mark.parametrize("text", ["plain", "/status", "two\nlines", "tab\there", "$x", "exit", "-x", "ünï 日本 😀"])
@@ -226,7 +229,7 @@ def test_conversations_that_it_went_back_to_are_told_in_order_of_time(tmp_path: 
         said = {**item("AgentMessage", content=[{"text": name}]), "timestamp": f"2026-11-16T13:53:0{second}.000Z"}
         (home / "sessions" / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
     record = Record("agent-" + "0" * 32, "foo", "codex", "codex", "/work", "none", "mngr-foo", AT)
-    place = Place(LocalHost(str(tmp_path)), record, str(tmp_path), {})
+    place = AgentContext(LocalHost(str(tmp_path)), record, str(tmp_path), {})
     assert [entry["text"] for entry in DRIVER.transcript(place)] == ["a", "b"]
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from mngr.agents.kinds import opencode_record
-from mngr.agents.kinds.driver import BYPASS, EDITS, Place
+from mngr.agents.kinds.driver import BYPASS, EDITS, AgentContext
 from mngr.agents.kinds.opencode import DRIVER, IMPORT, INBOX, RECORD
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.hosts.local import LocalHost
 
 
-def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any) -> Place:
+def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any) -> AgentContext:
     (root / "state" / "home").mkdir(parents=True)
     (root / "user").mkdir()
     values: dict[str, Any] = {
@@ -32,7 +32,7 @@ def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any)
         **fields,
     }
     given = {"HOME": str(root / "user"), **(environ or {})}
-    return Place(LocalHost(str(root)), Record(**values), str(root / "state"), given)
+    return AgentContext(LocalHost(str(root)), Record(**values), str(root / "state"), given)
 
 
 SESSION = {"id": "ses_1", "title": "fix it", "directory": "/work"}
@@ -161,7 +161,7 @@ def test_the_users_settings_are_copied_and_their_login_linked(tmp_path: Path) ->
     assert (config / "agents").is_dir() and (data / "auth.json").is_file(), "nothing of theirs was touched"
 
 
-def run(place: Place, command: str, program: str, **environ: str) -> str:
+def run(place: AgentContext, command: str, program: str, **environ: str) -> str:
     """The launch line with another program in OpenCode's place."""
     folder = Path(place.state_dir).parent / "bin"
     folder.mkdir(exist_ok=True)
@@ -257,7 +257,7 @@ def test_messages_are_files_and_prompts_are_read_from_a_mark_on(tmp_path: Path) 
     with log.open("a") as file:
         file.write(json.dumps({"hook": "UserPromptSubmit", "payload": {"prompt": "new"}}) + '\n{"hook"')
     assert DRIVER.received(place, mark) == ["new"]
-    assert DRIVER.received(place, None) == ["old", "new"]
+    assert DRIVER.received(place) == ["old", "new"]
 
 
 def test_bytes_that_are_no_text_are_replaced_and_that_is_said() -> None:

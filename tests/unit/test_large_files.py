@@ -11,7 +11,7 @@ CODE = """
 import os, resource, sys
 from mngr.hosts.local import LocalHost
 from mngr.tools.git import Git
-from mngr.workspaces import tree
+from mngr.workspaces import uncommitted_files
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -20,10 +20,11 @@ source, target, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 names = ["plain", "odd\\nname", "nested/"]
 git = Git(LocalHost(source), source)
 before = peak()
-kept = git.commit_tree(tree.dirty_tree(git, names), [], "kept")
+kept = git.commit_tree(uncommitted_files.dirty_tree(git, names), [], "kept")
 saved = peak() - before
 empty = git.commit_tree(git.must("mktree", input=b""), [], "empty")
-tree.write_files(git, kept, empty, target, {"plain"})
+restored = Git(LocalHost(source), target, git_dir=os.path.join(source, ".git"))
+uncommitted_files.write_files(restored, kept, empty, {"plain"})
 print(saved, peak() - before)
 """
 

@@ -11,21 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mngr.agents.record import timestamp
-from mngr.mapreduce import breaker, budget, concurrency, decide, ending, folding, orders, retry
-from mngr.mapreduce.breaker import Cluster
-from mngr.mapreduce.concurrency import Change, Concurrency
+from mngr.mapreduce import attempt_end, decide, ledger_fold, orders, policy
+from mngr.mapreduce.attempt_end import Observation, judge
 from mngr.mapreduce.decide import View
-from mngr.mapreduce.ending import Sight, judge
-from mngr.mapreduce.limits import Limits
-from mngr.mapreduce.sights import Looks
-from mngr.mapreduce.state import Attempt, RunState, TaskState, Trip, Usage
+from mngr.mapreduce.ledger import LedgerFact, fact
+from mngr.mapreduce.limits import RunLimits
+from mngr.mapreduce.observations import Looks
+from mngr.mapreduce.policy import ConcurrencyChange
+from mngr.mapreduce.state import Attempt, AttemptUsage, Cluster, Concurrency, RunState, TaskState
 
-LIMITS = Limits(timeout_seconds=100, warn_seconds=20, stall_seconds=50, rest_seconds=2, start_seconds=10)
+LIMITS = RunLimits(timeout_seconds=100, warn_seconds=20, stall_seconds=50, rest_seconds=2, start_seconds=10)
 ATTEMPT = Attempt(1, "r-a-1", 0.0, agent_id="agent-1", started_at=0.0)
 
 
-def sight(state: str, reason: str = "", since: float = 10.0, **more: Any) -> Sight:
-    return Sight("r-a-1", "agent-1", state, reason, since, **more)
+def sight(state: str, reason: str = "", since: float = 10.0, **more: Any) -> Observation:
+    return Observation("r-a-1", "agent-1", state, reason, since, **more)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def sight(state: str, reason: str = "", since: float = 10.0, **more: Any) -> Sig
         (sight("UNKNOWN", "tmux did not answer"), 50, None),
     ],
 )
-def test_an_attempt_ends_as_it_is_seen(seen: Sight, now: float, reason: str | None) -> None:
+def test_an_attempt_ends_as_it_is_seen(seen: Observation, now: float, reason: str | None) -> None:
     judged = judge(ATTEMPT, seen, LIMITS, now)
     assert (judged.ending.reason if judged.ending else None) == reason
     if reason is None:
@@ -71,7 +71,7 @@ def test_what_was_not_heard_of_for_long_is_lost_and_what_vanished_has_crashed() 
         assert ended(judge(known, seen, limits, 5.0 + seconds)) == reason
 
 
-def ended(judged: ending.Judgement) -> str:
+def ended(judged: attempt_end.AttemptJudgement) -> str:
     return judged.ending.reason if judged.ending is not None else ""
 
 
@@ -153,7 +153,7 @@ def test_time_in_which_nobody_looked_counts_for_no_limit() -> None:
     [((), 90), (((0, 5),), 90), (((0, 20),), 80), (((20, 30), (25, 40)), 70), (((95, 900),), 85), (((0, 900),), 0)],
 )
 def test_what_is_left_out_is_left_out_once(intervals: tuple[tuple[float, float], ...], seconds: float) -> None:
-    assert ending.elapsed(10, 100, intervals) == seconds
+    assert attempt_end.elapsed(10, 100, intervals) == seconds
 
 
 def test_a_limit_is_waited_for_and_then_the_agent_is_told_to_continue() -> None:
@@ -186,31 +186,33 @@ def test_what_only_a_person_can_see_to_is_named_and_after_a_resume_the_agent_con
     assert judge(told, again, LIMITS, 510, resumed_at=500).needs == "login: token expired"
 
 
-@pytest.mark.parametrize("reason", ending.REASONS)
+@pytest.mark.parametrize("reason", attempt_end.REASONS)
 def test_only_what_may_go_better_is_retried_each_time_later_and_not_for_ever(reason: str) -> None:
-    limits = Limits(max_attempts=3, backoff_seconds=5, longest_backoff_seconds=8)
+    limits = RunLimits(max_attempts=3, backoff_seconds=5, longest_backoff_seconds=8)
     given = [
-        retry.after(TaskState("a", "a", {}, (ATTEMPT,) * tries), reason, limits, now=100, quiet_until=0)
+        policy.retry_at(TaskState("a", "a", {}, (ATTEMPT,) * tries), reason, limits, now=100, quiet_until=0)
         for tries in (1, 2, 3)
     ]
     if reason in ("launch", "rate-limit", "crash", "host-lost"):
-        assert given == [(True, 105), (True, 108), (False, 0)]
+        assert given == [105, 108, None]
     else:
-        assert given == [(False, 0)] * 3
+        assert given == [None] * 3
     more = TaskState("a", "a", {}, (ATTEMPT,) * 4, tries_from=3)
-    assert retry.after(more, "crash", limits, now=100, quiet_until=999).at == 105
-    assert retry.after(more, "rate-limit", limits, now=100, quiet_until=999).at == 999
+    assert policy.retry_at(more, "crash", limits, now=100, quiet_until=999) == 105
+    assert policy.retry_at(more, "rate-limit", limits, now=100, quiet_until=999) == 999
 
 
-def changed(now: Concurrency, at: float = 100, running: int = 0, wanted: int = 9, limited: float = 0) -> Change | None:
-    limits = Limits(max_agents=20, first_agents=4, round_seconds=10)
-    return concurrency.change(now, limits, now=at, running=running, wanted=wanted, limited_until=limited)
+def changed(
+    now: Concurrency, at: float = 100, running: int = 0, wanted: int = 9, limited: float = 0, most: int = 20
+) -> ConcurrencyChange | None:
+    limits = RunLimits(max_agents=most, first_agents=4, round_seconds=10)
+    return policy.concurrency_change(now, limits, now=at, running=running, wanted=wanted, limited_until=limited)
 
 
 @pytest.mark.parametrize(
     ("before", "facts", "limit"),
     [
-        (concurrency.NONE, {}, 4),
+        (Concurrency(0), {}, 4),
         (Concurrency(4, 95), {"running": 4}, None),
         (Concurrency(4, 90), {"running": 4}, 8),
         (Concurrency(4, 90), {"running": 3}, None),
@@ -219,6 +221,7 @@ def changed(now: Concurrency, at: float = 100, running: int = 0, wanted: int = 9
         (Concurrency(16, 99, clean=16), {"wanted": 0}, None),
         (Concurrency(20, 10, clean=99), {"running": 20}, None),
         (Concurrency(16, 99, slow_start=False, clean=16), {}, 17),
+        (Concurrency(500, 99, slow_start=False, clean=500), {"most": 1000}, 550),
         (Concurrency(9, 50), {"limited": 130}, 4),
         (Concurrency(1, 50), {"limited": 130}, 1),
         (Concurrency(9, 50, quiet_until=120), {"limited": 130}, 9),
@@ -259,19 +262,21 @@ def of_tasks(*tasks: TaskState, **more: Any) -> RunState:
 
 
 def test_the_breaker_opens_for_many_that_fail_alike_and_are_a_share_of_all() -> None:
-    limits = Limits(breaker_tasks=3, breaker_share=0.5)
+    limits = RunLimits(breaker_tasks=3, breaker_share=0.5)
     alike = [failed(f"t{n}", f"`x{n}` not found in /tmp/{n} (code {n})") for n in range(3)]
     others = [failed(f"o{n}", "well", reason="outcome", verdict={"ok": True}) for n in range(3)]
-    found = breaker.tripped(of_tasks(*alike, *others), ["t0", "t1", "t2", "o0", "o1", "o2"], limits)
+    found = policy.tripped(of_tasks(*alike, *others), ["t0", "t1", "t2", "o0", "o1", "o2"], limits)
     example = "crash: `x0` not found in /tmp/0 (code 0)"
-    assert found == Cluster("work", "crash: … not found in … (code …)", example, ("t0", "t1", "t2"))
+    assert found == Cluster("work", "crash: NAME not found in PATH (code N)", example, ("t0", "t1", "t2"))
     fourth = failed("o3", "well", reason="outcome")
     many = of_tasks(*alike, *others, fourth)
-    assert breaker.tripped(many, many.tasks, limits) is None
+    assert policy.tripped(many, many.tasks, limits) is None
     few = of_tasks(*alike[:2])
-    assert breaker.tripped(few, few.tasks, limits) is None
+    assert policy.tripped(few, few.tasks, limits) is None
+    crowd = of_tasks(*alike, *(running(f"o{n}") for n in range(100)))
+    assert policy.tripped(crowd, crowd.tasks, limits) is None, "what fails ends first"
     old = of_tasks(*alike, resumed_at=60.0)
-    assert breaker.tripped(old, old.tasks, limits) is None
+    assert policy.tripped(old, old.tasks, limits) is None
 
 
 @pytest.mark.parametrize(
@@ -287,33 +292,33 @@ def test_the_breaker_opens_for_many_that_fail_alike_and_are_a_share_of_all() -> 
     ],
 )
 def test_a_failure_belongs_to_its_stage(task: TaskState, stage: str | None) -> None:
-    found = breaker.clusters(of_tasks(task), ["t"])
+    found = policy.clusters(of_tasks(task), ["t"])
     assert [one.stage for one in found] == ([stage] if stage else [])
 
 
 @pytest.mark.parametrize(
     ("limits", "why"),
     [
-        (Limits(), None),
-        (Limits(budget_usd=2.01), None),
-        (Limits(budget_usd=2.0), "budget"),
-        (Limits(budget_tokens=30), "budget"),
-        (Limits(budget_tokens=31), None),
-        (Limits(deadline=100.0), "deadline"),
-        (Limits(deadline=101.0), None),
+        (RunLimits(), None),
+        (RunLimits(budget_usd=2.01), None),
+        (RunLimits(budget_usd=2.0), "budget"),
+        (RunLimits(budget_tokens=30), "budget"),
+        (RunLimits(budget_tokens=31), None),
+        (RunLimits(deadline=100.0), "deadline"),
+        (RunLimits(deadline=101.0), None),
     ],
 )
-def test_a_budget_is_over_when_it_is_used(limits: Limits, why: str | None) -> None:
-    used = failed("t", "", usage=Usage(10, 20, 500, 2.0))
-    found = budget.over(of_tasks(used), limits, 100.0)
-    assert (found.why if found else None) == why
+def test_a_budget_is_over_when_it_is_used(limits: RunLimits, why: str | None) -> None:
+    used = failed("t", "", usage=AttemptUsage(10, 20, 500, 2.0))
+    found = policy.spent(of_tasks(used), limits, 100.0)
+    assert (found[0] if found else None) == why
 
 
 def test_what_was_collected_is_checked_when_a_budget_is_over_but_not_when_a_person_stops() -> None:
-    spent = Limits(budget_usd=1.0, when_over="stop")
-    done = failed("t", "", reason="outcome", collected={"tip": "c"}, usage=Usage(cost_usd=2.0), released=True)
+    spent = RunLimits(budget_usd=1.0, when_over="stop")
+    done = failed("t", "", reason="outcome", collected={"tip": "c"}, usage=AttemptUsage(cost_usd=2.0), released=True)
     now = of_tasks(done)
-    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [orders.Check("t", 1)]
+    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [orders.CheckWork("t", 1)]
     stopped = decide.decide(now, ["t"], spent, View(100.0, {}, stop_asked=True))
     assert (stopped.over, stopped.actions) == ("stopped", ())
 
@@ -326,11 +331,11 @@ class World:
     """Agents that exist beside the orchestrators. Each was made by one attempt, does something for a while, and ends in
     one of a few ways. Entries of the ledger stay; everything else is gone with an orchestrator that is killed."""
 
-    def __init__(self, seed: int, tasks: int, kills: set[int], limits: Limits) -> None:
+    def __init__(self, seed: int, tasks: int, kills: set[int], limits: RunLimits) -> None:
         self.random = random.Random(seed)
         self.ledger: list[dict[str, Any]] = [{"at": timestamp(0), "type": "run", "run": "r"}]
-        self.agents: dict[str, Sight] = {}
-        self.fate: dict[str, tuple[float, Sight]] = {}
+        self.agents: dict[str, Observation] = {}
+        self.fate: dict[str, tuple[float, Observation]] = {}
         self.made: list[str] = []
         self.most = 0
         self.now = 1_000_000.0
@@ -340,12 +345,12 @@ class World:
 
     def note(self, type: str, **data: Any) -> None:
         self.ledger.append({"at": timestamp(self.now), "type": type, **data})
-        self.state = folding.apply(self.state, self.ledger[-1])
+        self.state = ledger_fold.fold([self.ledger[-1]], self.state)
         if len(self.ledger) in self.kills:
             raise Killed
 
     def orchestrate(self) -> str:
-        self.state = folding.fold(self.ledger)
+        self.state = ledger_fold.fold(self.ledger)
         self.note("resumed")
         for task in self.tasks:
             if task not in self.state.tasks:
@@ -362,7 +367,7 @@ class World:
                 next_event = min((at for at, _ in self.fate.values()), default=math.inf)
                 self.now = max(self.now, min(decision.again_at, next_event))
 
-    def seen(self) -> Mapping[str, Sight]:
+    def seen(self) -> Mapping[str, Observation]:
         open_ones = {a.agent for task in self.state.tasks.values() for a in task.attempts if not a.released}
         return {name: seen for name, seen in self.agents.items() if name in open_ones}
 
@@ -376,7 +381,7 @@ class World:
     def make(self, name: str) -> None:
         half = self.random.random()
         if half < 0.1 and len(self.ledger) % 3 == 0:
-            self.agents[name] = Sight(name, f"id-{name}", "FAILED", half_made=True, lost=True)
+            self.agents[name] = Observation(name, f"id-{name}", "FAILED", half_made=True, lost=True)
             raise Killed
         self.made.append(name)
         self.run(name)
@@ -386,9 +391,9 @@ class World:
         ends = [("DONE", True), ("WAITING", True), ("FAILED", False), ("WAITING", False), ("BLOCKED", False)]
         end, outcome = self.random.choice(ends)
         at = self.now + self.random.choice([0.0, 1.0, 7.0])
-        self.agents[name] = Sight(name, f"id-{name}", "RUNNING", since=self.now)
+        self.agents[name] = Observation(name, f"id-{name}", "RUNNING", since=self.now)
         reason = "question: x" if end == "BLOCKED" else ""
-        self.fate[name] = (at, Sight(name, f"id-{name}", end, reason, at, outcome=outcome))
+        self.fate[name] = (at, Observation(name, f"id-{name}", end, reason, at, outcome=outcome))
         if half > 0.95:
             raise Killed  # before anybody could note that it was made
 
@@ -409,8 +414,6 @@ class World:
                 self.note("started", task=task, number=number, agent_id=f"id-{agent}")
             case orders.Adopt(task, number, agent_id):
                 self.note("started", task=task, number=number, agent_id=agent_id)
-            case orders.Saw(task, number, seen, reason, _):
-                self.note("state", task=task, number=number, state=seen, reason=reason)
             case orders.Tell(task, number, what):
                 self.note(orders.NOTED[what], task=task, number=number)
                 name = self.state.tasks[task].attempts[number - 1].agent
@@ -420,15 +423,15 @@ class World:
                 self.note("ended", **action._asdict())
             case orders.Collect(task, number, _):
                 self.note("collected", task=task, number=number, data={})
-            case orders.Check(task, number):
+            case orders.CheckWork(task, number):
                 self.note("verdict", task=task, number=number, data={"ok": True})
             case orders.Stop(task, number, _):
                 name = self.state.tasks[task].attempts[number - 1].agent
                 self.agents[name] = self.agents[name]._replace(state="STOPPED")
                 self.fate.pop(name, None)
                 self.note("released", task=task, number=number)
-            case Change(to, because):
-                self.note("concurrency", **to._asdict(), because=because)
+            case LedgerFact(type, data):
+                self.note(type, **data)
             case _:
                 raise AssertionError(action)
 
@@ -443,7 +446,7 @@ class World:
 def test_whatever_is_killed_when_every_task_is_settled_and_no_agent_made_twice(
     seed: int, tasks: int, kills: set[int], places: int
 ) -> None:
-    limits = Limits(max_agents=places, first_agents=places, max_launching=places, breaker_tasks=0, max_attempts=2)
+    limits = RunLimits(max_agents=places, first_agents=places, max_launching=places, breaker_tasks=0, max_attempts=2)
     world = World(seed, tasks, kills, limits)
     for _ in range(len(kills) + 200):
         try:
@@ -456,7 +459,7 @@ def test_whatever_is_killed_when_every_task_is_settled_and_no_agent_made_twice(
     assert over == decide.SETTLED
     assert len(world.made) == len(set(world.made))
     assert world.most <= places
-    found = folding.fold(world.ledger)
+    found = ledger_fold.fold(world.ledger)
     assert found == world.state
     for task in found.tasks.values():
         assert 1 <= task.tries <= 2
@@ -471,7 +474,7 @@ def test_a_stop_ends_what_runs_with_its_work_collected_and_begins_nothing() -> N
     known = of_tasks(running, waiting, concurrency=Concurrency(4))
     view = View(50.0, {"r-a-1": sight("RUNNING", active_at=49)}, stop_asked=True)
     actions = decide.decide(known, ["a", "b"], LIMITS, view).actions
-    assert [type(one).__name__ for one in actions] == ["Saw", "End"]
+    assert names(actions) == ["state", "End"]
     assert actions[-1][2:5] == ("stopped", "somebody stopped the run", True)
     over = decide.decide(of_tasks(waiting, stopped_at=1.0), ["b"], LIMITS, View(50.0, {}))
     assert (over.over, over.actions) == ("stopped", ())
@@ -490,22 +493,22 @@ def test_work_that_is_under_way_is_not_decided_again() -> None:
 
 
 def names(actions: Any) -> list[str]:
-    return [type(one).__name__ for one in actions]
+    return [one.type if isinstance(one, LedgerFact) else type(one).__name__ for one in actions]
 
 
 def running(task: str, **more: Any) -> TaskState:
     return TaskState(task, task, {}, (ATTEMPT._replace(agent=f"r-{task}-1", agent_id=f"id-{task}", **more),))
 
 
-def seen_as(*sights: Sight, **more: Any) -> View:
+def seen_as(*sights: Observation, **more: Any) -> View:
     return View(more.pop("now", 100.0), {one.agent: one for one in sights}, **more)
 
 
-def seen(task: str, state: str, reason: str = "", since: float = 10.0, **more: Any) -> Sight:
-    return Sight(f"r-{task}-1", f"id-{task}", state, reason, since, **more)
+def seen(task: str, state: str, reason: str = "", since: float = 10.0, **more: Any) -> Observation:
+    return Observation(f"r-{task}-1", f"id-{task}", state, reason, since, **more)
 
 
-NO_TIMES = Limits(timeout_seconds=None, stall_seconds=None, breaker_tasks=0)
+NO_TIMES = RunLimits(timeout_seconds=None, stall_seconds=None, breaker_tasks=0)
 
 
 def test_a_reason_that_counts_down_is_noted_once() -> None:
@@ -515,7 +518,9 @@ def test_a_reason_that_counts_down_is_noted_once() -> None:
         NO_TIMES,
         seen_as(seen("a", "BLOCKED", "rate limit: retry in 300 s", 100.0)),
     ).actions
-    assert first == [orders.Saw("a", 1, "BLOCKED", "rate limit: retry in 300 s", 400.0)]
+    assert first == [
+        fact("state", task="a", number=1, state="BLOCKED", reason="rate limit: retry in 300 s", until=400.0)
+    ]
     known = running(
         "a", state="BLOCKED", state_reason="rate limit: retry in 300 s", state_at=100.0, limited_until=400.0
     )
@@ -524,9 +529,9 @@ def test_a_reason_that_counts_down_is_noted_once() -> None:
         view = seen_as(seen("a", "BLOCKED", f"rate limit: retry in {left} s", 100.0), now=400.0 - left)
         assert decide.decide(state, ["a"], NO_TIMES, view).actions == []
     longer = seen_as(seen("a", "BLOCKED", "rate limit: retry in 900 s", 100.0))
-    assert names(decide.decide(state, ["a"], NO_TIMES, longer).actions)[0] == "Saw"
+    assert names(decide.decide(state, ["a"], NO_TIMES, longer).actions)[0] == "state"
     other = seen_as(seen("a", "BLOCKED", "rate limit: weekly: retry in 300 s", 100.0))
-    assert names(decide.decide(state, ["a"], NO_TIMES, other).actions)[0] == "Saw"
+    assert names(decide.decide(state, ["a"], NO_TIMES, other).actions)[0] == "state"
 
 
 def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
@@ -535,10 +540,10 @@ def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
     state = of_tasks(known, TaskState("b", "b", {}), concurrency=Concurrency(4))
     view = seen_as(seen("a", "BLOCKED", reason, 100.0))
     actions = decide.decide(state, ["a", "b"], NO_TIMES, view).actions
-    assert orders.Wait(10_900.0, reason) in actions and "Start" not in names(actions)
+    assert fact("waits", until=10_900.0, because=reason) in actions and "Start" not in names(actions)
     waits = state._replace(waits_until=10_900.0, concurrency=Concurrency(2, quiet_until=130.0))
     later = decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=5000.0))
-    assert names(later.actions) == ["Change"] and not later.over
+    assert names(later.actions) == ["concurrency"] and not later.over
     answered = waits._replace(concurrency=Concurrency(2, quiet_until=10_900.0))
     for now in (5000.0, 10_905.0):
         assert decide.decide(answered, ["a"], NO_TIMES, view._replace(now=now)).actions == [], "it was answered"
@@ -556,7 +561,7 @@ def test_an_account_that_cannot_be_used_pauses_the_run_and_is_named_once() -> No
     )
     view = seen_as(seen("a", "BLOCKED", "login: token expired"), seen("b", "BLOCKED", "login: token expired"))
     tasks = ["a", "b", "c"]
-    assert decide.decide(state, tasks, NO_TIMES, view).actions == [orders.Pause("login: token expired")]
+    assert decide.decide(state, tasks, NO_TIMES, view).actions == [fact("paused", because="login: token expired")]
     paused = state._replace(paused="login: token expired")
     assert decide.decide(paused, tasks, NO_TIMES, view)[2:] == ("paused", "login: token expired")
     works = seen_as(view.seen["r-a-1"], seen("b", "RUNNING", since=99.0))
@@ -568,7 +573,9 @@ def test_an_account_that_cannot_be_used_pauses_the_run_and_is_named_once() -> No
     ]
     assert "Start" in names(decide.decide(resumed, tasks, NO_TIMES, view).actions)
     both = seen_as(seen("a", "RUNNING", since=99.0), seen("b", "RUNNING", since=99.0))
-    assert orders.Pause("") in decide.decide(paused, tasks, NO_TIMES, both).actions, "somebody logged in meanwhile"
+    assert fact("paused", because="") in decide.decide(paused, tasks, NO_TIMES, both).actions, (
+        "somebody logged in meanwhile"
+    )
 
 
 def over_early(reason: str, **more: Any) -> TaskState:
@@ -617,34 +624,59 @@ def test_what_failed_is_tried_again_later_and_keeps_no_run_from_its_end() -> Non
     assert decide.decide(known(running_on), ["a"], NO_TIMES, view) == ([], 120.0, "", "")
     unchecked = over_early("outcome", retry=False, verdict={"failure": "disk"}, check_at=120.0)
     assert decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as()) == ([], 120.0, "", "")
-    assert names(decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as(now=120.0)).actions) == ["Check"]
+    assert names(decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as(now=120.0)).actions) == ["CheckWork"]
 
 
 def test_one_that_was_lost_and_is_back_goes_on_or_is_collected() -> None:
     lost = over_early("host-lost", collected=None, released=False, retry_at=500.0)
     state = of_tasks(lost, concurrency=Concurrency(4, 99))
     assert decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "UNKNOWN"))).actions == []
-    assert decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "RUNNING"))).actions == [orders.Back("a", 1)]
+    assert decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "RUNNING"))).actions == [
+        fact("back", task="a", number=1)
+    ]
     younger = lost._replace(attempts=(*lost.attempts, ATTEMPT._replace(number=2, agent="r-a-2", state="RUNNING")))
     view = seen_as(seen("a", "RUNNING"), sight("RUNNING")._replace(agent="r-a-2"))
     assert decide.decide(of_tasks(younger), ["a"], NO_TIMES, view).actions[0] == orders.Collect("a", 1, "id-a")
 
 
+def test_work_that_is_not_home_is_lost_with_its_host_and_retried() -> None:
+    done = over_early("outcome", retry=False, collected=None, released=False, host="h1")
+    unknown = seen_as(seen("a", "UNKNOWN"))
+    first = decide.decide(of_tasks(done, concurrency=Concurrency(4, 99)), ["a"], NO_TIMES, unknown).actions
+    assert first == [fact("state", task="a", number=1, state="UNKNOWN", reason="")]
+    (attempt,) = done.attempts
+    waits = done._replace(attempts=(attempt._replace(state="UNKNOWN", state_at=unknown.now - 10),))
+    assert decide.decide(of_tasks(waits, concurrency=Concurrency(4, 99)), ["a"], NO_TIMES, unknown).actions == []
+    gone = seen_as(seen("a", "UNKNOWN", lost=True))
+    for late, view in ((NO_TIMES._replace(lost_seconds=5), unknown), (NO_TIMES, gone)):
+        (lost,) = decide.decide(of_tasks(waits, concurrency=Concurrency(4, 99)), ["a"], late, view).actions
+        assert isinstance(lost, LedgerFact) and lost.type == "lost" and lost.data["retry"] is True
+    here = done._replace(attempts=(attempt._replace(host=""),))
+    assert decide.decide(of_tasks(here, concurrency=Concurrency(4, 99)), ["a"], NO_TIMES, gone).actions == []
+
+
+def test_the_breaker_stays_closed_for_the_agents_of_one_lost_host() -> None:
+    limits = RunLimits(breaker_tasks=3)
+    for host, opens in (("h1", False), ("", True)):
+        tasks = [running(name, ended="host-lost", ended_at=50.0, because="no answer", host=host) for name in "abc"]
+        assert (policy.tripped(of_tasks(*tasks), "abc", limits) is not None) is opens
+
+
 def test_the_breaker_opens_for_claims_that_are_alike_and_lets_nothing_be_checked_that_cannot_be() -> None:
-    limits = Limits(breaker_tasks=3)
+    limits = RunLimits(breaker_tasks=3)
     claims = [failed(f"t{n}", "", reason="outcome", verdict={"blocked": "no network"}) for n in range(3)]
-    found = breaker.tripped(of_tasks(*claims), ["t0", "t1", "t2"], limits)
+    found = policy.tripped(of_tasks(*claims), ["t0", "t1", "t2"], limits)
     assert found is not None and (found.stage, found.example) == ("work", "blocked: no network")
     broken: list[dict[str, Any]] = [{"verdict": {"failure": "`prepare` failed"}}, {"check_error": "`prepare` failed"}]
     done = {"collected": {"x": 1}, "released": True, "checked_at": 80.0, "check_at": 0.0}
     full = [failed(f"t{n}", "", "outcome", **done, **one) for n, one in enumerate(broken * 2)]
     state = of_tasks(*full, resumed_at=70.0)
     opened = decide.decide(state, list(state.tasks), limits, View(100.0, {})).actions
-    assert names(opened) == ["Cluster"], "and no `Check`"
+    assert names(opened) == ["breaker"], "and no `Check`"
     over = decide.decide(
-        state._replace(trip=Trip("check", "x", "`prepare` failed", tuple(state.tasks), 90.0)),
+        state._replace(trip=Cluster("check", "x", "`prepare` failed", tuple(state.tasks))),
         list(state.tasks),
         limits,
         View(100.0, {}),
     )
-    assert (over.over, over.because) == ("breaker", "4 tasks failed alike: `prepare` failed")
+    assert (over.over, over.because) == ("breaker", "4 tasks failed in the same way: `prepare` failed")

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from mngr.agents.record import seconds_of
 from mngr.errors import MngrError
-from mngr.mapreduce import folding, naming
+from mngr.mapreduce import ledger_fold, task_names
 from mngr.mapreduce import run as runs
-from mngr.mapreduce.folding import fold
 from mngr.mapreduce.ledger import Ledger, fact
+from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import TaskState, Usage
+from mngr.mapreduce.state import AttemptUsage, TaskState
+from mngr.tmr import plan
 
 
 def entry(type: str, at: int = 0, **data: Any) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def test_an_attempt_knows_everything_that_happened_to_it() -> None:
         True,
     )
     assert first.warned_at is not None and first.nudged_at is None
-    assert task.usage == Usage(10, 20, 0, 1.5)
+    assert task.usage == AttemptUsage(10, 20, 0, 1.5)
     assert (second.number, second.goes_on, task.tries) == (2, True, 2)
 
 
@@ -102,7 +103,7 @@ def test_an_attempt_knows_everything_that_happened_to_it() -> None:
 )
 def test_an_entry_that_fits_nothing_changes_nothing(odd: dict[str, Any]) -> None:
     before = fold([entry("task", task="a", slug="a"), INTENT])
-    assert folding.apply(before, odd).tasks == before.tasks
+    assert ledger_fold.fold([odd], before).tasks == before.tasks
 
 
 def test_going_on_forgets_the_breaker_the_stop_and_the_end() -> None:
@@ -120,7 +121,7 @@ def test_going_on_forgets_the_breaker_the_stop_and_the_end() -> None:
     assert ended.phases["map"].data == {"n": 2}
     assert ended.trip is not None and ended.trip.tasks == ("a",)
     assert ended.stopped_at is not None and ended.finished is not None
-    again = folding.apply(ended, entry("resumed", 7))
+    again = ledger_fold.fold([entry("resumed", 7)], ended)
     assert (again.trip, again.stopped_at, again.finished, again.phases) == (None, None, None, ended.phases)
 
 
@@ -168,21 +169,12 @@ def test_runs_are_found_by_id_prefix_directory_and_age(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.text(max_size=80), unique=True, max_size=30))
-def test_slugs_are_unique_short_and_good_names(tasks: list[str]) -> None:
-    taken: list[str] = []
-    for task in tasks:
-        taken.append(naming.slug_of(task, taken))
-    assert len(set(taken)) == len(tasks)
-    for slug in taken:
-        name = naming.agent_name("261231-235959-ffff", slug, 999)
+def test_slugs_of_tasks_are_unique_short_and_good_names(tasks: list[str]) -> None:
+    slugs = plan.slugs(tasks)
+    assert len(set(slugs.values())) == len(tasks)
+    for slug in slugs.values():
+        name = task_names.agent_name("261231-235959-ffff", slug, 999)
         assert name.endswith("-999") and slug in name
-
-
-def test_a_slug_reads_like_its_task_and_stays_the_same() -> None:
-    assert naming.slug_of("tests/test_a.py::test_b[x-1]") == "tests-test-a-py-test-b-x-1"
-    long = "tests/deep/er/test_something.py::test_that_has_a_very_long_name_indeed"
-    assert naming.slug_of(long) == naming.slug_of(long)
-    assert naming.slug_of(long).startswith("that-has-a-very-long-name-indeed")
 
 
 def test_an_attempt_that_is_started_again_is_the_same_one_and_its_pause_does_not_count() -> None:
@@ -223,6 +215,8 @@ def test_what_failed_is_not_final_and_a_resume_tries_it_again() -> None:
     assert (unreleased.status, unreleased.over) == ("settled", False)
     old = of_one(INTENT, STARTED, ENDED, attempt("collected", data={}, error="disk"))
     assert old.status == "checking", "an older ledger says that this is final"
+    gone = of_one(INTENT, STARTED, attempt("ended", reason="outcome"), attempt("lost", because="x", retry=True))
+    assert (gone.status, gone.attempts[0].ended) == ("waiting", "host-lost")
     lost = of_one(INTENT, STARTED, attempt("ended", reason="host-lost", retry=True))
     assert lost.status == "waiting"
     assert (

@@ -1,7 +1,6 @@
 """The model server over real sockets: turns, failures, the log, hostile clients, and its command."""
 
 import contextlib
-import gzip
 import http.client
 import json
 import os
@@ -24,7 +23,7 @@ import pytest
 from mngr.errors import MngrError, TimedOut
 from mngr.prompts import render
 from mngr.testing.model_server import ModelServer, load_rules
-from mngr.testing.model_server.answer import Usage
+from mngr.testing.model_server.answer import TokenCounts
 from mngr.testing.model_server.model import program_of
 from mngr.testing.model_server.script import BadDirective, Call, turn
 from mngr.waiting import wait_until
@@ -101,7 +100,7 @@ def test_a_turn_goes_from_step_to_step_by_the_request_alone(server: ModelServer)
 
 def test_the_log_has_exactly_what_was_asked_and_reported(server: ModelServer):
     body = messages("%% usage input=1 output=2 cache_read=3 cache_write=4\n%% run ls", stream=True)
-    before, before_wall = time.monotonic(), time.time()
+    before_wall = time.time()
     got = ask(
         server.url,
         "POST",
@@ -116,9 +115,7 @@ def test_the_log_has_exactly_what_was_asked_and_reported(server: ModelServer):
     assert (entry.program, entry.auth, entry.side, entry.stream) == ("claude", "bearer", False, True)
     assert (entry.answer, entry.status, entry.tool, entry.tool_input) == ("tool", 200, "Bash", '{"command": "ls"}')
     assert entry.user_text == body["messages"][0]["content"]
-    assert entry.usage == Usage(1, 2, 3, 4) == server.usage().turns
-    assert entry.first_byte is not None and entry.ended is not None
-    assert before <= entry.arrived <= entry.first_byte <= entry.ended <= time.monotonic()
+    assert entry.usage == TokenCounts(1, 2, 3, 4) == server.usage().turns
     assert entry.first_byte_at is not None and entry.ended_at is not None
     assert before_wall <= entry.arrived_at <= entry.first_byte_at <= entry.ended_at
     assert "secret" not in repr(entry)
@@ -139,7 +136,7 @@ def test_all_apis_give_the_same_answer(server: ModelServer):
     assert [entry.api for entry in server.log] == ["messages"] * 2 + ["responses"] * 2 + ["chat"] * 2
     assert {entry.text for entry in server.log} == {"hello"}
     last = server.log[-1]
-    assert last.usage == Usage(), "a stream of a chat reports usage only if asked"
+    assert last.usage == TokenCounts(), "a stream of a chat reports usage only if asked"
 
 
 def test_a_status_is_given_so_many_times_and_with_its_retry_time(server: ModelServer):
@@ -152,7 +149,7 @@ def test_a_status_is_given_so_many_times_and_with_its_retry_time(server: ModelSe
     assert "retry-after" not in found[2].headers
     assert [entry.attempt for entry in server.log] == [0, 1, 2, 3, 4]
     assert [entry.answer for entry in server.log] == ["status"] * 3 + ["text"] * 2
-    assert server.log[0].usage == Usage()
+    assert server.log[0].usage == TokenCounts()
 
 
 def test_a_status_has_the_message_or_the_body_that_it_was_given(server: ModelServer):
@@ -201,9 +198,9 @@ def test_thinking_comes_before_the_first_byte_and_slow_text_after_it(server: Mod
     body = messages("%% think 0.2\n%% slow 0.3 some words", stream=True)
     ask(server.url, "POST", "/v1/messages", body)
     (entry,) = server.log
-    assert entry.first_byte is not None and entry.ended is not None
-    assert entry.first_byte - entry.arrived >= 0.2
-    assert entry.ended - entry.first_byte >= 0.29
+    assert entry.first_byte_at is not None and entry.ended_at is not None
+    assert entry.first_byte_at - entry.arrived_at >= 0.2
+    assert entry.ended_at - entry.first_byte_at >= 0.29
 
 
 def test_a_request_is_in_the_log_while_it_is_thought_about(server: ModelServer):
@@ -211,8 +208,8 @@ def test_a_request_is_in_the_log_while_it_is_thought_about(server: ModelServer):
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         thinking = server.wait_for(lambda entry: entry.user_text, timeout=60)
-    assert (thinking.ended, thinking.answer) == (None, "")
-    server.wait_for(lambda entry: entry.ended, timeout=60)
+    assert (thinking.ended_at, thinking.answer) == (None, "")
+    server.wait_for(lambda entry: entry.ended_at, timeout=60)
     assert [entry.id for entry in server.log] == [thinking.id], "its end is noted in the same entry"
 
 
@@ -229,8 +226,8 @@ def test_what_programs_ask_for_themselves_is_no_turn(server: ModelServer, agent:
     assert text_of(ask(server.url, "POST", "/v1/messages", body, User_Agent=agent)) == "scripted"
     (entry,) = server.log
     assert entry.side
-    assert server.usage().turns == Usage()
-    assert server.usage().side == server.usage().all == entry.usage != Usage()
+    assert server.usage().turns == TokenCounts()
+    assert server.usage().side == server.usage().all == entry.usage != TokenCounts()
 
 
 def test_a_title_is_no_turn_although_tools_are_on_offer(server: ModelServer):
@@ -354,16 +351,9 @@ def test_a_huge_body_is_answered(server: ModelServer):
     assert server.log[0].usage.input > 1_250_000
 
 
-def test_bodies_come_in_chunks_and_compressed(server: ModelServer):
-    data = gzip.compress(json.dumps(messages("%% say packed")).encode())
-    assert text_of(ask(server.url, "POST", "/v1/messages", data, Content_Encoding="gzip")) == "packed"
-    assert ask(server.url, "POST", "/v1/messages", b"no gzip", Content_Encoding="gzip").status == 400
-    assert ask(server.url, "POST", "/v1/messages", data, Content_Encoding="zstd").status == 415
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
-    plain = json.dumps(messages("%% say chunked")).encode()
-    connection.request("POST", "/v1/messages", iter([plain[:20], plain[20:]]), encode_chunked=True)
-    assert b"chunked" in connection.getresponse().read()
-    connection.close()
+def test_a_compressed_body_is_refused(server: ModelServer):
+    data = json.dumps(messages("hello")).encode()
+    assert ask(server.url, "POST", "/v1/messages", data, Content_Encoding="gzip").status == 415
 
 
 @pytest.mark.parametrize(
@@ -371,15 +361,14 @@ def test_bodies_come_in_chunks_and_compressed(server: ModelServer):
     [
         "Content-Length: many\r\n\r\n",
         "Content-Length: 99999999999\r\n\r\n",
-        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        "Transfer-Encoding: chunked\r\n\r\nffffffffff\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n",
     ],
 )
 def test_a_wrong_length_is_refused_and_ends_the_connection(server: ModelServer, head: str):
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(f"POST /v1/messages HTTP/1.1\r\nHost: x\r\n{head}".encode())
         got = b"".join(iter(lambda: client.recv(65536), b""))
-    assert got.startswith((b"HTTP/1.1 400", b"HTTP/1.1 413"))
+    assert got.startswith((b"HTTP/1.1 411", b"HTTP/1.1 413"))
     assert b"Connection: close" in got
 
 
@@ -393,29 +382,20 @@ def test_a_connection_is_used_again(server: ModelServer):
     connection.close()
 
 
-def test_an_old_client_gets_a_stream_without_chunks(server: ModelServer):
-    body = json.dumps(messages("%% say old", stream=True)).encode()
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
-        client.sendall(b"POST /v1/messages HTTP/1.0\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        head, _, data = b"".join(iter(lambda: client.recv(65536), b"")).partition(b"\r\n\r\n")
-    assert b"chunked" not in head
-    assert data.startswith(b"event: message_start\n") and data.endswith(b'{"type": "message_stop"}\n\n')
-
-
 @pytest.mark.parametrize("script", ["%% think 9999", "%% slow 9999 many words that nobody waits for"])
 def test_a_client_that_hangs_up_is_noticed_at_once(server: ModelServer, script: str):
     body = json.dumps(messages(script, stream=True)).encode()
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
         server.wait_for(lambda entry: entry.user_text, timeout=60)
-    entry = server.wait_for(lambda entry: entry.ended, timeout=60)
-    assert (entry.answer, entry.usage) == ("gone", Usage())
+    entry = server.wait_for(lambda entry: entry.ended_at, timeout=60)
+    assert (entry.answer, entry.usage) == ("gone", TokenCounts())
 
 
 def test_a_body_that_never_comes_whole_is_no_request(server: ModelServer):
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as client:
         client.sendall(b"POST /v1/messages HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
-    assert server.wait_for(lambda entry: entry.ended, timeout=60).answer == "gone"
+    assert server.wait_for(lambda entry: entry.ended_at, timeout=60).answer == "gone"
 
 
 def test_a_hundred_at_once_are_all_answered_right(server: ModelServer):

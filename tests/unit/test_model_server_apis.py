@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.testing.model_server import anthropic, openai_chat, openai_responses
-from mngr.testing.model_server.answer import Answer, Piece, Usage, answer, deltas, side_answer
-from mngr.testing.model_server.request import Asked, Tool
-from mngr.testing.model_server.script import Call, Part, Response
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, answer, deltas, side_answer
+from mngr.testing.model_server.request import ModelRequest, Tool
+from mngr.testing.model_server.script import Call, Response, TextPart
 from mngr.testing.model_server.tools import ToolCall
 
-USAGE = Usage(11, 22, 33, 44)
-TEXT = Answer("7", "m-1", (Part("one"), Part("two")), None, USAGE)
-TOOL = Answer("7", "m-1", (Part("hi"),), ToolCall("Bash", '{"command": "ls"}'), USAGE)
+USAGE = TokenCounts(11, 22, 33, 44)
+TEXT = ModelAnswer("7", "m-1", (TextPart("one"), TextPart("two")), None, USAGE)
+TOOL = ModelAnswer("7", "m-1", (TextPart("hi"),), ToolCall("Bash", '{"command": "ls"}'), USAGE)
 BARE_TOOL = TOOL._replace(parts=())
 CUSTOM = BARE_TOOL._replace(call=ToolCall("apply_patch", "*** Begin", True))
 
 
-def named_events(pieces: list[Piece]) -> list[dict[str, Any]]:
+def named_events(pieces: list[StreamPiece]) -> list[dict[str, Any]]:
     """Events of a stream; each names its type in both places."""
     found = []
     for block in b"".join(piece.data for piece in pieces).decode().split("\n\n")[:-1]:
@@ -227,7 +227,7 @@ def test_errors_of_openai(status: int, kind: str, code: str | None):
     assert openai_responses.error(status, "why", "7") == openai_chat.error(status, "why", "7") == error
 
 
-def chunks(pieces: list[Piece]) -> list[dict[str, Any]]:
+def chunks(pieces: list[StreamPiece]) -> list[dict[str, Any]]:
     *found, end, rest = b"".join(piece.data for piece in pieces).decode().split("\n\n")
     assert (end, rest) == ("data: [DONE]", "")
     return [json.loads(line.removeprefix("data: ")) for line in found]
@@ -295,11 +295,11 @@ def test_a_whole_chat_completion():
 
 
 def test_slow_text_is_streamed_over_its_time():
-    found = deltas((Part("now"), Part("x" * 100, 2.0)))
+    found = deltas((TextPart("now"), TextPart("x" * 100, 2.0)))
     assert "".join(text for text, _ in found) == "now\n" + "x" * 100
     assert sum(pause for _, pause in found) == pytest.approx(2.0)
     assert len(found) > 15
-    assert deltas((Part("", 1.0),)) == [("", 1.0)]
+    assert deltas((TextPart("", 1.0),)) == [("", 1.0)]
 
 
 def test_messages_are_read():
@@ -444,16 +444,16 @@ JSON = st.recursive(
 
 @pytest.mark.parametrize("parse", [anthropic.parse, openai_responses.parse, openai_chat.parse])
 @given(st.dictionaries(st.sampled_from(["model", "messages", "input", "tools", "system", "text", "metadata"]), JSON))
-def test_any_json_is_read(parse: Callable[[dict], Asked], body: dict):
-    assert isinstance(parse(body), Asked)
+def test_any_json_is_read(parse: Callable[[dict], ModelRequest], body: dict):
+    assert isinstance(parse(body), ModelRequest)
 
 
 def test_usage_is_counted_from_the_sizes_unless_it_is_given():
     asked = anthropic.parse({"tools": [{"name": "Bash"}], "messages": []})
-    step = Response((Part("x" * 40),), Call("run", "ls"))
-    assert answer("1", asked, step, 4000).usage == Usage(1000, (40 + len('{"command": "ls"}')) // 4, 0, 0)
-    assert answer("1", asked, step._replace(usage={"cache_read": 5}), 4000).usage == Usage(1000, 14, 5, 0)
-    assert answer("1", asked, Response((Part("x"),)), 0).usage == Usage(1, 1)
+    step = Response((TextPart("x" * 40),), Call("run", "ls"))
+    assert answer("1", asked, step, 4000).usage == TokenCounts(1000, (40 + len('{"command": "ls"}')) // 4, 0, 0)
+    assert answer("1", asked, step._replace(usage={"cache_read": 5}), 4000).usage == TokenCounts(1000, 14, 5, 0)
+    assert answer("1", asked, Response((TextPart("x"),)), 0).usage == TokenCounts(1, 1)
 
 
 def test_a_side_request_gets_what_its_schema_wants():

@@ -12,10 +12,10 @@ from mngr.testing.model_server.request import Tool, real_text, working_directory
 from mngr.testing.model_server.script import (
     BadDirective,
     Call,
-    Failure,
-    Part,
     Response,
     Rule,
+    ScriptedFailure,
+    TextPart,
     check_rules,
     failure,
     load_rules,
@@ -35,20 +35,20 @@ def shell(name: str, argument: str, **schema: object) -> Tool:
 def test_each_tool_ends_a_response_and_the_turn_ends_with_a_text():
     found = turn('please\n%% say one\n%% say two\n%% run ls -l\n%% tool Read {"a": 1}\n%% say three')
     assert found == [
-        Response((Part("one"), Part("two")), Call("run", "ls -l")),
+        Response((TextPart("one"), TextPart("two")), Call("run", "ls -l")),
         Response((), Call("tool", "Read", arguments={"a": 1})),
-        Response((Part("three"),)),
+        Response((TextPart("three"),)),
     ]
     assert found[0].text == "one\ntwo"
 
 
 def test_a_turn_without_a_last_text_says_done_and_so_does_a_step_beyond_the_end():
-    assert turn("%% run ls")[-1] == Response((Part("done"),))
-    assert response("%% say a", 7) == Response((Part("done"),))
+    assert turn("%% run ls")[-1] == Response((TextPart("done"),))
+    assert response("%% say a", 7) == Response((TextPart("done"),))
 
 
 def test_without_directives_the_text_is_repeated_up_to_200_characters():
-    assert turn("hello\nthere") == [Response((Part("you said: hello there"),))]
+    assert turn("hello\nthere") == [Response((TextPart("you said: hello there"),))]
     assert turn("x" * 300)[0].text == "you said: " + "x" * 200
     assert turn("50%% off\n %% say indented")[0].text.startswith("you said: 50%%")
 
@@ -59,10 +59,10 @@ def test_modifiers_belong_to_the_response_that_follows():
         "%% usage input=1 output=2 cache_read=3 cache_write=4\n%% garbage times=2\n%% slow 2 text of it"
     )
     assert first.think_seconds == 1.5
-    assert first.failures == (Failure("status", 429, 2, (("retry-after", "3"),)), Failure("drop"))
+    assert first.failures == (ScriptedFailure("status", 429, 2, (("retry-after", "3"),)), ScriptedFailure("drop"))
     assert (first.usage, first.call) == (None, Call("run", "a"))
     assert last.usage == {"input": 1, "output": 2, "cache_read": 3, "cache_write": 4}
-    assert (last.failures, last.parts) == ((Failure("garbage", times=2),), (Part("text of it", 2.0),))
+    assert (last.failures, last.parts) == ((ScriptedFailure("garbage", times=2),), (TextPart("text of it", 2.0),))
 
 
 def test_a_status_may_come_with_headers_and_a_message():
@@ -73,11 +73,11 @@ def test_a_status_may_come_with_headers_and_a_message():
         (" retry-after=3 times=2 x-a=b", 2, (later, ("x-a", "b"))),
     ):
         (only,) = turn(f"%% status 429{words} Hit your limit · resets  1:22am a=b")
-        assert only.failures == (Failure("status", 429, times, headers, "Hit your limit · resets  1:22am a=b"),)
+        assert only.failures == (ScriptedFailure("status", 429, times, headers, "Hit your limit · resets  1:22am a=b"),)
 
 
 def test_failures_happen_in_order_and_then_no_more():
-    failures = (Failure("status", 500, 2), Failure("drop"))
+    failures = (ScriptedFailure("status", 500, 2), ScriptedFailure("drop"))
     found = [failure(failures, attempt) for attempt in range(5)]
     assert found == [failures[0], failures[0], failures[1], None, None]
 
@@ -147,7 +147,7 @@ def test_the_first_rule_that_is_found_gives_the_directives():
     text = "You work alone.\n\nTest: tests/a.py::test_x (line 3)"
     assert turn(text, rules) == [
         Response((), Call("run", "pytest tests/a.py -k test_x")),
-        Response((Part("ran test_x \\9"),)),
+        Response((TextPart("ran test_x \\9"),)),
     ]
     assert turn("Test it", rules)[0].text == "later rule"
     assert turn("else", rules)[0].text == "you said: else"

@@ -1,10 +1,10 @@
 """Values hidden in a stream of text, however it is cut."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mngr.agents.launch import env_text
-from mngr.agents.recorder import MASK, Masked, read_secrets
+from mngr.agents.recorder import MASK, Answered, Masked, read_secrets
 
 SECRETS = ["abcabd", "secret-value", "zz\nline two of it"]
 
@@ -23,6 +23,15 @@ def test_a_secret_is_hidden_wherever_the_stream_is_cut(chunks):
     assert "".join(text for _, text in pieces) == whole
     times = [at for at, _ in pieces]
     assert times == sorted(times)
+
+
+@example([b"\x1b\\", b"\x1b\\\x1b[5n", b"\x1b[5n"])
+@given(st.lists(st.sampled_from([b"\x1b", b"\\", b"\x1b\\", b"[5n", b"\x1b[5n", b"\x1b\\\x1b[5n", b"x", b""])))
+def test_the_question_of_the_launch_script_is_left_out_wherever_the_stream_is_cut(chunks):
+    answered = Answered()
+    pieces = [answered.feed(chunk) for chunk in chunks]
+    question = b"\x1b\\\x1b[5n"
+    assert b"".join([*pieces, answered.end()]) == b"".join(chunks).replace(question, b"")
 
 
 def test_text_kept_back_for_nothing_keeps_its_time():

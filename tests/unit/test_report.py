@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mngr.report import casts
 from mngr.report.e2e_transcript import events_of
-from mngr.report.server import Server
+from mngr.report.server import PageServer
 from mngr.report.source import is_id, key, script
 
 JSON = st.recursive(
@@ -146,7 +146,7 @@ class Unreadable:
 
 
 def test_a_server_says_why_a_document_cannot_be_read():
-    with Server(Unreadable()) as server, ThreadPoolExecutor() as pool:
+    with PageServer(Unreadable()) as server, ThreadPoolExecutor() as pool:
         pool.submit(server.serve_forever)
         try:
             for path in ("data/runs.js", "version/runs"):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.agents.kinds.scripted.keys import END, INTERRUPT, Composer, Message, plain, shorten
-from mngr.agents.kinds.scripted.script import FORMS, ScriptError, Step, expand, inside_json, parse
+from mngr.agents.kinds.scripted.script import FORMS, ScriptError, ScriptStep, expand, inside_json, parse
 
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guides", "scripted-agent.md")
 
@@ -19,7 +19,10 @@ def error_of(text: str) -> ScriptError:
 
 
 def test_comments_and_blank_lines_are_skipped_and_lines_are_counted():
-    assert parse("# hello\n\n  say one\r\n# two\nsay  three  \n") == (Step(3, "say", "one"), Step(5, "say", "three"))
+    assert parse("# hello\n\n  say one\r\n# two\nsay  three  \n") == (
+        ScriptStep(3, "say", "one"),
+        ScriptStep(5, "say", "three"),
+    )
 
 
 def test_a_here_document_is_kept_byte_for_byte():

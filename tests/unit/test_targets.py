@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mngr.actions.agent import Agent
+from mngr.actions.agent import Agent, AgentView
+from mngr.actions.site import Site
 from mngr.agents.record import Record
 from mngr.agents.state import RUNNING, Status
 from mngr.cli import targets
@@ -32,7 +33,7 @@ def agent(name: str) -> Agent:
         created_at="2026-01-01T00:00:00.000000Z",
         project="p",
     )
-    return Agent(record, Status(RUNNING, "", 0.0, ""), None)
+    return Agent(Site(), record, AgentView(record, Status(RUNNING, "", 0.0, ""), None))
 
 
 def act(found: Agent) -> str:
@@ -44,10 +45,10 @@ def act(found: Agent) -> str:
 
 
 def finish(app: App, *names: str) -> int:
-    def row(found: Agent, result: str) -> dict[str, Any]:
+    def row(result: str) -> dict[str, Any]:
         return {"result": result}
 
-    return targets.finish(app, [agent(name) for name in names], act, row, lambda found, result: f"did {result}")
+    return targets.finish(app, [agent(name) for name in names], act, lambda found, result: f"did {result}", row=row)
 
 
 @pytest.mark.parametrize("screen", [io.StringIO, Screen])
@@ -84,5 +85,5 @@ def test_a_terminal_that_went_away_does_not_keep_the_others_from_being_done() ->
 
     app = App(os.environ, io.StringIO(), Gone(), io.StringIO())
     with pytest.raises(OSError, match="Input/output"):
-        targets.finish(app, [agent("a"), agent("b")], note, lambda found, result: {}, lambda found, result: result)
+        targets.finish(app, [agent("a"), agent("b")], note, lambda found, result: result)
     assert sorted(done) == ["a", "b"]

@@ -7,9 +7,10 @@ from typing import cast
 
 import pytest
 
+from mngr.cli.amounts import money, tokens
 from mngr.cli.app import App
+from mngr.cli.durations import took
 from mngr.cli.output import Output
-from mngr.cli.text import money, tokens, took
 from mngr.cli.tmr import account
 from mngr.mapreduce.run import Run
 from mngr.tmr import verdict

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mngr.tmr.baseline import BROKEN, FAIL, PASS, SKIPPED, Measured, all_fail
+from mngr.tmr.baseline import BROKEN, FAIL, PASS, SKIPPED, BaselineTest, all_fail
 from mngr.tmr.diagnosis import advice, error_line, of_machine
 
 GCC = """\
@@ -42,9 +42,10 @@ def test_the_line_that_names_the_cause_is_found_in_the_log_of_a_build(log: str, 
     assert advice(line).startswith(hint) and bool(advice(line)) == bool(hint)
 
 
-def failed(*signatures: str) -> dict[str, Measured]:
+def failed(*signatures: str) -> dict[str, BaselineTest]:
     return {
-        f"t.py::test_{number}": Measured(FAIL, ("failed",), text, f"E {text}") for number, text in enumerate(signatures)
+        f"t.py::test_{number}": BaselineTest(FAIL, ("failed",), text, f"E {text}")
+        for number, text in enumerate(signatures)
     }
 
 
@@ -60,12 +61,15 @@ MISSING = "FileNotFoundError: [Errno 0] No such file or directory: './wordcount'
         (failed("a", "b", "c"), "for example with `a`"),
         (failed("a", "b"), None),
         (failed(MISSING), None),
-        ({**failed(MISSING, MISSING), "x": Measured(PASS)}, None),
-        ({**failed(MISSING), "x": Measured(BROKEN, (), "ImportError: x"), "y": Measured(SKIPPED)}, "something that"),
-        ({"y": Measured(SKIPPED)}, None),
+        ({**failed(MISSING, MISSING), "x": BaselineTest(PASS)}, None),
+        (
+            {**failed(MISSING), "x": BaselineTest(BROKEN, (), "ImportError: x"), "y": BaselineTest(SKIPPED)},
+            "something that",
+        ),
+        ({"y": BaselineTest(SKIPPED)}, None),
     ],
 )
-def test_a_baseline_in_which_everything_fails_has_a_cause(measured: dict[str, Measured], cause: str | None) -> None:
+def test_a_baseline_in_which_everything_fails_has_a_cause(measured: dict[str, BaselineTest], cause: str | None) -> None:
     found = all_fail(measured)
     assert found is None if cause is None else found is not None and found.text.startswith(cause), found
 

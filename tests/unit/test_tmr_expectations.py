@@ -2,7 +2,7 @@
 
 from mngr.tmr import expectations
 from mngr.tmr.changed_file import File
-from mngr.tmr.verdict import Expectation
+from mngr.tmr.verdict import ChangedExpectation
 
 BEFORE = """
 import pytest
@@ -43,7 +43,7 @@ def changed(old: str, new: str) -> list[tuple[str, str]]:
 
 def test_another_value_is_told_with_its_place() -> None:
     file = File("tests/test_a.py", BEFORE, BEFORE.replace("== 5", "== 7"), implementation=False)
-    assert expectations.changed([file]) == [Expectation("tests/test_a.py", 16, "5", "7")]
+    assert expectations.changed([file]) == [ChangedExpectation("tests/test_a.py", 16, "5", "7")]
 
 
 def test_another_value_is_seen_in_each_form_of_assertion() -> None:
@@ -70,6 +70,22 @@ def test_more_than_before_is_no_other_value() -> None:
     assert changed('to_contain("on Monday")', 'to_equal("it is on Monday\\n")') == []
     assert changed('"two" in', '"two of them" in') == []
     assert changed("    assert limit < 10\n", "    assert limit < 10\n    assert limit > 5\n") == []
+
+
+def test_one_more_assertion_about_the_same_thing_changes_no_other() -> None:
+    monday, again = (
+        '    expect(listed.stdout).to_contain("on Monday")\n',
+        '    expect(listed.stdout).to_contain("at 9")\n',
+    )
+    assert changed(monday, monday + again) == []
+    assert changed(monday, again + monday) == []
+    assert changed("[(1, 2), (3, 4)]", "[(1, 2), (2, 3), (3, 4)]") == []
+    assert changed("[(1, 2), (3, 4)]", "[(0, 1), (1, 9), (3, 4)]") == [("(1, 2)", "(0, 1)")]
+
+
+def test_values_that_change_places_are_other_values() -> None:
+    swapped = [("(1, 2)", "(3, 4)"), ("(3, 4)", "(1, 2)")]
+    assert changed("[(1, 2), (3, 4)]", "[(3, 4), (1, 2)]") == swapped
 
 
 def test_what_the_test_does_is_no_expectation() -> None:

@@ -29,14 +29,14 @@ def read(**changed: Any) -> outcome.Outcome:
     return outcome.parse(json.dumps({**GOOD, **changed}).encode(), TASK, "/home/me/dir")
 
 
-def change(**values: Any) -> outcome.Change:
+def change(**values: Any) -> outcome.ClaimedChange:
     return read(changes=[{"kind": "test", "commit": "a" * 40, **values}]).changes[0]
 
 
 def test_a_good_file_is_read_whole() -> None:
     found = outcome.parse(json.dumps(GOOD).encode(), TASK)
     assert (found.status, found.before, found.after, found.summary) == ("done", "failed", "passed", "did it")
-    assert found.changes == (outcome.Change("test", "a" * 40, "more", 2),)
+    assert found.changes == (outcome.ClaimedChange("test", "a" * 40, "more", 2),)
     assert found.escalations[0].locations == (("src/a.py", 3),)
     assert found.notes == ()
 
@@ -60,7 +60,7 @@ def test_unknown_keys_are_ignored() -> None:
     ],
 )
 def test_a_file_that_says_nothing_is_unreadable(data: bytes | None, words: str) -> None:
-    with pytest.raises(outcome.Unreadable, match=words):
+    with pytest.raises(outcome.UnreadableOutcome, match=words):
         outcome.parse(data, TASK)
 
 
@@ -184,11 +184,11 @@ def test_the_file_of_this_module_checks_an_outcome_where_mngr_is_not_installed(t
 )
 def test_any_json_is_an_outcome_or_unreadable(value: Any) -> None:
     for candidate in (value, {**GOOD, "changes": value}, {**GOOD, "escalations": value}, {**GOOD, "test": value}):
-        with contextlib.suppress(outcome.Unreadable):  # and nothing else
+        with contextlib.suppress(outcome.UnreadableOutcome):  # and nothing else
             assert outcome.parse(json.dumps(candidate).encode(), TASK).status in outcome.STATUSES
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_outcome_or_unreadable(data: bytes) -> None:
-    with pytest.raises(outcome.Unreadable):
+    with pytest.raises(outcome.UnreadableOutcome):
         outcome.parse(data, TASK)

@@ -3,62 +3,65 @@
 import pytest
 
 from mngr.tmr.build_files import includes
-from mngr.tmr.objects import Change, Entry, ident
+from mngr.tmr.objects import PathChange, TreeEntry, ident
 from mngr.tmr.parts import refusals, split
-from mngr.tmr.paths import Kind, Paths, folders, matches
+from mngr.tmr.paths import PathKind, Paths, folders, matches
 
-FILE = Entry("100644", "1" * 40)
+FILE = TreeEntry("100644", "1" * 40)
 
 
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("src/app/main.py", Kind.IMPLEMENTATION),
-        ("pyproject.toml", Kind.IMPLEMENTATION),
-        ("src/app/latest.py", Kind.IMPLEMENTATION),
-        ("src/app/contest_rules.py", Kind.IMPLEMENTATION),
-        ("src/app/testimony/x.py", Kind.IMPLEMENTATION),
-        ("tests/test_a.py", Kind.TEST),
-        ("tests/data/a.json", Kind.TEST),
-        ("tests/README.md", Kind.TEST),
-        ("conftest.py", Kind.TEST),
-        ("src/app/conftest.py", Kind.TEST),
-        ("src/app/test_main.py", Kind.TEST),
-        ("src/app/main_test.py", Kind.TEST),
-        ("src/app/tests/x.py", Kind.TEST),
-        ("tutorial.sh", Kind.TUTORIAL),
-        ("tests/tutorial.sh", Kind.TUTORIAL),
-        ("tutorial/steps.sh", Kind.TUTORIAL),
-        ("src/app/tutorial/engine.py", Kind.IMPLEMENTATION),
-        ("README.md", Kind.DOCS),
-        ("docs/conf.py", Kind.DOCS),
-        ("LICENSE", Kind.DOCS),
-        ("src/app/man/x.py", Kind.IMPLEMENTATION),
-        (".github/workflows/ci.yml", Kind.OTHER),
-        (".gitignore", Kind.OTHER),
-        ("tests/n\udcff\n.py", Kind.TEST),
+        ("src/app/main.py", PathKind.IMPLEMENTATION),
+        ("pyproject.toml", PathKind.IMPLEMENTATION),
+        ("src/app/latest.py", PathKind.IMPLEMENTATION),
+        ("src/app/contest_rules.py", PathKind.IMPLEMENTATION),
+        ("src/app/testimony/x.py", PathKind.IMPLEMENTATION),
+        ("tests/test_a.py", PathKind.TEST),
+        ("tests/data/a.json", PathKind.TEST),
+        ("tests/README.md", PathKind.TEST),
+        ("conftest.py", PathKind.TEST),
+        ("src/app/conftest.py", PathKind.TEST),
+        ("src/app/test_main.py", PathKind.TEST),
+        ("src/app/main_test.py", PathKind.TEST),
+        ("src/app/tests/x.py", PathKind.TEST),
+        ("tutorial.sh", PathKind.TUTORIAL),
+        ("tests/tutorial.sh", PathKind.TUTORIAL),
+        ("tutorial/steps.sh", PathKind.TUTORIAL),
+        ("src/app/tutorial/engine.py", PathKind.IMPLEMENTATION),
+        ("README.md", PathKind.DOCS),
+        ("docs/conf.py", PathKind.DOCS),
+        ("LICENSE", PathKind.DOCS),
+        ("src/app/man/x.py", PathKind.IMPLEMENTATION),
+        (".github/workflows/ci.yml", PathKind.OTHER),
+        (".gitignore", PathKind.OTHER),
+        ("tests/n\udcff\n.py", PathKind.TEST),
     ],
 )
-def test_a_path_has_a_kind_without_any_settings(path: str, kind: Kind) -> None:
+def test_a_path_has_a_kind_without_any_settings(path: str, kind: PathKind) -> None:
     assert Paths().kind(path) == kind
 
 
 def test_implementation_globs_win_and_leave_the_rest_as_other() -> None:
     paths = Paths(implementation=("src/**", "tests/fake_server.py"))
-    assert paths.kind("src/app/test_main.py") == Kind.IMPLEMENTATION
-    assert paths.kind("tests/fake_server.py") == Kind.IMPLEMENTATION
-    assert paths.kind("tests/test_a.py") == Kind.TEST
-    assert paths.kind("tools/build.py") == Kind.OTHER
-    assert Paths(("src/",), included=frozenset({"tools/build.py"})).kind("tools/build.py") == Kind.IMPLEMENTATION
+    assert paths.kind("src/app/test_main.py") == PathKind.IMPLEMENTATION
+    assert paths.kind("tests/fake_server.py") == PathKind.IMPLEMENTATION
+    assert paths.kind("tests/test_a.py") == PathKind.TEST
+    assert paths.kind("tools/build.py") == PathKind.OTHER
+    assert Paths(("src/",), included=frozenset({"tools/build.py"})).kind("tools/build.py") == PathKind.IMPLEMENTATION
 
 
 @pytest.mark.parametrize(
     "path", ["Makefile", "lib/rules.mk", "setup.py", "web/package.json", "Cargo.lock", "requirements-dev.txt", "go.mod"]
 )
 def test_what_builds_the_product_is_judged_as_the_product_unless_settings_say_otherwise(path: str) -> None:
-    assert Paths(("src/",)).kind(path) == Paths().kind(path) == Kind.IMPLEMENTATION
-    assert Paths(("src/",), non_implementation=(path,)).kind(path) == Kind.OTHER
-    assert Paths(("src/",)).kind(f"tests/{path}") == Kind.TEST and Paths(("src/",)).kind(f"docs/{path}") == Kind.DOCS
+    assert Paths(("src/",)).kind(path) == Paths().kind(path) == PathKind.IMPLEMENTATION
+    assert Paths(("src/",), non_implementation=(path,)).kind(path) == PathKind.OTHER
+    assert (
+        Paths(("src/",)).kind(f"tests/{path}") == PathKind.TEST
+        and Paths(("src/",)).kind(f"docs/{path}") == PathKind.DOCS
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,8 +82,8 @@ def test_files_that_build_files_include_are_found(path: str, text: str, found: s
 
 def test_non_implementation_globs_add_to_the_defaults() -> None:
     paths = Paths(non_implementation=("examples/",))
-    assert paths.kind("examples/a.py") == Kind.OTHER
-    assert paths.kind("src/a.py") == Kind.IMPLEMENTATION
+    assert paths.kind("examples/a.py") == PathKind.OTHER
+    assert paths.kind("src/a.py") == PathKind.IMPLEMENTATION
 
 
 @pytest.mark.parametrize(
@@ -104,14 +107,18 @@ def test_globs_match_as_in_gitignore(glob: str, yes: list[str], no: list[str]) -
 
 
 def test_a_change_is_split_by_path_and_its_id_does_not_depend_on_order() -> None:
-    changes = [Change("tests/t.py", None, FILE), Change("src/b.py", FILE, None), Change("src/a.py", None, FILE)]
+    changes = [
+        PathChange("tests/t.py", None, FILE),
+        PathChange("src/b.py", FILE, None),
+        PathChange("src/a.py", None, FILE),
+    ]
     parts = split("base", changes, Paths())
     assert parts.implementation and parts.implementation.paths == ("src/a.py", "src/b.py")
     assert parts.rest and parts.rest.paths == ("tests/t.py",)
     again = split("base", reversed(changes), Paths())
     assert again == parts and again.implementation and again.implementation.id == parts.implementation.id
     assert parts.implementation.id != parts.rest.id
-    executable = split("base", [Change("tests/t.py", None, Entry("100755", FILE.oid))], Paths())
+    executable = split("base", [PathChange("tests/t.py", None, TreeEntry("100755", FILE.oid))], Paths())
     assert executable.rest and executable.rest.id != parts.rest.id and executable.implementation is None
 
 
@@ -131,19 +138,19 @@ def test_a_change_is_split_by_path_and_its_id_does_not_depend_on_order() -> None
     ],
 )
 def test_a_link_out_of_the_repository_is_refused(path: str, target: str, refused: bool) -> None:
-    change = Change(path, None, Entry("120000", "2" * 40))
+    change = PathChange(path, None, TreeEntry("120000", "2" * 40))
     assert bool(refusals([change], {"2" * 40: target.encode()}, Paths())) == refused
 
 
 @pytest.mark.parametrize("path", [".git/config", "a/.GIT/x", "../x", "a/../x", "a//x", "./x", "GIT~1/x"])
 def test_a_path_that_git_must_not_check_out_is_refused(path: str) -> None:
-    assert refusals([Change(path, None, FILE)], {}, Paths())
+    assert refusals([PathChange(path, None, FILE)], {}, Paths())
 
 
 def test_taking_away_a_bad_link_is_fine_and_read_only_paths_are_not() -> None:
     paths = Paths(read_only=("vendor/",))
-    assert refusals([Change("l", Entry("120000", "2" * 40), None)], {}, paths) == ()
-    assert refusals([Change("vendor/x.py", FILE, None)], {}, paths) == ("`vendor/x.py` is read-only",)
+    assert refusals([PathChange("l", TreeEntry("120000", "2" * 40), None)], {}, paths) == ()
+    assert refusals([PathChange("vendor/x.py", FILE, None)], {}, paths) == ("`vendor/x.py` is read-only",)
 
 
 def test_folders_are_outermost_first() -> None:

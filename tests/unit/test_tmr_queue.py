@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mngr.mapreduce.folding import fold
+from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
 from mngr.report.excerpt import excerpt
 from mngr.report.tmr_matrix import matrix
-from mngr.report.tmr_rows import Known, order_of, suite, task_row
+from mngr.report.tmr_rows import ReportData, order_of, suite, task_row
 from mngr.tmr import places
 from mngr.tmr.headline import Suite, headline
 from mngr.tmr.questions import questions
@@ -137,7 +137,7 @@ def test_nothing_to_merge_says_why() -> None:
 def test_work_that_is_set_aside_is_neither_green_nor_counted_as_good() -> None:
     state = run(*tried("a", "fixed", marks={"t1p1": "passed"}), set_aside=[aside("a")], branch="tmr/r")
     place = places.places(state)["a"]
-    row = task_row(Known(state), state.tasks["t.py::a"], place)
+    row = task_row(ReportData(state), state.tasks["t.py::a"], place)
     assert (row["verdict"], row["kind"], row["place"]) == ("fixed", "set-aside", "set aside")
     assert row["why"] == "fixed, but clashes" and row["after"] == "passed"
     assert "a" in [task.slug for task in places.grouped(state)["set aside"]]
@@ -183,7 +183,9 @@ def test_an_excerpt_shows_the_lines_in_question() -> None:
 
 def test_every_test_is_in_the_matrix_with_how_it_moved() -> None:
     measured = {name: {"verdict": word} for name, word in {"f::a": "pass", "f::b": "fail", "f::c": "pass"}.items()}
-    found = matrix(Known(RunState(), measured=measured, at_tip={"f::a": "skipped", "f::b": "passed", "f::n": "passed"}))
+    found = matrix(
+        ReportData(RunState(), measured=measured, at_tip={"f::a": "skipped", "f::b": "passed", "f::n": "passed"})
+    )
     assert found["files"] == [
         {
             "name": "f",
@@ -197,7 +199,7 @@ def test_every_test_is_in_the_matrix_with_how_it_moved() -> None:
     ]
     assert found["counts"] == {"worse": 2, "better": 1, "new": 1}
     state = run(excused=["f::a"], branch="tmr/r")
-    unstable = Known(state, measured=measured, at_tip={"f::a": "failed", "f::b": "failed", "f::c": "passed"})
+    unstable = ReportData(state, measured=measured, at_tip={"f::a": "failed", "f::b": "failed", "f::c": "passed"})
     assert matrix(unstable)["counts"] == {"unstable": 1, "still not passing": 1, "passes": 1}
     assert suite(unstable) == Suite(2, 1, 0), "the gate saw it pass again"
-    assert matrix(Known(RunState(), measured=measured))["counts"] == {"not measured": 3}
+    assert matrix(ReportData(RunState(), measured=measured))["counts"] == {"not measured": 3}

@@ -3,16 +3,15 @@
 import random
 
 from mngr.tmr.branch import message, plain
-from mngr.tmr.objects import Change, Entry
-from mngr.tmr.parts import Part
-from mngr.tmr.rank import because, effect, ranked
-from mngr.tmr.unit import Piece, Unit, Verified
+from mngr.tmr.objects import PathChange, TreeEntry
+from mngr.tmr.parts import ChangePart
+from mngr.tmr.unit import Unit, VerifiedWork, WorkPiece, because, effect, ranked
 
 
 def fix(name: str, *makers: tuple[int | None, int | None]) -> Unit:
     """A fix by one or more agents, each with the number of tests measured and the importance claimed."""
     those = tuple(
-        Verified(
+        VerifiedWork(
             task=f"tests/t.py::{name}",
             slug=f"{name}{number}",
             agent=f"agent-{name}{number}",
@@ -22,8 +21,8 @@ def fix(name: str, *makers: tuple[int | None, int | None]) -> Unit:
         )
         for number, (count, claimed) in enumerate(makers)
     )
-    part = Part("base", (Change(f"src/{name}.py", None, Entry("100644", "1" * 40)),))
-    return Unit(Piece(part, those), ())
+    part = ChangePart("base", (PathChange(f"src/{name}.py", None, TreeEntry("100644", "1" * 40)),))
+    return Unit(WorkPiece(part, those), ())
 
 
 def test_measured_effect_comes_before_claims_and_the_task_decides_last() -> None:

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from mngr.agents.record import timestamp
-from mngr.mapreduce.folding import fold
+from mngr.mapreduce.ledger_fold import fold
 from mngr.report import run_files
 from mngr.report.ledger_reader import LedgerReader
 from mngr.report.tmr_branch import branch
 from mngr.report.tmr_chart import chart
 from mngr.report.tmr_history import FIXED, FRESH, NEW, RECURRING, Past, story, trends
-from mngr.report.tmr_rows import Known, before_and_after, clusters, overview, report, task_row
-from mngr.report.tmr_work import Pair, Works, _by_head
+from mngr.report.tmr_patches import Pair, Patches, _by_head
+from mngr.report.tmr_rows import ReportData, before_and_after, clusters, overview, report, task_row
 from mngr.tmr import verdict
 
 START = 1_790_000_000.0
@@ -41,12 +41,12 @@ def attempt(test: str, at: float, end: float | None, word: str = "", number: int
     return made
 
 
-def known(*more: Any, **given: Any) -> Known:
+def known(*more: Any, **given: Any) -> ReportData:
     begin: list[Any] = [
         (0, "run", {"run": "r", "base": "b" * 40, "repo": "/repo"}),
         *[(0, "task", {"task": test, "slug": test, "data": {}}) for test in ("a", "b", "c")],
     ]
-    return Known(fold(entries(*begin, *more)), **given)
+    return ReportData(fold(entries(*begin, *more)), **given)
 
 
 def test_a_row_has_what_was_measured_before_and_after_and_what_to_look_at() -> None:
@@ -211,5 +211,5 @@ def test_files_are_listed_without_links(run: Path) -> None:
 
 
 def test_changes_that_git_cannot_show_are_not_said_to_be_gone(tmp_path):
-    found = Works(str(tmp_path), "a" * 40).patch(Pair("a" * 40, "b" * 40))
+    found = Patches(str(tmp_path), "a" * 40).patch(Pair("a" * 40, "b" * 40))
     assert found.text == "" and "cannot be shown" in found.note and "git" in found.note

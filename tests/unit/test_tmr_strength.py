@@ -2,13 +2,15 @@
 
 import json
 
-from mngr.tmr import strength, strength_rows, strength_view
-from mngr.tmr.strength_rows import Measured, MeasuredCommand, Tried
+from mngr.tmr import strength, strength_rows
+from mngr.tmr.strength_rows import MeasuredCommand, MeasuredTest, Tried
 
 LIST, ADD = MeasuredCommand("till list", "d1"), MeasuredCommand("till add 3 bus", "d2")
 
 
-def side(*killed: str, commands=(LIST,), tried=("0 exit", "0 word", "0 line"), mutants=None, lines=None) -> Measured:
+def side(
+    *killed: str, commands=(LIST,), tried=("0 exit", "0 word", "0 line"), mutants=None, lines=None
+) -> MeasuredTest:
     """Edits as `number id`; those named are killed."""
     results = {one: "killed" if one in killed else "survived" for one in (*tried, *killed)}
     edits = {}
@@ -17,10 +19,10 @@ def side(*killed: str, commands=(LIST,), tried=("0 exit", "0 word", "0 line"), m
         edits[(int(number), id)] = Tried(id, result)
     changed = {id: Tried(id, result, "p.py", int(id)) for id, result in (mutants or {}).items()}
     why = "" if mutants is not None else "no"
-    return Measured("t", "passed", 1.0, commands, edits, len(edits), "", changed, why, lines)
+    return MeasuredTest("t", "passed", 1.0, commands, edits, len(edits), "", changed, why, lines)
 
 
-def word(before: Measured | None, after: Measured | None, **facts: bool) -> str:
+def word(before: MeasuredTest | None, after: MeasuredTest | None, **facts: bool) -> str:
     return strength.compare(before, after, **facts).word
 
 
@@ -103,19 +105,18 @@ def test_rows_are_read_and_cases_of_a_function_joined() -> None:
         {"type": "finished"},
     ]
     found = strength_rows.read("".join(json.dumps(row) + "\n" for row in rows).encode() + b'{"torn')
-    joined = strength_rows.of_test(found, "t")
-    assert joined is not None and [command.text for command in joined.commands] == ["a", "b"]
+    joined = strength_rows.joined("t", list(found.values()))
+    assert [command.text for command in joined.commands] == ["a", "b"]
     assert {key: one.result for key, one in joined.edits.items()} == {(0, "exit"): "killed", (1, "exit"): "survived"}
-    assert strength_rows.of_test(found, "u") is None
 
 
 def test_what_one_test_notices_is_noticed() -> None:
     found = {"a": side("0 exit"), "b": side("0 word", commands=(LIST,)), "c": side("0 exit", commands=(ADD,))}
-    missed = strength_view.unnoticed(found)
+    missed = strength_rows.unnoticed(found)
     assert {(one.where, one.change) for one in missed} == {
         ("`till list`", "line"),
         ("`till add 3 bus`", "word"),
         ("`till add 3 bus`", "line"),
     }
     assert next(one.tests for one in missed if one.where == "`till list`") == ("a", "b")
-    assert strength_view.not_run([side(lines={})]) and not strength_view.not_run([side(lines={"p": frozenset({1})})])
+    assert strength_rows.not_run([side(lines={})]) and not strength_rows.not_run([side(lines={"p": frozenset({1})})])

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import cast
 
-from mngr.tmr.measurement import Measurement, Result, StepResult
+from mngr.tmr.measurement import Measurement, MeasurementResult, StepResult
 from mngr.tmr.measurer import Measurer
-from mngr.tmr.objects import Change, Entry
-from mngr.tmr.parts import Part
-from mngr.tmr.rows import Broken, Found, Ran, Rows
+from mngr.tmr.objects import PathChange, TreeEntry
+from mngr.tmr.parts import ChangePart
+from mngr.tmr.rows import Broken, CollectedTest, RanTest, Rows
 from mngr.tmr.suite import SuiteGate
-from mngr.tmr.unit import Piece, Unit, Verified
+from mngr.tmr.unit import Unit, VerifiedWork, WorkPiece
 
 OLD, NEW = "tests/test_a.py::test_old", "tests/test_a.py::test_new"
 
@@ -20,17 +20,17 @@ class Collected:
     at_once = 1
 
     def __init__(self, *tests: str, broken: str = "") -> None:
-        found = {test: Found(test, test.partition("::")[0], 1, test, "", "body") for test in tests}
-        ran = {test: Ran(test, "passed", 0.1, "", "") for test in tests}
+        found = {test: CollectedTest(test, test.partition("::")[0], 1, test, "", "body") for test in tests}
+        ran = {test: RanTest(test, "passed", 0.1, "", "") for test in tests}
         self.rows = Rows(found, ran, (Broken(broken, "no such module", ""),) if broken else (), finished=True)
 
-    def take_all(self, wanted: Sequence[Measurement]) -> list[Result]:
-        return [Result({"test": StepResult(0, "", self.rows)}, "", 0.1, "") for _ in wanted]
+    def take_all(self, wanted: Sequence[Measurement]) -> list[MeasurementResult]:
+        return [MeasurementResult({"test": StepResult(0, "", self.rows)}, "", 0.1, "") for _ in wanted]
 
 
 def unit(path: str) -> Unit:
-    part = Part("b" * 40, (Change(path, None, Entry("100644", "c" * 40)),))
-    return Unit(None, (Piece(part, (Verified("t", "a", "r-a-1", "d" * 40),)),))
+    part = ChangePart("b" * 40, (PathChange(path, None, TreeEntry("100644", "c" * 40)),))
+    return Unit(None, (WorkPiece(part, (VerifiedWork("t", "a", "r-a-1", "d" * 40),)),))
 
 
 def failures(bench: Collected, *, path: str = "tests/test_a.py", final: bool = True) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mngr.agents.record import timestamp
 from mngr.cli.tmr import progress
-from mngr.mapreduce.folding import fold
+from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
 from mngr.tmr.delivery import verified
 from mngr.tmr.summary import doing, remedy, row, summary
@@ -55,7 +55,7 @@ def test_the_picture_shows_what_agents_say_without_obeying_it() -> None:
             entry("state", **ABOUT, state="BLOCKED", reason="allow \x1b[2J this?"),
         ]
     )
-    lines = progress.picture(state, progress.Sight(decision="\x1b]0;owned\x07"), now=1_700_000_001, width=100)
+    lines = progress.picture(state, progress.LiveFacts(decision="\x1b]0;owned\x07"), now=1_700_000_001, width=100)
     assert any("allow" in line for line in lines) and "\x1b" not in "".join(lines)
 
 

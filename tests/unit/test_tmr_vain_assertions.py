@@ -2,7 +2,7 @@
 
 import pytest
 
-from mngr.tmr import flags, vain_assertions
+from mngr.tmr import flags, weaker_tests
 from mngr.tmr.changed_file import File
 
 BEFORE = """
@@ -15,7 +15,7 @@ def test_one(monkeypatch):
 
 def found(after: str, before: str | None = BEFORE) -> list[tuple[str, str]]:
     file = File("tests/test_a.py", before, after, implementation=False)
-    return [(flag.kind, flag.text) for flag in vain_assertions.find(file)]
+    return [(flag.kind, flag.text) for flag in weaker_tests.vain_assertions(file)]
 
 
 def kinds(*lines: str) -> list[str]:
@@ -62,7 +62,7 @@ def test_parts_of_the_program_that_are_replaced_are_seen_and_do_not_hold() -> No
     assert kinds("monkeypatch.setattr(calc, 'add', lambda a, b: 5)", "assert total == 5") == ["patched"]
     assert kinds("with mock.patch('calc.add'):", "    assert total == 5") == ["patched"]
     assert kinds("with patch.object(calc, 'add'):", "    assert total == 5") == ["patched"]
-    assert "patched" not in flags.HOLDING and vain_assertions.KINDS < flags.HOLDING
+    assert "patched" not in flags.HOLDING and weaker_tests.KINDS < flags.HOLDING
 
 
 @pytest.mark.parametrize(

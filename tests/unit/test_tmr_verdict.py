@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 from mngr.tmr import baseline, plan, verdict
-from mngr.tmr.baseline import Measured
+from mngr.tmr.baseline import BaselineTest
 from mngr.tmr.flags import Flag
-from mngr.tmr.rows import Broken, Ran
+from mngr.tmr.rows import Broken, RanTest
 from mngr.tmr.strength import Strength
-from mngr.tmr.verdict import Evidence, Expectation, Marks, Verdict, judge
+from mngr.tmr.verdict import ChangedExpectation, Evidence, Marks, Verdict, judge
 
 TASK = "tests/test_a.py::test_b"
-FAILED, PASSED = Measured("fail", ("failed",) * 3), Measured("pass", ("passed",))
-SKIPPED, FLAKY = Measured("skipped", ("skipped",)), Measured("flaky", ("failed", "passed"))
+FAILED, PASSED = BaselineTest("fail", ("failed",) * 3), BaselineTest("pass", ("passed",))
+SKIPPED, FLAKY = BaselineTest("skipped", ("skipped",)), BaselineTest("flaky", ("failed", "passed"))
 DONE: dict[str, Any] = {"status": "done", "changes": [1], "blocked_reason": "", "blocked_needs": ""}
 GOOD = Marks("failed", "passed", "failed", "passed")
 
 
-def judged(before: Measured = FAILED, claim: dict[str, Any] | None = DONE, **seen: Any) -> tuple[str, str]:
+def judged(before: BaselineTest = FAILED, claim: dict[str, Any] | None = DONE, **seen: Any) -> tuple[str, str]:
     facts = {"changed_files": 1, "product_changed": True, "marks": GOOD, **seen}
     found = judge(TASK, before, claim, "no outcome file", Evidence(**facts))
     return found.verdict, "; ".join(found.reasons)
@@ -118,7 +118,7 @@ def test_no_change_is_fine_only_for_a_test_that_passes() -> None:
     assert judged(before=PASSED, claim=claim, changed_files=0)[0] == "unchanged"
     assert judged(before=FAILED, claim=claim, changed_files=0)[0] == "refuted"
     assert judged(before=PASSED, claim=DONE, changed_files=0)[0] == "refuted"
-    assert judged(before=Measured("not measured"), claim=claim, changed_files=0)[0] == "failed"
+    assert judged(before=BaselineTest("not measured"), claim=claim, changed_files=0)[0] == "failed"
 
 
 def test_what_changes_how_all_tests_are_judged_is_held_for_a_person() -> None:
@@ -149,7 +149,7 @@ def test_a_verdict_goes_to_json_and_back_as_it_is() -> None:
         (Flag("claim", "a.py", "text"),),
         marks=GOOD,
         strength=strength,
-        expectations=(Expectation("t.py", 3, "5", "7"),),
+        expectations=(ChangedExpectation("t.py", 3, "5", "7"),),
         effect=("t",),
         cases=("t[1]", "t[2]"),
     )
@@ -157,8 +157,8 @@ def test_a_verdict_goes_to_json_and_back_as_it_is() -> None:
     assert verdict.from_json({"verdict": "improved", "reasons": ["x"], "after": "passed"}).marks.t1p1 == "passed"
 
 
-def ran(*outcomes: str) -> list[Ran]:
-    return [Ran(TASK, outcome, 0.1, "text", "signature") for outcome in outcomes]
+def ran(*outcomes: str) -> list[RanTest]:
+    return [RanTest(TASK, outcome, 0.1, "text", "signature") for outcome in outcomes]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_verdicts_that_are_integrated_are_verdicts() -> None:
 
 def test_an_expected_failure_is_a_failure_unless_it_was_expected_before() -> None:
     assert judged(marks=Marks(t1p1="xfailed")) == ("refuted", "its test is xfailed in a clean checkout")
-    before = Measured("pass", ("xfailed",))
+    before = BaselineTest("pass", ("xfailed",))
     assert judged(before=before, marks=Marks(t1p1="xfailed"), product_changed=False)[0] == "improved"
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr import config, trust
-from mngr.config import Layer, Settings, Value
+from mngr import trust
+from mngr.config import Settings, Value
 from mngr.errors import Undecided
-from mngr.settings_schema import is_safe
+from mngr.settings_schema import Layer, gate, is_safe
 from mngr.settings_values import Key, parse_key
 
 KEY: Key = ("tmr", "prepare")
@@ -44,7 +44,7 @@ def test_what_runs_and_grants_nothing_may_come_from_a_repository(key: str, value
         ("commands.create.upload_file", ["~/.ssh/id:id"]),
         ("commands.create.from", "/"),
         ("commands.destroy.force", True),
-        ("commands.capture.svg", "/etc/passwd"),
+        ("commands.capture.cast", "/etc/passwd"),
         ("commands.tmr.budget_usd", 1000),
         ("create_templates.x.command", "true"),
         ("agent_types.claude.permissions", "ask"),
@@ -63,7 +63,7 @@ def test_everything_else_needs_trust(key: str, value: object) -> None:
 
 
 def untrusted(host_dir: Path) -> Settings:
-    repository = config.gate(Layer("theirs", {KEY: "evil", ("tmr", "max_jobs"): 3}), "/repo")
+    repository = gate(Layer("theirs", {KEY: "evil", ("tmr", "max_jobs"): 3}), "/repo")
     return Settings([Layer("mine", {("tmr", "prompt"): "p"}), repository], str(host_dir))
 
 
@@ -90,7 +90,7 @@ def test_an_answer_counts_and_a_later_layer_needs_none(tmp_path: Path) -> None:
     settings.ask = yes
     assert settings.text("tmr.prepare") == settings.text("tmr.prepare") == "evil"
     assert asked == [["theirs"]]
-    mine = Settings([config.gate(Layer("theirs", {KEY: "evil"}), "/repo"), Layer("-S", {KEY: "good"})])
+    mine = Settings([gate(Layer("theirs", {KEY: "evil"}), "/repo"), Layer("-S", {KEY: "good"})])
     assert mine.text("tmr.prepare") == "good" and mine.withheld() == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from mngr.e2e.shell_blocks import blocks
 from mngr.tutorial.check import NOT_RUN, UNCITED, UNFINISHED, UNKNOWN, UNREADABLE, Report, check
 from mngr.tutorial.citations import Citation, Found, Unreadable, find
-from mngr.tutorial.ran import Ran, RanTest
+from mngr.tutorial.ran import RecordedRuns, RecordedTest
 from tests.support.timing import best_of
 
 SCRIPT = """#!/bin/sh
@@ -35,12 +35,12 @@ def cited(*texts: str) -> Found:
     return Found(tuple(found), ())
 
 
-def ran(*tests: tuple[str, list[str]], file: str = "tests/test_it.py") -> Ran:
-    found = (RanTest(file, name, frozenset(), frozenset(commands)) for name, commands in tests)
-    return Ran(("night",), tuple(found))
+def ran(*tests: tuple[str, list[str]], file: str = "tests/test_it.py") -> RecordedRuns:
+    found = (RecordedTest(file, name, frozenset(), frozenset(commands)) for name, commands in tests)
+    return RecordedRuns(("night",), tuple(found))
 
 
-def checked(found: Found, what: Ran | None = None, script: str = SCRIPT) -> Report:
+def checked(found: Found, what: RecordedRuns | None = None, script: str = SCRIPT) -> Report:
     return check("tutorial.sh", blocks(script), found, what)
 
 
@@ -105,11 +105,11 @@ def test_a_test_that_is_not_in_the_run_is_said_to_be_missing_there() -> None:
 def test_what_a_test_ran_that_did_not_pass_does_not_count() -> None:
     good, bad = ran(("test_1", ["tool add --to x", "tool list"])).tests[0], ran(("test_2", [REMOVE])).tests[0]
     failed = (bad._replace(outcome="skipped"), bad._replace(outcome="failed"), bad._replace(outcome=""))
-    (problem,) = checked(cited(ADD, REMOVE), Ran(("r",), (good, *failed))).problems
+    (problem,) = checked(cited(ADD, REMOVE), RecordedRuns(("r",), (good, *failed))).problems
     assert problem.text == REMOVE
     why = "was not run by a test that passed: `test_2` (tests/test_it.py:20) ended as failed and killed and skipped"
     assert problem.message.endswith(why)
-    assert checked(cited(ADD, REMOVE), Ran(("r",), (good, *failed, bad))).ok
+    assert checked(cited(ADD, REMOVE), RecordedRuns(("r",), (good, *failed, bad))).ok
 
 
 def test_a_command_that_another_test_ran_does_not_count() -> None:
@@ -137,8 +137,8 @@ def test_a_recorded_test_is_found_by_its_file_and_name(file: str, ok: bool) -> N
 
 
 def test_a_block_that_the_test_itself_named_counts() -> None:
-    steps = RanTest("tests/other.py", "test_x", frozenset({ADD}), frozenset({"tool add --to x", "tool list"}))
-    assert checked(cited(ADD, REMOVE), Ran(("r",), (steps, *ran(("test_2", [REMOVE])).tests))).ok
+    steps = RecordedTest("tests/other.py", "test_x", frozenset({ADD}), frozenset({"tool add --to x", "tool list"}))
+    assert checked(cited(ADD, REMOVE), RecordedRuns(("r",), (steps, *ran(("test_2", [REMOVE])).tests))).ok
 
 
 @pytest.mark.parametrize("file", ["test_it.py", "../test_it.py", "../../tests/test_it.py", "project/tests/test_it.py"])

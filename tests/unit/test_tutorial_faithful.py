@@ -3,24 +3,24 @@
 import pytest
 
 from mngr.tutorial.faithful import ChangedCitation, CitingTest, Faithful, judge
-from mngr.tutorial.ran import Ran, RanTest
+from mngr.tutorial.ran import RecordedRuns, RecordedTest
 
 ADD, LIST, EDITED = "# one\ntool add x\ntool show x", "tool list", "# one\ntool add x --now\ntool show x"
 TUTORIAL = frozenset((ADD, LIST))
 ID = "tests/test_it.py::test_add"
 
 
-def ran(*commands: str, outcome: str = "passed", id: str = ID) -> Ran:
+def ran(*commands: str, outcome: str = "passed", id: str = ID) -> RecordedRuns:
     file, _, name = id.partition("::")
-    return Ran(("run",), (RanTest(file, name, frozenset(), frozenset(commands), outcome),))
+    return RecordedRuns(("run",), (RecordedTest(file, name, frozenset(), frozenset(commands), outcome),))
 
 
 def judged(
     before: tuple[str, ...] = (ADD,),
     after: tuple[str, ...] = (ADD,),
     tutorial: frozenset[str] = TUTORIAL,
-    then: Ran | None = None,
-    now: Ran | None = None,
+    then: RecordedRuns | None = None,
+    now: RecordedRuns | None = None,
     id: str = ID,
 ) -> Faithful:
     return judge(CitingTest(ID, before, TUTORIAL, then), CitingTest(id, after, tutorial, now))
@@ -115,5 +115,5 @@ def test_a_renamed_test_is_held_against_its_old_name() -> None:
     new = "tests/test_new.py::test_added[a]"
     cases = ran("tool add x", id="tests/test_new.py::test_added").tests
     others = ran("tool show x", id="tests/test_new.py::test_added").tests
-    found = judged(then=ran(*BOTH), now=Ran(("run",), (*cases, *others)), id=new)
+    found = judged(then=ran(*BOTH), now=RecordedRuns(("run",), (*cases, *others)), id=new)
     assert found.ok and found.unrun == ()

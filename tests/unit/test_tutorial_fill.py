@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mngr.cli.tutoring import parse_problem
+from mngr.cli.tutorial_agents import parse_problem
 from mngr.e2e.shell_blocks import blocks
 from mngr.process import Result
 from mngr.tutorial import proposals
-from mngr.tutorial.program import Program, guess, problem
+from mngr.tutorial.program import ProgramHelp, guess, problem
 from mngr.tutorial.proposals import Heading, Proposal, empty_headings, insert, judge, read, simple_commands
 
 SCRIPT = """#!/bin/sh
@@ -113,10 +113,10 @@ def test_what_cannot_be_kept_says_why() -> None:
     ) == [
         ("", ""),
         ("bad", proposals.INTERFACE),
-        ("none of its commands is one of `tool`", proposals.MALFORMED),
+        ("it has no command of `tool`", proposals.MALFORMED),
         ("the tutorial has this block already", proposals.MALFORMED),
         ("it ends inside the quote `'`", proposals.MALFORMED),
-        ("none of its commands is one of `tool`", proposals.MALFORMED),
+        ("it has no command of `tool`", proposals.MALFORMED),
         ("the tutorial has this block already", proposals.MALFORMED),
     ]
     assert judged("tool list '\x1b[2J'") == [("it holds control characters", proposals.MALFORMED)]
@@ -174,11 +174,11 @@ class Helpful:
     ],
 )
 def test_commands_held_against_the_help(command: str, expected: str) -> None:
-    assert problem(Program(Helpful(), "tool", {}, "."), command.split()) == expected
+    assert problem(ProgramHelp(Helpful(), "tool", {}, "."), command.split()) == expected
 
 
 def test_the_reference_is_the_help_of_all_verbs() -> None:
-    text = Program(Helpful(), "tool", {}, ".").reference()
+    text = ProgramHelp(Helpful(), "tool", {}, ".").reference()
     assert text.startswith("$ tool --help\nUsage: tool [--quiet]")
     assert "$ tool add --help\nUsage: tool add" in text and "$ tool list --help" in text
 

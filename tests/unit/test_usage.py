@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr import config
-from mngr.actions import books, prices, usage
-from mngr.actions.books import Line
+from mngr import config, settings_schema
+from mngr.actions import prices, usage, usage_log
 from mngr.actions.prices import Price, Prices
 from mngr.actions.usage import Totals, Used
-from mngr.agents.kinds.driver import Spent
+from mngr.actions.usage_log import UsageLine
+from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import seconds_of, timestamp
 
 AT = "2026-05-01T12:00:00Z"
@@ -21,24 +21,24 @@ AT = "2026-05-01T12:00:00Z"
 
 def known(**models: dict[str, float]) -> Prices:
     tree = {"prices": {name.replace("_", "-"): table for name, table in models.items()}}
-    return Prices(config.Settings([config.read_layer(tree, "test")]))
+    return Prices(config.Settings([settings_schema.read_layer(tree, "test")]))
 
 
 def test_a_cost_that_the_program_told_wins_over_every_price() -> None:
     own = known(m={"input": 1e6})
-    assert own.cost(Spent(AT, "m", input_tokens=1, cost_usd=0.25)) == 0.25
-    assert own.cost(Spent(AT, "claude-sonnet-4-5", input_tokens=1, cost_usd=0.0)) == 0.0
+    assert own.cost(ModelUsage(AT, "m", input_tokens=1, cost_usd=0.25)) == 0.25
+    assert own.cost(ModelUsage(AT, "claude-sonnet-4-5", input_tokens=1, cost_usd=0.0)) == 0.0
 
 
 def test_a_price_of_the_settings_wins_over_a_published_one() -> None:
     own = known(claude_sonnet_4_5={"input": 100, "output": 200, "cache_read": 1, "cache_write": 2})
-    spent = Spent(AT, "claude-sonnet-4-5", 1000, 100, 10_000, 5_000)
+    spent = ModelUsage(AT, "claude-sonnet-4-5", 1000, 100, 10_000, 5_000)
     assert own.cost(spent) == pytest.approx(0.1 + 0.02 + 0.01 + 0.01)
     assert known().cost(spent) == pytest.approx((1000 * 3 + 100 * 15 + 10_000 * 0.3 + 5_000 * 3.75) / 1e6)
 
 
 def test_a_price_that_is_given_in_part() -> None:
-    spent = Spent(AT, "m", 1_000_000, 0, 1_000_000, 1_000_000)
+    spent = ModelUsage(AT, "m", 1_000_000, 0, 1_000_000, 1_000_000)
     assert known(m={"input": 2}).cost(spent) == 6, "a cache costs as much as other input, unless said"
     assert known(m={"input": 2}).cost(spent._replace(output_tokens=1)) is None
     assert known(m={"output": 2}).cost(spent) is None
@@ -49,16 +49,16 @@ def test_a_price_that_is_given_in_part() -> None:
     "model", ["", "no-such-model-at-all", "<synthetic>", "x" * 500, "/", "[1m]", "a/b/c", "\udcff"]
 )
 def test_a_model_that_nobody_knows_has_no_price(model: str) -> None:
-    assert known().cost(Spent(AT, model, 5, 5)) is None
+    assert known().cost(ModelUsage(AT, model, 5, 5)) is None
 
 
 @pytest.mark.parametrize(
     "model", ["anthropic/claude-sonnet-4-5", "claude-sonnet-4-5[1m]", "my-proxy/claude-sonnet-4-5"]
 )
 def test_a_model_is_known_with_its_provider_and_its_variant(model: str) -> None:
-    plain = known().cost(Spent(AT, "claude-sonnet-4-5", 1000, 100))
-    assert plain and known().cost(Spent(AT, model, 1000, 100)) == plain
-    assert known(claude_sonnet_4_5={"input": 1, "output": 1}).cost(Spent(AT, model, 500_000, 500_000)) == 1
+    plain = known().cost(ModelUsage(AT, "claude-sonnet-4-5", 1000, 100))
+    assert plain and known().cost(ModelUsage(AT, model, 1000, 100)) == plain
+    assert known(claude_sonnet_4_5={"input": 1, "output": 1}).cost(ModelUsage(AT, model, 500_000, 500_000)) == 1
 
 
 MODELS = (
@@ -80,34 +80,35 @@ def test_the_quick_way_to_a_price_gives_the_published_one(model: str, a: int, b:
     used = Usage(input_tokens=a + c + d, output_tokens=b, cache_read_tokens=c, cache_write_tokens=d)
     at = datetime.fromtimestamp(seconds_of(AT), UTC)
     exact = float(calc_price(used, model, genai_request_timestamp=at).total_price)
-    assert known().cost(Spent(AT, model, a, b, c, d)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
+    assert known().cost(ModelUsage(AT, model, a, b, c, d)) == pytest.approx(exact, rel=1e-9, abs=1e-12)
 
 
 def test_a_long_prompt_costs_what_long_prompts_cost() -> None:
-    short, long = (known().cost(Spent(AT, "claude-sonnet-4-5", tokens)) for tokens in (199_999, 200_001))
+    short, long = (known().cost(ModelUsage(AT, "claude-sonnet-4-5", tokens)) for tokens in (199_999, 200_001))
     assert short and long and long > 1.9 * short
 
 
 def test_an_answer_without_tokens_costs_nothing_whoever_gave_it() -> None:
-    assert known().cost(Spent(AT, "<synthetic>")) == 0.0
-    assert known().cost(Spent(AT, "<synthetic>", output_tokens=1)) is None
+    assert known().cost(ModelUsage(AT, "<synthetic>")) == 0.0
+    assert known().cost(ModelUsage(AT, "<synthetic>", output_tokens=1)) is None
 
 
 def test_a_time_that_makes_no_sense_is_no_obstacle() -> None:
-    assert known().cost(Spent("yesterday", "gpt-5", 1_000_000, 0)) == pytest.approx(1.25)
+    assert known().cost(ModelUsage("yesterday", "gpt-5", 1_000_000, 0)) == pytest.approx(1.25)
 
 
 def test_the_package_with_prices_is_loaded_only_for_a_price_and_starts_no_thread() -> None:
     program = (
         "import sys, threading\n"
-        "from mngr import config\nfrom mngr.actions import prices, usage\nfrom mngr.agents.kinds.driver import Spent\n"
-        "own = prices.Prices(config.Settings([config.read_layer({'prices': {'m': {'input': 1}}}, 'test')]))\n"
-        "own.cost(Spent('', 'm', 5)), own.cost(Spent('', 'x', cost_usd=1.0)), own.cost(Spent('', ''))\n"
+        "from mngr import config, settings_schema\nfrom mngr.actions import prices, usage\n"
+        "from mngr.agents.kinds.driver import ModelUsage\n"
+        "own = prices.Prices(config.Settings([settings_schema.read_layer({'prices': {'m': {'input': 1}}}, 'test')]))\n"
+        "own.cost(ModelUsage('', 'm', 5)), own.cost(ModelUsage('', 'x', cost_usd=1.0)), own.cost(ModelUsage('', ''))\n"
         "assert 'genai_prices' not in sys.modules\n"
         "def forbidden(event, args):\n"
         "    assert not event.startswith('socket.'), event\n"
         "sys.addaudithook(forbidden)\n"
-        "assert own.cost(Spent('', 'gpt-5', 5)) > 0\n"
+        "assert own.cost(ModelUsage('', 'gpt-5', 5)) > 0\n"
         "assert 'genai_prices' in sys.modules and threading.active_count() == 1\n"
     )
     from mngr import process
@@ -143,7 +144,7 @@ def test_every_order_and_grouping_gives_the_same_sum(found: list[Totals]) -> Non
 def test_only_answers_since_it_was_made_and_not_in_the_books_are_new() -> None:
     made = seconds_of("2026-05-01T12:00:00.500000Z")
     answers = [
-        Spent(at, "m", number)
+        ModelUsage(at, "m", number)
         for number, at in enumerate(
             ("2026-05-01T12:00:00.499Z", "2026-05-01T12:00:00.500Z", "2026-05-02T00:00:00Z", "at noon", "")
         )
@@ -159,11 +160,11 @@ def test_answers_of_a_day_and_a_model_are_one_line_and_those_without_a_price_ano
 
     noon = seconds_of(AT)
     answers = [
-        Spent(timestamp(noon), "m", 1, cost_usd=1.0),
-        Spent(timestamp(noon + 60), "m", 2, cost_usd=2.0),
-        Spent(timestamp(noon + 60), "m", 4),
-        Spent(timestamp(noon + 3 * 86400), "m", 8, cost_usd=4.0),
-        Spent(timestamp(noon), "n", 16, cost_usd=8.0),
+        ModelUsage(timestamp(noon), "m", 1, cost_usd=1.0),
+        ModelUsage(timestamp(noon + 60), "m", 2, cost_usd=2.0),
+        ModelUsage(timestamp(noon + 60), "m", 4),
+        ModelUsage(timestamp(noon + 3 * 86400), "m", 8, cost_usd=4.0),
+        ModelUsage(timestamp(noon), "n", 16, cost_usd=8.0),
     ]
     record: Any = Made()
     found = usage.daily(record, answers, known())
@@ -202,12 +203,12 @@ def test_rows_are_the_dearest_first_and_days_in_order() -> None:
 
 @given(st.binary())
 def test_any_bytes_are_books(data: bytes) -> None:
-    found = books.parse(b'{"agent_id": "a", "answers": 1}\n' + data)
-    assert found.lines[0] == Line("a", "", "", "", "", "", 1)
+    found = usage_log.parse(b'{"agent_id": "a", "answers": 1}\n' + data)
+    assert found.lines[0] == UsageLine("a", "", "", "", "", "", 1)
 
 
 def test_books_tell_up_to_when_an_agent_is_in_them() -> None:
-    found = books.parse(
+    found = usage_log.parse(
         b'{"agent_id": "a", "until": "2026-05-01T00:00:00Z"}\n'
         b'{"agent_id": "a", "answers": 2, "until": "2026-04-01T00:00:00Z"}\n'
         b'{"agent_id": "b", "answers": 1, "until": "whenever"}\n'
@@ -219,4 +220,4 @@ def test_books_tell_up_to_when_an_agent_is_in_them() -> None:
 def test_names_of_a_model() -> None:
     assert prices.names("a/b[1m]") == ["a/b[1m]", "a/b", "b"]
     assert prices.names("b") == ["b"]
-    assert Price().cost(Spent("", "m")) == 0
+    assert Price().cost(ModelUsage("", "m")) == 0

@@ -8,12 +8,14 @@ import pytest
 
 from mngr.actions.doctor_programs import judge, missing
 from mngr.agents.kinds import versions
-from mngr.agents.kinds.driver import Program
+from mngr.agents.kinds.driver import AgentProgram
 from mngr.errors import MngrError
 from mngr.home import FORMAT, FORMAT_FILE
 from mngr.waiting import wait_until
 
-PROGRAM = Program("acme", "npm install -g acme", oldest="1.9.0", tried="2.1.325", broken={"2.0.7": "it eats prompts"})
+PROGRAM = AgentProgram(
+    "acme", "npm install -g acme", oldest="1.9.0", tried="2.1.325", broken={"2.0.7": "it eats prompts"}
+)
 
 
 @pytest.fixture

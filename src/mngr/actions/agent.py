@@ -1,20 +1,34 @@
-"""An agent as it was seen at one moment: its record, its state and its terminal."""
+"""One agent: what it is, its state, and every verb on it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mngr.agents.record import Record, seconds_of
-from mngr.agents.state import Status
+from mngr.agents.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
-from mngr.records import TYPE_CHECKING, NamedTuple
-from mngr.tools.tmux import Pane
 
 if TYPE_CHECKING:
-    from typing import Any
+    from mngr.actions.agent_fields import AgentFields
+    from mngr.actions.commits import Pulled
+    from mngr.actions.destroy import Destroyed
+    from mngr.actions.file_copy import Copied
+    from mngr.actions.lifecycle import Stopped
+    from mngr.actions.merge import Merged
+    from mngr.actions.message import Delivery
+    from mngr.actions.reply import Reply
+    from mngr.actions.site import Site
+    from mngr.agents.limits import Limits
+    from mngr.agents.state import Status
+    from mngr.process import Result
+    from mngr.tools.tmux import Pane
+    from mngr.workspaces.saved_work import SavedEntry
 
 
-class Agent(NamedTuple):
+class AgentView(NamedTuple):
+    """An agent as its site saw it at one moment: plain data."""
+
     record: Record
     status: Status
     pane: Pane | None
@@ -34,18 +48,18 @@ class Agent(NamedTuple):
     def as_json(self, now: float | None = None) -> dict[str, Any]:
         """The stable, documented form of `list --format json`. What is not known is null."""
         now = time.time() if now is None else now
-        record, status, pane = self.record, self.status, self.pane
+        record, status, pane = self
         started = seconds_of(record.started_at) if record.started_at else None
         ended = now if status.alive else status.since
-        alive = status.alive and pane is not None
-        return {
+        live_pane = pane if status.alive else None
+        fields: AgentFields = {
             "id": record.id,
             "name": record.name,
             "type": record.kind,
             "command": record.command_shown or record.command,
             "state": status.state,
             "state_reason": status.reason,
-            "state_since": _text(status.since),
+            "state_since": timestamp(status.since) if status.since else None,
             "exit_code": status.exit_code,
             "signal": status.signal,
             "work_dir": record.work_dir,
@@ -58,12 +72,16 @@ class Agent(NamedTuple):
             "start_time": record.started_at,
             "archived_at": record.archived_at,
             "runtime_seconds": round(max(0.0, ended - started), 3) if started and ended else None,
-            "idle_seconds": round(max(0.0, now - pane.active_at), 3) if alive and pane is not None else None,
-            "pid": pane.pid if alive and pane is not None else None,
+            "idle_seconds": round(max(0.0, now - live_pane.active_at), 3) if live_pane else None,
+            "pid": live_pane.pid if live_pane else None,
             "session": record.session,
             "attached": pane.attached if pane is not None else False,
             "labels": {**record.labels, "project": record.project},
-            "limits": {"idle_seconds": None, "idle_mode": "output", "run_seconds": None, **record.limits},
+            "limits": {
+                "idle_seconds": record.limits.get("idle_seconds"),
+                "idle_mode": record.limits.get("idle_mode", "output"),
+                "run_seconds": record.limits.get("run_seconds"),
+            },
             "project": record.project,
             "index": record.number,
             "host": {
@@ -77,6 +95,237 @@ class Agent(NamedTuple):
                 "snapshots": [],
             },
         }
+        return {**fields}
+
+
+class Agent:
+    """An agent of a site, with its verbs. `record` is what was known when the agent was found. Its state is looked up
+    at the first use and kept; `now()` gives the agent as it is now. A verb that changes the record returns the changed
+    agent. Every verb raises `MngrError` when it cannot be done."""
+
+    def __init__(self, site: Site, record: Record, view: AgentView | None = None) -> None:
+        self.site = site
+        self.record = record
+        self._view = view
+
+    def __repr__(self) -> str:
+        return f"<Agent {self.name} {self.id}>"
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def view(self) -> AgentView:
+        """The agent as its site saw it."""
+        if self._view is None:
+            from mngr.actions import find
+
+            self._view = self.site.run(find.agent, self.id)
+        return self._view
+
+    @property
+    def status(self) -> Status:
+        return self.view.status
+
+    @property
+    def state(self) -> str:
+        return self.view.state
+
+    @property
+    def pane(self) -> Pane | None:
+        return self.view.pane
+
+    def as_json(self, now: float | None = None) -> dict[str, Any]:
+        """The stable, documented form of `list --format json`. What is not known is null."""
+        if self.site.is_near:
+            return self.view.as_json(now)
+        fields = self.view.as_json((time.time() if now is None else now) + self.site.clock_skew)
+        host = {"id": self.site.name, "name": self.site.name}
+        provider = {"provider": self.site.provider, "provider_name": self.site.provider}
+        state = "UNKNOWN" if self.state == "UNKNOWN" else "RUNNING"
+        return {**fields, "host": {**fields["host"], **host, **provider, "state": state}}
+
+    def now(self) -> Agent:
+        """The agent as it is now."""
+        from mngr.actions import find
+
+        view = self.site.run(find.agent, self.id)
+        return Agent(self.site, view.record, view)
+
+    def start(self) -> Agent:
+        """Run a stopped or ended agent again. One that runs is left alone."""
+        from mngr.actions import lifecycle
+
+        return Agent(self.site, self.site.run(lifecycle.start, self.id)[0])
+
+    def stop(self, *, graceful_seconds: float = 0.0) -> Stopped:
+        """End its processes; work dir, branch and events stay. Twice is safe."""
+        from mngr.actions import lifecycle
+
+        return self.site.run(lifecycle.stop, self.id, graceful_seconds=graceful_seconds)
+
+    def destroy(self, *, force: bool = False, remove_branch: bool = False, discard: bool = False) -> Destroyed:
+        """Remove it. Refused while it has work found nowhere else, unless forced; that work is saved first. With
+        `discard` it is not: for agents whose results the caller has, and which had no other work."""
+        from mngr.actions import destroy
+
+        return destroy.destroy_on(self.site, self.record, force=force, remove_branch=remove_branch, discard=discard)
+
+    def archive(self, *, undo: bool = False) -> Agent:
+        """Stop it and hide it in `list`, or show it again (stopped). Everything of it stays."""
+        from mngr.actions import lifecycle
+
+        verb = lifecycle.unarchive if undo else lifecycle.archive
+        return Agent(self.site, self.site.run(verb, self.id)[0])
+
+    def rename(self, new: str) -> Agent:
+        """Give it another name; branch and work dir keep theirs."""
+        from mngr.actions import lifecycle
+
+        return Agent(self.site, self.site.run(lifecycle.rename, self.id, new))
+
+    def label(self, labels: Mapping[str, str], remove: Collection[str] = ()) -> Agent:
+        """Set and remove labels in one change."""
+        from mngr.actions import lifecycle
+
+        return Agent(self.site, self.site.run(lifecycle.label, self.id, labels, tuple(remove)))
+
+    def limit(self, limits: Limits) -> Agent:
+        """Stop it, with its work saved, when it ran or was idle for this long; `Limits()` removes all limits."""
+        from mngr.actions import limits as limiting
+
+        return Agent(self.site, self.site.run(limiting.change, self.id, limits))
+
+    def adopt(self) -> Agent:
+        """Complete its record when its creator was killed just after it had started the agent. Twice is safe."""
+        from mngr.actions import lifecycle
+
+        return Agent(self.site, self.site.run(lifecycle.adopt, self.id))
+
+    def message(self, text: str, *, start: bool = False) -> Delivery:
+        """Deliver text to its terminal, once and whole, and wait until it confirms the receipt, if its kind can."""
+        from mngr.actions import message
+
+        return self.site.run(message.deliver, self.id, text, start=start)
+
+    def ask(self, text: str, *, start: bool = False, timeout: float | None = None) -> Reply:
+        """Deliver text, wait until the agent stops working, and return what it said."""
+        from mngr.actions import reply
+
+        return self.site.run(reply.ask, self.id, text, start=start, timeout=timeout)
+
+    def exec(self, command: str, *, timeout: float = 600.0, cwd: str | None = None) -> Result:
+        """Run a shell command line in its work dir and environment. Any exit code is a result."""
+        from mngr.actions import execute
+
+        return self.site.run(execute.execute, self.id, command, timeout=timeout, cwd=cwd)
+
+    def capture(self, *, history: int = 0, colors: bool = False) -> str:
+        """What its terminal shows; of a stopped agent, what it showed last."""
+        from mngr.actions import screen
+
+        return self.site.run(screen.read, self.id, history=history, colors=colors)
+
+    def recording(self) -> bytes:
+        """Its terminal so far, as an asciicast; an error for one that is not recorded."""
+        from mngr.actions import screen
+
+        return self.site.run(screen.cast, self.id)
+
+    def events(self) -> Sequence[Mapping[str, Any]]:
+        """What happened to it, in order."""
+        from mngr.actions import transcript
+
+        return self.site.run(transcript.events, self.id)
+
+    def transcript(self) -> Sequence[Mapping[str, Any]]:
+        """What was said to it and what it said and did; of a kind that keeps none, only what was said to it."""
+        from mngr.actions import transcript
+
+        return self.site.run(transcript.read, self.id).entries
+
+    def outcome(self, *, at_most: int = 1_000_000) -> bytes | None:
+        """What it wrote to `$MNGR_OUTCOME_FILE`, None when it wrote nothing. A longer file is cut one byte after
+        `at_most`; anything but a plain file reads as empty."""
+        from mngr.actions import outcome
+
+        return self.site.run(outcome.read, self.id, at_most)
+
+    def outcome_at(self) -> float | None:
+        """When it wrote `$MNGR_OUTCOME_FILE` last, in seconds since 1970; None when it wrote nothing."""
+        from mngr.actions import outcome
+
+        return self.site.run(outcome.written_at, self.id)
+
+    def diff(self, *options: str) -> bytes:
+        """Everything it changed since its base, uncommitted and untracked files included, as git prints it."""
+        from mngr.actions import commits
+
+        return self.site.run(commits.diff, self.id, *options)
+
+    def pull(self, *, into: str = "branch", dry_run: bool = False) -> Pulled:
+        """Fetch its commits: as its branch, into the `current` one (forward only), or `none`."""
+        from mngr.actions import commits
+
+        return commits.pull(self.site, self.id, into=into, dry_run=dry_run)
+
+    def pull_uncommitted(self) -> str | None:
+        """Fetch what it has not committed, as a commit on top of its HEAD, and return that; None when there is nothing.
+        It is kept as `refs/mngr/pulled/NAME-uncommitted`."""
+        from mngr.actions import commits
+
+        return commits.fetch_uncommitted(self.site, self.id)
+
+    def pull_files(self, path: str = ".", target: str | None = None, *, dry_run: bool = False) -> Copied:
+        """Copy files of its work dir to the current directory or `target`. What they replace is saved first."""
+        from mngr.actions import file_copy
+
+        return file_copy.pull(self.site, self.id, path, target, dry_run=dry_run)
+
+    def pull_artifacts(self, target: str | None = None, *, dry_run: bool = False) -> Copied:
+        """Copy what it put into `$MNGR_ARTIFACTS_DIR`."""
+        from mngr.actions import file_copy
+
+        return file_copy.pull_artifacts(self.site, self.id, target, dry_run=dry_run)
+
+    def push(self, revision: str = "HEAD", *, dry_run: bool = False) -> tuple[str, int]:
+        """Move its branch forward to a commit of the repository: the commit, and how many came."""
+        from mngr.actions import commits
+
+        return commits.push(self.site, self.id, revision, dry_run=dry_run)
+
+    def push_files(self, source: str, path: str = ".", *, dry_run: bool = False) -> Copied:
+        """Copy a file or directory into its work dir. What that replaces is saved first."""
+        from mngr.actions import file_copy
+
+        return file_copy.push(self.site, self.id, source, path, dry_run=dry_run)
+
+    def merge(self, *, squash: bool = False, message: str | None = None, dry_run: bool = False) -> Merged:
+        """Merge its commits into the current branch; a conflict is found before anything is touched."""
+        from mngr.actions import merge
+
+        return merge.merge(self.site, self.id, squash=squash, message=message, dry_run=dry_run)
+
+    def clone(self, name: str, *, message: str | None = None, **more: Any) -> Agent:
+        """Copy it, conversation and uncommitted files included, as a new agent that runs. `more` are the other fields
+        of `mngr.actions.clone.CloneRequest`: rest, env, labels, project."""
+        from mngr.actions import clone
+
+        agent = Agent(self.site, self.site.run(clone.clone, self.id, clone.CloneRequest(name, **more)))
+        if message is not None:
+            agent.message(message)
+        return agent
+
+    def snapshot(self, name: str | None = None) -> SavedEntry:
+        """Keep it as it is now, also while it runs: commits, files, conversation, settings."""
+        from mngr.actions import snapshots
+
+        return self.site.run(snapshots.create, self.id, name)
 
 
 class Listing(NamedTuple):
@@ -84,9 +333,3 @@ class Listing(NamedTuple):
 
     agents: list[Agent]
     errors: list[MngrError]
-
-
-def _text(seconds: float) -> str | None:
-    from mngr.agents.record import timestamp
-
-    return timestamp(seconds) if seconds else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from mngr.actions.agent import Agent
 from mngr.agents.record import seconds_of
-from mngr.records import NamedTuple
 
 
-class Wanted(NamedTuple):
+class CleanupFilter(NamedTuple):
     """All that is set must hold. What is not known of an agent (how long it is idle) does not hold."""
 
     older_than: float | None = None
@@ -17,7 +17,7 @@ class Wanted(NamedTuple):
     states: Collection[str] = ()
 
 
-def choose(agents: list[Agent], wanted: Wanted, now: float) -> list[Agent]:
+def choose(agents: list[Agent], wanted: CleanupFilter, now: float) -> list[Agent]:
     return [agent for agent in agents if _fits(agent, wanted, now)]
 
 
@@ -33,7 +33,7 @@ def idle_seconds(agent: Agent, now: float) -> float | None:
     return max(0.0, now - agent.status.since) if agent.status.since and agent.state != "UNKNOWN" else None
 
 
-def _fits(agent: Agent, wanted: Wanted, now: float) -> bool:
+def _fits(agent: Agent, wanted: CleanupFilter, now: float) -> bool:
     if wanted.states and agent.state not in wanted.states:
         return False
     if wanted.older_than is not None and age_seconds(agent, now) < wanted.older_than:

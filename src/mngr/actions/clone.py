@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from mngr import process
 from mngr.actions import restore
-from mngr.actions.agent import Agent
-from mngr.actions.create import start_process, take_back
-from mngr.actions.fleet import Fleet
+from mngr.actions.agent_process import start_process
+from mngr.actions.create import take_back
+from mngr.actions.site import Site
 from mngr.agents import launch
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.record import Record, timestamp
@@ -18,15 +19,15 @@ from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name
 from mngr.process import checked
-from mngr.records import NamedTuple
-from mngr.workspaces import make, snapshots
-from mngr.workspaces.kept import Entry
+from mngr.workspaces import snapshots
 from mngr.workspaces.plan import NONE, WORKTREE, Plan
+from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.workspace import why_no_branch
 
 COPY_SECONDS = 3600.0
 
 
-class Wish(NamedTuple):
+class CloneRequest(NamedTuple):
     """What is to differ from the source. `rest` are arguments for its program, in place of those it was made with."""
 
     name: str
@@ -36,58 +37,73 @@ class Wish(NamedTuple):
     project: str | None = None
 
 
-def free_name(fleet: Fleet, source: Agent) -> str:
+def free_name(site: Site, source: str) -> str:
     """NAME-2, or the next that is free."""
-    taken = set(fleet.store.names())
-    stem = source.name[:56]
+    taken = set(site.store.names())
+    stem = source[:56]
     return next(name for number in range(2, len(taken) + 3) if (name := f"{stem}-{number}") not in taken)
 
 
-def check(fleet: Fleet, source: Agent, wish: Wish) -> tuple[str | None, str]:
+def check(site: Site, agent_id: str, wish: CloneRequest) -> tuple[str | None, str]:
     """The branch and the command that the clone would get. Raises what would be in the way, and changes nothing."""
-    record = source.record
+    record = check_source(site, agent_id, wish.name)
     check_name(wish.name)
-    process.require_program("tmux")
-    if wish.name in fleet.store.names():
-        raise MngrError(f"an agent named `{wish.name}` exists already", hint=f"`mngr clone {source.name} OTHER-NAME`")
-    if record.started_at is None:
-        raise MngrError(f"`{source.name}` was never made completely", hint=f"`mngr destroy {source.name}`")
-    if record.transfer == NONE:
-        raise MngrError(
-            f"`{source.name}` works in your own directory `{record.work_dir}`, and has no copy that could be cloned",
-            hint=f"begin at its files: `mngr create {wish.name} --from {process.quote(record.work_dir)}`",
-        )
-    snapshots.check_place(record)
+    check_free(site, wish.name, record.name)
     branch = f"mngr/{wish.name}" if record.repo is not None else None
     if record.transfer == WORKTREE and record.repo is not None and branch is not None:
         planned = Plan(WORKTREE, record.repo, branch=branch, create_branch=True)
-        if blocked := make.why_no_branch(fleet.host, planned):
-            raise MngrError(blocked.message, hint=f"choose another name: `mngr clone {source.name} OTHER-NAME`")
+        if blocked := why_no_branch(site.host, planned):
+            raise MngrError(blocked.message, hint=f"choose another name: `mngr clone {record.name} OTHER-NAME`")
     if not wish.rest:
         return branch, record.command
-    return branch, kinds.resolve(record.kind, fleet.settings).command_line(wish.rest)
+    return branch, kinds.resolve(record.kind, site.settings).command_line(wish.rest)
 
 
-def clone(fleet: Fleet, source: Agent, wish: Wish) -> Record:
+def check_free(site: Site, name: str, source: str) -> None:
+    """Raise when an agent of this name cannot be made here."""
+    process.require_program("tmux")
+    if site.host.is_ours() and name in site.store.names():
+        raise MngrError(f"an agent named `{name}` exists already", hint=f"`mngr clone {source} OTHER-NAME`")
+
+
+def check_source(site: Site, agent_id: str, name: str) -> Record:
+    """The agent. Raises when there is nothing to copy, or nothing of its own."""
+    record = site.store.read(agent_id)
+    if record.started_at is None:
+        raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
+    if record.transfer == NONE:
+        raise MngrError(
+            f"`{record.name}` works in your own directory `{record.work_dir}`, and has no copy that could be cloned",
+            hint=f"begin at its files: `mngr create {name} --from {process.quote(record.work_dir)}`",
+        )
+    snapshots.check_place(record)
+    return record
+
+
+def clone(site: Site, agent_id: str, wish: CloneRequest) -> Record:
     """Make the copy and start it. On any failure nothing is left."""
-    branch, command = check(fleet, source, wish)
-    fleet.host.prepare()
-    with fleet.store.agent_locked(source.id):
+    branch, command = check(site, agent_id, wish)
+    site.host.prepare()
+    with site.store.agent_locked(agent_id):
         entry = snapshots.take(
-            fleet.host,
-            fleet.store.read(source.id),
-            fleet.store.state_dir(source.id),
+            site.host,
+            site.store.read(agent_id),
+            site.store.state_dir(agent_id),
             f"clone-{os.urandom(4).hex()}",
-            ignored_max_mb=fleet.settings.number("saved.ignored_max_mb", 10),
+            ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
         )
     try:
-        return _start(fleet, entry, wish, branch, command)
+        return start_kept(site, entry, wish, branch, command)
     finally:
         with held():
-            snapshots.drop(fleet.host, entry)
+            snapshots.drop(site.host, entry)
 
 
-def _start(fleet: Fleet, entry: Entry, wish: Wish, branch: str | None, command: str) -> Record:
+def start_kept(
+    site: Site, entry: SavedEntry, wish: CloneRequest, branch: str | None, command: str, *, large: bool = True
+) -> Record:
+    """Make an agent of a snapshot and start it. `large` files, which are in no snapshot, are copied from the work dir
+    of the source, if that is on this host. On any failure nothing is left."""
     old = entry.agent
     assert old is not None
     wanted = old._replace(
@@ -98,33 +114,34 @@ def _start(fleet: Fleet, entry: Entry, wish: Wish, branch: str | None, command: 
         project=wish.project or wish.labels.get("project") or old.project,
     )
     record, workspace = restore.make_again(
-        fleet,
+        site,
         entry._replace(agent=wanted),
         wish.name,
         branch=branch,
-        history=snapshots.agent_dir(fleet.host, entry),
+        history=snapshots.agent_dir(site.host, entry),
         taken_hint=f"`mngr clone {old.name} OTHER-NAME`",
         with_events=False,  # what was said is its own; what happened, and what it cost, happened to the other
         started_at=None,
         stopped_at=None,
-        creator=fleet.host.myself(),
+        creator=site.host.myself(),
     )
-    with fleet.store.agent_locked(record.id):
+    with site.store.agent_locked(record.id):
         try:
-            _bring_large(fleet, entry, record)
-            env = os.path.join(fleet.store.state_dir(record.id), "env")
+            if large:
+                _bring_large(site, entry, record)
+            env = os.path.join(site.store.state_dir(record.id), "env")
             more = launch.env_text(wish.env).encode("utf-8", "surrogateescape")
-            fleet.host.write(env, fleet.host.read(env) + more)
+            site.host.write(env, site.host.read(env) + more)
             facts = {"name": record.name, "kind": record.kind, "transfer": record.transfer}
-            fleet.store.log(record.id, "created", **facts, cloned_from=old.name)
-            return start_process(fleet, record)
+            site.store.log(record.id, "created", **facts, cloned_from=old.name)
+            return start_process(site, record)
         except BaseException:
             with held():
-                take_back(fleet, record.id, workspace)
+                take_back(site, record.id, workspace)
             raise
 
 
-def _shown(command: str, old: Record, wish: Wish) -> str:
+def _shown(command: str, old: Record, wish: CloneRequest) -> str:
     """The command with secrets hidden, if it has any."""
     if command == old.command:
         return old.command_shown
@@ -134,7 +151,7 @@ def _shown(command: str, old: Record, wish: Wish) -> str:
     return shown if shown != command else ""
 
 
-def _bring_large(fleet: Fleet, entry: Entry, record: Record) -> None:
+def _bring_large(site: Site, entry: SavedEntry, record: Record) -> None:
     """What git ignores and is too large to be kept is on this host, so it is copied."""
     assert entry.agent is not None
     for path, _ in entry.left_out:
@@ -142,5 +159,5 @@ def _bring_large(fleet: Fleet, entry: Entry, record: Record) -> None:
         target = os.path.join(record.work_dir, path.rstrip("/"))
         if os.path.lexists(source) and not os.path.lexists(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            copied = fleet.host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
+            copied = site.host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
             checked(copied, f"`{path}` could not be copied")

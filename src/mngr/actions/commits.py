@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
-from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
+from mngr.actions.site import Site
+from mngr.agents.record import Record
 from mngr.errors import MngrError, UsageError
-from mngr.interrupts import held
 from mngr.process import CommandFailed, checked, quote
-from mngr.records import NamedTuple
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
-from mngr.workspaces import make, tree
+from mngr.workspaces import uncommitted_files
 from mngr.workspaces.plan import NONE, WORKTREE
+from mngr.workspaces.workspace import repo_lock
+
+_PUSHED = "refs/mngr/pushed/commit"
 
 
 class Pulled(NamedTuple):
@@ -28,167 +30,231 @@ class Pulled(NamedTuple):
     already_here: bool
 
 
-class Merged(NamedTuple):
-    name: str
-    into: str
+class AgentTip(NamedTuple):
+    """Where the work of an agent stands, as its own site sees it. `commits` are those since its base."""
+
+    record: Record
+    head: str
+    branch: str | None
     commits: int
     uncommitted: int
-    commit: str
+
+    @property
+    def sound(self) -> bool:
+        return len(self.head) in (40, 64) and set(self.head) <= set("0123456789abcdef")
 
 
-def pull(fleet: Fleet, agent: Agent, *, into: str = "branch", dry_run: bool = False) -> Pulled:
-    """Bring the agent's commits here: as its branch (made, or moved forward; never merged), into the current branch
-    (forward only), or just as objects under `refs/mngr/pulled/NAME`."""
-    record, there, here = agent.record, *_ends(fleet, agent)
+def tip(site: Site, agent_id: str) -> AgentTip:
+    """The agent's HEAD and what it has not committed."""
+    record = site.store.read(agent_id)
+    there = _work_tree(site, record)
     head = there.must("rev-parse", "HEAD")
-    branch = pulled_branch(agent)
-    shared = record.transfer == WORKTREE
-    before = here.commit_of(f"refs/heads/{branch}")
     commits = there.count(head, *(["--not", record.base_commit] if record.base_commit else []))
-    new = 0 if shared or (here.commit_of(head) and here.is_shared(head)) else commits
-    uncommitted = len(there.changed_paths())
-    done = Pulled(agent.name, branch if into != "none" else None, head, commits, new, uncommitted, already_here=shared)
+    return AgentTip(record, head, there.current_branch(), commits, len(there.changed_paths()))
+
+
+def pull(site: Site, agent_id: str, *, into: str = "branch", dry_run: bool = False) -> Pulled:
+    """Bring the agent's commits here: as its branch (made, or moved forward; never merged), into the current branch
+    (forward only), or just as objects under `refs/mngr/pulled/NAME`. Runs on the caller's machine."""
+    found = site.run(tip, agent_id)
+    record, head = found.record, found.head
+    host, here = site.near.host, home(site, record)
+    branch = pulled_branch(record)
+    shared = site.is_near and record.transfer == WORKTREE
+    before, pulled = here.commit_of(f"refs/heads/{branch}"), here.commit_of(f"refs/mngr/pulled/{record.name}")
+    new = 0 if shared or (here.commit_of(head) and here.is_shared(head)) else found.commits
+    done = Pulled(
+        record.name,
+        branch if into != "none" else None,
+        head,
+        found.commits,
+        new,
+        found.uncommitted,
+        already_here=shared,
+    )
     if dry_run:
         return done
-    fetch(fleet, agent)
+    fetch(site, found, here)
     if into == "none":
         return done
     if into == "current":
-        current = Git(fleet.host, _checkout(fleet, agent))
-        _forward(current, head, f"`{current.current_branch() or 'HEAD'}`", agent.name)
+        current = Git(host, checkout(site, here))
+        _forward(current, head, f"`{current.current_branch() or 'HEAD'}`", record.name)
         return done._replace(branch=current.current_branch())
-    if before == head or (shared and there.current_branch() == branch):
+    if before == head or (shared and found.branch == branch):
         return done
     if before is not None and not here.ok("merge-base", "--is-ancestor", before, head):
         raise MngrError(
             f"branch `{branch}` here and the agent's work have diverged; nothing was moved",
-            hint=f"merge on purpose: `git merge refs/mngr/pulled/{agent.name}` holds the agent's commits",
+            hint=f"merge on purpose: `git merge refs/mngr/pulled/{record.name}` holds the agent's commits",
         )
-    with make.repo_lock(fleet.host, here.must("rev-parse", "--path-format=absolute", "--git-common-dir")):
+    if not site.is_near:
+        _refuse_branch(here, branch, record.name, taken=before is not None and before != pulled)
+    with repo_lock(host, here.must("rev-parse", "--path-format=absolute", "--git-common-dir")):
         here.must("fetch", "-q", ".", f"{head}:refs/heads/{branch}", doing=f"branch `{branch}` could not be moved")
     return done
 
 
-def fetch(fleet: Fleet, agent: Agent) -> str:
-    """Make the agent's HEAD known here as `refs/mngr/pulled/NAME` and return the commit."""
-    there, here = _ends(fleet, agent)
-    ref = f"refs/mngr/pulled/{agent.name}"
-    head = there.must("rev-parse", "HEAD")
-    if agent.record.transfer == WORKTREE:
-        here.must("update-ref", ref, head)
-    else:
-        here.must(
-            "fetch",
-            "-q",
-            "--no-tags",
-            "--no-write-fetch-head",
-            there.directory,
-            f"+HEAD:{ref}",
-            doing=f"the commits of `{agent.name}` could not be fetched",
+def _refuse_branch(here: Git, branch: str, name: str, *, taken: bool) -> None:
+    """Another machine says which branch it is: none that is not a branch name, none of the user's own."""
+    if not here.ok("check-ref-format", "--branch", branch):
+        raise MngrError(f"{branch!r}, the branch of `{name}`, is not a branch name; nothing was moved")
+    if taken and branch != f"mngr/{name}":
+        raise MngrError(
+            f"branch `{branch}` is here already, and not by `mngr pull {name}`; nothing was moved",
+            hint=f"merge on purpose: `git merge refs/mngr/pulled/{name}` holds the agent's commits",
         )
-    return head
 
 
-def fetch_uncommitted(fleet: Fleet, agent: Agent) -> str | None:
+def fetch(site: Site, found: AgentTip, here: Git) -> None:
+    """Make the agent's HEAD known here as `refs/mngr/pulled/NAME`; its site then knows that it is safe."""
+    record = found.record
+    ref = f"refs/mngr/pulled/{record.name}"
+    if site.is_near and record.transfer == WORKTREE:
+        here.must("update-ref", ref, found.head)
+        return
+    _fetch_ref(site, record, here, f"+HEAD:{ref}")
+    if not site.is_near:
+        arrived = here.commit_of(ref)
+        assert arrived is not None
+        site.run(mark_home, record.id, arrived)
+
+
+def _fetch_ref(site: Site, record: Record, here: Git, refspec: str) -> None:
+    there = site.git_path(record.work_dir)
+    here.must(
+        *("fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", there.path, refspec),
+        env=there.env,
+        doing=f"the commits of `{record.name}` could not be fetched",
+    )
+
+
+def mark_home(site: Site, agent_id: str, commit: str) -> None:
+    """Note that the caller's machine has this commit of the agent, so that it does not count as work found only
+    here. Twice is safe."""
+    record = site.store.read(agent_id)
+    there = _work_tree(site, record)
+    if record.repo is None or not there.commit_of(commit):
+        return
+    cache, ref = Git(site.host, record.repo), f"refs/remotes/home/{record.id}"
+    if record.transfer == WORKTREE:
+        cache.must("update-ref", ref, commit)
+        return
+    mark = "refs/mngr/home"
+    there.must("update-ref", mark, commit)
+    try:
+        cache.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", there.directory, f"+{mark}:{ref}")
+    finally:
+        there.run("update-ref", "-d", mark)
+
+
+def fetch_uncommitted(site: Site, agent_id: str) -> str | None:
     """What the agent has not committed, as a commit on top of its HEAD, known here as
     `refs/mngr/pulled/NAME-uncommitted`; None when there is nothing. The agent's files and index stay as they are."""
-    there, here = _ends(fleet, agent)
-    ref = uncommitted_ref(agent.name)
-    changed = there.changed_paths()
-    if not changed:
+    record, commit = site.run(commit_uncommitted, agent_id)
+    here, ref = home(site, record), uncommitted_ref(record.name)
+    if commit is None:
         here.run("update-ref", "-d", ref)  # what was fetched before is committed or gone by now
-        return None
-    commit = there.commit_tree(
-        tree.dirty_tree(there, changed), [there.must("rev-parse", "HEAD")], f"Not committed by {agent.name}\n"
-    )
-    there.must("update-ref", ref, commit)
-    if agent.record.transfer != WORKTREE:
-        here.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", there.directory, f"+{ref}:{ref}")
-        there.run("update-ref", "-d", ref)
+    elif not (site.is_near and record.transfer == WORKTREE):
+        _fetch_ref(site, record, here, f"+{ref}:{ref}")
+        site.run(drop_uncommitted, agent_id)
     return commit
 
 
-def push(fleet: Fleet, agent: Agent, revision: str, *, dry_run: bool = False) -> tuple[str, int]:
-    """Move the agent's branch forward to a commit of this repository. Returns the commit and how many came."""
-    there, here = _ends(fleet, agent)
-    source = Git(fleet.host, _checkout(fleet, agent))
+def commit_uncommitted(site: Site, agent_id: str) -> tuple[Record, str | None]:
+    """What the agent has not committed, as a commit under `refs/mngr/pulled/NAME-uncommitted` of its repository."""
+    record = site.store.read(agent_id)
+    there = _work_tree(site, record)
+    changed = there.changed_paths()
+    if not changed:
+        return record, None
+    commit = there.commit_tree(
+        uncommitted_files.dirty_tree(there, changed),
+        [there.must("rev-parse", "HEAD")],
+        f"Not committed by {record.name}\n",
+    )
+    there.must("update-ref", uncommitted_ref(record.name), commit)
+    return record, commit
+
+
+def drop_uncommitted(site: Site, agent_id: str) -> None:
+    """Remove the ref of `commit_uncommitted`."""
+    record = site.store.read(agent_id)
+    _work_tree(site, record).run("update-ref", "-d", uncommitted_ref(record.name))
+
+
+def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> tuple[str, int]:
+    """Move the agent's branch forward to a commit of this repository. Returns the commit and how many came. Runs on
+    the caller's machine."""
+    found = site.run(tip, agent_id)
+    record, here = found.record, home(site, found.record)
+    source = Git(site.near.host, checkout(site, here))
     commit = source.commit_of(revision)
     if commit is None:
         raise UsageError(f"no branch or commit is called `{revision}`")
     if dry_run:
-        # Both ends' objects are needed to count, and none may be written.
-        objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
-        both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": git_tool.quoted_path(objects)}
-        return commit, int(there.must("rev-list", "--count", commit, "--not", "HEAD", env=both))
-    if agent.record.transfer != WORKTREE and not there.commit_of(commit):
-        ref = f"refs/mngr/pushed/{agent.name}"
-        here.must("update-ref", ref, commit)
+        return commit, _count_new(site, record, here, commit, found.head)
+    if not site.is_near:
+        there = site.git_path(record.work_dir)
+        words = ("push", "-q", "--force", "--no-verify", there.path, f"{commit}:{_PUSHED}")
+        source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
+    elif record.transfer != WORKTREE and not (agent := _work_tree(site, record)).commit_of(commit):
+        here.must("update-ref", _PUSHED, commit)
         try:
-            there.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", here.directory, ref)
+            agent.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", here.directory, _PUSHED)
         finally:
-            here.run("update-ref", "-d", ref)
-    count = there.count(commit, "--not", "HEAD")
-    if count:
-        _forward(there, commit, f"the branch of `{agent.name}`", agent.name)
-    return commit, count
+            here.run("update-ref", "-d", _PUSHED)
+    return commit, site.run(forward, agent_id, commit)
 
 
-def diff(fleet: Fleet, agent: Agent, *options: str) -> bytes:
+def _count_new(site: Site, record: Record, here: Git, commit: str, head: str) -> int:
+    """How many commits a push would send. Writes nothing at the agent."""
+    if here.commit_of(head):
+        return here.count(commit, "--not", head)
+    if not site.is_near:
+        return here.count(commit, "--not", *([record.base_commit] if record.base_commit else []))
+    # Both ends' objects are needed to count, and none may be written.
+    objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": git_tool.quoted_path(objects)}
+    return int(_work_tree(site, record).must("rev-list", "--count", commit, "--not", "HEAD", env=both))
+
+
+def forward(site: Site, agent_id: str, commit: str) -> int:
+    """Move the agent's branch forward to a commit that its repository has. Returns how many are new to it."""
+    record = site.store.read(agent_id)
+    there = _work_tree(site, record)
+    try:
+        count = there.count(commit, "--not", "HEAD")
+        if count:
+            _forward(there, commit, f"the branch of `{record.name}`", record.name)
+    finally:
+        there.run("update-ref", "-d", _PUSHED)
+    if record.origin:
+        mark_home(site, agent_id, commit)
+    return count
+
+
+def diff(site: Site, agent_id: str, *options: str) -> bytes:
     """Everything the agent changed since its base, uncommitted and untracked files included, as git prints it."""
-    there, _ = _ends(fleet, agent)
-    base = agent.record.base_commit or "HEAD"
-    result = there.run("diff", *options, base, tree.dirty_tree(there, there.changed_paths()))
+    record = site.store.read(agent_id)
+    there = _work_tree(site, record)
+    base = record.base_commit or "HEAD"
+    result = there.run("diff", *options, base, uncommitted_files.dirty_tree(there, there.changed_paths()))
     if not result.ok:
         raise CommandFailed(result, "git could not compare")
     return result.stdout
 
 
-def summary(fleet: Fleet, agent: Agent) -> bytes:
+def summary(site: Site, agent_id: str) -> bytes:
     """The agent's commits and a diffstat, as git prints them."""
-    there, _ = _ends(fleet, agent)
-    base = agent.record.base_commit or "HEAD"
+    record = site.store.read(agent_id)
+    there = _work_tree(site, record)
+    base = record.base_commit or "HEAD"
     log = checked(there.run("log", "--oneline", f"{base}..HEAD"))
     return log.stdout + b"\n" + checked(there.run("diff", "--stat", base, "HEAD")).stdout
 
 
-def merge(
-    fleet: Fleet, agent: Agent, *, squash: bool = False, message: str | None = None, dry_run: bool = False
-) -> Merged:
-    """Bring the agent's commits into the branch checked out here. A conflict is found before anything is touched. A
-    merge, rebase, ... that the user has in progress is an error, and stays as it is."""
-    there, _ = _ends(fleet, agent)
-    current = Git(fleet.host, _checkout(fleet, agent))
-    _refuse_operation(current)
-    branch = current.current_branch() or "HEAD"
-    head = fetch(fleet, agent)
-    uncommitted = len(there.changed_paths())
-    count = current.count(head, "--not", "HEAD")
-    if count == 0:
-        return Merged(agent.name, branch, 0, uncommitted, current.must("rev-parse", "HEAD"))
-    merged_tree = _merged_tree(current, head, agent.name)
-    if dry_run:
-        return Merged(agent.name, branch, count, uncommitted, head)
-    if squash:
-        head = _squashed(current, head, merged_tree, message or f"Work of agent {agent.name}")
-    words = ["--ff-only"] if squash else ["--no-edit", "-m", message or f"Merge agent {agent.name}"]
-    try:
-        result = current.run("merge", "-q", *words, head)
-    except BaseException:
-        with held():
-            _abort_merge(current, head)
-        raise
-    if not result.ok:
-        undone = "nothing was changed" if _abort_merge(current, head) else "and could not undo what it began"
-        raise CommandFailed(result, f"git could not merge `{agent.name}` into `{branch}`; {undone}")
-    return Merged(agent.name, branch, count, uncommitted, current.must("rev-parse", "HEAD"))
-
-
-def _abort_merge(git: Git, head: str) -> bool:
-    """Undo the merge of this commit, if git has begun it; a merge of anything else is not ours. False when it stays."""
-    return git.commit_of("MERGE_HEAD") != head or git.ok("merge", "--abort")
-
-
-def _refuse_operation(git: Git) -> None:
+def refuse_operation(git: Git) -> None:
     """Raise when somebody has a merge, a rebase, ... in progress there: it is theirs to finish or to abort."""
     operation = git.operation()
     if operation is not None:
@@ -203,42 +269,60 @@ def uncommitted_ref(name: str) -> str:
     return f"refs/mngr/pulled/{name}-uncommitted"
 
 
-def pulled_branch(agent: Agent) -> str:
+def pulled_branch(record: Record) -> str:
     """The branch here that holds the agent's commits."""
-    record = agent.record
     return record.branch if record.created_branch and record.branch else f"mngr/{record.name}"
 
 
-def _ends(fleet: Fleet, agent: Agent) -> tuple[Git, Git]:
-    """git at the agent, and git in the repository it came from."""
-    record = agent.record
+def _work_tree(site: Site, record: Record) -> Git:
+    """git at the agent, on the agent's own site."""
     if record.transfer == NONE:
         raise MngrError(
-            f"`{agent.name}` works in place, in `{record.work_dir}`: there is nothing to move",
+            f"`{record.name}` works in place, in `{record.work_dir}`: there is nothing to move",
             hint="use git there as usual",
         )
     if record.repo is None:
         raise MngrError(
-            f"`{agent.name}` has no git repository",
-            hint=f"move files instead: `mngr pull {agent.name}:PATH` brings them here, "
-            f"`mngr push {agent.name}:PATH FILE` sends them",
+            f"`{record.name}` has no git repository",
+            hint=f"move files instead: `mngr pull {record.name}:PATH` brings them here, "
+            f"`mngr push {record.name}:PATH FILE` sends them",
         )
-    for directory in (record.work_dir, record.repo):
-        if not os.path.isdir(directory):
-            raise MngrError(f"the directory `{directory}` of `{agent.name}` is gone")
-    return Git(fleet.host, record.work_dir), Git(fleet.host, record.repo)
+    if not os.path.isdir(record.work_dir):
+        raise MngrError(f"the directory `{record.work_dir}` of `{record.name}` is gone")
+    return Git(site.host, record.work_dir)
 
 
-def _checkout(fleet: Fleet, agent: Agent) -> str:
-    """The work tree the user means: where they stand, when that is the agent's repository, else its source."""
-    assert agent.record.repo is not None
-    here = git_tool.look(fleet.host, fleet.cwd)
-    home = git_tool.look(fleet.host, agent.record.repo)
-    return here.top if here and home and here.common_dir == home.common_dir else agent.record.repo
+def home(site: Site, record: Record) -> Git:
+    """git in the repository on the caller's machine that the agent came from."""
+    near = site.near
+    if site.is_near:
+        assert record.repo is not None
+        if not os.path.isdir(record.repo):
+            raise MngrError(f"the directory `{record.repo}` of `{record.name}` is gone")
+        return Git(near.host, record.repo)
+    from mngr.workspaces.origin import machine_id
+
+    repo = record.origin.get("repo", "")
+    if repo and record.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
+        return Git(near.host, repo)
+    around = git_tool.look(near.host, near.cwd)
+    if around is not None and record.base_commit and Git(near.host, around.top).commit_of(record.base_commit):
+        return Git(near.host, around.home)
+    raise MngrError(
+        f"the repository of `{record.name}` is not on this machine",
+        hint=f"run this inside a clone that has the commit {(record.base_commit or '')[:10]}",
+    )
+
+
+def checkout(site: Site, home: Git) -> str:
+    """The work tree the user means: where they stand, when that is of this repository, else the repository's own."""
+    host = site.near.host
+    here, there = git_tool.look(host, site.near.cwd), git_tool.look(host, home.directory)
+    return here.top if here and there and here.common_dir == there.common_dir else home.directory
 
 
 def _forward(git: Git, commit: str, what: str, name: str) -> None:
-    _refuse_operation(git)
+    refuse_operation(git)
     result = git.run("merge", "-q", "--ff-only", commit)
     if not result.ok:
         raise MngrError(
@@ -246,26 +330,3 @@ def _forward(git: Git, commit: str, what: str, name: str) -> None:
             details=result.error_text,
             hint=f"merge on purpose: `mngr merge {name}`, or there: `mngr exec {name} 'git merge {commit[:10]}'`",
         )
-
-
-def _merged_tree(git: Git, commit: str, name: str) -> str | None:
-    """What a merge would give, found without touching a file; None with a git that is too old to tell."""
-    result = git.run("merge-tree", "--write-tree", "--name-only", "--no-messages", "HEAD", commit)
-    first, *paths = result.text.split("\n")
-    if result.exit_code == 1:
-        paths = [path for path in paths if path]
-        shown = ", ".join(f"`{path}`" for path in paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
-        raise MngrError(
-            f"the work of `{name}` conflicts with yours in {shown}; nothing was changed",
-            hint=f"merge by hand: `git merge refs/mngr/pulled/{name}`",
-        )
-    return first if result.ok else None
-
-
-def _squashed(git: Git, commit: str, merged_tree: str | None, title: str) -> str:
-    """One commit on top of HEAD with the merge of that commit. Made beside the index, which may hold other things."""
-    if merged_tree is None:
-        raise MngrError("`--squash` needs git 2.38 or newer", hint="`git --version` shows yours; merge without it")
-    log = git.must("log", "--reverse", "--format=* %s", f"HEAD..{commit}")
-    text = f"{title}\n\n{log}\n".encode("utf-8", "surrogateescape")
-    return git.must("commit-tree", merged_tree, "-p", "HEAD", "-F", "-", input=text, doing="git could not commit")

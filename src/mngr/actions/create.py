@@ -1,37 +1,33 @@
-"""Make an agent: its copy of the code, its tmux session, its process. What fails half-way is taken back."""
+"""Create an agent: its copy of the code, its tmux session, its process. A failure half-way removes what was made."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr import process
-from mngr.actions.fleet import Fleet
+from mngr.actions.agent_process import start_process, tmux_options
+from mngr.actions.site import Site
 from mngr.agents import launch
 from mngr.agents.kinds.kind import Kind
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
-from mngr.records import TYPE_CHECKING, NamedTuple
-from mngr.tools.tmux import Session, SessionExists
-from mngr.workspaces import make, plan
-from mngr.workspaces.make import Workspace
-from mngr.workspaces.plan import NONE, RSYNC, WORKTREE, Plan, Wish
+from mngr.workspaces import plan
+from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
+from mngr.workspaces.workspace import TAKEN_HINT, Workspace, refuse_taken, refuse_taken_branch, why_no_branch
 
 if TYPE_CHECKING:
-    from typing import Any, TypedDict
-
     from mngr.config import Settings
 
-    class TmuxOptions(TypedDict):
-        history_lines: int
-        config: str | None
 
-
-class Request(NamedTuple):
-    """Everything that `create` may be told. `target` is where the workspace goes, by default our own directory. The
-    `prompt` is its first message: a program that can begin with one does, to any other it is for the caller to send."""
+class CreateRequest(NamedTuple):
+    """What to create. `target` is where the workspace goes, by default our own directory. The
+    `prompt` is the first message: a program that can begin with one does; to any other the caller sends it. `plan` and
+    `agent_id` are decided by `with_plans`, on the machine that has the source. An agent on another machine has an
+    `origin`, the repository that it came from; its `uploads` are then in `carried`, a tar archive."""
 
     name: str
     kind: Kind
@@ -54,11 +50,35 @@ class Request(NamedTuple):
     permissions: str = ""
     allowed_commands: tuple[str, ...] = ()
     one_shot: bool = False
+    sandbox: str = ""
+    plan: Plan | None = None
+    agent_id: str = ""
+    shared_objects: bool = False
+    origin: Mapping[str, str] = {}
+    carried: bytes = b""
 
     @property
     def variables(self) -> dict[str, str]:
         """What is kept for the agent, at every start: the variables of its type, then those it was given."""
         return {**self.kind.env, **self.env}
+
+    @property
+    def command(self) -> str:
+        return self.kind.command_line(self.rest)
+
+    @property
+    def command_shown(self) -> str:
+        """The command with the values of variables hidden."""
+        if not self.env:
+            return self.command
+        from mngr.secrets import mask
+
+        return mask(self.command, self.env.values())
+
+    @property
+    def planned(self) -> Plan:
+        assert self.plan is not None, "`with_plans` comes first"
+        return self.plan
 
 
 def extra_paths(settings: Settings) -> dict[str, str]:
@@ -66,63 +86,131 @@ def extra_paths(settings: Settings) -> dict[str, str]:
     return {path: str(value.value) for path, value in settings.table("workspace.extra_paths").items()}
 
 
-class Wanted(NamedTuple):
-    """A request with what was decided for it."""
+def request_for(
+    site: Site,
+    name: str,
+    *,
+    type: str | None = None,
+    command: str | None = None,
+    args: Sequence[str] = (),
+    **more: Any,
+) -> CreateRequest:
+    """A request for an agent that runs a shell `command`, or an agent `type` with `args`."""
+    from mngr.agents.kinds import kind
 
-    request: Request
-    planned: Plan
-    command: str
-    agent_id: str
+    chosen = "command" if command is not None else type or kind.default_name(site.settings)
+    rest = (command,) if command is not None else tuple(args)
+    return CreateRequest(name=name, kind=kind.resolve(chosen, site.settings), rest=rest, **more)
 
 
-def preview(fleet: Fleet, request: Request) -> tuple[Plan, str]:
-    """What would be made: the workspace and the command. Raises what `create` would raise before making anything."""
-    check_name(request.name)
-    source = os.path.abspath(os.path.join(fleet.cwd, request.source))
-    process.require_program("tmux")
-    check_program(fleet, request)
-    planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
-    if planned.transfer == "rsync":
+def with_plans(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+    """The requests with an id and a workspace plan each. All have the same source, transfer and branch, so the
+    repository, which is on the caller's machine, is read once. Raises when an obstacle concerns all of them; changes
+    nothing."""
+    first = requests[0]
+    names = [check_name(request.name) for request in requests]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise MngrError(f"two agents cannot both be called `{twice}`")
+    if site.is_near:
+        check(site, requests)
+    near = site.near
+    source = os.path.abspath(os.path.join(near.cwd, first.source))
+    default = WORKTREE if site.is_near and not first.sandbox else MIRROR
+    plans = plan.decide(near.host, source, names, first.transfer, first.branch, first.unclean, default)
+    if first.sandbox:
+        plans = [plan.in_sandbox(planned) for planned in plans]
+    if plans[0].transfer == RSYNC:
         process.require_program("rsync")
-    if planned.create_branch and (blocked := make.why_no_branch(fleet.host, planned)):
-        raise blocked
-    _work_dir(fleet, request, planned, new_id("agent"))
-    return planned, request.kind.command_line(request.rest)
+    return [
+        request._replace(
+            plan=planned._replace(shared_objects=request.shared_objects), agent_id=request.agent_id or new_id("agent")
+        )
+        for request, planned in zip(requests, plans, strict=True)
+    ]
 
 
-def create(fleet: Fleet, request: Request, progress: Callable[[str], None] = lambda text: None) -> Record:
-    """Make and start the agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
-    check_name(request.name)
-    command = request.kind.command_line(request.rest)
-    source = os.path.abspath(os.path.join(fleet.cwd, request.source))
+def check(site: Site, requests: Sequence[CreateRequest]) -> None:
+    """Raise when this site lacks what these agents need."""
     process.require_program("tmux")
-    tmux_options(fleet)
-    check_program(fleet, request)
-    planned = plan.decide(fleet.host, Wish(request.name, source, request.transfer, request.branch, request.unclean))
-    fleet.host.prepare()
-    agent_id = new_id("agent")
-    workspace = None
-    with fleet.store.agent_locked(agent_id):
+    tmux_options(site)
+    if any(request.sandbox for request in requests):
+        from mngr.tools import bubblewrap
+
+        bubblewrap.check(site.host)
+    for request in {(request.kind.name, request.prompt): request for request in requests}.values():
+        check_program(site, request)
+
+
+def preview(site: Site, request: CreateRequest) -> CreateRequest:
+    """The request with its plan. Raises what `create_on` would raise before it makes anything."""
+    (request,) = with_plans(site, [request])
+    if not site.is_near:
+        site.run(check, [request])
+        return request
+    if request.planned.create_branch and (blocked := why_no_branch(site.host, request.planned)):
+        raise blocked
+    _work_dir(site, request)
+    return request
+
+
+def create_on(site: Site, request: CreateRequest, progress: Callable[[str], None] = lambda text: None) -> Record:
+    """Create and start an agent on this site or another machine's, with code of the caller's machine. Returns when its
+    process runs. On any failure, Ctrl-C included, no agent is left."""
+    if site.is_near:
+        return create(site, request, progress)
+    (request,) = site.send_source([request])
+    return site.run(create, request, progress)
+
+
+def create(site: Site, request: CreateRequest, progress: Callable[[str], None] = lambda text: None) -> Record:
+    """Create and start an agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
+    if request.plan is None:
+        (request,) = with_plans(site, [request])
+    else:
+        (request,) = arrived(site, [request])
+    site.host.prepare()
+    return make(site, request, progress=progress)
+
+
+def arrived(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+    """Planned requests of another machine, for this one. Raises when this site lacks what these agents need."""
+    from mngr.agents.kinds import kind
+
+    requests = [request._replace(kind=kind.settled(request.kind)) for request in requests]
+    check(site, requests)
+    return requests
+
+
+def make(
+    site: Site,
+    request: CreateRequest,
+    reserved: Record | None = None,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Record:
+    """Create and start an agent as planned; `reserved` is its record if the caller has called `reserve` for it. On any
+    failure, Ctrl-C included, nothing is left."""
+    agent_id, workspace = request.agent_id, None
+    with site.store.agent_locked(agent_id):
         try:
-            (reserved,) = reserve(fleet, [Wanted(request, planned, command, agent_id)])
-            if isinstance(reserved, MngrError):
-                raise reserved
-            record = reserved
-            workspace = Workspace(planned, record.work_dir)
-            progress(f"copying the code ({planned.transfer})")
-            base = make.make(fleet.host, workspace, request.extra_paths)
+            if reserved is None and isinstance(refused := reserve(site, [request])[0], MngrError):
+                raise refused
+            record = site.store.read(agent_id)  # raises when somebody destroyed the agent in the meantime
+            workspace = Workspace(request.planned, record.work_dir)
+            progress(f"copying the code ({record.transfer})")
+            base = workspace.make(site.host, request.extra_paths)
             if base != record.base_commit:
-                record = fleet.store.change(agent_id, base_commit=base)
-            furnish(fleet, request, record)
+                record = site.store.change(agent_id, base_commit=base)
+            _write_inputs(site, request, record)
             progress("starting")
-            return start_process(fleet, record, message_follows=request.prompt is not None)
+            return start_process(site, record, message_follows=request.prompt is not None)
         except BaseException:
             with held():
-                take_back(fleet, agent_id, workspace)
+                take_back(site, agent_id, workspace)
             raise
 
 
-def check_program(fleet: Fleet, request: Request) -> None:
+def check_program(site: Site, request: CreateRequest) -> None:
     """Raise when what was asked for cannot work with this kind of agent: before anything is made."""
     kind = request.kind
     if request.one_shot and (request.prompt is None or not (kind.driver or kind.rules.get("one_shot"))):
@@ -140,12 +228,17 @@ def check_program(fleet: Fleet, request: Request) -> None:
     from mngr.agents.kinds import driver, versions
 
     known = driver.find(kind.driver)
+    if request.sandbox:
+        from mngr.agents import sandbox
+
+        given = request.permissions or kind.permissions
+        sandbox.check_kind(kind.name, known, request.sandbox, given, root=os.geteuid() == 0)
     if request.prompt is not None:
         known.wording(request.prompt)
     word = kind.command.split(None, 1)[0] if kind.command.strip() else ""
     if "=" in word or process.quote(word.removeprefix("~")) != word.removeprefix("~"):
         return  # a shell line that only the shell can read
-    path = process.find_program(os.path.expanduser(word), request.variables.get("PATH") or fleet.environ.get("PATH"))
+    path = process.find_program(os.path.expanduser(word), request.variables.get("PATH") or site.environ.get("PATH"))
     if path is None:
         install = known.program.install
         raise MngrError(
@@ -153,26 +246,27 @@ def check_program(fleet: Fleet, request: Request) -> None:
             hint=f"`{install}`" if install else f"install it, or set `agent_types.{kind.name}.command`",
         )
     if os.path.basename(word) == known.program.name:
-        versions.check(known.program, path, fleet.host.dir)
+        versions.check(known.program, path, site.host.dir)
 
 
-def furnish(fleet: Fleet, request: Request, record: Record) -> None:
-    """What an agent gets beside its copy of the code, before it runs: variables, files, the user's own preparations."""
-    fleet.host.write(
-        os.path.join(fleet.store.state_dir(record.id), "env"),
+def _write_inputs(site: Site, request: CreateRequest, record: Record) -> None:
+    """Give the agent its variables, uploaded files and prompt, and run the user's provision commands."""
+    site.host.write(
+        os.path.join(site.store.state_dir(record.id), "env"),
         launch.env_text(request.variables).encode("utf-8", "surrogateescape"),
     )
     if request.uploads or request.provision:
         from mngr.actions import provision
 
-        provision.upload(fleet, record, request.uploads)
-        provision.run(fleet, record, request.provision, request.variables.values())
-    fleet.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
+        with provision.unpacked(site, record, request.carried) as directory:
+            provision.upload(site, record, [(os.path.join(directory, name), path) for name, path in request.uploads])
+        provision.run(site, record, request.provision, request.variables.values())
+    site.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
     if request.prompt is not None:
-        _put_prompt(fleet, record, request.prompt)
+        _put_prompt(site, record, request.prompt)
 
 
-def _put_prompt(fleet: Fleet, record: Record, text: str) -> None:
+def _put_prompt(site: Site, record: Record, text: str) -> None:
     from mngr.actions import message
     from mngr.agents.kinds import driver
 
@@ -180,167 +274,65 @@ def _put_prompt(fleet: Fleet, record: Record, text: str) -> None:
     if known is not None and known.takes_prompt(record):
         text = message.clean(text)
         wording = known.wording(text)
-        place = fleet.place(record)
-        fleet.host.write(place.prompt_file, wording.sent.encode("utf-8", "surrogateescape"))
-        fleet.store.log(record.id, "message_queued", message_id=new_id("msg"), text=text, **message.changes(wording))
+        place = site.place(record)
+        site.host.write(place.prompt_file, wording.sent.encode("utf-8", "surrogateescape"))
+        site.store.log(record.id, "message_queued", message_id=new_id("msg"), text=text, **message.changes(wording))
 
 
-def take_back(fleet: Fleet, agent_id: str, workspace: Workspace | None) -> None:
+def take_back(site: Site, agent_id: str, workspace: Workspace | None) -> None:
     """Remove what was made so far. What cannot be removed stays visible in `list`, for `destroy`. The caller holds the
     agent's lock."""
     try:
         if workspace is not None:
-            fleet.tmux.kill_agent_quietly(agent_id)
-            fleet.host.signal(fleet.host.processes_of(agent_id, (), None), 9)
-            make.unmake(fleet.host, workspace)
-        fleet.store.forget(agent_id)
+            site.tmux.kill_agent_quietly(agent_id)
+            site.host.signal(site.host.processes_of(agent_id, (), None), 9)
+            workspace.unmake(site.host)
+        site.store.forget(agent_id)
     except (MngrError, OSError):
         pass  # the error that led here is the one to tell
 
 
-def start_process(fleet: Fleet, record: Record, *, message_follows: bool = False) -> Record:
-    """Run the agent's command in a new session and note it. The caller holds its lock, or nobody knows it yet."""
-    options = tmux_options(fleet)
-    started_at, session = prepare_start(fleet, record, message_follows=message_follows)
-    for name in (record.session, f"{record.session}-{record.short_id}"):
-        with held():  # a session that runs and a record that says so come together
-            try:
-                fleet.tmux.start(session._replace(name=name), **options)
-            except SessionExists:
-                continue  # another state directory on this tmux server has an agent of this name
-            started = note_start(fleet, record.id, name, started_at)
-        after_start(fleet, started)
-        return started
-    raise MngrError(
-        f"tmux has sessions called `{record.session}` and `{name}` already", hint="`tmux -L mngr ls` shows them"
-    )
-
-
-def note_start(fleet: Fleet, agent_id: str, session: str, started_at: str) -> Record:
-    """Write down that the agent runs in this session."""
-    return fleet.store.change(
-        agent_id,
-        session=session,
-        started_at=started_at,
-        stopped_at=None,
-        stop_reason="",
-        archived_at=None,
-        boot_id=fleet.host.boot_id(),
-        creator=None,
-    )
-
-
-def prepare_start(fleet: Fleet, record: Record, *, message_follows: bool = False) -> tuple[str, Session]:
-    """Write what its session will run, and log that it starts. Returns the time of the start and the session. With
-    `message_follows` it does not count as WAITING before it has its first message."""
-    state_dir = fleet.store.state_dir(record.id)
-    command, own = _command(fleet, record, launch.identity(record, state_dir, fleet.host.dir))
-    script = os.path.join(state_dir, "launch.sh")
-    fleet.host.write(script, launch.script(command, own, state_dir).encode("utf-8", "surrogateescape"), 0o700)
-    task = launch.task_dir(record, state_dir)
-    fleet.host.make_dir(os.path.join(task, "artifacts"))
-    session = Session(
-        name=record.session,
-        command=["sh", script],
-        work_dir=record.work_dir,
-        env=launch.inherited(fleet.environ),
-        marks={"agent": record.id},
-        windows=_windows(fleet, record, own),
-        recorder=_recorder(fleet, record),
-    )
-    follows = {"message_follows": True} if message_follows and not record.one_shot else {}
-    event = fleet.store.log(record.id, "started", session=record.session, **follows)
-    return event["timestamp"], session
-
-
-def _command(fleet: Fleet, record: Record, own: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
-    """What runs, with its variables: the record's command, or what its driver makes of it."""
-    if not record.driver and not record.one_shot:
-        return record.command, own
-    from mngr.agents.kinds import driver
-    from mngr.agents.kinds.driver import PROMPT
-
-    known = driver.of(record)
-    if known is None:
-        return record.command, own
-    place = fleet.place(record)
-    fleet.host.make_dir(place.home)
-    first = record.started_at is None or record.one_shot
-    found = known.prepare(place, prompted=first and PROMPT in fleet.host.entries(place.state_dir))
-    return found.command, {**own, **found.env}
-
-
-def _windows(fleet: Fleet, record: Record, own: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-    state_dir = fleet.store.state_dir(record.id)
-    found = []
-    for name, command in record.windows.items():
-        script = os.path.join(state_dir, f"window-{name}.sh")
-        text = launch.window_script(command, own, state_dir)
-        fleet.host.write(script, text.encode("utf-8", "surrogateescape"), 0o700)
-        found.append((name, ["sh", script]))
-    return found
-
-
-def after_start(fleet: Fleet, started: Record) -> None:
-    """What runs beside an agent from its start on."""
-    if started.limits:
-        from mngr.actions import limits
-
-        limits.watch(fleet, started)
-
-
-def tmux_options(fleet: Fleet) -> TmuxOptions:
-    """What holds for the whole tmux server. Raises when the settings name a file that is not there."""
-    path = fleet.settings.text("tmux.config", "")
-    if path and not os.path.isfile(os.path.expanduser(path)):
-        raise MngrError(f"`tmux.config` names `{path}`, which does not exist")
-    lines = int(fleet.settings.number("tmux.history_lines", 50000))
-    return {"history_lines": lines, "config": os.path.expanduser(path) if path else None}
-
-
-def reserve(fleet: Fleet, wanted: Sequence[Wanted]) -> list[Record | MngrError]:
-    """Take each name and the lowest free index, all in one step; from here on the agents are visible as STARTING. One
-    whose name or branch is taken is an error, and the others go on."""
+def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | MngrError]:
+    """Take each name and the lowest free index, all in one step; from here on the agents are visible as STARTING. A
+    request whose name, branch or path is taken gives an error; the others are reserved."""
     results: list[Record | MngrError] = []
-    with fleet.store.locked():
-        existing, _ = fleet.store.records()
+    with site.store.locked():
+        existing, _ = site.store.records()
         names = {other.name for other in existing}
         numbers = {other.number for other in existing}
-        free = (number for number in range(len(existing) + len(wanted)) if number not in numbers)
-        myself = fleet.host.myself()
-        for one in wanted:
+        free = (number for number in range(len(existing) + len(requests)) if number not in numbers)
+        myself = site.host.myself()
+        for request in requests:
             try:
-                if one.request.name in names:
-                    raise _name_taken(one.request.name)
-                if one.planned.create_branch and one.planned.transfer != RSYNC:
-                    make.refuse_taken_branch(fleet.host, one.planned)
-                work_dir = _work_dir(fleet, one.request, one.planned, one.agent_id)
-                if one.request.target is not None:
+                if request.name in names:
+                    raise NameTaken(request.name)
+                if request.planned.create_branch and request.planned.transfer != RSYNC:
+                    refuse_taken_branch(site.host, request.planned)
+                work_dir = _work_dir(site, request)
+                if request.target is not None:
                     _refuse_used(work_dir, existing)
             except MngrError as error:
                 results.append(error)
                 continue
-            record = _record(fleet, one, work_dir)._replace(number=next(free), creator=myself)
-            fleet.host.make_dir(fleet.store.state_dir(record.id))
-            fleet.store.write(record, durable=False)  # what is half made does not survive a power cut anyway
+            record = _record(site, request, work_dir)._replace(number=next(free), creator=myself)
+            site.host.make_dir(site.store.state_dir(record.id))
+            site.store.write(record, durable=False)  # what is half made does not survive a power cut anyway
             existing.append(record)
             results.append(record)
     return results
 
 
-def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
-    request, planned = wanted.request, wanted.planned
-    shown = without_secrets(wanted.command, request)
-    labels = dict(request.labels)
+def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
+    planned, labels = request.planned, dict(request.labels)
     return Record(
-        id=wanted.agent_id,
+        id=request.agent_id,
         name=request.name,
         kind=request.kind.name,
-        command=wanted.command,
-        command_shown=shown if shown != wanted.command else "",
+        command=request.command,
+        command_shown=request.command_shown if request.command_shown != request.command else "",
         work_dir=work_dir,
         transfer=planned.transfer,
-        session=fleet.settings.text("tmux.session_prefix", "mngr-") + request.name,
+        session=site.settings.text("tmux.session_prefix", "mngr-") + request.name,
         created_at=timestamp(),
         project=request.project or labels.pop("project", "") or os.path.basename(planned.source.rstrip("/")) or "files",
         labels=labels,
@@ -356,32 +348,35 @@ def _record(fleet: Fleet, wanted: Wanted, work_dir: str) -> Record:
         allowed_commands=request.allowed_commands,
         one_shot=request.one_shot,
         rules=dict(request.kind.rules),
+        sandbox=request.sandbox,
+        shared_paths=_shared_paths(request) if request.sandbox else (),
         recorded=request.record,
         limits=dict(request.limits),
         windows=dict(request.windows),
+        origin=dict(request.origin),
     )
 
 
-def without_secrets(command: str, request: Request) -> str:
-    if not request.env:
-        return command
-    from mngr.secrets import mask
-
-    return mask(command, request.env.values())
+def _shared_paths(request: CreateRequest) -> tuple[str, ...]:
+    """What the work dir will lead to in its source."""
+    planned = request.planned
+    objects = [f"{planned.repo.common_dir}/objects"] if planned.shared_objects and planned.repo else []
+    links = [path for path, how in request.extra_paths.items() if how == "share"]
+    return (*objects, *(os.path.normpath(os.path.join(planned.source, path)) for path in links))
 
 
 class NameTaken(MngrError):
     """An agent of this name exists."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"an agent named `{name}` exists already",
+            hint=f"`mngr connect {name}` attaches to it, `--reuse` uses it, `mngr destroy {name}` removes it",
+        )
 
-def _name_taken(name: str) -> NameTaken:
-    return NameTaken(
-        f"an agent named `{name}` exists already",
-        hint=f"`mngr connect {name}` goes to it, `--reuse` makes do with it, `mngr destroy {name}` removes it",
-    )
 
-
-def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> str:
+def _work_dir(site: Site, request: CreateRequest) -> str:
+    planned = request.planned
     if planned.transfer == NONE:
         if request.target is not None:
             raise MngrError(
@@ -389,24 +384,15 @@ def _work_dir(fleet: Fleet, request: Request, planned: Plan, agent_id: str) -> s
             )
         return planned.source
     if request.target is not None:
-        target = os.path.abspath(os.path.join(fleet.cwd, request.target))
-        make.refuse_taken(target)
+        target = os.path.abspath(os.path.join(site.cwd, request.target))
+        refuse_taken(target)
         return target
     room = "worktrees" if planned.transfer == WORKTREE else "clones"
-    return os.path.join(fleet.host.dir, room, f"{request.name}-{agent_id[6:14]}")
+    return os.path.join(site.host.dir, room, f"{request.name}-{request.agent_id[6:14]}")
 
 
 def _refuse_used(work_dir: str, records: Sequence[Record]) -> None:
     """Raise when the directory belongs to another agent, also to one that has not made it yet."""
     for other in records:
         if os.path.realpath(other.work_dir) == os.path.realpath(work_dir):
-            raise MngrError(f"`{work_dir}` is the work directory of agent `{other.name}`", hint=make.TAKEN_HINT)
-
-
-def _recorder(fleet: Fleet, record: Record) -> list[str]:
-    if not record.recorded:
-        return []
-    from mngr.agents import recording
-
-    max_mb = fleet.settings.number("record.max_mb", recording.MAX_MB)
-    return recording.recorder_argv(record, fleet.host, fleet.store.state_dir(record.id), max_mb)
+            raise MngrError(f"`{work_dir}` is the work directory of agent `{other.name}`", hint=TAKEN_HINT)

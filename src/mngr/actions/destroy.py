@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
-from mngr.actions import find, usage
-from mngr.actions.agent import Agent
+from mngr.actions import find, source_cache, usage
+from mngr.actions.agent import AgentView
+from mngr.actions.agent_process import end_processes
 from mngr.actions.commits import uncommitted_ref
-from mngr.actions.fleet import Fleet
-from mngr.actions.lifecycle import end_processes
+from mngr.actions.site import Site
 from mngr.agents.kinds.driver import HOME
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
-from mngr.records import NamedTuple
 from mngr.tools.git import Git
-from mngr.workspaces import make, saved, snapshots, work
+from mngr.workspaces import saved_work, snapshots, unsaved_work
+from mngr.workspaces.origin import machine_id
 from mngr.workspaces.plan import NONE, WORKTREE
-from mngr.workspaces.saved import Entry
-from mngr.workspaces.work import Work
+from mngr.workspaces.saved_work import SavedEntry
+from mngr.workspaces.unsaved_work import UnsavedWork
+from mngr.workspaces.workspace import remove_worktree, repo_lock
 
 
 class Destroyed(NamedTuple):
     """`kept_branch` is its branch, when it holds commits and stays. `entry` is the saved work, if there was any."""
 
     name: str
-    entry: Entry | None
+    entry: SavedEntry | None
     kept_branch: str | None
     outlived: tuple[int, ...]
 
@@ -34,82 +36,126 @@ class HasWork(MngrError):
     """The agent holds work that is found nowhere else."""
 
 
-def measure(fleet: Fleet, record: Record) -> Work:
-    if record.started_at is None and not any(e.get("type") == "started" for e in fleet.store.events(record.id)):
-        return Work()  # its creation was interrupted, so nobody worked there
-    return work.only_here(fleet.host, record, ignored_max_mb=fleet.settings.number("saved.ignored_max_mb", 10))
+def measure(site: Site, record: Record) -> UnsavedWork:
+    if record.started_at is None and not any(e.get("type") == "started" for e in site.store.events(record.id)):
+        return UnsavedWork()  # its creation was interrupted, so nobody worked there
+    return unsaved_work.only_here(site.host, record, ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10))
 
 
-def check(fleet: Fleet, agent: Agent, *, force: bool) -> Work:
+def with_work(site: Site) -> list[str]:
+    """The ids of agents with work that is found nowhere else. Raises when one cannot be read."""
+    records, broken = site.store.records() if site.host.is_ours() else ([], [])
+    for error in broken:
+        raise error
+    return [record.id for record in records if record.transfer != NONE and measure(site, record).any]
+
+
+def work_of_agents(site: Site) -> list[str]:
+    """Work of agents that is found nowhere else, a line each."""
+    records, broken = site.store.records() if site.host.is_ours() else ([], [])
+    work = [(record.name, measure(site, record)) for record in records]
+    found = [f"{name}: {measured.describe()}" for name, measured in work if measured.any]
+    return [*found, *(error.message for error in broken)]
+
+
+def check(site: Site, agent_id: str, *, force: bool) -> UnsavedWork:
     """What would be saved; raises HasWork when that is work and nobody forced it."""
+    return _check(site, find.agent(site, agent_id), force)
+
+
+def _check(site: Site, agent: AgentView, force: bool) -> UnsavedWork:
     if agent.state == "UNKNOWN" and not force:
         raise MngrError(
             f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
         )
-    found = measure(fleet, agent.record)
+    found = measure(site, agent.record)
     if found.any and not force:
         raise HasWork(
             f"`{agent.name}` has work that is found nowhere else: {found.describe()}",
-            hint=f"take it: `mngr {_taking(agent, found)}`; or let it be saved and go: "
+            hint=f"collect it with `mngr {_taking(agent, found)}`, or save it and destroy the agent: "
             f"`mngr destroy {agent.name} --force`",
         )
     return found
 
 
-def _taking(agent: Agent, found: Work) -> str:
+def _taking(agent: AgentView, found: UnsavedWork) -> str:
     """The verb that brings such work here: no merge takes files that nobody committed."""
     if not agent.record.git:
         return f"pull {agent.name} DIR"
     return f"merge {agent.name}" if found.commits or found.tags else f"pull {agent.name} --files DIR"
 
 
+def destroy_on(
+    site: Site, record: Record, *, force: bool = False, remove_branch: bool = False, discard: bool = False
+) -> Destroyed:
+    """`destroy` on this site or another machine's. What the agent used is noted on the caller's machine, which knows
+    the prices; the refs that `pull` made here go."""
+    if site.is_near:
+        return destroy(site, record.id, force=force, remove_branch=remove_branch, discard=discard)
+    usage.settle(site, record)
+    done = site.run(destroy, record.id, force=force, remove_branch=remove_branch, discard=discard, settled=True)
+    repo = record.origin.get("repo", "")
+    if record.origin.get("machine") == machine_id(site.near.host) and not discard:
+        _forget_pulled(site.near, record._replace(repo=repo), None)
+    return done
+
+
 def destroy(
-    fleet: Fleet, agent_id: str, *, force: bool = False, remove_branch: bool = False, discard: bool = False
+    site: Site,
+    agent_id: str,
+    *,
+    force: bool = False,
+    remove_branch: bool = False,
+    discard: bool = False,
+    settled: bool = False,
 ) -> Destroyed:
     """Refuse while there is unsaved work (unless forced), end its processes, save, remove. If saving fails, the
-    workspace stays. With `discard` nothing is looked for, and nothing saved."""
-    with fleet.store.agent_locked(agent_id):
-        agent = find.agent(fleet, agent_id)
+    workspace stays. With `discard` nothing is looked for, and nothing saved; with `settled` its usage is noted
+    already."""
+    with site.store.agent_locked(agent_id):
+        agent = find.agent(site, agent_id)
         if not discard:
-            check(fleet, agent, force=force)
-        outlived = end_processes(fleet, agent)
+            _check(site, agent, force)
+        outlived = end_processes(site, agent)
         try:
             # Measured again: it may have written until its last moment.
-            left = Work() if discard else measure(fleet, agent.record)
-            entry = saved.save_agent(fleet.host, agent.record, left, "destroy")
-            usage.settle(fleet, agent.record)
+            left = UnsavedWork() if discard else measure(site, agent.record)
+            entry = saved_work.save_agent(site.host, agent.record, left, "destroy")
+            if not settled:
+                usage.settle(site, agent.record)
         except BaseException:
             if agent.status.alive:  # it was, so it can be started again
                 with held():
-                    fleet.store.change(agent.id, stopped_at=timestamp(), stop_reason="stopped by `mngr destroy`")
+                    site.store.change(agent.id, stopped_at=timestamp(), stop_reason="stopped by `mngr destroy`")
             raise
         with held():  # a workspace that is half gone would look like work
-            kept_branch = _remove_workspace(fleet, agent.record, entry, remove_branch)
+            kept_branch = _remove_workspace(site, agent.record, entry, remove_branch)
+            _forget_home(site, agent.record)
             if not discard:
-                _forget_pulled(fleet, agent.record, entry)
-            _retire_state(fleet, agent, entry)
+                _forget_pulled(site, agent.record, entry)
+            _retire_state(site, agent, entry)
         return Destroyed(agent.name, entry, kept_branch, outlived)
 
 
-def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_branch: bool) -> str | None:
+def _remove_workspace(site: Site, record: Record, entry: SavedEntry | None, remove_branch: bool) -> str | None:
     """Returns the branch that stays: one with commits, unless it may go and they are saved."""
     if record.transfer == NONE:
         return None
     if record.transfer != WORKTREE or record.repo is None:
-        fleet.host.remove(record.work_dir)
+        site.host.remove(record.work_dir)
         return None
     # The work tree it was made from may be gone; its own still knows the repository.
-    asked = (Git(fleet.host, place) for place in (record.repo, record.work_dir) if work.has_repository(place))
+    asked = (Git(site.host, place) for place in (record.repo, record.work_dir) if unsaved_work.has_repository(place))
     found = (git.run("rev-parse", "--path-format=absolute", "--git-common-dir") for git in asked)
     common = next((result for result in found if result.ok), None)
     if common is None:
-        fleet.host.remove(record.work_dir)  # the repository itself is gone
+        site.host.remove(record.work_dir)  # the repository itself is gone
         return None
-    git = Git(fleet.host, common.text)
-    make.remove_worktree(fleet.host, git.directory, common.text, record.work_dir)
+    git = Git(site.host, common.text)
+    remove_worktree(site.host, git.directory, common.text, record.work_dir)
     if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
         return None
-    with make.repo_lock(fleet.host, common.text):  # of several branches with the same commits the last one stays
+    with repo_lock(site.host, common.text):  # of several branches with the same commits the last one stays
         tip = git.commit_of(f"refs/heads/{record.branch}")
         assert tip is not None
         safe = tip == record.base_commit or git.is_shared(tip, besides=record.branch)
@@ -122,11 +168,21 @@ def _remove_workspace(fleet: Fleet, record: Record, entry: Entry | None, remove_
     return record.branch
 
 
-def _forget_pulled(fleet: Fleet, record: Record, entry: Entry | None) -> None:
-    """What `pull` and `merge` noted in the repository. If nothing else holds those commits, it stays; `gc` tells."""
-    if record.repo is None or not record.git or not work.has_repository(record.repo):
+def _forget_home(site: Site, record: Record) -> None:
+    """Remove what an agent of another machine left in the cache of its repository, and the files it began with."""
+    if not record.origin:
         return
-    git = Git(fleet.host, record.repo)
+    source_cache.forget_files(site, record.id)
+    if record.repo is not None and unsaved_work.has_repository(record.repo):
+        Git(site.host, record.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
+
+
+def _forget_pulled(site: Site, record: Record, entry: SavedEntry | None) -> None:
+    """Remove the refs that `pull` and `merge` made in the repository, unless nothing else holds their commits; `gc`
+    reports those."""
+    if record.repo is None or not record.git or not unsaved_work.has_repository(record.repo):
+        return
+    git = Git(site.host, record.repo)
     loose = uncommitted_ref(record.name)
     if entry is not None and entry.repo == record.repo and git.ok("diff", "--quiet", entry.commit, loose):
         git.run("update-ref", "-d", loose)
@@ -139,22 +195,22 @@ def _forget_pulled(fleet: Fleet, record: Record, entry: Entry | None) -> None:
         git.run("update-ref", "-d", ref, commit)
 
 
-def _keep_conversation_alone(fleet: Fleet, record: Record, state_dir: str) -> None:
+def _keep_conversation_alone(site: Site, record: Record, state_dir: str) -> None:
     home = os.path.join(state_dir, HOME)
-    kept = snapshots.conversation(fleet.host, state_dir, record)
-    for name in fleet.host.entries(home):
+    kept = snapshots.conversation(site.host, state_dir, record)
+    for name in site.host.entries(home):
         path = f"{HOME}/{name}"
         if path not in kept and not any(other.startswith(f"{path}/") for other in kept):
-            fleet.host.remove(os.path.join(home, name))
+            site.host.remove(os.path.join(home, name))
 
 
-def _retire_state(fleet: Fleet, agent: Agent, entry: Entry | None) -> None:
+def _retire_state(site: Site, agent: AgentView, entry: SavedEntry | None) -> None:
     """Remove its variables and its copies of the user's settings. If work was saved, its events and its conversation
     stay with that work."""
-    state_dir = fleet.store.state_dir(agent.id)
-    fleet.host.remove(os.path.join(state_dir, "env"))
+    state_dir = site.store.state_dir(agent.id)
+    site.host.remove(os.path.join(state_dir, "env"))
     if entry is not None:
-        _keep_conversation_alone(fleet, agent.record, state_dir)
-        fleet.store.log(agent.id, "destroyed", saved=entry.id)
-        fleet.host.move(state_dir, saved.agent_dir(fleet.host, entry))
-    fleet.store.forget(agent.id)
+        _keep_conversation_alone(site, agent.record, state_dir)
+        site.store.log(agent.id, "destroyed", saved=entry.id)
+        site.host.move(state_dir, saved_work.agent_dir(site.host, entry))
+    site.store.forget(agent.id)

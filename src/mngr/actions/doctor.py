@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.actions import find, leftovers
-from mngr.actions.fleet import Fleet
-from mngr.actions.leftovers import Session
+from mngr.actions.leftovers import MarkedSession
+from mngr.actions.site import Site
 from mngr.agents import state
 from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.errors import MngrError
 from mngr.process import INSTALL_HINTS, find_program, join
-from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from mngr.agents.record import CorruptRecord
@@ -40,24 +40,38 @@ class Check(NamedTuple):
         return {**self._asdict(), "items": list(self.items)}
 
 
-def examine(fleet: Fleet, read_settings: Callable[[], object]) -> list[Check]:
+def examine(site: Site, read_settings: Callable[[], object]) -> list[Check]:
     """All checks, in the order in which a person would fix things. Never raises for what it finds. `read_settings`
     raises for settings that are wrong, and returns those that are not trusted."""
     from mngr.actions import doctor_programs
 
-    ours, directory = _state_directory(fleet)
-    agents = doctor_programs.installed(fleet)
+    ours, directory = _state_directory(site)
+    agents = doctor_programs.installed(site)
     return [
         python_version(tuple(sys.version_info[:3])),
-        *_programs(fleet),
+        *_programs(site),
         directory,
-        _writable(fleet, ours),
-        _disk(fleet.host.dir),
+        _writable(site, ours),
+        _disk(site.host.dir),
         _settings(read_settings),
-        *_agents(fleet, ours),
+        *_agents(site, ours),
         coding_agents(list(agents)),
-        *doctor_programs.examine(fleet, agents),
+        *doctor_programs.examine(site, agents),
     ]
+
+
+def examine_host(site: Site) -> Check:
+    """How the machine of this site is, as one check whose items are what is wrong or worth knowing."""
+    from mngr.actions import doctor_programs
+
+    programs = doctor_programs.installed(site)
+    version = ".".join(map(str, sys.version_info[:3]))
+    needed = [*_programs(site), _disk(site.host.dir)]
+    known = [check for check in doctor_programs.examine(site, programs) if check.name in programs]
+    found = [f"python {version}", *(f"{check.name} {check.found}" for check in needed), ", ".join(programs)]
+    wrong = [check for check in (*needed, *known) if check.status not in (OK, NOTE)]
+    items = tuple(f"{check.name}: {check.found}" for check in (*wrong, *(one for one in known if one not in wrong)))
+    return Check("", WARN if wrong else OK, ", ".join(filter(None, found)), items=items)
 
 
 def python_version(version: tuple[int, ...]) -> Check:
@@ -114,11 +128,11 @@ def coding_agents(installed: list[str]) -> Check:
     return Check("coding agents", OK, ", ".join(installed))
 
 
-def _programs(fleet: Fleet) -> list[Check]:
+def _programs(site: Site) -> list[Check]:
     checks = []
     for program, words, judge in (("tmux", "-V", tmux_version), ("git", "--version", git_version)):
         try:
-            result = fleet.host.run([program, words], timeout=_SECONDS)
+            result = site.host.run([program, words], timeout=_SECONDS)
         except MngrError as error:
             checks.append(Check(program, FAIL, error.message, error.hint))
             continue
@@ -132,14 +146,24 @@ def _programs(fleet: Fleet) -> list[Check]:
     else:
         hint = f"needed for `--transfer rsync` and to pull or push files; {INSTALL_HINTS['rsync']}"
         checks.append(Check("rsync", WARN, "not installed", hint))
-    return checks
+    return [*checks, _sandbox(site)]
 
 
-def _state_directory(fleet: Fleet) -> tuple[bool | None, Check]:
-    """Whether it is ours: True, False when there is none yet, None when it is not or cannot be read."""
-    path, name = fleet.host.dir, "state directory"
+def _sandbox(site: Site) -> Check:
+    from mngr.tools import bubblewrap
+
     try:
-        ours = fleet.host.is_ours()
+        bubblewrap.check(site.host)
+    except MngrError as error:
+        return Check("sandbox", NOTE, f"`--sandbox` does not work: {error.message}", error.hint, _lines(error.details))
+    return Check("sandbox", OK, "`--sandbox` works")
+
+
+def _state_directory(site: Site) -> tuple[bool | None, Check]:
+    """Whether it is ours: True, False when there is none yet, None when it is not or cannot be read."""
+    path, name = site.host.dir, "state directory"
+    try:
+        ours = site.host.is_ours()
         mode = os.stat(path).st_mode & 0o777 if os.path.isdir(path) else 0o700
     except MngrError as error:
         return None, Check(name, FAIL, error.message, error.hint)
@@ -154,14 +178,14 @@ def _state_directory(fleet: Fleet) -> tuple[bool | None, Check]:
     return ours, Check(name, OK, path if ours else f"{path} (unused before the first `mngr create`)")
 
 
-def _writable(fleet: Fleet, ours: bool | None) -> Check:
-    name, path = "writing and locking", _existing(fleet.host.dir)
+def _writable(site: Site, ours: bool | None) -> Check:
+    name, path = "writing and locking", _existing(site.host.dir)
     if ours is None:
         return Check(name, UNKNOWN, "not looked at, since the state directory is not ours")
     if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
         return Check(name, FAIL, f"{path} cannot be written", f"check owner and disk: `ls -ld {join([path])}`")
     try:
-        _try_lock(os.path.join(fleet.host.dir, "format") if ours else path)
+        _try_lock(os.path.join(site.host.dir, "format") if ours else path)
     except OSError as error:
         hint = "choose a directory on a local disk: `export MNGR_HOST_DIR=DIR`"
         return Check(name, FAIL, f"{path} cannot be locked: {error.strerror}", hint)
@@ -206,40 +230,40 @@ def _settings(read_settings: Callable[[], object]) -> Check:
     return Check("settings", OK, "readable")
 
 
-def _agents(fleet: Fleet, ours: bool | None) -> list[Check]:
+def _agents(site: Site, ours: bool | None) -> list[Check]:
     """Records, sessions and work dirs, held against each other."""
     # In this order an agent that is made meanwhile is in none of the first two, and never looks like a leftover.
-    sessions, server = _sessions(fleet)
-    places = leftovers.places(fleet) if ours else []
+    sessions, server = _sessions(site)
+    places = leftovers.places(site) if ours else []
     if ours is None:
-        return _unknown(fleet, sessions, server, "not looked at, since the state directory is not ours")
+        return _unknown(site, sessions, server, "not looked at, since the state directory is not ours")
     try:
-        records, corrupt = fleet.store.records()
+        records, corrupt = site.store.records()
     except OSError as error:
-        return _unknown(fleet, sessions, server, f"records cannot be read: {error}")
-    known = leftovers.recorded_ids(fleet)
+        return _unknown(site, sessions, server, f"records cannot be read: {error}")
+    known = leftovers.recorded_ids(site)
     used = {os.path.realpath(record.work_dir) for record in records}
     return [
         _readable(len(records), corrupt),
         server,
-        _gone(fleet, ours, sessions),
-        _strays(fleet, sessions, known),
+        _gone(site, ours, sessions),
+        _strays(site, sessions, known),
         _leftovers([path for path in leftovers.unknown_places(places, known) if os.path.realpath(path) not in used]),
     ]
 
 
-def _unknown(fleet: Fleet, sessions: list[Session] | None, server: Check, why: str) -> list[Check]:
+def _unknown(site: Site, sessions: list[MarkedSession] | None, server: Check, why: str) -> list[Check]:
     """The same checks when records are not known: only what tmux says can be judged."""
     records, gone, places = (Check(name, UNKNOWN, why) for name in ("agent records", "sessions of agents", "work dirs"))
-    return [records, server, gone, _strays(fleet, sessions, set()), places]
+    return [records, server, gone, _strays(site, sessions, set()), places]
 
 
-def _sessions(fleet: Fleet) -> tuple[list[Session] | None, Check]:
+def _sessions(site: Site) -> tuple[list[MarkedSession] | None, Check]:
     """Every session that carries our mark; None when tmux did not answer."""
     if find_program("tmux") is None:
         return None, Check("tmux server", UNKNOWN, "not asked, since tmux is missing")
     try:
-        sessions = leftovers.sessions(fleet)
+        sessions = leftovers.sessions(site)
     except MngrError as error:
         hint = error.hint or "see what it says: `tmux -L mngr ls`"
         if "File name too long" in error.details:
@@ -256,12 +280,12 @@ def _readable(count: int, corrupt: list[CorruptRecord]) -> Check:
     return Check("agent records", OK, f"{count} readable" if count else "no agents")
 
 
-def _gone(fleet: Fleet, ours: bool, sessions: list[Session] | None) -> Check:
+def _gone(site: Site, ours: bool, sessions: list[MarkedSession] | None) -> Check:
     name = "sessions of agents"
     if sessions is None:
         return Check(name, UNKNOWN, "not known without an answer of tmux")
     try:
-        agents = find.listing(fleet).agents if ours else []
+        agents = find.listing(site)[0] if ours else []
     except (MngrError, OSError) as error:
         return Check(name, UNKNOWN, f"agents cannot be listed: {error}")
     gone = [
@@ -277,20 +301,20 @@ def _gone(fleet: Fleet, ours: bool, sessions: list[Session] | None) -> Check:
     return Check(name, WARN, f"{len(gone)} gone", hint, tuple(f"{agent.name}: {agent.status.reason}" for agent in gone))
 
 
-def _strays(fleet: Fleet, sessions: list[Session] | None, known: set[str]) -> Check:
+def _strays(site: Site, sessions: list[MarkedSession] | None, known: set[str]) -> Check:
     """Sessions of agents that no record knows, here or in another state directory on the same tmux server."""
     name = "stray sessions"
     if sessions is None:
         return Check(name, UNKNOWN, "not known without an answer of tmux")
     try:
-        strays = leftovers.stray_sessions(fleet, sessions, known)
+        strays = leftovers.stray_sessions(site, sessions, known)
     except MngrError as error:
         return Check(name, UNKNOWN, error.message)
     if not strays:
         return Check(name, OK, "none")
     target = f"-t {join([f'={strays[0].name}'])}"
     hint = f"look: `tmux -L mngr attach -r {target}`, then end it: `tmux -L mngr kill-session {target}`"
-    if leftovers.is_of(fleet, strays[0]):
+    if leftovers.is_of(site, strays[0]):
         hint += "; or `mngr gc`"
     return Check(name, WARN, f"{len(strays)} that no record knows", hint, tuple(stray.name for stray in strays))
 

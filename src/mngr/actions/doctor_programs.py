@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 
 from mngr.actions.doctor import NOTE, OK, UNKNOWN, WARN, Check
-from mngr.actions.fleet import Fleet
+from mngr.actions.site import Site
 from mngr.agents.kinds import driver, versions
-from mngr.agents.kinds.driver import Program
+from mngr.agents.kinds.driver import AgentProgram
 from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.errors import MngrError
 from mngr.process import find_program
 
 
-def installed(fleet: Fleet) -> dict[str, str]:
+def installed(site: Site) -> dict[str, str]:
     """Where each program is that is there: on PATH, or where settings say. Settings that cannot be read say nothing
     here: another check tells of them."""
     found = {}
     for name in KNOWN_AGENTS:
         try:
-            said = fleet.settings.in_force.table(("agent_types", name)).get("command")
+            said = site.settings.in_force.table(("agent_types", name)).get("command")
         except MngrError:
             said = None
         words = str(said.value).split() if said is not None else [name]
@@ -28,37 +28,37 @@ def installed(fleet: Fleet) -> dict[str, str]:
     return found
 
 
-def examine(fleet: Fleet, paths: dict[str, str]) -> list[Check]:
+def examine(site: Site, paths: dict[str, str]) -> list[Check]:
     """A check for each program, all asked at the same time: some take seconds to tell their version."""
     from mngr import parallel
 
-    checks, raised = parallel.each(lambda name: _look(fleet, name, paths.get(name)), KNOWN_AGENTS)
+    checks, raised = parallel.each(lambda name: _look(site, name, paths.get(name)), KNOWN_AGENTS)
     if raised is not None:
         raise raised
     return [check for check in checks if check is not None]
 
 
-def _look(fleet: Fleet, name: str, path: str | None) -> Check:
+def _look(site: Site, name: str, path: str | None) -> Check:
     found = driver.find(name)
     if path is None:
         return missing(found.program)
     try:
-        login = found.login({**fleet.environ, **_variables(fleet, name)})
+        login = found.login({**site.environ, **_variables(site, name)})
     except (MngrError, OSError, ValueError) as error:
         return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")
     return judge(found.program, path, versions.ask(path), login)
 
 
-def _variables(fleet: Fleet, name: str) -> dict[str, str]:
+def _variables(site: Site, name: str) -> dict[str, str]:
     """Those that the settings give to agents of this type: a key may be among them."""
-    return {key: str(said.value) for key, said in fleet.settings.in_force.table(("agent_types", name, "env")).items()}
+    return {key: str(said.value) for key, said in site.settings.in_force.table(("agent_types", name, "env")).items()}
 
 
-def missing(program: Program) -> Check:
+def missing(program: AgentProgram) -> Check:
     return Check(program.name, NOTE, "not installed", f"if you want it: `{program.install}`")
 
 
-def judge(program: Program, path: str, version: str, login: str) -> Check:
+def judge(program: AgentProgram, path: str, version: str, login: str) -> Check:
     """What keeps it from working comes first, then what is only worth knowing."""
     name = program.name
     if not version:

@@ -1,52 +1,130 @@
 """Run a command where an agent works: in its work dir, with its variables. The agent's own process is not involved."""
 
 import os
+import select
+from collections.abc import Iterator
 
-from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
+from mngr import process
+from mngr.actions.site import Site
 from mngr.agents import launch
+from mngr.agents.record import Record
 from mngr.errors import MngrError, TimedOut
 from mngr.process import Result, run_attached
 
 _TERM, _KILL = 15, 9
 
 
-def execute(fleet: Fleet, agent: Agent, command: str, *, timeout: float, cwd: str | None = None) -> Result:
+def execute(site: Site, agent_id: str, command: str, *, timeout: float, cwd: str | None = None) -> Result:
     """Run to the end and return the result, whatever its exit code. Past the deadline it is killed."""
-    argv, env = prepare(fleet, agent, command, cwd)
-    return fleet.host.run(argv, timeout=timeout, env=env)
+    argv, env = prepare(site, agent_id, command, cwd)
+    return site.host.run(argv, timeout=timeout, env=env)
 
 
-def attached(fleet: Fleet, agent: Agent, command: str, *, timeout: float, cwd: str | None = None) -> int:
+def attached(site: Site, agent_id: str, command: str, *, timeout: float, cwd: str | None = None) -> int:
     """Run on our own terminal; the exit code. Past the deadline it is ended with all that it started, and TimedOut
     raised."""
-    argv, env = prepare(fleet, agent, command, cwd)
+    argv, env = prepare(site, agent_id, command, cwd, attached=True)
     try:
-        return run_attached(argv, env=env, timeout=timeout, end=lambda pid: _end(fleet, pid))
+        return run_attached(argv, env=env, timeout=timeout, end=lambda pid: _end(site, pid))
     except TimedOut:
         raise TimedOut(f"`{command}` did not end within {timeout:g} s") from None
 
 
-def _end(fleet: Fleet, pid: int) -> None:
-    """Ask a process and its descendants to end, then kill them. They are in our own process group, so it is no help."""
+def in_sandbox(
+    site: Site, record: Record, directory: str, command: str, *, attached: bool = False
+) -> tuple[list[str], dict[str, str]]:
+    """The same for an agent in a sandbox, of which `write_sandbox` says what it is."""
+    from mngr.actions.agent_process import write_sandbox
+    from mngr.agents import sandbox
+
+    state_dir = site.store.state_dir(record.id)
+    if sandbox.ARGUMENTS not in site.host.entries(state_dir):
+        write_sandbox(site, record)
+    own = launch.identity(record, state_dir, site.host.dir)
+    words = sandbox.words_for(state_dir, directory, command, attached=attached)
+    return words, {**sandbox.inherited(record.driver, site.environ), **own}
+
+
+def streamed(
+    site: Site, agent_id: str, command: str, *, timeout: float, cwd: str | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """What it writes, as it comes: `out` and `err` with some bytes; last `exit` with the exit code. When the caller
+    stops asking, or past the deadline, it is ended with all that it started."""
+    argv, env = prepare(site, agent_id, command, cwd)
+    from mngr.waiting import Deadline
+
+    deadline = Deadline(timeout)
+    (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    try:
+        pid = process.start(argv, cwd="/", env=env, descriptors=(nothing, theirs_out, theirs_err))
+    finally:
+        for fd in (nothing, theirs_out, theirs_err):
+            os.close(fd)
+    code: int | None = None
+    try:
+        names = {out: "out", err: "err"}
+        poll = select.poll()
+        for fd in names:
+            poll.register(fd, select.POLLIN)
+        while names:
+            ready = poll.poll(deadline.left(0.5) * 1000)
+            for fd, _ in ready:
+                data = os.read(fd, 1 << 16)
+                if data:
+                    yield names[fd], data
+                else:
+                    poll.unregister(fd)
+                    del names[fd]
+            if deadline.passed:
+                raise TimedOut(f"`{command}` did not end within {timeout:g} s")
+            if not ready and code is None:
+                code = _ended(pid)
+            if not ready and code is not None:
+                break  # something in the background keeps the pipe
+        while code is None and not deadline.passed:
+            code = _ended(pid)
+            deadline.pause(0.01)
+        yield "exit", str(code).encode()
+    finally:
+        os.close(out)
+        os.close(err)
+        if code is None:
+            _end(site, pid)
+            os.waitpid(pid, 0)
+
+
+def _ended(pid: int) -> int | None:
+    """The exit code of a child that has ended."""
+    found, status = os.waitpid(pid, os.WNOHANG)
+    return os.waitstatus_to_exitcode(status) if found else None
+
+
+def _end(site: Site, pid: int) -> None:
+    """Ask a process and its descendants to end, then kill them. They are in our own process group, so a signal to
+    the group would end us too."""
     from mngr.hosts.processes import descendants
     from mngr.waiting import wait_until
 
     found: dict[int, str] = {}
     for number in (_TERM, _KILL):
         found.update(descendants(pid))
-        fleet.host.signal(found, number)
-        if wait_until(lambda: not fleet.host.alive(found), timeout=2.0):
+        site.host.signal(found, number)
+        if wait_until(lambda: not site.host.alive(found), timeout=2.0):
             return
 
 
-def prepare(fleet: Fleet, agent: Agent, command: str, cwd: str | None = None) -> tuple[list[str], dict[str, str]]:
-    """The argument list and environment of such a command."""
-    record = agent.record
+def prepare(
+    site: Site, agent_id: str, command: str, cwd: str | None = None, *, attached: bool = False
+) -> tuple[list[str], dict[str, str]]:
+    """The argument list and environment of such a command. It is `attached` when it gets our own terminal."""
+    record = site.store.read(agent_id)
     directory = os.path.join(record.work_dir, cwd) if cwd else record.work_dir
     if not os.path.isdir(directory):
-        raise MngrError(f"the directory `{directory}` of `{agent.name}` does not exist")
-    state_dir = fleet.store.state_dir(record.id)
-    env = {**launch.inherited(fleet.environ), **launch.identity(record, state_dir, fleet.host.dir)}
+        raise MngrError(f"the directory `{directory}` of `{record.name}` does not exist")
+    state_dir = site.store.state_dir(record.id)
+    if record.sandbox:
+        return in_sandbox(site, record, directory, command, attached=attached)
+    env = {**launch.inherited(site.environ), **launch.identity(record, state_dir, site.host.dir)}
     script = 'cd "$0" || exit; [ -f "$1" ] && . "$1"; exec sh -c "$2"'
     return ["sh", "-c", script, directory, os.path.join(state_dir, "env"), command], env

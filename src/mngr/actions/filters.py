@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from mngr.errors import UsageError
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 _TEXT = (
     "id",

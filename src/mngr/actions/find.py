@@ -1,10 +1,10 @@
-"""See all agents of the fleet at one moment, and pick some by name. Changes nothing."""
+"""See all agents of a site at one moment, and find some by name. Changes nothing."""
 
 import time
 from collections.abc import Collection, Sequence
 
-from mngr.actions.agent import Agent, Listing
-from mngr.actions.fleet import Fleet
+from mngr.actions.agent import AgentView
+from mngr.actions.site import Site
 from mngr.agents import state
 from mngr.agents.record import Record
 from mngr.errors import MngrError, NotFoundError, UsageError
@@ -12,49 +12,52 @@ from mngr.names import is_id, parse_address, suggest
 from mngr.tools.tmux import Pane
 
 
-def listing(fleet: Fleet, only: Collection[str] | None = None) -> Listing:
+def listing(site: Site, only: Collection[str] | None = None) -> tuple[list[AgentView], list[MngrError]]:
     """Every agent with its state, or those with these ids: one scan of a directory and one tmux call, however many
-    there are. An agent whose record cannot be read is an error in the listing; a tmux that does not answer makes
-    states UNKNOWN."""
-    if not fleet.host.is_ours():
-        return Listing([], [])
-    records, corrupt = fleet.store.records(only)
-    panes, trouble = _panes(fleet) if records else ({}, [])
-    agents = [agent for record in records if (agent := _seen(fleet, record, panes)) is not None]
-    return Listing(agents, [*corrupt, *trouble])
+    there are. An agent whose record cannot be read is an error; a tmux that does not answer makes states UNKNOWN."""
+    if not site.host.is_ours():
+        return [], []
+    records, corrupt = site.store.records(only)
+    panes, trouble = _panes(site) if records else ({}, [])
+    views = [view for record in records if (view := _view(site, record, panes)) is not None]
+    return views, [*corrupt, *trouble]
 
 
-def agent(fleet: Fleet, agent_id: str) -> Agent:
+def agent(site: Site, agent_id: str) -> AgentView:
     """One agent as it is now."""
-    found = _seen(fleet, fleet.store.read(agent_id), _panes(fleet)[0])
-    return found if found is not None else agent(fleet, agent_id)
+    view = _view(site, site.store.read(agent_id), _panes(site)[0])
+    return view if view is not None else agent(site, agent_id)
 
 
-def one(fleet: Fleet, word: str) -> Agent:
-    """The agent with this name, id, or address."""
-    return many(fleet, [word])[0]
-
-
-def many(fleet: Fleet, words: Sequence[str]) -> list[Agent]:
-    """Agents by name, id or address, each once, in the order given. All must exist."""
+def records(site: Site, words: Sequence[str]) -> list[Record]:
+    """The records of agents by name, id or address, each once, in the order given. All must exist. Does not look at
+    their states."""
     ids = [word for word in words if is_id(word)]
-    found = listing(fleet, ids if len(ids) == len(words) else None)
-    if len(found.agents) < len(set(ids)) == len(words):
-        found = listing(fleet)  # for an error that knows who is there
-    by_key = {key: agent for agent in found.agents for key in (agent.name, agent.id)}
-    chosen: dict[str, Agent] = {}
+    ours = site.host.is_ours()
+    known, corrupt = site.store.records(ids if len(ids) == len(words) else None) if ours else ([], [])
+    if ours and len(known) < len(set(ids)) == len(words):
+        known, corrupt = site.store.records()  # for an error that knows which agents there are
+    by_key = {key: record for record in known for key in (record.name, record.id)}
+    chosen: dict[str, Record] = {}
     for word in words:
-        key = word if is_id(word) else parse_address(word).name
-        host = None if is_id(word) else parse_address(word).host
+        address = None if is_id(word) else parse_address(word)
+        key, host = (word, None) if address is None else (address.name, address.host)
         if key is None:
-            raise UsageError(f"`{word}` names no agent", hint="`mngr list` shows the names")
+            raise UsageError(f"`{word}` does not name an agent", hint="`mngr list` shows the names")
         if key not in by_key or host not in (None, "local"):
-            raise _unknown(key, host, found)
+            raise _unknown(key, host, [record.name for record in known], corrupt)
         chosen[by_key[key].id] = by_key[key]
     return list(chosen.values())
 
 
-def explain(found: Agent) -> list[str]:
+def views(site: Site, words: Sequence[str]) -> list[AgentView]:
+    """`records`, each with its state: one answer for a caller on another machine."""
+    found = [record.id for record in records(site, words)]
+    by_id = {view.id: view for view in listing(site, found)[0]}
+    return [by_id[agent_id] for agent_id in found if agent_id in by_id]
+
+
+def explain(found: AgentView) -> list[str]:
     """How the state was decided, a line each."""
     record, status = found.record, found.status
     lines = [f"{record.name} is {status.state}" + (f": {status.reason}" if status.reason else "")]
@@ -73,53 +76,52 @@ def explain(found: Agent) -> list[str]:
     return lines
 
 
-def _seen(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent | None:
+def _view(site: Site, record: Record, panes: "dict[str, Pane] | None") -> AgentView | None:
     """The agent of this record, or of the one that has taken its place; None if it was destroyed meanwhile."""
-    found = _decided(fleet, record, panes)
-    if panes is None or found.pane is not None or found.state != state.FAILED or found.status.exit_code is not None:
-        return found
+    view = _decided(site, record, panes)
+    if panes is None or view.pane is not None or view.state != state.FAILED or view.status.exit_code is not None:
+        return view
     # Whoever ends a session writes so into the record first, which may have been after we had read that.
-    now = fleet.store.records([record.id])[0]
+    now = site.store.records([record.id])[0]
     if now == [record]:
-        return found
-    return _seen(fleet, now[0], _panes(fleet)[0]) if now else None
+        return view
+    return _view(site, now[0], _panes(site)[0]) if now else None
 
 
-def _decided(fleet: Fleet, record: Record, panes: "dict[str, Pane] | None") -> Agent:
+def _decided(site: Site, record: Record, panes: "dict[str, Pane] | None") -> AgentView:
     pane = panes.get(record.id) if panes is not None else None
     facts = state.Facts(
         pane=pane,
         panes_known=panes is not None,
-        events=fleet.store.events_since_start(record.id),
-        boot_id=fleet.host.boot_id() if pane is None else "",
+        events=site.store.events_since_start(record.id),
+        boot_id=site.host.boot_id() if pane is None else "",
         creator_alive=record.started_at is None
         and record.creator is not None
-        and bool(fleet.host.alive(dict([record.creator]))),
+        and bool(site.host.alive(dict([record.creator]))),
     )
     # One that is made for one task does nothing but work until it ends.
     status = state.decide(record, facts, from_events=record.reports and not record.one_shot)
     if record.driver and status.alive and pane is not None and not record.one_shot:
-        from mngr.actions import driven
+        from mngr.actions import program_state
 
-        status = driven.look(fleet, record, pane, status, facts.events)
+        status = program_state.look(site, record, pane, status, facts.events)
     if status.state == state.WAITING and state.awaits_first_message(record, facts.events, time.time()):
         status = status._replace(state=state.RUNNING, reason="its first message is on its way")
-    return Agent(record, status, pane)
+    return AgentView(record, status, pane)
 
 
-def _panes(fleet: Fleet) -> "tuple[dict[str, Pane] | None, list[MngrError]]":
+def _panes(site: Site) -> "tuple[dict[str, Pane] | None, list[MngrError]]":
     try:
-        return {pane.agent_id: pane for pane in fleet.tmux.panes()}, []
+        return {pane.agent_id: pane for pane in site.tmux.panes()}, []
     except MngrError as error:
         return None, [error]
 
 
-def _unknown(name: str, host: str | None, found: Listing) -> MngrError:
-    names = [agent.name for agent in found.agents]
-    if found.errors:
+def _unknown(name: str, host: str | None, names: list[str], errors: Sequence[MngrError]) -> MngrError:
+    if errors:
         return NotFoundError(
             f"no agent named `{name}` could be read",
-            details="\n".join(error.message for error in found.errors),
+            details="\n".join(error.message for error in errors),
             hint="repair what is named above, or `mngr list` to see the rest",
         )
     if name in names:

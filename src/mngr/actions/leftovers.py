@@ -4,18 +4,19 @@ changes and removes nothing."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from mngr.actions.fleet import Fleet
+from mngr.actions.site import Site
 from mngr.names import is_id
-from mngr.records import NamedTuple
 from mngr.tools.git import Git
 
 RECORD = "agent.json"
 _ROOMS = ("worktrees", "clones")
 
 
-class Session(NamedTuple):
+class MarkedSession(NamedTuple):
     """A tmux session that carries our mark: whose it is, and where that agent's record should be."""
 
     agent_id: str
@@ -23,11 +24,11 @@ class Session(NamedTuple):
     state_dir: str
 
 
-def sessions(fleet: Fleet) -> list[Session]:
+def sessions(site: Site) -> list[MarkedSession]:
     """Every session that carries our mark, of any state directory. Raises when tmux does not answer."""
     form = "#{@mngr_agent}\t#{session_name}\t#{pane_start_command}"
-    rows = [line.split("\t", 2) for line in fleet.tmux.ask_all(form)]
-    return [Session(row[0], row[1], launched_from(row[2])) for row in rows if len(row) == 3 and row[0]]
+    rows = [line.split("\t", 2) for line in site.tmux.ask_all(form)]
+    return [MarkedSession(row[0], row[1], launched_from(row[2])) for row in rows if len(row) == 3 and row[0]]
 
 
 def launched_from(start_command: str) -> str:
@@ -41,31 +42,31 @@ def launched_from(start_command: str) -> str:
     return os.path.dirname(script[0]) if script else ""
 
 
-def stray_sessions(fleet: Fleet, found: Iterable[Session], known: set[str]) -> list[Session]:
+def stray_sessions(site: Site, found: Iterable[MarkedSession], known: set[str]) -> list[MarkedSession]:
     """Sessions of agents that no record knows, here or in another state directory on the same tmux server."""
     strays = [
         session
         for session in found
         if session.agent_id not in known and not os.path.exists(os.path.join(session.state_dir, RECORD))
     ]
-    still = sessions(fleet) if strays else []
+    still = sessions(site) if strays else []
     return [session for session in strays if session in still]  # one being destroyed is no stray
 
 
-def is_of(fleet: Fleet, session: Session) -> bool:
+def is_of(site: Site, session: MarkedSession) -> bool:
     """Whether a session was started for this state directory."""
-    return os.path.realpath(os.path.dirname(session.state_dir)) == os.path.realpath(fleet.store.dir)
+    return os.path.realpath(os.path.dirname(session.state_dir)) == os.path.realpath(site.store.dir)
 
 
-def recorded_ids(fleet: Fleet) -> set[str]:
+def recorded_ids(site: Site) -> set[str]:
     """Agents that have a record, also one that cannot be read."""
-    ids = filter(is_id, entries(fleet.store.dir))
-    return {agent_id for agent_id in ids if os.path.lexists(os.path.join(fleet.store.state_dir(agent_id), RECORD))}
+    ids = filter(is_id, entries(site.store.dir))
+    return {agent_id for agent_id in ids if os.path.lexists(os.path.join(site.store.state_dir(agent_id), RECORD))}
 
 
-def places(fleet: Fleet) -> list[str]:
+def places(site: Site) -> list[str]:
     """The work dirs in our own rooms."""
-    rooms = [os.path.join(fleet.host.dir, room) for room in _ROOMS]
+    rooms = [os.path.join(site.host.dir, room) for room in _ROOMS]
     return [os.path.join(room, name) for room in rooms for name in sorted(entries(room))]
 
 
@@ -76,10 +77,10 @@ def unknown_places(paths: Iterable[str], agent_ids: Iterable[str]) -> list[str]:
     return [path for path in paths if path.rpartition("-")[2] not in short]
 
 
-def lost_worktrees(fleet: Fleet, repo: str) -> list[str]:
+def lost_worktrees(site: Site, repo: str) -> list[str]:
     """Worktrees in our room that git has a note of and that are gone."""
-    listed = Git(fleet.host, repo).run("worktree", "list", "--porcelain")
-    room = os.path.realpath(os.path.join(fleet.host.dir, "worktrees"))
+    listed = Git(site.host, repo).run("worktree", "list", "--porcelain")
+    room = os.path.realpath(os.path.join(site.host.dir, "worktrees"))
     paths = [line[9:] for line in listed.text.split("\n") if line.startswith("worktree ")] if listed.ok else []
     return [path for path in paths if os.path.dirname(os.path.realpath(path)) == room and not os.path.lexists(path)]
 
@@ -90,3 +91,64 @@ def entries(path: str) -> list[str]:
         return os.listdir(path)
     except OSError:
         return []
+
+
+def old_programs(site: Site) -> list[str]:
+    """Copies of our program of other versions, which other machines put here, that nothing uses any more: no process,
+    and no script or record of an agent. A machine that still has such a version puts it here again."""
+    room = os.path.join(site.host.dir, "lib")
+    ours = os.path.realpath(__file__)
+    old = [path for path in _old(site, room, _PROGRAM_DAYS) if not ours.startswith(os.path.realpath(path) + "/")]
+    if not old:
+        return []
+    agents = (os.path.join(site.store.dir, name) for name in site.host.entries(site.store.dir))
+    texts = [os.path.join(agent, name) for agent in agents for name in site.host.entries(agent) if _may_name(name)]
+    texts += [f"/proc/{name}/cmdline" for name in site.host.entries("/proc") if name.isdigit()]
+    used = b"\n".join(map(_read, texts))
+    return [path for path in old if os.fsencode(f"/lib/{os.path.basename(path)}") not in used]
+
+
+def old_caches(site: Site) -> list[str]:
+    """Caches of repositories of other machines that no agent, saved work or snapshot needs. One that is wanted again
+    is filled again."""
+    from mngr.actions.source_cache import REPOSITORIES
+    from mngr.workspaces import saved_work, snapshots
+
+    found = _old(site, os.path.join(site.host.dir, REPOSITORIES), _CACHE_DAYS)
+    if not found:
+        return []
+    records, broken = site.store.records()
+    kept = [survey(site.host) for survey in (saved_work.survey, snapshots.survey)]
+    if broken or any(errors for _, errors in kept):
+        return []  # what cannot be read may need one
+    entries = [entry for some, _ in kept for entry in some]
+    used = {*(record.repo for record in records), *(entry.repo for entry in entries)}
+    used |= {entry.agent.repo for entry in entries if entry.agent}
+    return [path for path in found if path not in used]
+
+
+_PROGRAM_DAYS, _CACHE_DAYS = 1, 30
+
+
+def _old(site: Site, room: str, days: int) -> list[str]:
+    """The directories in a room in which nothing was made or removed for so long."""
+    paths = [os.path.join(room, name) for name in sorted(site.host.entries(room))]
+    limit = time.time() - days * 86400
+    looked = {path: (path, f"{path}/.git", f"{path}/.git/objects") for path in paths if os.path.isdir(path)}
+    return [path for path, inside in looked.items() if all(_changed_at(one) < limit for one in inside)]
+
+
+def _changed_at(path: str) -> float:
+    return os.stat(path).st_mtime if os.path.exists(path) else 0.0
+
+
+def _may_name(name: str) -> bool:
+    return name == "agent.json" or name.endswith(".sh")
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from mngr import waiting
 from mngr.actions import find
-from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
+from mngr.actions.agent import AgentView
+from mngr.actions.site import Site
+from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, STARTING, WAITING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
-from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Pane
 
 if TYPE_CHECKING:
-    from mngr.agents.kinds.driver import Driver, Place, Wording
+    from mngr.agents.kinds.driver import AgentContext, Driver, Wording
 
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095
@@ -33,73 +34,79 @@ class Delivery(NamedTuple):
     blocked: bool
 
 
-def deliver(fleet: Fleet, agent: Agent, text: str, *, start: bool = False) -> Delivery:
+def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Delivery:
     """Give the text to the agent, and wait until its program has it in its own record, where the kind keeps one. Never
     given twice. Messages of several senders come one after another."""
     text = clean(text)
-    if agent.record.one_shot:
+    record = site.store.read(agent_id)
+    if record.one_shot:
         raise MngrError(
-            f"`{agent.name}` does one task and takes no messages", hint="an agent made without `--one-shot` does"
+            f"`{record.name}` does one task and takes no messages", hint="an agent made without `--one-shot` does"
         )
-    known = _driver(agent)
+    known = _driver(record)
     wording = known.wording(text) if known is not None else None
-    if start and not agent.status.alive:
+    if start:
         from mngr.actions import lifecycle
 
-        lifecycle.start(fleet, agent.id)
-        agent = find.agent(fleet, agent.id)
-    guards = fleet.store.state_dir(agent.id)
-    turn = fleet.host.locked(f"{agent.id}.message", timeout=300, what=f"the terminal of `{agent.name}`", guards=guards)
-    with turn as waited:
-        if agent.state == STARTING or waited or agent.record.driver:  # whose state decides what is done
-            agent = _past_start(fleet, agent, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))
+        lifecycle.start(site, agent_id)
+    guards = site.store.state_dir(agent_id)
+    with site.host.locked(f"{agent_id}.message", timeout=300, what=f"the terminal of `{record.name}`", guards=guards):
+        agent = _past_start(site, record, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))
         pane = _open_terminal(agent)
         _refuse_blocked(agent)
-        _check_line_length(fleet, agent, pane, text)
+        _check_line_length(site, agent, pane, text)
         message_id = new_id("msg")
-        fleet.store.log(agent.id, "message_queued", message_id=message_id, text=text, **changes(wording))
+        site.store.log(agent_id, "message_queued", message_id=message_id, text=text, **changes(wording))
         if known is None or wording is None:
-            fleet.tmux.paste(pane.pane_id, text, enter=True)
-            fleet.store.log(agent.id, "message_delivered", message_id=message_id)
-            return Delivery(message_id, agent.name, None, blocked=False)
-        place = fleet.place(agent.record, pane)
+            site.tmux.paste(pane.pane_id, text, enter=True)
+            site.store.log(agent_id, "message_delivered", message_id=message_id)
+            return Delivery(message_id, record.name, None, blocked=False)
+        place = site.place(agent.record, pane)
         mark = known.mark(place)
         typed = not known.deliver(place, wording.sent)
         if typed:
-            _type(fleet, agent, pane, _occupied(known, agent, place), wording.sent)
-        fleet.store.log(agent.id, "message_delivered", message_id=message_id)
-        if known.received(place, mark) is None:
-            return Delivery(message_id, agent.name, None, blocked=False)
-        _await_acknowledgement(
-            fleet,
-            agent,
-            lambda: wording.recorded in (known.received(place, mark) or ()),
-            typed=typed,
-        )
-        fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
-        return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
+            _type(site, agent, pane, _occupied(known, agent, place), wording.sent)
+        return _acknowledged(site, known, place, wording, message_id, mark=mark, typed=typed)
 
 
-def first(fleet: Fleet, agent: Agent, text: str) -> Delivery:
-    """See to the message that an agent was made with: one whose program began with it has to acknowledge it, to any
-    other it is sent."""
+def first(site: Site, agent_id: str, text: str) -> Delivery:
+    """See to the message that an agent was made with: wait until a program that began with it acknowledges it; send it
+    to any other."""
     text = clean(text)
-    known = _driver(agent)
-    if known is None or not known.takes_prompt(agent.record):
-        return deliver(fleet, agent, text)
-    queued = next(event for event in fleet.store.events(agent.id) if event.get("type") == "message_queued")
+    record = site.store.read(agent_id)
+    known = _driver(record)
+    if known is None or not known.takes_prompt(record):
+        return deliver(site, agent_id, text)
+    queued = next(event for event in site.store.events(agent_id) if event.get("type") == "message_queued")
     message_id = str(queued.get("message_id"))
-    place = fleet.place(agent.record)
-    recorded = known.wording(text).recorded
-    fleet.store.log(agent.id, "message_delivered", message_id=message_id)
-    if known.received(place, None) is None:
-        return Delivery(message_id, agent.name, None, blocked=False)
-    seconds = known.ready_seconds + 30.0
+    return _acknowledged(site, known, site.place(record), known.wording(text), message_id)
+
+
+def _acknowledged(
+    site: Site,
+    known: Driver,
+    place: AgentContext,
+    wording: Wording,
+    message_id: str,
+    *,
+    mark: int = 0,
+    typed: bool | None = None,
+) -> Delivery:
+    """Log that the program was given the message, and wait until the program's own record has it, if it keeps one.
+    `typed` is None for the message that the program began with."""
+    record = place.record
+    site.store.log(record.id, "message_delivered", message_id=message_id)
+    if known.received(place, mark) is None:
+        return Delivery(message_id, record.name, None, blocked=False)
     _await_acknowledgement(
-        fleet, agent, lambda: recorded in (known.received(place, None) or ()), typed=False, seconds=seconds
+        site,
+        record,
+        lambda: any(known.same(wording.recorded, one) for one in known.received(place, mark) or ()),
+        typed=bool(typed),
+        seconds=_ACKNOWLEDGE_SECONDS + (known.ready_seconds if typed is None else 0.0),
     )
-    fleet.store.log(agent.id, "message_acknowledged", message_id=message_id)
-    return Delivery(message_id, agent.name, True, blocked=find.agent(fleet, agent.id).state == BLOCKED)
+    site.store.log(record.id, "message_acknowledged", message_id=message_id)
+    return Delivery(message_id, record.name, True, blocked=find.agent(site, record.id).state == BLOCKED)
 
 
 def changes(wording: Wording | None) -> dict[str, str]:
@@ -107,18 +114,18 @@ def changes(wording: Wording | None) -> dict[str, str]:
     return {"altered": wording.altered} if wording is not None and wording.altered else {}
 
 
-def _driver(agent: Agent) -> Driver | None:
-    if not agent.record.driver and not agent.record.reports:
+def _driver(record: Record) -> Driver | None:
+    if not record.driver and not record.reports:
         return None
     from mngr.agents.kinds import driver
 
-    return driver.of(agent.record)
+    return driver.of(record)
 
 
-def _refuse_blocked(agent: Agent, *, typed: bool = True) -> None:
-    """A program that asks something would take the text, and the Enter, for the answer. One of our own form is meant to
-    be answered so; and who waits for a rate limit, or could not log in to its model, takes messages, unless its screen
-    asks for the login."""
+def _refuse_blocked(agent: AgentView, *, typed: bool = True) -> None:
+    """Raise when the program asks something: it would take the text, and the Enter, as the answer. A `scripted` agent
+    is answered by messages. A program that waits for a rate limit, or could not log in to its model, takes messages,
+    unless its screen asks for the login."""
     reason = agent.status.reason
     if agent.state != BLOCKED or not agent.record.driver:
         return
@@ -129,7 +136,7 @@ def _refuse_blocked(agent: Agent, *, typed: bool = True) -> None:
     if not typed:
         raise MngrError(
             f"`{agent.name}` is BLOCKED ({reason}), and has not begun with the message",
-            hint=f"`mngr connect {agent.name}` to answer; its program has the message and goes on with it then",
+            hint=f"`mngr connect {agent.name}` to answer; its program has the message and continues with it then",
         )
     raise MngrError(
         f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
@@ -137,22 +144,22 @@ def _refuse_blocked(agent: Agent, *, typed: bool = True) -> None:
     )
 
 
-def _occupied(known: Driver, agent: Agent, place: Place) -> str:
+def _occupied(known: Driver, agent: AgentView, place: AgentContext) -> str:
     """What stands in the way of a message, such as one that a killed `mngr` typed and did not send. While it works, the
     key that clears the box would end the work."""
     rests = agent.state in (WAITING, BLOCKED)  # BLOCKED by what `_refuse_blocked` lets pass: its turn failed
     return known.occupied(place.screen()) if agent.record.driver and rests else ""
 
 
-def _type(fleet: Fleet, agent: Agent, pane: Pane, occupied: str, text: str) -> None:
+def _type(site: Site, agent: AgentView, pane: Pane, occupied: str, text: str) -> None:
     """Bracketed paste, and Enter apart from it. What stands in the input box is cleared first, and noted."""
     if occupied:
-        fleet.store.log(agent.id, "input_cleared", text=occupied)
-        fleet.tmux.press(pane.pane_id, "C-c")
-    fleet.tmux.paste(pane.pane_id, text)
+        site.store.log(agent.id, "input_cleared", text=occupied)
+        site.tmux.press(pane.pane_id, "C-c")
+    site.tmux.paste(pane.pane_id, text)
     if agent.record.driver:
-        _refuse_blocked(find.agent(fleet, agent.id))  # it may have asked something at this very moment
-    fleet.tmux.press(pane.pane_id, "Enter")
+        _refuse_blocked(find.agent(site, agent.id))  # it may have asked something at this very moment
+    site.tmux.press(pane.pane_id, "Enter")
 
 
 def clean(text: str) -> str:
@@ -177,23 +184,23 @@ def _is_control(character: str) -> bool:
     return character == "\x7f" or "\ud800" <= character < "\udc80" or "\udcff" < character <= "\udfff"
 
 
-def _past_start(fleet: Fleet, agent: Agent, seconds: float) -> Agent:
+def _past_start(site: Site, record: Record, seconds: float) -> AgentView:
     """The agent as it is now, or as soon as it is ready for input."""
 
-    def ready() -> Agent | None:
-        seen = find.agent(fleet, agent.id)
+    def ready() -> AgentView | None:
+        seen = find.agent(site, record.id)
         return None if seen.state == STARTING else seen
 
     seen = waiting.wait_until(ready, timeout=seconds, every=0.05)
     if seen is None:
         raise TimedOut(
-            f"`{agent.name}` was not ready within {seconds:g} s",
-            hint=f"`mngr capture {agent.name}` shows its screen",
+            f"`{record.name}` was not ready within {seconds:g} s",
+            hint=f"`mngr capture {record.name}` shows its screen",
         )
     return seen
 
 
-def _open_terminal(agent: Agent) -> Pane:
+def _open_terminal(agent: AgentView) -> Pane:
     if agent.status.alive and agent.pane is not None:
         return agent.pane
     reason = f" ({agent.status.reason})" if agent.status.reason else ""
@@ -203,13 +210,13 @@ def _open_terminal(agent: Agent) -> Pane:
     )
 
 
-def _check_line_length(fleet: Fleet, agent: Agent, pane: Pane, text: str) -> None:
+def _check_line_length(site: Site, agent: AgentView, pane: Pane, text: str) -> None:
     """A program that reads lines would get only the first part of a very long one."""
     longest = max(len(line.encode("utf-8", "surrogateescape")) for line in text.split("\n"))
     if longest <= LONGEST_LINE:
         return
     try:
-        line_by_line = fleet.host.reads_lines(pane.tty)
+        line_by_line = site.host.reads_lines(pane.tty)
     except OSError as error:
         raise MngrError(f"the terminal of `{agent.name}` cannot be looked at: {error.strerror}") from None
     if line_by_line:
@@ -221,28 +228,28 @@ def _check_line_length(fleet: Fleet, agent: Agent, pane: Pane, text: str) -> Non
 
 
 def _await_acknowledgement(
-    fleet: Fleet, agent: Agent, taken: Callable[[], bool], *, typed: bool, seconds: float = _ACKNOWLEDGE_SECONDS
+    site: Site, record: Record, taken: Callable[[], bool], *, typed: bool, seconds: float
 ) -> None:
     """Wait for the program's own note of this very text. A lost Enter is pressed again; the text never given again."""
     deadline = waiting.Deadline(seconds)
     presses = 0
-    for _ in waiting.changes([fleet.store.state_dir(agent.id)], deadline=deadline, at_least_every=1.0):
+    for _ in waiting.changes([site.store.state_dir(record.id)], deadline=deadline, at_least_every=1.0):
         if taken():
             return
-        now = find.agent(fleet, agent.id)
+        now = find.agent(site, record.id)
         if (now.state == BLOCKED or not now.status.alive) and taken():  # and it was over at once
             return
         if not now.status.alive:
             raise MngrError(
-                f"`{agent.name}` ended before it took the message",
-                hint=f"`mngr capture {agent.name}` shows its last screen",
+                f"`{record.name}` ended before it took the message",
+                hint=f"`mngr capture {record.name}` shows its last screen",
             )
-        if agent.record.driver:
+        if record.driver:
             _refuse_blocked(now, typed=typed)
         if typed and presses < 3 and deadline.left(seconds) < seconds - 2.0 * (presses + 1) and now.pane is not None:
-            fleet.tmux.press(now.pane.pane_id, "Enter")
+            site.tmux.press(now.pane.pane_id, "Enter")
             presses += 1
     raise TimedOut(
-        f"`{agent.name}` did not acknowledge the message within {seconds:g} s: it may be in its input box",
-        hint=f"`mngr capture {agent.name}` shows its screen",
+        f"`{record.name}` did not acknowledge the message within {seconds:g} s: it may be in its input box",
+        hint=f"`mngr capture {record.name}` shows its screen",
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from mngr.agents.kinds.driver import Spent
+from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import seconds_of
 from mngr.config import Settings
-from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from genai_prices.types import PriceCalculation
@@ -26,7 +26,7 @@ class Price(NamedTuple):
     cache_read: float | None = None
     cache_write: float | None = None
 
-    def cost(self, spent: Spent) -> float | None:
+    def cost(self, spent: ModelUsage) -> float | None:
         total = 0.0
         for tokens, price in (
             (spent.input_tokens, self.input),
@@ -47,7 +47,7 @@ class Prices:
         self._settings = settings.in_force
         self._own: dict[str, Price | None] = {}
 
-    def cost(self, spent: Spent) -> float | None:
+    def cost(self, spent: ModelUsage) -> float | None:
         if spent.cost_usd is not None:
             return spent.cost_usd
         if not _read(spent) and not spent.output_tokens:
@@ -57,7 +57,7 @@ class Prices:
         own = self._price(spent.model)
         return own.cost(spent) if own is not None else _published(spent)
 
-    def own_cost(self, spent: Spent) -> float | None:
+    def own_cost(self, spent: ModelUsage) -> float | None:
         """By the user's own price alone, for a sum of many answers: published ones may rise with the size of each."""
         own = self._price(spent.model)
         return own.cost(spent) if own is not None else None
@@ -84,7 +84,7 @@ def _price(table: Mapping[str, object]) -> Price:
     return Price(**{key: value for key, value in table.items() if isinstance(value, int | float)})
 
 
-def _published(spent: Spent) -> float | None:
+def _published(spent: ModelUsage) -> float | None:
     steady = _steady(spent.model)
     if steady is not None and _read(spent) < steady[1]:
         return steady[0].cost(spent)
@@ -97,7 +97,7 @@ def _steady(model: str) -> tuple[Price, float] | None:
     The package takes a tenth of a millisecond for each answer, and there are many."""
     million = int(_MILLION)
     try:
-        found = _asked(Spent("", model, 1))
+        found = _asked(ModelUsage("", model, 1))
         from genai_prices.types import ModelPrice, TieredPrices
     except ImportError:
         return None
@@ -107,18 +107,18 @@ def _steady(model: str) -> tuple[Price, float] | None:
     first = min((step.start for price in steps for step in price.tiers), default=float("inf"))
     size = int(min(first - 1, million))
     kinds = ((size, 0, 0, 0), (0, size, 0, 0), (0, 0, size, 0), (0, 0, 0, size))
-    costs = [_calculated(Spent("", model, *tokens)) for tokens in kinds]
+    costs = [_calculated(ModelUsage("", model, *tokens)) for tokens in kinds]
     return Price(*(None if cost is None else cost * million / size for cost in costs)), float(first)
 
 
 # Agents that run are asked again and again, and their old answers cost what they cost.
 @lru_cache(maxsize=100_000)
-def _calculated(spent: Spent) -> float | None:
+def _calculated(spent: ModelUsage) -> float | None:
     found = _asked(spent)
     return None if found is None else float(found.total_price)
 
 
-def _asked(spent: Spent) -> PriceCalculation | None:
+def _asked(spent: ModelUsage) -> PriceCalculation | None:
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
@@ -144,5 +144,5 @@ def _asked(spent: Spent) -> PriceCalculation | None:
     return None
 
 
-def _read(spent: Spent) -> int:
+def _read(spent: ModelUsage) -> int:
     return spent.input_tokens + spent.cache_read_tokens + spent.cache_write_tokens

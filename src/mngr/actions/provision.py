@@ -1,11 +1,15 @@
-"""Prepare a work dir before its agent runs: files brought along, the user's own commands. The caller takes back."""
+"""Prepare a work dir before its agent runs: uploaded files, then the user's own commands. On failure the caller removes
+the work dir."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
-from mngr.actions.fleet import Fleet
+from mngr.actions import execute
+from mngr.actions.agent_process import write_sandbox
+from mngr.actions.site import Site
 from mngr.agents import launch
 from mngr.agents.record import Record
 from mngr.errors import MngrError, UsageError
@@ -33,7 +37,38 @@ def parse_upload(text: str) -> tuple[str, str]:
     return os.path.abspath(local), path
 
 
-def upload(fleet: Fleet, record: Record, uploads: Sequence[tuple[str, str]]) -> None:
+def packed(uploads: Sequence[tuple[str, str]]) -> tuple[bytes, tuple[tuple[str, str], ...]]:
+    """The files of these uploads as a tar archive, and the uploads with their names in it."""
+    import io
+    import tarfile
+
+    target = io.BytesIO()
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for number, (source, _) in enumerate(uploads):
+            archive.add(source, str(number))
+    return target.getvalue(), tuple((str(number), path) for number, (_, path) in enumerate(uploads))
+
+
+@contextmanager
+def unpacked(site: Site, record: Record, archive: bytes) -> Iterator[str]:
+    """A directory with the files of an archive from `packed`, for as long as they are copied from there. Without an
+    archive the root: uploads name files of this machine."""
+    if not archive:
+        yield "/"
+        return
+    import io
+    import tarfile
+
+    directory = os.path.join(site.store.state_dir(record.id), "carried")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as found:
+            found.extractall(directory)
+        yield directory
+    finally:
+        site.host.remove(directory)
+
+
+def upload(site: Site, record: Record, uploads: Sequence[tuple[str, str]]) -> None:
     """Copy files into the work dir. In place, where they would be the user's own, none is replaced."""
     top = os.path.realpath(record.work_dir)
     for source, path in uploads:
@@ -44,19 +79,21 @@ def upload(fleet: Fleet, record: Record, uploads: Sequence[tuple[str, str]]) -> 
         if os.path.lexists(target) and (record.transfer == NONE or os.path.isdir(target) or os.path.islink(target)):
             raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
         os.makedirs(parent, exist_ok=True)
-        checked(
-            fleet.host.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied"
-        )
+        checked(site.host.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied")
 
 
-def run(fleet: Fleet, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:
+def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:
     """Run shell command lines in the work dir, with the agent's variables, one after another until one fails."""
-    state_dir = fleet.store.state_dir(record.id)
-    env = {**launch.inherited(fleet.environ), **launch.identity(record, state_dir, fleet.host.dir)}
+    state_dir = site.store.state_dir(record.id)
+    env = {**launch.inherited(site.environ), **launch.identity(record, state_dir, site.host.dir)}
     script = 'cd "$0" || exit; . "$1"; exec sh -c "$2" 2>&1'
+    if record.sandbox and commands:
+        write_sandbox(site, record, started=False)
     for command in commands:
         argv = ["sh", "-c", script, record.work_dir, os.path.join(state_dir, "env"), command]
-        result = fleet.host.run(argv, timeout=SECONDS, env=env)
+        if record.sandbox:
+            argv, env = execute.in_sandbox(site, record, record.work_dir, f"exec 2>&1\n{command}")
+        result = site.host.run(argv, timeout=SECONDS, env=env)
         if not result.ok:
             raise MngrError(
                 f"`{mask(command, secrets)}` failed in the work dir of `{record.name}` (exit code {result.exit_code}), "

@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from mngr.actions import books
+from mngr.actions import usage_log
 from mngr.actions.create import take_back
-from mngr.actions.fleet import Fleet
+from mngr.actions.site import Site
 from mngr.agents import events
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
-from mngr.records import TYPE_CHECKING
-from mngr.workspaces import kept, make, saved, snapshots
-from mngr.workspaces.kept import Entry
-from mngr.workspaces.make import Workspace
+from mngr.process import checked
+from mngr.tools.git import Git
+from mngr.workspaces import saved_entry, saved_work, snapshots
 from mngr.workspaces.plan import WORKTREE, Plan
+from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.workspace import Workspace, refuse_taken
 
-if TYPE_CHECKING:
-    from typing import Any
+
+def survey(site: Site) -> tuple[list[SavedEntry], dict[str, MngrError]]:
+    """All saved work, oldest first, and by their ids the errors of entries that cannot be read."""
+    return saved_work.survey(site.host) if site.host.is_ours() else ([], {})
 
 
-def as_agent(fleet: Fleet, entry: Entry, *, name: str | None = None, branch: str | None = None) -> Record:
+def find(site: Site, word: str) -> SavedEntry:
+    """Saved work by its id, or the newest of an agent of that name."""
+    return saved_work.find(site.host, word)
+
+
+def show(site: Site, entry: SavedEntry, *, patch: bool, colour: bool) -> tuple[bytes, bytes]:
+    """Its commits and its uncommitted files, as git prints them."""
+    git, how = Git(site.host, entry.repo), ["--color=always"] if colour else []
+    log = checked(git.run("log", "--oneline", *how, f"-{entry.commits}", entry.parent)).stdout if entry.commits else b""
+    if entry.commit == entry.parent:
+        return log, b""
+    words = ["diff", "--patch" if patch else "--stat", *how, entry.parent, entry.commit]
+    return log, checked(git.run(*words)).stdout
+
+
+def as_agent(site: Site, entry: SavedEntry, *, name: str | None = None, branch: str | None = None) -> Record:
     """A stopped agent that `start` runs again. The saved work stays saved."""
     if entry.agent is None:
         raise MngrError(
@@ -31,21 +50,21 @@ def as_agent(fleet: Fleet, entry: Entry, *, name: str | None = None, branch: str
         )
     name = name or entry.agent.name
     record, _ = make_again(
-        fleet,
+        site,
         entry,
         name,
         branch=branch,
-        history=saved.agent_dir(fleet.host, entry),
+        history=saved_work.agent_dir(site.host, entry),
         taken_hint=f"`mngr saved restore {entry.id} --name {name}-2`",
         stop_reason=f"restored from saved work `{entry.id}`",
     )
-    fleet.store.log(record.id, "restored", saved=entry.id)
+    site.store.log(record.id, "restored", saved=entry.id)
     return record
 
 
 def make_again(
-    fleet: Fleet,
-    entry: Entry,
+    site: Site,
+    entry: SavedEntry,
     name: str,
     *,
     branch: str | None,
@@ -59,22 +78,22 @@ def make_again(
     old = entry.agent
     assert old is not None
     check_name(name)
-    for agent_id in (*([old.id] if _is_gone(fleet, old) else ()), new_id("agent")):
-        with fleet.store.agent_locked(agent_id):
-            record = _reserve(fleet, old, name, agent_id, taken_hint)
+    for agent_id in (*([old.id] if _is_gone(site, old) else ()), new_id("agent")):
+        with site.store.agent_locked(agent_id):
+            record = _reserve(site, old, name, agent_id, taken_hint)
             if record is None:
                 continue  # another process has restored the agent with its old id meanwhile
             workspace = None
             try:
-                workspace = kept.restore_into(fleet.host, entry, record.work_dir, branch)
-                fleet.host.write(os.path.join(fleet.store.state_dir(agent_id), "env"), b"")
-                _bring_history(fleet, history, record, with_events)
-                record = fleet.store.change(agent_id, **{**_restored(old, workspace.plan), **fields})
+                workspace = saved_entry.restore_into(site.host, entry, record.work_dir, branch)
+                site.host.write(os.path.join(site.store.state_dir(agent_id), "env"), b"")
+                _bring_history(site, history, record, with_events)
+                record = site.store.change(agent_id, **{**_restored(old, workspace.plan), **fields})
                 if record.driver or record.reports:
-                    books.open_page(fleet.host, agent_id)
+                    usage_log.start_page(site.host, agent_id)
             except BaseException:
                 with held():
-                    take_back(fleet, agent_id, workspace)
+                    take_back(site, agent_id, workspace)
                 raise
             return record, workspace
     raise AssertionError("a new id is in use")
@@ -93,33 +112,33 @@ def _restored(old: Record, plan: Plan) -> dict[str, Any]:
     }
 
 
-def as_files(fleet: Fleet, entry: Entry, directory: str, *, branch: str | None = None) -> str:
+def as_files(site: Site, entry: SavedEntry, directory: str, *, branch: str | None = None) -> str:
     """The workspace at a directory of the user's choice, with no agent. Refuses one that holds anything."""
-    target = os.path.abspath(os.path.join(fleet.cwd, directory))
-    make.refuse_taken(target)
-    kept.restore_into(fleet.host, entry, target, branch)
+    target = os.path.abspath(os.path.join(site.cwd, directory))
+    refuse_taken(target)
+    saved_entry.restore_into(site.host, entry, target, branch)
     return target
 
 
-def _is_gone(fleet: Fleet, old: Record) -> bool:
+def _is_gone(site: Site, old: Record) -> bool:
     """Whether nothing has the agent's id and directories: then it gets the id again, so that what belongs to it still
     does."""
-    room = _work_dir(fleet, old, old.name, old.id)
-    return not any(os.path.lexists(path) for path in (fleet.store.state_dir(old.id), old.work_dir, room))
+    room = _work_dir(site, old, old.name, old.id)
+    return not any(os.path.lexists(path) for path in (site.store.state_dir(old.id), old.work_dir, room))
 
 
-def _work_dir(fleet: Fleet, old: Record, name: str, agent_id: str) -> str:
+def _work_dir(site: Site, old: Record, name: str, agent_id: str) -> str:
     room = "worktrees" if old.transfer == WORKTREE else "clones"
-    return os.path.join(fleet.host.dir, room, f"{name}-{agent_id[6:14]}")
+    return os.path.join(site.host.dir, room, f"{name}-{agent_id[6:14]}")
 
 
-def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: str) -> Record | None:
+def _reserve(site: Site, old: Record, name: str, agent_id: str, taken_hint: str) -> Record | None:
     """Take the id, the name and a free index; from here on the agent is visible as STARTING. None when the old id is
     in use again."""
-    with fleet.store.locked():
-        if agent_id == old.id and not _is_gone(fleet, old):
+    with site.store.locked():
+        if agent_id == old.id and not _is_gone(site, old):
             return None
-        others = fleet.store.records()[0]
+        others = site.store.records()[0]
         if any(other.name == name for other in others):
             raise MngrError(f"an agent named `{name}` exists already", hint=taken_hint)
         taken = {other.number for other in others}
@@ -127,22 +146,22 @@ def _reserve(fleet: Fleet, old: Record, name: str, agent_id: str, taken_hint: st
         record = old._replace(
             id=agent_id,
             name=name,
-            work_dir=_work_dir(fleet, old, name, agent_id),
-            session=fleet.settings.text("tmux.session_prefix", "mngr-") + name,
+            work_dir=_work_dir(site, old, name, agent_id),
+            session=site.settings.text("tmux.session_prefix", "mngr-") + name,
             number=free if old.number in taken else old.number,
             started_at=None,
             stopped_at=None,
             stop_reason="",
             archived_at=None,
-            creator=fleet.host.myself(),
+            creator=site.host.myself(),
         )
-        fleet.host.make_dir(fleet.store.state_dir(agent_id))
-        fleet.store.write(record, durable=False)
+        site.host.make_dir(site.store.state_dir(agent_id))
+        site.store.write(record, durable=False)
     return record
 
 
-def _bring_history(fleet: Fleet, history: str, record: Record, with_events: bool) -> None:
-    names = [name for name in fleet.host.entries(history) if name == "env"]
-    names += snapshots.conversation(fleet.host, history, record)
+def _bring_history(site: Site, history: str, record: Record, with_events: bool) -> None:
+    names = [name for name in site.host.entries(history) if name == "env"]
+    names += snapshots.conversation(site.host, history, record)
     wanted = [name for name in names if with_events or name != events.FILE]
-    snapshots.copy_files(fleet.host, history, fleet.store.state_dir(record.id), wanted)
+    snapshots.copy_files(site.host, history, site.store.state_dir(record.id), wanted)

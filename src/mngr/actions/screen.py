@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import Agent
+from mngr.actions.agent import AgentView
 from mngr.agents.store import SCREEN
 from mngr.errors import MngrError
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mngr.actions.fleet import Fleet
-    from mngr.tools.tmux import Pane, Screen
+    from mngr.actions.site import Site
+    from mngr.tools.tmux import Pane
 
 # A pane dies with its command, unless something in the background keeps its terminal open.
 _SECONDS_TO_DIE = 5.0
 _SECONDS_TO_RECORD = 10.0
 
 
-def read(fleet: Fleet, agent: Agent, *, history: int = 0, colors: bool = False) -> str:
+class AgentTerminal(NamedTuple):
+    """How to attach to an agent's terminal on its own site, and the variables that say which agent that is."""
+
+    attach: tuple[str, ...]
+    identity: dict[str, str]
+
+
+_IDENTITY = ("MNGR_AGENT_ID", "MNGR_AGENT_NAME", "MNGR_AGENT_STATE_DIR", "MNGR_AGENT_WORK_DIR", "MNGR_HOST_DIR")
+
+
+def terminal(site: Site, agent_id: str) -> AgentTerminal:
+    """The command that attaches. It names where the tmux server is: a login shell may not know."""
+    from mngr.agents import launch
+
+    record = site.store.read(agent_id)
+    own = launch.identity(record, site.store.state_dir(agent_id), site.host.dir)
+    return AgentTerminal(
+        tuple(site.tmux.attach_argv(record.session)), {name: value for name, value in own.items() if name in _IDENTITY}
+    )
+
+
+def read(site: Site, agent_id: str, *, history: int = 0, colors: bool = False) -> str:
     """The text, without empty lines at its end."""
-    pane = _pane(fleet, agent)
+    agent = find.agent(site, agent_id)
+    pane = _pane(site, agent)
     if pane is not None:
-        text = fleet.tmux.capture(pane, history=history, escapes=colors)
+        text = site.tmux.capture(pane, history=history, escapes=colors)
     else:
         try:
-            path = os.path.join(fleet.store.state_dir(agent.id), SCREEN)
-            text = fleet.host.read(path).decode(errors="replace")
+            path = os.path.join(site.store.state_dir(agent.id), SCREEN)
+            text = site.host.read(path).decode(errors="replace")
         except FileNotFoundError:
             raise MngrError(
                 f"`{agent.name}` is {agent.state} and has no screen",
@@ -36,18 +58,7 @@ def read(fleet: Fleet, agent: Agent, *, history: int = 0, colors: bool = False) 
     return text.rstrip("\n") + "\n"
 
 
-def cells(fleet: Fleet, agent: Agent) -> Screen:
-    """The screen of an agent that has one now, for drawing it."""
-    pane = _pane(fleet, agent)
-    if pane is None:
-        raise MngrError(
-            f"`{agent.name}` is {agent.state} and has no screen to draw",
-            hint=f"`mngr capture {agent.name}` prints what it showed last",
-        )
-    return fleet.tmux.screen(pane)
-
-
-def _pane(fleet: Fleet, agent: Agent) -> Pane | None:
+def _pane(site: Site, agent: AgentView) -> Pane | None:
     """Its pane. That of a command which ended a moment ago is waited for: until it is dead, tmux may not have read
     all that was written."""
 
@@ -55,21 +66,23 @@ def _pane(fleet: Fleet, agent: Agent) -> Pane | None:
         return agent.pane
     from mngr.waiting import wait_until
 
-    def settled() -> Agent | None:
-        now = find.agent(fleet, agent.id)
+    def settled() -> AgentView | None:
+        now = find.agent(site, agent.id)
         return now if now.status.alive or now.pane is None or now.pane.dead else None
 
     return (wait_until(settled, timeout=_SECONDS_TO_DIE) or agent).pane
 
 
-def cast(fleet: Fleet, agent: Agent) -> bytes:
+def cast(site: Site, agent_id: str) -> bytes:
     """Its recording so far, as an asciicast; of an agent that has ended, to its end."""
     from mngr.agents import recording
     from mngr.waiting import wait_until
 
+    agent = find.agent(site, agent_id)
+
     def written() -> bytes:
         try:
-            data = fleet.host.read(os.path.join(fleet.store.state_dir(agent.id), recording.FILE))
+            data = site.host.read(os.path.join(site.store.state_dir(agent.id), recording.FILE))
         except FileNotFoundError:
             data = b""
         return data[: data.rfind(b"\n") + 1]
@@ -78,7 +91,7 @@ def cast(fleet: Fleet, agent: Agent) -> bytes:
     waits = agent.record.recorded and agent.pane is not None
     data = wait_until(written, timeout=_SECONDS_TO_RECORD if waits else 0.0)
     if data and not agent.status.alive:
-        recording.finish(fleet.host, agent.id)
+        recording.finish(site.host, agent.id)
         data = written()
     if data:
         return data

@@ -2,33 +2,82 @@
 
 from __future__ import annotations
 
-from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
-from mngr.records import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from typing import Any
+from mngr import waiting
+from mngr.actions.site import Site
+from mngr.errors import NotFoundError
+
+_SECONDS_BETWEEN_LOOKS = 2.0
 
 # `system` is what a program itself tells its model in between, such as the end of a command in the background.
 ROLES = ("user", "assistant", "system", "tool_call", "tool_result")
 
 
-class Transcript(NamedTuple):
+class AgentTranscript(NamedTuple):
     """`kept` says that the agent writes it itself; without, it is only what was sent to it."""
 
     entries: list[dict[str, Any]]
     kept: bool
 
 
-def read(fleet: Fleet, agent: Agent) -> Transcript:
+def read(site: Site, agent_id: str) -> AgentTranscript:
     """All entries, oldest first: `timestamp`, `role` and `text`, with `tool`, `input` and `exit_code` for tools."""
     from mngr.agents.kinds import driver
 
-    known = driver.of(agent.record)
-    lines = (known or driver.find("reporting")).transcript(fleet.place(agent.record))
+    record = site.store.read(agent_id)
+    known = driver.of(record)
+    lines = (known or driver.find("reporting")).transcript(site.place(record))
     if not lines:
-        return Transcript(_messages(fleet.store.events(agent.id)), kept=known is not None)
-    return Transcript([_entry(line) for line in lines], kept=True)
+        return AgentTranscript(_messages(site.store.events(agent_id)), kept=known is not None)
+    return AgentTranscript([_entry(line) for line in lines], kept=True)
+
+
+def events(site: Site, agent_id: str) -> list[dict[str, Any]]:
+    """What happened to the agent, in order."""
+    return site.store.events(agent_id)
+
+
+def follow_events(site: Site, agent_id: str, seen: int) -> Iterator[list[dict[str, Any]]]:
+    """New events as they come, after the first `seen`, until the agent is destroyed."""
+    for _ in waiting.changes(
+        [site.store.state_dir(agent_id)], deadline=waiting.Deadline(None), at_least_every=_SECONDS_BETWEEN_LOOKS
+    ):
+        found = site.store.events(agent_id)
+        if found[seen:]:
+            yield found[seen:]
+        seen = len(found)
+        if agent_id not in site.host.entries(site.store.dir):
+            return
+
+
+def follow(site: Site, agent_id: str, shown: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """New entries as they come, each once, until the agent is destroyed. An agent may record an entry late, before
+    others that were shown already."""
+    from collections import Counter
+
+    seen = Counter(map(_words, shown))
+    for _ in waiting.changes(
+        [site.store.state_dir(agent_id)], deadline=waiting.Deadline(None), at_least_every=_SECONDS_BETWEEN_LOOKS
+    ):
+        try:
+            entries = read(site, agent_id).entries
+        except NotFoundError:
+            return
+        left, new = seen.copy(), []
+        for entry in entries:
+            left[_words(entry)] -= 1
+            if left[_words(entry)] < 0:
+                new.append(entry)
+        if new:
+            yield new
+        seen |= Counter(map(_words, entries))
+
+
+def _words(entry: dict[str, Any]) -> tuple[str, ...]:
+    """What identifies an entry: not its time, which differs between records of the same message."""
+    return tuple(str(entry.get(name)) for name in ("role", "text", "tool", "input"))
 
 
 def _entry(line: dict[str, Any]) -> dict[str, Any]:

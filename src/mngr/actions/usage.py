@@ -1,24 +1,22 @@
-"""What agents used: tokens and money, of those that are there and, from the books, of those that are gone."""
+"""What agents used, in tokens and money: of existing agents from their programs' records, of destroyed ones from the
+usage log."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from mngr.actions import books
-from mngr.actions.agent import Agent
-from mngr.actions.books import Books, Line
-from mngr.actions.fleet import Fleet
+from mngr.actions import usage_log
 from mngr.actions.prices import Prices
+from mngr.actions.site import Site
+from mngr.actions.usage_log import UsageLine, UsageLog
 from mngr.agents.kinds import driver
-from mngr.agents.kinds.driver import Spent
+from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import Record, seconds_of
-from mngr.errors import MngrError, NotFoundError
+from mngr.config import Settings
+from mngr.errors import MngrError
 from mngr.interrupts import held
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
 
 AGENT, PROJECT, DAY, MODEL, TYPE = "agent", "project", "day", "model", "type"
 BY = (AGENT, PROJECT, DAY, MODEL, TYPE)
@@ -79,7 +77,7 @@ class Row(NamedTuple):
         return {"name": self.name, "id": self.id, **as_json(self.totals)}
 
 
-class Report(NamedTuple):
+class UsageReport(NamedTuple):
     """`errors` are of agents whose usage could not be read."""
 
     rows: list[Row]
@@ -87,77 +85,92 @@ class Report(NamedTuple):
     errors: list[MngrError]
 
 
-def of(fleet: Fleet, agent: Agent | Record, booked: Books | None = None) -> list[Spent]:
+def of(site: Site, record: Record, booked: UsageLog | None = None) -> list[ModelUsage]:
     """Every answer of a model that is in its program's record and not in the books yet. What a clone or a restored
     agent brought along was another's, or is in the books."""
-    record = agent.record if isinstance(agent, Agent) else agent
     known = driver.of(record)
     if known is None:
         return []
-    found = known.usage(fleet.place(record))
-    booked = books.read(fleet.host) if booked is None else booked
+    found = known.usage(site.place(record))
+    booked = usage_log.read(site.host) if booked is None else booked
     return new(found, seconds_of(record.created_at), booked.until.get(record.id, 0.0))
 
 
-def new(found: Sequence[Spent], made: float, booked_until: float) -> list[Spent]:
+def new(found: Sequence[ModelUsage], made: float, booked_until: float) -> list[ModelUsage]:
     """Answers since the agent was made that are not in the books. One without a time counts as one of the first."""
     moments = [_moment(spent.timestamp, made) for spent in found]
     return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > booked_until]
 
 
-def total(fleet: Fleet, agent_id: str) -> Totals:
-    """All that one agent used since it was made, also of one that is gone. Raises when its record cannot be read."""
-    prices = Prices(fleet.settings)
-    booked = books.read(fleet.host)
-    try:
-        live = of(fleet, fleet.store.read(agent_id), booked)
-    except NotFoundError:
-        live, booked = [], books.read(fleet.host)
-    known = [_booked(line, prices).totals for line in booked.lines if line.agent_id == agent_id]
-    return summed((*known, *(counted(spent, prices) for spent in live)))
+class CollectedUsage(NamedTuple):
+    """What a site knows of its agents' usage, without prices: they are known where the user's settings are. `answers`
+    are those of each agent that are not in the usage log, `lines` those that are."""
+
+    answers: list[tuple[Record, list[ModelUsage]]]
+    lines: list[UsageLine]
+    errors: list[MngrError]
+
+
+def collected(site: Site, ids: Sequence[str] | None = None) -> CollectedUsage:
+    """The usage of these agents, or of all that there are and were."""
+    records, errors = site.store.records(ids) if site.host.is_ours() else ([], [])
+    found = CollectedUsage([], [], [*errors])
+    booked = usage_log.read(site.host)
+    for record in records:
+        try:
+            found.answers.append((record, of(site, record, booked)))
+        except (MngrError, OSError, ImportError) as error:
+            hint = error.hint if isinstance(error, MngrError) else "`mngr doctor` checks this machine"
+            found.errors.append(MngrError(f"what `{record.name}` used cannot be read: {error}", hint=hint))
+            found.answers.append((record, []))
+    # Read again, since an agent may have been destroyed and written down in the meantime.
+    missing = ids is not None and len(records) < len(ids)
+    lines = (usage_log.read(site.host) if missing else booked).lines
+    found.lines.extend(line for line in lines if ids is None or line.agent_id in ids)
+    return found
+
+
+def total(site: Site, agent_id: str) -> Totals:
+    """All that one agent used since it was made, also of one that is gone. Raises when its record cannot be read.
+    Runs on the caller's machine."""
+    return priced(site.run(collected, [agent_id]), site.settings)
+
+
+def priced(found: CollectedUsage, settings: Settings) -> Totals:
+    """The sum of what was collected, with the prices of these settings. Raises what could not be read."""
+    if found.errors:
+        raise found.errors[0]
+    prices = Prices(settings)
+    answers = (counted(answer, prices) for _, some in found.answers for answer in some)
+    return summed((*(_booked(line, prices).totals for line in found.lines), *answers))
 
 
 def report(
-    fleet: Fleet, agents: Sequence[Agent] | None = None, *, by: str = AGENT, since: float | None = None
-) -> Report:
-    """What these agents used, or all that there are and were. `since` is a point in time; of what is in the books,
-    whole days count."""
-    used, errors = collect(fleet, agents, since)
-    rows = grouped(used, by)
-    if by == AGENT and agents is not None:
-        there = {row.id for row in rows}
-        rows += [Row(agent.name, agent.id, Totals()) for agent in agents if agent.id not in there]
-    return Report(rows, summed(row.totals for row in rows), errors)
-
-
-def collect(fleet: Fleet, agents: Sequence[Agent] | None, since: float | None) -> tuple[list[Used], list[MngrError]]:
-    errors: list[MngrError] = []
-    booked = books.read(fleet.host)
-    if agents is None:
-        listing = fleet.list()
-        errors += listing.errors
-        seen = listing.agents
-    else:
-        seen = list(agents)
-    prices = Prices(fleet.settings)
-    ids = {agent.id for agent in seen}
-    names = {agent.id: agent.name for agent in seen}
+    parts: Sequence[CollectedUsage], settings: Settings, *, by: str = AGENT, since: float | None = None, named: bool
+) -> UsageReport:
+    """The usage of some sites in one table. `since` is a point in time; of what is in the usage log, whole days count.
+    With `named` every agent has a row, also one that used nothing."""
+    prices = Prices(settings)
     first = day_of(since) if since is not None else ""
-    found = []
-    for line in booked.lines:
-        if (agents is None or line.agent_id in ids) and line.day >= first:
-            used = _booked(line, prices)
-            found.append(used._replace(agent=names.get(line.agent_id, used.agent), gone=line.agent_id not in ids))
-    for agent in seen:
-        try:
-            found += daily(agent.record, of(fleet, agent, booked), prices, since)
-        except (MngrError, OSError, ImportError) as error:
-            hint = error.hint if isinstance(error, MngrError) else "`mngr doctor` checks this machine"
-            errors.append(MngrError(f"what `{agent.name}` used cannot be read: {error}", hint=hint))
-    return found, errors
+    used: list[Used] = []
+    records = [record for part in parts for record, _ in part.answers]
+    names = {record.id: record.name for record in records}
+    for part in parts:
+        for line in part.lines:
+            if line.day >= first:
+                booked = _booked(line, prices)
+                gone = line.agent_id not in names
+                used.append(booked._replace(agent=names.get(line.agent_id, booked.agent), gone=gone))
+        for record, answers in part.answers:
+            used += daily(record, answers, prices, since)
+    rows = grouped(used, by)
+    if by == AGENT and named:
+        there = {row.id for row in rows}
+        rows += [Row(record.name, record.id, Totals()) for record in records if record.id not in there]
+    return UsageReport(rows, summed(row.totals for row in rows), [error for part in parts for error in part.errors])
 
 
-def daily(record: Record, spent: Iterable[Spent], prices: Prices, since: float | None = None) -> list[Used]:
+def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: float | None = None) -> list[Used]:
     """Answers of one agent, by day and model; those with and those without a price apart."""
     made = seconds_of(record.created_at)
     found: dict[tuple[str, str, bool], Totals] = {}
@@ -173,15 +186,17 @@ def daily(record: Record, spent: Iterable[Spent], prices: Prices, since: float |
     ]
 
 
-def settle(fleet: Fleet, record: Record) -> None:
-    """Put into the books what the agent used since it was last done, before its program's record goes. Twice is safe.
-    Never in the way of what is to be done: usage that cannot be read or written is lost."""
+def settle(site: Site, record: Record) -> None:
+    """Put into the usage log of the caller's machine what the agent used since that was last done, before its program's
+    record goes. Twice is safe. Never in the way of what is to be done: usage that cannot be read or written is lost."""
     try:
-        answers = of(fleet, record)
+        if driver.of(record) is None:
+            return
+        answers = [answer for _, some in site.run(collected, [record.id]).answers for answer in some]
         if answers:
-            lines = [_line(used) for used in daily(record, answers, Prices(fleet.settings))]
+            lines = [_line(used) for used in daily(record, answers, Prices(site.settings))]
             with held():  # all or nothing
-                books.add(fleet.host, lines)
+                usage_log.add(site.near.host, lines)
     except Exception:  # noqa: BLE001 (whatever a program wrote, and on a full disk too, an agent can be destroyed)
         return
 
@@ -195,14 +210,14 @@ def grouped(used: Iterable[Used], by: str) -> list[Row]:
     rows = [Row(name, agent_id, totals) for (name, agent_id), totals in found.items()]
     if by == DAY:
         return sorted(rows, key=lambda row: row.name)
-    return sorted(rows, key=_dearest_first)
+    return sorted(rows, key=_by_cost)
 
 
-def _dearest_first(row: Row) -> tuple[bool, float, int, str]:
+def _by_cost(row: Row) -> tuple[bool, float, int, str]:
     return row.name == GONE, -(row.totals.cost_usd or 0.0), -row.totals.tokens, row.name
 
 
-def counted(spent: Spent, prices: Prices) -> Totals:
+def counted(spent: ModelUsage, prices: Prices) -> Totals:
     cost = prices.cost(spent)
     tokens = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
     return Totals(1, *tokens, cost, int(cost is None))
@@ -216,7 +231,7 @@ def summed(totals: Iterable[Totals]) -> Totals:
 
 
 def as_json(totals: Totals) -> dict[str, Any]:
-    """Money to a millionth of a dollar: what floats add is no fact."""
+    """Money is rounded to a millionth of a dollar, below which floats are not exact."""
     cost = totals.cost_usd
     return {**totals._asdict(), "cost_usd": None if cost is None else round(cost, 6)}
 
@@ -236,16 +251,16 @@ def _moment(text: str, unknown: float) -> float:
         return unknown
 
 
-def _line(used: Used) -> Line:
+def _line(used: Used) -> UsageLine:
     totals = used.totals
-    return Line(used.agent_id, used.agent, used.project, used.type, used.day, used.model, *totals[:6])
+    return UsageLine(used.agent_id, used.agent, used.project, used.type, used.day, used.model, *totals[:6])
 
 
-def _booked(line: Line, prices: Prices) -> Used:
+def _booked(line: UsageLine, prices: Prices) -> Used:
     """A price may have come to be known since. Those of the settings have no steps, so that they hold for a sum too."""
     cost = line.cost_usd
     if cost is None:
-        cost = prices.own_cost(Spent("", line.model, *line.tokens))
+        cost = prices.own_cost(ModelUsage("", line.model, *line.tokens))
     totals = Totals(line.answers, *line.tokens, cost, 0 if cost is not None else line.answers)
     return Used(line.agent_id, line.agent, line.project, line.type, line.day, line.model, totals)
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from mngr.agents.record import timestamp
 from mngr.files import append_line
 from mngr.names import new_id
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 FILE = "events.jsonl"
 

@@ -42,26 +42,51 @@ def inherited(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def script(command: str, own: Mapping[str, str], state_dir: str) -> str:
-    """Run the command in the work dir it is started in: who it is, then the variables its user gave it. Its exit code
+def in_shell(command: str, state_dir: str) -> str:
+    """The shell line that runs a command; an agent in a sandbox has another one."""
+    return f"sh -c {quote(command)}"
+
+
+def script(line: str, own: Mapping[str, str], state_dir: str) -> str:
+    """Run a shell line in the work dir it is started in: who it is, then the variables its user gave it. Its exit code
     is written down by this script itself, since tmux was seen to lose it, more often under load."""
     return _SCRIPT.format(
-        own=env_text(own), env=quote(f"{state_dir}/env"), command=quote(command), events=quote(f"{state_dir}/{FILE}")
+        own=env_text(own),
+        env=quote(f"{state_dir}/env"),
+        line=line,
+        drawn=WAIT_UNTIL_DRAWN,
+        events=quote(f"{state_dir}/{FILE}"),
     )
 
 
-def window_script(command: str, own: Mapping[str, str], state_dir: str) -> str:
+def window_script(line: str, own: Mapping[str, str], state_dir: str) -> str:
     """What another window beside the agent's own runs, with the same variables."""
-    return f"#!/bin/sh\n{env_text(own)}. {quote(f'{state_dir}/env')}\nexec sh -c {quote(command)}\n"
+    return f"#!/bin/sh\n{env_text(own)}. {quote(f'{state_dir}/env')}\n{line}\n"
 
+
+# Until tmux has drawn and recorded all that was written to the terminal. When the first process of a terminal ends,
+# tmux closes the terminal, although the kernel may not have handed over the last bytes yet; these are lost, more often
+# under load. tmux answers a question only after all that was written before it. The question begins with the end of
+# an escape sequence that the program may have left open.
+WAIT_UNTIL_DRAWN = """\
+PATH=$PATH:/usr/bin:/bin
+if stty -icanon -echo -ixon min 0 time 100; then
+    printf '\\033\\\\\\033[5n'
+    answer=
+    while more=$(dd bs=99 count=1) && [ -n "$more" ]; do
+        answer=$answer$more
+        case $answer in *'[0n'*) break ;; esac
+    done
+fi 2>/dev/null
+"""
 
 # The trap lets Ctrl-C end the command and not this script; a trap, unlike ignoring, is not inherited.
 _SCRIPT = """#!/bin/sh
 {own}. {env}
 trap : INT QUIT
-sh -c {command}
+{line}
 code=$?
-id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')
+{drawn}id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')
 now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 printf '{{"event_id": "evt-%s", "timestamp": "%s", "source": "launch", "type": "exited", "exit_code": %d}}\\n' \\
     "$id" "$now" "$code" >> {events}

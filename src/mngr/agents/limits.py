@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from mngr.agents.record import seconds_of
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
 
 OUTPUT, USER, AGENT = "output", "user", "agent"
 MODES = (OUTPUT, USER, AGENT)
-LEAST_SECONDS = 1.0
 # tmux and the watcher know whole seconds only; one more makes sure that a limit never comes early.
 _BLUR = 1.0
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
@@ -46,7 +42,7 @@ class Limits(NamedTuple):
 _MEANING = {OUTPUT: "no output", USER: "no message and no key typed", AGENT: "the agent itself is not working"}
 
 
-class Verdict(NamedTuple):
+class LimitVerdict(NamedTuple):
     """`reason` is empty while no limit is reached; then `seconds_left` is the earliest moment at which one can be."""
 
     reason: str
@@ -59,22 +55,22 @@ def of(stored: Mapping[str, Any]) -> Limits:
     return Limits(stored.get("idle_seconds"), mode if mode in MODES else OUTPUT, stored.get("run_seconds"))
 
 
-def judge(limits: Limits, *, started: float, idle_since: float | None, now: float) -> Verdict:
+def judge(limits: Limits, *, started: float, idle_since: float | None, now: float) -> LimitVerdict:
     """`idle_since` is None while the agent is busy by the measure of its mode."""
     left = math.inf
     if limits.run_seconds is not None:
         left = started + limits.run_seconds - now
         if left <= 0:
             ran = f"ran for {span(now - started)} (limit {span(limits.run_seconds)})"
-            return Verdict(ran, "time limit", 0)
+            return LimitVerdict(ran, "time limit", 0)
     if limits.idle_seconds is not None:
         since = now if idle_since is None else max(idle_since, started) + _BLUR
         idle_left = since + limits.idle_seconds - now
         if idle_left <= 0:
             idle = f"idle for {span(now - since)} (limit {span(limits.idle_seconds)})"
-            return Verdict(idle, "idle limit", 0)
+            return LimitVerdict(idle, "idle limit", 0)
         left = min(left, idle_left)
-    return Verdict("", seconds_left=min(86400, max(1, math.ceil(left))) if limits.any else 86400)
+    return LimitVerdict("", seconds_left=min(86400, max(1, math.ceil(left))) if limits.any else 86400)
 
 
 def last_message(events: Iterable[Mapping[str, Any]]) -> float:

@@ -16,7 +16,7 @@ def is_rate_limit(reason: str) -> bool:
 
 
 def without_time(reason: str) -> str:
-    """The reason for a person who is told the time beside it."""
+    """The reason, for a text that shows the time beside it."""
     return re.sub(r": retry at [0-9TZ:-]+(?=:|$)", "", reason)
 
 

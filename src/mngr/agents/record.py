@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
 from mngr.files import json_bytes
 from mngr.names import is_id, is_name
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 VERSION = 1
 
@@ -22,7 +18,9 @@ class Record(NamedTuple):
     """`windows` are commands beside the agent's own, by name. `command_shown` is its command with secrets hidden, if it
     holds any. `driver` names what knows its program (`mngr.agents.kinds.driver`); `allowed_commands` are shell lines
     that it may run with the permissions `tests`; `rules` are what settings say about a program that no driver of its
-    own knows."""
+    own knows. `origin` is where the code of an agent on another machine came from: the `machine` and its `repo`.
+    `sandbox` is empty, `on` or `no-network`; `shared_paths` are what its work dir uses of its source, which the sandbox
+    has to show."""
 
     id: str
     name: str
@@ -58,11 +56,19 @@ class Record(NamedTuple):
     allowed_commands: tuple[str, ...] = ()
     one_shot: bool = False
     rules: Mapping[str, str] = {}
+    origin: Mapping[str, str] = {}
+    sandbox: str = ""
+    shared_paths: tuple[str, ...] = ()
     extra: Mapping[str, Any] = {}
 
     @property
     def short_id(self) -> str:
         return self.id[6:14]
+
+    @property
+    def sound(self) -> bool:
+        """Whether fields of the right types also say what can be: for a record that was not read from a file."""
+        return all(check(getattr(self, name)) for name, check in _BY_NAME.items())
 
     @property
     def git(self) -> bool:
@@ -75,9 +81,14 @@ class CorruptRecord(MngrError):
 
 
 def dump(record: Record) -> bytes:
+    return json_bytes(as_json(record), indent=1)
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    """What `agent.json` holds."""
     value = {"version": VERSION, **record.extra}
     value.update({name: field for name, field in zip(record._fields, record, strict=True) if name != "extra"})
-    return json_bytes(value, indent=1)
+    return value
 
 
 def parse(data: bytes, path: str) -> Record:
@@ -91,14 +102,15 @@ def parse(data: bytes, path: str) -> Record:
     version = value.pop("version", None)
     if version != VERSION:
         raise CorruptRecord(f"`{path}` has version {version!r}, this mngr knows {VERSION}", hint="upgrade mngr")
-    known = {name: value.pop(name) for name in _CHECKS if name in value}
-    for name, check in _CHECKS.items():
+    known = {name: value.pop(name) for name in Record._fields if name in value and name != "extra"}
+    for name in Record._fields:
         if name not in known:
             if name not in Record._field_defaults:
                 raise CorruptRecord(f"`{path}` lacks `{name}`", hint=CORRUPT_HINT)
-        elif not check(known[name]):
+        elif not (_BY_NAME.get(name) or _BY_TYPE[Record.__annotations__[name].__forward_arg__])(known[name]):
             raise CorruptRecord(f"`{path}` has a `{name}` that makes no sense: {known[name]!r}", hint=CORRUPT_HINT)
-    known["allowed_commands"] = tuple(known.get("allowed_commands", ()))
+    for name in ("allowed_commands", "shared_paths"):
+        known[name] = tuple(known.get(name, ()))
     if known.get("creator"):
         known["creator"] = tuple(known["creator"])
     return Record(**known, extra=value)
@@ -130,22 +142,6 @@ def seconds_of(text: str) -> float:
 CORRUPT_HINT = "repair the file, or move its directory out of the way; nothing in it was changed"
 
 
-def _text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _text_or_none(value: object) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items())
-
-
-def _lines(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
 def _limits(value: object) -> bool:
     """See `mngr.agents.limits`; not imported here, since most agents have none."""
     seconds = [value.get("idle_seconds"), value.get("run_seconds")] if isinstance(value, dict) else [""]
@@ -159,28 +155,26 @@ def _moment(value: object) -> bool:
         return False
 
 
-def _creator(value: object) -> bool:
-    return value is None or (
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], int) and isinstance(value[1], str)
-    )
-
-
-_CHECKS = {
+# What JSON has for each type of a field.
+_BY_TYPE: Mapping[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "str | None": lambda value: value is None or isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: isinstance(value, int),
+    "tuple[str, ...]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "tuple[int, str] | None": lambda value: (
+        value is None or (isinstance(value, list) and [type(item) for item in value] == [int, str])
+    ),
+    "Mapping[str, str]": lambda value: (
+        isinstance(value, dict) and all(isinstance(item, str) for item in (*value, *value.values()))
+    ),
+}
+# Where more is known of a field than its type.
+_BY_NAME: Mapping[str, Callable[[Any], bool]] = {
     "id": lambda value: isinstance(value, str) and is_id(value),
     "name": lambda value: isinstance(value, str) and is_name(value),
     "work_dir": lambda value: isinstance(value, str) and value.startswith("/"),
-    **dict.fromkeys(("kind", "command", "transfer", "session", "project"), _text),
-    **dict.fromkeys(("source", "host", "boot_id", "stop_reason", "command_shown", "driver", "permissions"), _text),
-    **dict.fromkeys(("repo", "branch", "base_branch", "base_commit"), _text_or_none),
     "created_at": _moment,
     **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
-    **dict.fromkeys(("labels", "windows", "rules"), _texts),
     "limits": _limits,
-    "allowed_commands": _lines,
-    "created_branch": lambda value: isinstance(value, bool),
-    "reports": lambda value: isinstance(value, bool),
-    "recorded": lambda value: isinstance(value, bool),
-    "one_shot": lambda value: isinstance(value, bool),
-    "number": lambda value: isinstance(value, int),
-    "creator": _creator,
 }

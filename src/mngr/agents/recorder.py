@@ -1,7 +1,7 @@
 """The program that records one agent's terminal: raw bytes on standard input become asciicast v2 lines in a file.
 
 Stands alone: tmux runs this file by its path, and it imports nothing of mngr, so that it starts in a few milliseconds.
-Ends with its input, or soon after the terminal's first process; whatever happens to it, the agent goes on.
+Ends with its input, or soon after the terminal's first process; whatever happens to the recorder, the agent continues.
 """
 
 from __future__ import annotations
@@ -23,6 +23,25 @@ _TICK_SECONDS = 0.5
 _QUIET_SECONDS = 2.0  # how long a terminal whose process has ended must be silent until it is all here
 _PAUSE_SECONDS = 1.0  # between the last screen of one start and the empty one of the next
 _TAIL = 1 << 20  # longer than any line of ours
+_QUESTION = b"\x1b\\\x1b[5n"  # what the launch script writes when the program has ended, to wait for the answer
+
+
+class Answered:
+    """Output without the question of the launch script, which the terminal of a player would answer too. The end of
+    what came so far, when it could be the beginning of the question, is kept back until the rest tells."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def feed(self, data: bytes) -> bytes:
+        *before, last = (self._kept + data).split(_QUESTION)
+        keep = next(n for n in range(len(_QUESTION) - 1, -1, -1) if last.endswith(_QUESTION[:n]))
+        last, self._kept = last[: len(last) - keep], last[len(last) - keep :]
+        return b"".join([*before, last])
+
+    def end(self) -> bytes:
+        kept, self._kept = self._kept, b""
+        return kept
 
 
 class Masked:
@@ -196,7 +215,7 @@ def _device_number(device: int) -> int:
 
 def record(stdin: int, cast: Cast, terminal: Terminal, masked: Masked) -> None:
     """Until the input ends, or the terminal's process has and nothing more came for a moment."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder, answered = codecs.getincrementaldecoder("utf-8")("replace"), Answered()
     poll = select.poll()
     poll.register(stdin, select.POLLIN)
     alive = True
@@ -211,10 +230,10 @@ def record(stdin: int, cast: Cast, terminal: Terminal, masked: Masked) -> None:
         if not data:
             break
         cast.resize(terminal.look())
-        text = decoder.decode(data)
+        text = decoder.decode(answered.feed(data))
         for at, piece in masked.feed(text, cast.now()) if text else ():
             cast.event("o", piece, at)
-    text = decoder.decode(b"", final=True)
+    text = decoder.decode(answered.end(), final=True)
     for at, piece in [*(masked.feed(text, cast.now()) if text else ()), *masked.end()]:
         cast.event("o", piece, at)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from mngr.errors import TimedOut
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.agents.record import Record

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr.agents.record import Record, seconds_of
-from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tools.tmux import Pane
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 STARTING = "STARTING"
 RUNNING = "RUNNING"
@@ -24,6 +20,7 @@ STATES = (STARTING, RUNNING, WAITING, BLOCKED, DONE, FAILED, STOPPED, UNKNOWN)
 ALIVE = frozenset({STARTING, RUNNING, WAITING, BLOCKED})
 ENDED = frozenset({DONE, FAILED, STOPPED})
 _FIRST_MESSAGE_SECONDS = 120.0
+_LATEST = 1e11
 NOT_KNOWN = 0.0  # a point in time that nobody saw
 
 
@@ -38,6 +35,11 @@ class Status(NamedTuple):
     @property
     def alive(self) -> bool:
         return self.state in ALIVE
+
+    @property
+    def sound(self) -> bool:
+        """Whether it says what can be: for a status that another machine sent."""
+        return self.state in STATES and 0 <= self.since < _LATEST
 
 
 class Facts(NamedTuple):
@@ -63,7 +65,9 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
         return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
     if last_exit is not None:
         at = _seconds(last_exit.get("timestamp")) or started
-        return _ended(_int(last_exit.get("exit_code")), None, at, "events: an `exited` event since its start")
+        code = last_exit.get("exit_code")
+        known = code if isinstance(code, int) else None
+        return _ended(known, None, at, "events: an `exited` event since its start")
     if facts.pane is not None:
         if not facts.pane.dead:
             return _alive(facts, started, from_events)
@@ -134,7 +138,3 @@ def _seconds(text: object) -> float | None:
         return seconds_of(text) if isinstance(text, str) else None
     except ValueError:
         return None
-
-
-def _int(value: object) -> int | None:
-    return value if isinstance(value, int) else None

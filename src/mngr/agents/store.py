@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
 from mngr.errors import NotFoundError
 from mngr.files import read_lines
 from mngr.names import is_id
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from typing import Any
 
     from mngr.hosts.host import Host
 

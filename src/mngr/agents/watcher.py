@@ -1,17 +1,20 @@
 """The watcher of an agent with limits: a shell script that sleeps in the agent's own tmux session until the next moment
-at which a limit can be reached, and then runs our program once. Text only."""
+at which a limit can be reached, and then runs our program once. See `watcher.sh`."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 
 from mngr.agents import events
 from mngr.agents.limits import Limits
+from mngr.files import content
 from mngr.process import join, quote
 
 FILE = "limits.sh"
 WINDOW = "limits"
+_SCRIPT = os.path.join(os.path.dirname(__file__), "watcher.sh")
 
 
 def script(
@@ -19,79 +22,14 @@ def script(
 ) -> str:
     """`enforce` stops the agent, or prints the seconds until it should be asked again. `exports` is what it needs in
     its environment, as shell text."""
-    return _SCRIPT.format(
-        exports=exports,
-        agent=agent_id,
-        events=quote(f"{state_dir}/{events.FILE}"),
-        idle="" if limits.idle_seconds is None else math.ceil(limits.idle_seconds),
-        mode=limits.idle_mode,
-        ends="" if limits.run_seconds is None else math.ceil(started + limits.run_seconds),
-        started=int(started),
-        enforce=join(enforce),
-        says=quote(f"This window stops the agent when a limit is reached: it {limits.describe()}."),
-    )
-
-
-# What it asks of tmux and of the events only decides when to run the program, which looks again and decides itself.
-_SCRIPT = r"""#!/bin/sh
-{exports}agent={agent} events={events}
-idle={idle} mode={mode} ends={ends} started={started}
-fields='#{{@mngr_agent}} #{{pane_dead}} #{{window_activity}} #{{session_activity}}'
-
-# When the last event of such a type happened, in seconds; 0 when there is none. Programs of others write events too,
-# with or without blanks.
-moment() {{
-    stamp=$(tail -c 1000000 "$events" | grep -E "\"type\": *\"($1)\"" | tail -n 1 |
-        sed -n 's/.*"timestamp": *"\([0-9T:-]*\).*/\1/p')
-    since=0
-    [ -n "$stamp" ] || return 0
-    IFS=-T:
-    set -- $stamp
-    unset IFS
-    month=${{2#0}} year=$(($1 - (${{2#0}} < 3)))
-    days=$((365 * year + year / 4 - year / 100 + year / 400 + (153 * ((month + 9) % 12) + 2) / 5 + ${{3#0}} - 719469))
-    since=$((days * 86400 + ${{4#0}} * 3600 + ${{5#0}} * 60 + ${{6#0}}))
-}}
-
-# Since when it may be idle. An agent that said it is working may have stopped without a word: an interrupted or failed
-# turn is not an event in every program. So one without news for the idle time is looked at, whatever it said last.
-look() {{
-    case $mode in
-    output)
-        since=$1
-        ;;
-    user)
-        moment message_delivered
-        [ "$since" -ge "$2" ] || since=$2
-        ;;
-    agent)
-        moment 'state|started'
-        ;;
-    esac
-    [ "$since" -ge "$started" ] || since=$started
-}}
-
-echo {says}
-while :; do
-    now=$(date +%s)
-    pane=$(tmux list-panes -s -t "$TMUX_PANE" -F "$fields" | grep -e "^$agent 0 ") || exit 0
-    set -- $pane
-    left=86400
-    if [ -n "$idle" ]; then
-        look "$3" "$4"
-        left=$((since + 1 + idle - now))
-    fi
-    if [ -n "$ends" ] && [ $((ends - now)) -lt "$left" ]; then
-        left=$((ends - now))
-    fi
-    if [ "$left" -le 0 ]; then
-        left=$({enforce}) || left=60
-        [ -n "$left" ] || exit 0
-    fi
-    sleep "$left"
-    # A machine that was asleep did not let its agents work: they get their time again.
-    if [ -n "$idle" ] && [ $(($(date +%s) - now - left)) -gt 60 ]; then
-        sleep "$idle"
-    fi
-done
-"""
+    values = {
+        "agent": agent_id,
+        "events": f"{state_dir}/{events.FILE}",
+        "idle": "" if limits.idle_seconds is None else math.ceil(limits.idle_seconds),
+        "mode": limits.idle_mode,
+        "ends": "" if limits.run_seconds is None else math.ceil(started + limits.run_seconds),
+        "started": int(started),
+        "says": f"This window stops the agent when a limit is reached: it {limits.describe()}.",
+    }
+    head = "".join(f"{name}={quote(str(value))}\n" for name, value in values.items())
+    return f"#!/bin/sh\n{exports}{head}enforce() {{ {join(enforce)}; }}\n{content(_SCRIPT).decode()}"

@@ -1,37 +1,27 @@
-"""The checks of a kind that take minutes with a real program. Part of the list in `kind_checks`."""
+"""Checks that take minutes with a real program. Part of the list in `kind_checks`."""
 
 from __future__ import annotations
 
 import random
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
-from mngr.actions.agent import Agent
 from mngr.actions.message import clean
 from mngr.checks.subject import Subject, expect
 from mngr.errors import MngrError, TimedOut
 
 
 def twenty_at_once(subject: Subject) -> None:
-    """All begin with their own message, and come to rest with it."""
+    """Twenty agents start together, and each finishes the turn of its own first message."""
     texts = {subject.mark(): subject.words.say(f"first {subject.mark()}") for _ in range(20)}
-    made: dict[str, Agent] = {}
-
-    def make(name: str) -> None:
-        made[name] = subject.make(name, message=texts[name])
-
-    threads = [threading.Thread(target=make, args=(name,)) for name in texts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    expect(set(made) == set(texts), f"all were made: {len(made)}")
-    for name, agent in made.items():
+    with ThreadPoolExecutor(len(texts)) as pool:
+        made = list(pool.map(lambda name: subject.make(name, message=texts[name]), texts))
+    for name, agent in zip(texts, made, strict=True):
         subject.arrived_once(subject.rested(agent), texts[name])
-        subject.fleet.destroy(agent, force=True)
+        agent.destroy(force=True)
 
 
 def hundred_random_messages(subject: Subject) -> None:
-    """Each arrives once and whole, or is refused before anything of it is sent."""
+    """Each message arrives once and whole, or is refused before any part of it is sent."""
     chances = random.Random(11)
     alphabet = "abc XYZ 0123 \t\n\"'`\\$#@!/%&|<>~^*?;:,.()[]{}=+-_ éüß 名前 עברית 🦊 \u2028"
     agent = subject.rested(subject.create())
@@ -47,4 +37,4 @@ def hundred_random_messages(subject: Subject) -> None:
             continue
         wanted = [*before, subject.expected(agent, clean(text))]
         subject.becomes(lambda: subject.prompts(agent), lambda got: got == wanted, f"{text[:80]!r} came once")  # noqa: B023
-    subject.fleet.destroy(agent, force=True)
+    agent.destroy(force=True)

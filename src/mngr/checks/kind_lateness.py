@@ -1,5 +1,5 @@
-"""How late states are seen, measured so that a busy machine cannot make a kind look later than it is. Part of the list
-in `kind_checks`."""
+"""Measures how late states are seen, so that a busy machine does not count against a kind. Part of the list in
+`kind_checks`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOOKS, LOOK_SECONDS = 10, 1.0
 
 
 class Look(NamedTuple):
-    """What was seen by a look that took from one time to the other."""
+    """The state that one look saw, and when the look began and ended."""
 
     began: float
     ended: float
@@ -29,7 +29,7 @@ def _look(subject: Subject, agent: Agent) -> Look:
 
 
 def lateness(subject: Subject, agent: Agent) -> float:
-    """How late the later of both states was for certain: by the looks that began when it was true, and missed it."""
+    """How late RUNNING or WAITING was at least: by the looks that began when it was true, and missed it."""
     mark, stamp = subject.mark(), "date +%s.%N >"
     work = f"{stamp} {mark}.began; {subject.hold(mark)}; {stamp} {mark}.ended"
     subject.send(agent, subject.words.run(work))
@@ -54,7 +54,7 @@ def lateness(subject: Subject, agent: Agent) -> float:
 
 
 def _looks_at_work(subject: Subject, agent: Agent) -> list[Look]:
-    """What is seen of an agent that works and will not end, for a while after it was first seen to work."""
+    """Looks at an agent at work, until a while after the first one that saw it RUNNING."""
     looks = [_look(subject, agent)]
     deadline = Deadline(subject.fact_seconds)
     while True:

@@ -1,29 +1,28 @@
-"""What a list of checks is run against: one kind of agent, how to talk to it, and what is known of its model."""
+"""What the checks run against: one kind of agent, how to talk to it, and its model server."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from typing import NamedTuple, TypeVar
 
+from mngr.actions.agent import Agent
+from mngr.actions.message import Delivery
 from mngr.agents.kinds import driver
 from mngr.agents.state import ALIVE, WAITING
 from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
+from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
-
-if TYPE_CHECKING:
-    from mngr.actions.agent import Agent
-    from mngr.actions.fleet import Fleet
-    from mngr.actions.message import Delivery
-    from mngr.testing.model_server import ModelServer
 
 T = TypeVar("T")
 
 
 class Words(NamedTuple):
-    """How an agent of the kind is told what to do: each gives the text of a message. `guarded` is a command that it may
-    not run without asking, `limited` a turn in which its model's rate limit is reached, for so many seconds."""
+    """Messages that make an agent of the kind do something. `guarded` is a command that the agent has to ask for,
+    `limited` a turn that hits the model's rate limit for this many seconds."""
 
     say: Callable[[str], str]
     run: Callable[[str], str]
@@ -51,52 +50,39 @@ SCRIPTED = Words(
 
 
 def press_enter(fleet: Fleet, agent: Agent) -> None:
-    """What most programs take for a yes."""
+    """Most programs take Enter for a yes."""
     assert agent.pane is not None
-    fleet.tmux.press(agent.pane.pane_id, "Enter")
+    fleet.local.tmux.press(agent.pane.pane_id, "Enter")
 
 
 def is_waiting(agent: Agent) -> bool:
     return agent.state == WAITING
 
 
+@dataclass
 class Subject:
-    """One kind of agent. `create(name, **more)` makes one; `more` are those of `Fleet.create`: a message, permissions,
-    one_shot. Behaviours that the kind does not have are in `lacks`, by the check's name, each with the reason. `nested`
-    is a shell command that runs the same program inside an agent, and has it say `inside`. A turn, or a start, may take
-    `turn_seconds`, and what is true by then is written down within `fact_seconds`. A state may be late by
-    `late_seconds`, with what the program itself takes to tell it."""
+    """One kind of agent. `make(name, **more)` creates an agent; `more` are options of `Fleet.create`: a message,
+    permissions, one_shot. `lacks` names the checks that the kind cannot pass, each with the reason. `own_prompts` reads
+    the prompts that an agent received, where its driver cannot. `nested` is a shell command that runs the same program
+    inside an agent and has it say `inside`. A turn, or a start, may take `turn_seconds`; its facts are on disk within
+    another `fact_seconds`. A state may be `late_seconds` late."""
 
-    def __init__(
-        self,
-        fleet: Fleet,
-        create: Callable[..., Agent],
-        words: Words,
-        *,
-        server: ModelServer | None = None,
-        lacks: Mapping[str, str] | None = None,
-        allow: Callable[[Fleet, Agent], None] = press_enter,
-        prompts: Callable[[Agent], list[str]] | None = None,
-        nested: str = "",
-        rests: Callable[[Agent], object] = is_waiting,
-        acknowledges: bool = True,
-        turn_seconds: float = 60.0,
-        fact_seconds: float = 30.0,
-        late_seconds: float = 1.0,
-    ) -> None:
-        self.fleet = fleet
-        self.make = create
-        self.words = words
-        self.server = server
-        self.lacks = dict(lacks or {})
-        self.allow = allow
-        self.nested = nested
-        self.rests = rests
-        self.acknowledges = acknowledges
-        self.turn_seconds = turn_seconds
-        self.fact_seconds = fact_seconds
-        self.late_seconds = late_seconds
-        self._prompts = prompts
+    fleet: Fleet
+    make: Callable[..., Agent]
+    words: Words
+    _: KW_ONLY
+    server: ModelServer | None = None
+    lacks: dict[str, str] = field(default_factory=dict)
+    allow: Callable[[Fleet, Agent], None] = press_enter
+    own_prompts: Callable[[Agent], list[str]] | None = None
+    nested: str = ""
+    rests: Callable[[Agent], object] = is_waiting
+    acknowledges: bool = True
+    turn_seconds: float = 60.0
+    fact_seconds: float = 30.0
+    late_seconds: float = 1.0
+
+    def __post_init__(self) -> None:
         self._numbers = itertools.count(1)
         self._mark = os.urandom(3).hex()
         self._shared = ""
@@ -104,20 +90,20 @@ class Subject:
         self.first = self.words.say(f"first {self.mark()}")
 
     def mark(self) -> str:
-        """A word that is nowhere else."""
+        """A word that occurs nowhere else."""
         return f"m{self._mark}n{next(self._numbers)}"
 
     def agent(self) -> Agent:
-        """The agent that most checks share, waiting for a message. It is made with its first message; if it ended, it
-        is started again."""
+        """The agent that most checks share, waiting for a message. Created on first use, and started again if it
+        ended."""
         if self._failure:
-            raise AssertionError(f"there is no agent, since: {self._failure}")
+            raise AssertionError(f"no agent: {self._failure}")
         try:
             if not self._shared:
                 self._shared = self.create(message=self.first).id
             found = self.now(self._shared)
             if found.state not in ALIVE:
-                self.fleet.start(found)
+                found.start()
             return self.rested(found)
         except (MngrError, AssertionError) as failure:
             self._failure = str(failure)
@@ -127,9 +113,7 @@ class Subject:
         return self.make(self.mark(), **more)
 
     def now(self, agent: Agent | str) -> Agent:
-        from mngr.actions import find
-
-        return find.agent(self.fleet, agent if isinstance(agent, str) else agent.id)
+        return (self.fleet.find(agent) if isinstance(agent, str) else agent).now()
 
     def ask(self, agent: Agent, text: str) -> Delivery:
         """Send a message, and wait for the end of the turn."""
@@ -138,7 +122,7 @@ class Subject:
         return sent
 
     def send(self, agent: Agent, text: str) -> Delivery:
-        sent = self.fleet.message(self.now(agent), text)
+        sent = self.now(agent).message(text)
         expect(
             sent.acknowledged is (True if self.acknowledges else None),
             f"the message was acknowledged: {sent.acknowledged}",
@@ -149,7 +133,7 @@ class Subject:
         return self.until(agent, self.rests, "come to rest")
 
     def until(self, agent: Agent, is_so: Callable[[Agent], object], what: str) -> Agent:
-        """The agent as soon as it is so; fails with what was seen instead."""
+        """Wait until `is_so` and return the agent. Fails with the state and the screen."""
 
         def seen() -> Agent | None:
             now = self.now(agent)
@@ -158,7 +142,7 @@ class Subject:
         found = wait_until(seen, timeout=self.turn_seconds, every=0.03)
         if found is None:
             now = self.now(agent)
-            screen = self.fleet.capture(now) if now.pane is not None else ""
+            screen = now.capture() if now.pane is not None else ""
             raise AssertionError(
                 f"waited {self.turn_seconds:g} s for the agent to {what}: it is {now.state} ({now.status.reason})\n"
                 f"{screen}"
@@ -168,7 +152,7 @@ class Subject:
     def becomes(
         self, check: Callable[[], T], is_so: Callable[[T], object], what: str, seconds: float | None = None
     ) -> T:
-        """A fact that may need a moment to be written down."""
+        """Wait until the value that `check` reads is so, and return it."""
         value = check()
 
         def again() -> bool:
@@ -183,21 +167,21 @@ class Subject:
         return value
 
     def prompts(self, agent: Agent) -> list[str]:
-        """What the program itself has received, in its own normal form."""
-        if self._prompts is not None:
-            return self._prompts(agent)
+        """The prompts that the program itself recorded."""
+        if self.own_prompts is not None:
+            return self.own_prompts(agent)
         known = driver.of(agent.record)
-        found = known.received(self.fleet.place(agent.record), None) if known is not None else None
+        found = known.received(self.fleet.local.place(agent.record)) if known is not None else None
         if found is not None:
             return found
-        return [str(entry["text"]) for entry in self.fleet.transcript(agent) if entry["role"] == "user"]
+        return [str(entry["text"]) for entry in agent.transcript() if entry["role"] == "user"]
 
     def expected(self, agent: Agent, text: str) -> str:
-        """How `prompts` will show this text."""
+        """This text as `prompts` returns it."""
         known = driver.of(agent.record)
-        if self._prompts is not None or known is None:
+        if self.own_prompts is not None or known is None:
             return text
-        found = known.received(self.fleet.place(agent.record), None)
+        found = known.received(self.fleet.local.place(agent.record))
         return text if found is None else known.wording(text).recorded
 
     def arrived_once(self, agent: Agent, *texts: str) -> None:
@@ -218,23 +202,23 @@ class Subject:
             self.rested(agent)
 
     def file(self, agent: Agent, name: str) -> str:
-        """What a file in its work dir holds; empty while there is none."""
+        """What a file in the agent's work dir holds; empty when the file is missing."""
         try:
-            return self.fleet.host.read(os.path.join(agent.record.work_dir, name)).decode().strip()
+            return self.fleet.local.host.read(os.path.join(agent.record.work_dir, name)).decode().strip()
         except FileNotFoundError:
             return ""
 
     def hold(self, mark: str) -> str:
-        """A command that lasts until `release`: what a check looks at does not end before it was seen."""
+        """A command that runs until `release`, so that the check sees the agent at work."""
         return f"until [ -e {mark}.go ]; do sleep 0.1; done"
 
     def release(self, agent: Agent, mark: str) -> None:
-        self.fleet.host.write(os.path.join(agent.record.work_dir, f"{mark}.go"), b"")
+        self.fleet.local.host.write(os.path.join(agent.record.work_dir, f"{mark}.go"), b"")
 
     def close(self) -> None:
         """Destroy every agent of the fleet."""
         for agent in self.fleet.list().agents:
-            self.fleet.destroy(agent, force=True)
+            agent.destroy(force=True)
 
 
 def expect(is_so: object, text: str) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
 
-from mngr.cli.catalog import ENTRIES
+from mngr.cli.catalog import VERBS
 from mngr.cli.output import Output
 from mngr.cli.terminal import columns, is_terminal, wants_colour
 from mngr.errors import MngrError, Undecided
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
-    from mngr.actions.fleet import Fleet
     from mngr.cli.options import Args
     from mngr.cli.parser import Parser
     from mngr.config import Settings
+    from mngr.fleet.fleet import Fleet
     from mngr.trust import Claim
 
 _NO = ("", "0", "false", "no", "off")
@@ -43,7 +41,7 @@ class App:
         self._out: Output | None = None
 
     def configure(self, args: Args) -> None:
-        """Take over the options that every verb has. Raises when the format is none."""
+        """Take over the options that every verb has. Raises for an invalid format."""
         self.format = args.format
         self.verbosity = -1 if args.quiet else args.verbose
         self._headless_flag = args.headless
@@ -61,23 +59,23 @@ class App:
     def settings(self) -> Settings:
         """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
         if self._settings is None:
-            verbs = [entry.name for entry in ENTRIES]
+            verbs = [entry.name for entry in VERBS]
             self._settings = self._load(verbs)
             if self._settings.ignored:
-                from mngr.cli import extensions
+                from mngr.cli import plugin_verbs
 
-                known = extensions.known_verbs(self.environ, self.overrides)
+                known = plugin_verbs.known_verbs(self.environ, self.overrides)
                 if known != verbs:
                     self._settings = self._load(known)
                 for text in self._settings.ignored:
-                    extensions.warn_once(text)
+                    plugin_verbs.warn_once(text)
             self._settings.ask = self._ask_for_trust
         return self._settings
 
     def _ask_for_trust(self, claims: Sequence[Claim]) -> bool:
-        from mngr.cli import trusting
+        from mngr.cli import trust_prompt
 
-        return trusting.asked_in_passing(self, claims)
+        return trust_prompt.asked_in_passing(self, claims)
 
     def _load(self, verbs: list[str] | None) -> Settings:
         from mngr.config import load
@@ -94,7 +92,7 @@ class App:
     def fleet(self) -> Fleet:
         """The agents, seen with this run's settings."""
         if self._fleet is None:
-            from mngr.actions.fleet import Fleet
+            from mngr.fleet.fleet import Fleet
 
             self._fleet = Fleet(environ=self.environ, settings=self.settings)
         return self._fleet
@@ -118,6 +116,10 @@ class App:
             reconfigure(encoding="utf-8", errors="surrogateescape")
         return self.stdin.read()
 
+    def names(self, words: Sequence[str]) -> list[str]:
+        """The words, with `-` replaced by the words of standard input."""
+        return [name for word in words for name in (self.read_stdin().split() if word == "-" else [word])]
+
     @property
     def headless(self) -> bool:
         """Whether nobody can be asked."""
@@ -140,9 +142,7 @@ class App:
     def ask(self, question: str, answers: str, *, hint: str = "") -> str:
         """Ask for one line; empty at the end of input. Raises `Undecided` when nobody can be asked."""
         if self.headless:
-            raise Undecided(
-                f"nobody can be asked: {question}", hint=hint or "run it in a terminal, without `--headless`"
-            )
+            raise Undecided(f"cannot ask: {question}", hint=hint or "run it in a terminal, without `--headless`")
         self.stdout.flush()
         self.stderr.write(f"{question} {answers} ")
         self.stderr.flush()

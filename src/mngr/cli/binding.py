@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from mngr.cli.options import APPEND, COUNT, FLAG, PAIR, Args, Option
 from mngr.cli.scan import Occurrence, Scan
 from mngr.cli.terminal import visible
 from mngr.errors import MngrError, UsageError
 from mngr.names import nearest
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from mngr.cli.parser import Parser
 
 GIVEN = "_given"

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mngr.cli import catalog
-from mngr.cli.completing import FILES, FOLDERS
+from mngr.cli.completion import FILES, FOLDERS
 from mngr.errors import MngrError
 from mngr.home import host_dir
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.agents.record import Record
-    from mngr.cli.completing import Candidate
+    from mngr.cli.completion import Candidate
     from mngr.config import Settings
     from mngr.hosts.local import LocalHost
 
@@ -79,7 +79,7 @@ def states() -> list[Candidate]:
 
 
 def saved() -> list[Candidate]:
-    from mngr.workspaces import saved as keeping
+    from mngr.workspaces import saved_work as keeping
 
     return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in keeping.survey(_host())[0]]
 
@@ -103,14 +103,14 @@ def formats() -> list[Candidate]:
 def settings() -> list[Candidate]:
     """Keys with a fixed name, and those that are set."""
     from mngr.settings_schema import SCHEMA
-    from mngr.settings_values import Kind
+    from mngr.settings_values import ValueType
 
     fixed = [
         f"{section}.{name}"
         for section, inner in SCHEMA.items()
-        if not isinstance(inner, Kind)
+        if not isinstance(inner, ValueType)
         for name, kind in inner.items()
-        if isinstance(kind, Kind)
+        if isinstance(kind, ValueType)
     ]
     known = _settings()
     return [(key, "") for key in sorted({*fixed, *(known.flat() if known else ())})]
@@ -134,12 +134,12 @@ _BY_NAME: dict[str, Callable[[], Iterable[Candidate]]] = {
 
 
 def _helped(typed: Sequence[str]) -> Iterable[Candidate]:
-    from mngr.cli import completing
+    from mngr.cli import completion
     from mngr.cli.dispatch import command_parser
 
     if not typed:
-        return [*completing.verbs(), *catalog.TOPICS]
-    entry = completing.find(typed[0])
+        return [*completion.verbs(), *catalog.TOPICS]
+    entry = completion.find(typed[0])
     parts = command_parser(entry).subcommands if entry and len(typed) == 1 else {}
     return [(name, part.summary) for name, part in parts.items()]
 
@@ -157,15 +157,22 @@ def _host() -> LocalHost:
 
 
 def _records() -> list[Record]:
+    """The agents of this machine, and those that other hosts had when they last answered."""
     from mngr.agents.store import Store
 
-    return Store(_host()).records()[0]
+    host = _host()
+    found = Store(host).records()[0]
+    if host.entries(os.path.join(host.dir, "hosts")):
+        from mngr.fleet.known_hosts import KnownHosts
+
+        found += [view.record for known in KnownHosts(host).all() for view in known.views(0.0, "")]
+    return found
 
 
 def _settings() -> Settings | None:
-    from mngr.cli import extensions
+    from mngr.cli import plugin_verbs
 
     try:
-        return extensions.settings(os.environ)
+        return plugin_verbs.settings(os.environ)
     except (MngrError, OSError):
         return None

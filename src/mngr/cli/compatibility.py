@@ -4,8 +4,7 @@ Read only when a word is unknown; every option of our own is declared by its ver
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from mngr.records import NamedTuple
+from typing import NamedTuple
 
 # By verb (`*` is every verb): an option, with X for its value, and our words for it. `X` alone is an argument.
 _SAME: Mapping[str, Mapping[str, str]] = {
@@ -119,7 +118,7 @@ _REFUSED: Mapping[str, Mapping[str, str]] = {
         ),
         "--detail": "`mngr usage --by day` or `--by model`",
     },
-    "clone": {"--provider X": "agents run on this machine only; leave it out"},
+    "clone, migrate": {"--provider X": "name it in the address: `NEW@.PROVIDER`"},
     "*": {"--context X": "change to that directory first: `cd DIR && mngr ...`"},
 }
 
@@ -129,7 +128,6 @@ _PARTS = {"mngr snapshot": "`mngr snapshot create X` or `mngr snapshot list X`"}
 _VERBS = {
     "pair": "`mngr push AGENT:. .` and `mngr pull AGENT --files .` copy once; `mngr create --transfer none` makes an "
     "agent that works in your own directory",
-    "migrate": "agents run on this machine only: `mngr rename OLD NEW`, or `mngr clone OLD NEW` for a second one",
     "provision": "`mngr exec AGENT 'COMMAND'` and `mngr push AGENT:PATH FILE`",
     "ask": "`mngr help VERB` explains a verb, `mngr help --topics` lists the topics",
     "tutor": "`mngr demo` shows everything on a sample project",

@@ -72,18 +72,12 @@ def _masked_value(text: str) -> str:
 
 
 def _secrets(words: list[str], environ: Mapping[str, str]) -> list[str]:
-    """What `--pass-env NAME` hands over, what `--env` sets, and what an `--env-file` holds."""
-    found = []
-    for at, word in enumerate(words):
-        option, equals, value = word.partition("=")
-        value = value if equals else "".join(words[at + 1 : at + 2])
-        if option == "--pass-env":
-            found.append(environ.get(value, ""))
-        elif option == "--env-file":
-            found += _file_values(value)
-        elif option in _SECRET_OPTIONS:
-            found.append(value.partition("=")[2])
-    return found
+    """The values that `--pass-env`, `--env-file`, `--env` and `-S` name."""
+    from mngr.cli.scan import option_values
+
+    passed = [environ.get(name, "") for name in option_values(words, "--pass-env")]
+    filed = [value for path in option_values(words, "--env-file") for value in _file_values(path)]
+    return [*passed, *filed, *(text.partition("=")[2] for text in option_values(words, *_SECRET_OPTIONS))]
 
 
 def _file_values(path: str) -> list[str]:

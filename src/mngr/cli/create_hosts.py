@@ -1,75 +1,157 @@
-"""Options of `create` about where the agent runs. This version has one host, this machine: an option that only another
-host can honour is refused, one that holds here anyway is accepted."""
+"""Options of `create` about where the agent runs: this machine, a named host, or one that a provider makes."""
 
 from __future__ import annotations
 
-from mngr.cli.app import App
-from mngr.cli.parser import Args, BooleanPair, Parser, given
-from mngr.errors import UsageError
-from mngr.names import no_provider
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-# For hosts that mngr makes. Not in the help, and refused, so that the error is about the host and not the spelling.
-_FOR_OTHER_HOSTS = (
-    *(((name,), "store_true") for name in ("--new-host", "--rsync", "--start-on-boot")),
-    *(((name,), "store") for name in ("--snapshot", "--rsync-args", "--host-name-style")),
-    *(((name,), "append") for name in ("--host-env", "--host-env-file", "--pass-host-env", "--sudo-command")),
-    (("--build-arg", "-b"), "append"),
-    (("--start-arg", "-s"), "append"),
+from mngr.actions.site import Site
+from mngr.cli.app import App
+from mngr.cli.option_values import parse_label, variables
+from mngr.cli.options import Group
+from mngr.cli.parser import Args, Parser, given
+from mngr.errors import UsageError
+from mngr.names import Address, parse_address
+
+if TYPE_CHECKING:
+    from mngr.providers.provider import HostRequest
+
+# What hosts of other programs have. Hidden and refused, so that the error is about the host and not the spelling.
+_REFUSED = (
+    *(((name,), "store_true") for name in ("--rsync", "--start-on-boot")),
+    *(((name,), "store") for name in ("--rsync-args", "--host-name-style")),
+    (("--sudo-command",), "append"),
+)
+# What only a new host can have.
+_FOR_NEW_HOSTS = (
+    "new_host",
+    "image",
+    "snapshot",
+    "build_arg",
+    "start_arg",
+    "host_env",
+    "host_env_file",
+    "pass_host_env",
 )
 
 
 def add_arguments(parser: Parser) -> None:
     where = parser.add_argument_group("where it runs")
-    where.add_argument(
-        "--provider", metavar="NAME", help="what makes its host: `local`, this machine, is the only one in this version"
-    )
-    where.add_argument(
-        "--plugin",
-        "--enable-plugin",
-        dest="enable_plugin",
-        action="append",
-        metavar="NAME",
-        help="switch a plugin on for this command (can be repeated)",
-    )
-    where.add_argument(
-        "--disable-plugin", action="append", metavar="NAME", help="switch one off for this command (can be repeated)"
-    )
-    where.add_argument("--yes", "-y", action="store_true", help="for scripts: answer yes; `create` asks nothing")
-    where.add_argument(
-        "--auto-start", action=BooleanPair, default=True, help="for scripts: start a host that is off; this one is on"
-    )
-    where.add_argument(
-        "--host-label",
-        action="append",
-        metavar="KEY=VALUE",
-        help="for scripts: a label of a new host; ignored with a note, since this machine has none",
-    )
-    for names, action in _FOR_OTHER_HOSTS:
+    where.option("--provider NAME", "provider of the host (default: `local`, this machine)")
+    where.option("--plugin, --enable-plugin NAME ...", "enable a plugin for this command", dest="enable_plugin")
+    where.option("--disable-plugin NAME ...", "disable a plugin for this command")
+    where.option("--yes, -y", "no effect, for scripts: `create` asks nothing")
+    where.option("--[no-]auto-start", "no effect, for scripts: the host is running", default=True)
+    where.option("--new-host", "create the host: `NAME@HOST.PROVIDER --new-host`, or like `NAME@.PROVIDER`")
+    add_new_host_options(where)
+    for names, action in _REFUSED:
         parser.add_argument(*names, action=action, help=None)
-    # What holds on this machine anyway, and what templates call the arguments after `--`.
-    parser.add_argument("--no-start-on-boot", action="store_true", help=None)
-    parser.add_argument("--agent-args", action="append", help=None)
+    # What is true of this machine anyway, and what templates call the arguments after `--`.
+    parser.option("--no-start-on-boot", None)
+    parser.option("--agent-args AGENT-ARGS ...", None)
+
+
+def add_new_host_options(parser: Parser | Group) -> None:
+    """For `create` and `host create`."""
+    parser.option("--image NAME", "image of the new host")
+    parser.option("--snapshot ID", "start the new host from this snapshot: `mngr host prepare --snapshot`")
+    parser.option(
+        "--build-arg, -b ARG ...", "build the image of the new host, with this argument (`-b .` is a directory)"
+    )
+    parser.option("--start-arg, -s ARG ...", "argument for the program that starts the new host")
+    parser.option("--host-label KEY=VALUE ...", "label of the new host")
+    parser.option("--host-env KEY=VALUE ...", "variable of the new host, for all its agents")
+    parser.option("--host-env-file FILE ...", "variables of the new host, from a file")
+    parser.option("--pass-host-env KEY ...", "pass this variable of your environment to the new host")
+
+
+def host_request(args: Args, app: App, name: str) -> HostRequest:
+    """The new host that the options describe."""
+    from mngr.providers.provider import HostRequest
+
+    named = Args()
+    named.env, named.env_file, named.pass_env = args.host_env, args.host_env_file, args.pass_host_env
+    return HostRequest(
+        name,
+        image=args.image or "",
+        snapshot=args.snapshot or "",
+        build_args=tuple(args.build_arg),
+        start_args=tuple(args.start_arg),
+        labels=dict(parse_label(text) for text in args.host_label),
+        env=variables(named, app),
+    )
+
+
+def free_host_name() -> str:
+    import os
+
+    return f"mngr-{os.urandom(3).hex()}"
 
 
 def settle(args: Args, app: App) -> None:
-    """Refuse what needs another host, and say what is ignored. Called once, with templates applied."""
-    if args.provider not in (None, "local"):
-        error = no_provider(args.provider)
-        if "provider" not in given(args):
-            hint = "a setting says so, see `mngr config list`; `--provider local` overrides it"
-            raise UsageError(error.message, hint=hint)
-        raise error
-    for names, _ in _FOR_OTHER_HOSTS:
+    """Refuse what no host can do, and say what is ignored. Called once, with templates applied."""
+    for names, _ in _REFUSED:
         if getattr(args, names[0].lstrip("-").replace("-", "_")):
-            raise UsageError(
-                f"`{names[0]}` is for hosts that mngr makes, and this version runs agents on this machine only",
-                hint=f"leave out `{names[0]}`",
-            )
-    if args.host_label:
-        app.out.note("ignored: `--host-label`, since this machine has no labels; `--label` labels the agent")
+            raise UsageError(f"`{names[0]}` is not supported", hint=f"leave out `{names[0]}`")
     args.rest = args.rest or args.agent_args
     if args.enable_plugin:
         _warn_of_missing(args, app)
+
+
+def _wanted(args: Args, address: Address | None) -> tuple[str | None, str | None]:
+    """The host and the provider that were named."""
+    host, provider = (address.host, address.provider) if address is not None else (None, None)
+    if provider is not None and "provider" in given(args) and args.provider != provider:
+        raise UsageError(f"the provider is given twice: `{address}` and `--provider {args.provider}`")
+    return host, provider or (args.provider if host is None or "provider" in given(args) else None)
+
+
+def address(text: str, app: App) -> Address:
+    """Where to make an agent, taken apart."""
+    return app.fleet.hosts.address(text) if "@" in text else parse_address(text)
+
+
+def is_new(args: Args, address: Address | None) -> bool:
+    """Whether the provider chooses or makes the host."""
+    host, provider = _wanted(args, address)
+    return provider not in (None, "local") and (host is None or args.new_host)
+
+
+def place(args: Args, app: App, address: Address | None, names: Sequence[str]) -> Site:
+    """Where the agents are made. A new host is made here, and destroyed again if no agent gets there."""
+    host, provider = _wanted(args, address)
+    if not is_new(args, address):
+        _refuse_host_options(args, app)
+        return app.fleet.local if host is None else app.fleet.hosts.site(host, provider)
+    hosts = app.fleet.hosts
+    assert provider is not None
+    request = host_request(args, app, host or names[0])
+    if host is not None:
+        return hosts.site(hosts.create(provider, request, app.out.note).name, provider)
+    if hosts.provider(provider).pool():
+        _refuse_host_options(args, app)
+    return hosts.place(None, provider, request, app.out.note)
+
+
+def _refuse_host_options(args: Args, app: App) -> None:
+    for name in _FOR_NEW_HOSTS:
+        if getattr(args, name):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"`{option}` needs a new host", hint=f"`mngr create NAME@.docker {option} ...`")
+    if args.host_label:
+        app.out.note("ignored: `--host-label`, since only new hosts get labels; `--label` labels the agent")
+
+
+def dry_run(args: Args, app: App, address: Address | None, names: Sequence[str]) -> int:
+    """What would be made on a host that does not exist yet."""
+    _, provider = _wanted(args, address)
+    assert provider is not None
+    found = app.fleet.hosts.provider(provider)
+    if not found.pool():
+        found.check(host_request(args, app, names[0]))
+    for name in names:
+        app.out.line(f"would create {name} on a host of provider {provider}")
+    return 0
 
 
 def _warn_of_missing(args: Args, app: App) -> None:
@@ -78,4 +160,4 @@ def _warn_of_missing(args: Args, app: App) -> None:
     known = {plugin.name for plugin in installed.plugins(app.environ)}
     for name in args.enable_plugin:
         if name.replace("_", "-") not in known:
-            app.out.warn(f"no plugin called `{name}` is installed; `mngr plugin add PACKAGE` installs one")
+            app.out.warn(f"plugin `{name}` is not installed; `mngr plugin add PACKAGE` installs one")

@@ -4,17 +4,15 @@ that names where it was set."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.cli.binding import convert, wanted
 from mngr.cli.options import COUNT, PAIR, Args, Option
 from mngr.cli.parser import Parser, given
 from mngr.errors import UsageError
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from mngr.config import Value
 
 # These make no sense as a default.

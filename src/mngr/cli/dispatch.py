@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from mngr.cli.app import App
-from mngr.cli.catalog import Entry
+from mngr.cli.catalog import Verb
 from mngr.cli.options import Args
 from mngr.cli.parser import Parser, apply_settings
 from mngr.cli.scan import Scan
 from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
 
 
-def run_command(entry: Entry, argv: list[str]) -> int:
+def run_command(entry: Verb, argv: list[str]) -> int:
     """Run the verb with its words. Errors after the first look at them are printed in the format that was asked for."""
     app = App(os.environ, sys.stdin, sys.stdout, sys.stderr)
     app.verb = entry.name
@@ -30,12 +27,12 @@ def run_command(entry: Entry, argv: list[str]) -> int:
         return report(error, [entry.name, *argv], app)
 
 
-def command_parser(entry: Entry) -> Parser:
+def command_parser(entry: Verb) -> Parser:
     """The parser of a verb, complete with the options that every verb has."""
     return _parser(entry, _module(entry))
 
 
-def _run(entry: Entry, argv: list[str], app: App) -> int:
+def _run(entry: Verb, argv: list[str], app: App) -> int:
     module = _module(entry)
     parser = _parser(entry, module)
     scan = parser.scan(argv)
@@ -79,7 +76,7 @@ def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> Args:
     return args
 
 
-def _parser(entry: Entry, module: Any) -> Parser:
+def _parser(entry: Verb, module: Any) -> Parser:
     parser = Parser(
         f"mngr {entry.name}",
         summary=entry.summary,
@@ -92,18 +89,18 @@ def _parser(entry: Entry, module: Any) -> Parser:
     return parser
 
 
-def _print_schema(entry: Entry, app: App) -> int:
+def _print_schema(entry: Verb, app: App) -> int:
     from mngr.cli.output import to_json
     from mngr.cli.schemas import schema
 
-    found = schema(entry.name)
+    found = schema(entry)
     if found is None:
-        raise UsageError(f"`mngr {entry.name}` prints no JSON", hint="`mngr help formats` explains what does")
+        raise UsageError(f"`mngr {entry.name}` prints no JSON", hint="see `mngr help formats`")
     app.stdout.write(to_json(found, indent=True) + "\n")
     return 0
 
 
-def _module(entry: Entry) -> Any:
+def _module(entry: Verb) -> Any:
     """The verb's module; by the builtin, since importing `importlib` costs a millisecond."""
     __import__(entry.module)
     return sys.modules[entry.module]

@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.parser import Args
-from mngr.cli.text import amount
 from mngr.config import project_root
 from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
 from mngr.tmr import settings as tmr_settings
-from mngr.tmr import strength_project, strength_view
+from mngr.tmr import strength_project, strength_rows
 from mngr.tmr.strength import CANNOT_FAIL, NOT_MEASURED, compare
-from mngr.tmr.strength_rows import KILLED, SURVIVED, Measured, Tried
-
-if TYPE_CHECKING:
-    from typing import Any
+from mngr.tmr.strength_rows import KILLED, SURVIVED, MeasuredTest, Tried
 
 _SHOWN = 5
 _BAR = 20
@@ -40,12 +37,12 @@ def run(args: Args, app: App) -> int:
         strength_project.Wanted([_from_top(test, here, top) for test in args.tests], args.edits, args.mutants),
         on_measured=lambda one: app.out.note(f"{one.test}: {one.kills} of {len(one.tried)}"),
     )
-    if args.mutants and strength_view.not_run(list(found.values())):
+    if args.mutants and strength_rows.not_run(list(found.values())):
         why = "no test runs the product's files of this copy"
         app.out.warn(f"{why}: say with `[tmr] prepare` how to install them; source mutants do not count")
         found = {test: one._replace(mutants={}, no_mutants=why) for test, one in found.items()}
     rows = [_row(one) for one in found.values()]
-    missed = strength_view.unnoticed(found)
+    missed = strength_rows.unnoticed(found)
     value = {
         "tests": rows,
         "unnoticed": [{"where": one.where, "change": one.change, "tests": list(one.tests)} for one in missed],
@@ -63,7 +60,7 @@ def _from_top(test: str, here: str, top: str) -> str:
     return os.path.relpath(os.path.realpath(path), top) + separator + name
 
 
-def _row(one: Measured) -> dict[str, Any]:
+def _row(one: MeasuredTest) -> dict[str, Any]:
     found = compare(None, one)
     word = found.word if found.word in (CANNOT_FAIL, NOT_MEASURED) else _MEASURED
     return {
@@ -85,7 +82,7 @@ def _counts(tried: Sequence[Tried]) -> list[int]:
     return [sum(one.result == KILLED for one in decided), len(decided)]
 
 
-def _shown(rows: Sequence[dict[str, Any]], missed: Sequence[strength_view.Unnoticed], *, everything: bool) -> list[str]:
+def _shown(rows: Sequence[dict[str, Any]], missed: Sequence[strength_rows.Unnoticed], *, everything: bool) -> list[str]:
     widest = max((len(row["test"]) for row in rows), default=0)
     lines = []
     for row in rows:

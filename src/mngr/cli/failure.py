@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from mngr.cli.terminal import paint, visible, visible_lines, wants_colour
 from mngr.errors import BUG, INTERRUPTED, MngrError
 from mngr.interrupts import Terminated
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.cli.app import App
@@ -93,16 +93,10 @@ def error_json(error: MngrError, form: str) -> str:
 
 
 def asked_format(words: list[str]) -> str:
-    """The format that the words ask for, found without a parser: they may be what is wrong."""
-    found = "human"
-    for at, word in enumerate(words):
-        if word == "--":
-            break
-        if word.startswith("--format="):
-            found = word.removeprefix("--format=")
-        elif word == "--format" and at + 1 < len(words):
-            found = words[at + 1]
-    return found
+    """The format that the words ask for."""
+    from mngr.cli.scan import option_values
+
+    return (option_values(words, "--format") or ["human"])[-1]
 
 
 def _disk_error(error: BaseException) -> MngrError | None:

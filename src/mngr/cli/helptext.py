@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from mngr.cli.options import Option
 from mngr.cli.terminal import paint, width
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.cli.parser import Parser
@@ -74,7 +74,7 @@ def sections(parser: Parser) -> list[tuple[str, list[tuple[str, str]]]]:
             sections.append(
                 (
                     name[:1].upper() + name[1:],
-                    [(_invocation(option), _help(option)) for option in options if option.names and not option.hidden],
+                    [(_invocation(option), option.help) for option in options if option.names and not option.hidden],
                 )
             )
     return [(name, rows) for name, rows in sections if rows]
@@ -97,10 +97,6 @@ def _value_name(option: Option) -> str:
 def _positional(option: Option) -> str:
     name = _value_name(option)
     return {"?": f"[{name}]", "*": f"[{name}...]", "+": f"{name}..."}.get(str(option.nargs), name)
-
-
-def _help(option: Option) -> str:
-    return option.help + (" (can be repeated)" if option.repeatable and "repeated" not in option.help else "")
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -53,7 +53,7 @@ def _run(words: list[str], last: bool) -> int:
         sys.stdout.write(overview.SHORT)
         return 0
     if verb == "__complete":
-        from mngr.cli.completing import answer
+        from mngr.cli.completion import answer
 
         return answer(after)
     entry = catalog.find(verb) or _of_plugin(verb, words)
@@ -115,21 +115,23 @@ def _print_help(words: list[str]) -> int:
     from mngr.cli import overview
     from mngr.cli.terminal import wants_colour
 
-    added: tuple[catalog.Entry, ...] = ()
+    added: tuple[catalog.Verb, ...] = ()
     if installed.plugins(os.environ):
-        from mngr.cli import extensions
+        from mngr.cli import plugin_verbs
+        from mngr.cli.scan import option_values
 
-        added = extensions.for_help(os.environ, extensions.asked_settings(words))
+        added = plugin_verbs.for_help(os.environ, option_values(words, "-S", "--setting"))
     sys.stdout.write(overview.full(wants_colour(sys.stdout, os.environ), added))
     return 0
 
 
-def _of_plugin(word: str, words: list[str]) -> catalog.Entry:
+def _of_plugin(word: str, words: list[str]) -> catalog.Verb:
     """The verb of this name that a plugin adds, or the error that there is none."""
-    from mngr.cli import compatibility, extensions
+    from mngr.cli import compatibility, plugin_verbs
+    from mngr.cli.scan import option_values
     from mngr.names import nearest
 
-    added = extensions.entries(os.environ, extensions.asked_settings(words))
+    added = plugin_verbs.entries(os.environ, option_values(words, "-S", "--setting"))
     for entry in added:
         if word in (entry.name, *entry.aliases):
             return entry

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # How an option stores what it was given: as it is, True, in a list, or `--x` and `--no-x` as one.
 STORE, FLAG, APPEND, COUNT, PAIR = "store", "store_true", "append", "count", "pair"
@@ -52,7 +48,8 @@ class Option:
         self.how = action
         self.nargs = 0 if action in (FLAG, COUNT, PAIR) else nargs
         self.metavar = metavar
-        self.help = help or ""
+        repeated = " (can be repeated)" if help and action == APPEND and "repeated" not in help else ""
+        self.help = (help or "") + repeated
         self.hidden = help is None
         self.type = type
         self.choices = choices
@@ -76,48 +73,66 @@ class Option:
         return self.metavar or self.dest.replace("_", "-").upper()
 
     def starting_value(self) -> Any:
-        """Its value when it was not typed; lists are made anew each time."""
+        """Its value when it was not typed; a new list each time."""
         return list(self.default or ()) if self.repeatable or self.nargs in ("*", "+") else self.default
 
 
 class Group:
-    """Options under one title in the help; exclusive ones cannot be typed together."""
+    """Options under one title in the help; exclusive ones cannot be typed together. All are also its `parent`'s."""
 
-    def __init__(self, parser: Declares, title: str = "", *, exclusive: bool = False) -> None:
+    def __init__(self, title: str = "", *, exclusive: bool = False, parent: Group | None = None) -> None:
         self.title = title
         self.exclusive = exclusive
-        self.options: list[Option] = []
-        self._parser = parser
-
-    def add_argument(self, *names: str, **facts: Any) -> Option:
-        option = self._parser.declare(Option(*names, **facts))
-        self.options.append(option)
-        return option
-
-
-class Declares:
-    """The part of a parser that collects declarations."""
-
-    def __init__(self) -> None:
+        self.parent = parent
         self.options: list[Option] = []
         self.by_name: dict[str, Option] = {}
-        self.groups: list[Group] = []
 
     def add_argument(self, *names: str, **facts: Any) -> Option:
-        return self.declare(Option(*names, **facts))
+        """Declare an argument, or an option, as `argparse` does."""
+        return self._declare(Option(*names, **facts))
 
-    def add_argument_group(self, title: str) -> Group:
-        self.groups.append(Group(self, title))
-        return self.groups[-1]
+    def words(self, dest: str, metavar: str, help: str) -> Option:
+        """Declare an argument that takes any number of words."""
+        return self._declare(Option(dest, nargs="*", metavar=metavar, help=help))
 
-    def add_mutually_exclusive_group(self) -> Group:
-        self.groups.append(Group(self, exclusive=True))
-        return self.groups[-1]
+    def option(self, form: str, help: str | None, **facts: Any) -> Option:
+        """Declare an option in the form that the help shows: `--all, -a`, `--name, -n NAME`, `--env KEY=VALUE ...` (can
+        be repeated), `--[no-]connect`, `--with / --without`."""
+        form, _, negative = form.partition(" / ")
+        *names, last = form.replace("--[no-]", "--").split(", ")
+        last, _, metavar = last.partition(" ")
+        if negative or "--[no-]" in form:
+            facts.update(action=PAIR, negative=negative.split(", ") if negative else ())
+        elif metavar.endswith("..."):
+            facts.update(action=APPEND, metavar=metavar.removesuffix("...").rstrip() or None)
+        elif metavar or "choices" in facts:
+            facts.update(metavar=metavar or None)
+        else:
+            facts.update(action=FLAG)
+        return self._declare(Option(*names, last, help=help, **facts))
 
-    def declare(self, option: Option) -> Option:
+    def _declare(self, option: Option) -> Option:
         for name in option.spellings:
             if name in self.by_name:
                 raise ValueError(f"option {name} is declared twice")
             self.by_name[name] = option
         self.options.append(option)
+        if self.parent is not None:
+            self.parent._declare(option)
         return option
+
+
+class OptionTable(Group):
+    """The part of a parser that collects declarations: all of them, and the groups that some are in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: list[Group] = []
+
+    def add_argument_group(self, title: str) -> Group:
+        self.groups.append(Group(title, parent=self))
+        return self.groups[-1]
+
+    def add_mutually_exclusive_group(self) -> Group:
+        self.groups.append(Group(exclusive=True, parent=self))
+        return self.groups[-1]

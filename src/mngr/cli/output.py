@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from mngr.cli.terminal import STATE_STYLES, paint, visible, visible_lines
-from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
+from mngr.errors import MngrError, UsageError
 
 if TYPE_CHECKING:
-    from typing import Any, TextIO
-
     from mngr.cli.table import Column
-    from mngr.cli.template import Part
+    from mngr.cli.template import TemplatePart
+
+    class NamedResult(Protocol):
+        """A NamedTuple that a verb prints."""
+
+        def _asdict(self) -> dict[str, Any]: ...
+
+    Fields = Mapping[str, Any] | NamedResult
 
 FORMATS = ("human", "json", "jsonl")
 # JSON leaves these as they are; a terminal may obey the first, and UTF-8 cannot carry the second.
@@ -39,7 +44,7 @@ class Output:
         self.colour = colour and format == "human"
         self.columns = columns
         self.emitted = False
-        self._template: tuple[Part, ...] | None = None
+        self._template: tuple[TemplatePart, ...] | None = None
         if format not in FORMATS:
             if "{" not in format:
                 raise _not_a_format(format)
@@ -59,8 +64,9 @@ class Output:
 
             template.check(self._template, known)
 
-    def emit_object(self, value: Mapping[str, Any], human: str | None = None, known: Sequence[str] = ()) -> None:
+    def emit_object(self, value: Fields, human: str | None = None, known: Sequence[str] = ()) -> None:
         """One result. `human` is what a person reads instead of the fields; empty prints nothing."""
+        value = as_mapping(value)
         if self._template is not None:
             self._emit_template([value], known)
         elif not self.human:
@@ -75,7 +81,7 @@ class Output:
 
     def emit_rows(
         self,
-        rows: Sequence[Mapping[str, Any]],
+        results: Sequence[Fields],
         columns: Sequence[Column],
         *,
         envelope: Mapping[str, Any] | None = None,
@@ -84,10 +90,11 @@ class Output:
     ) -> None:
         """Many results. `envelope` is the document that `json` prints instead of the bare list, `known` the fields a
         template may name (else those of the rows), `empty` what a person reads when there are none."""
+        rows = [as_mapping(result) for result in results]
         if self._template is not None:
             self._emit_template(rows, known)
         elif self.format == "json":
-            self._write(to_json(list(rows) if envelope is None else envelope, indent=True) + "\n")
+            self._write(to_json(rows if envelope is None else plain(envelope), indent=True) + "\n")
         elif self.format == "jsonl":
             self._write("".join(to_json(row) + "\n" for row in rows))
         elif rows:
@@ -123,6 +130,11 @@ class Output:
         self.stderr.write(f"warning: {visible_lines(text)}\n")
         self.stderr.flush()
 
+    def warn_of(self, errors: Iterable[MngrError]) -> None:
+        """Warn of what could not be read, for a person; the other formats have it in their `errors`."""
+        for error in errors if self.human else ():
+            self.warn(error.explained())
+
     def state(self, name: str) -> str:
         """The state in its colour."""
         return paint(name, STATE_STYLES.get(name, "")) if self.colour else name
@@ -148,6 +160,21 @@ class Output:
         except UnicodeEncodeError:
             encoding = self.stdout.encoding or "utf-8"
             self.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def as_mapping(value: Fields) -> Mapping[str, Any]:
+    """A result as JSON has it: each NamedTuple in it is an object."""
+    if isinstance(value, Mapping):
+        return value
+    return {name: plain(item) for name, item in value._asdict().items()}
+
+
+def plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return as_mapping(value)
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def state_style(field: str = "state") -> Callable[[Mapping[str, Any]], str]:

@@ -7,16 +7,16 @@ SHORT = """\
 mngr runs coding agents side by side, each in its own copy of your code.
 
   mngr create fix-login           start an agent and connect to it
-  mngr list                       who works, who waits for you, who is blocked
-  mngr message fix-login -m TEXT  tell it something
+  mngr list                       which agents work, wait for you or are blocked
+  mngr message fix-login -m TEXT  send it a message
   mngr connect fix-login          attach to its terminal
   mngr diff fix-login             see what it changed
-  mngr merge fix-login            take its work into this branch
+  mngr merge fix-login            merge its work into this branch
   mngr destroy fix-login          remove it; its work is saved first
 
-New here? `mngr demo` shows it all on a sample project.
-Is this machine ready? `mngr doctor` looks.
-All verbs: `mngr --help`
+`mngr demo` shows everything on a sample project.
+`mngr doctor` checks that this machine is ready.
+`mngr --help` lists all verbs.
 """
 
 # What every verb takes too: (option, value, help). `cli.parser` declares them from this table.
@@ -32,7 +32,7 @@ OPTIONS = (
 )
 
 
-def full(colour: bool, added: tuple[catalog.Entry, ...] = ()) -> str:
+def full(colour: bool, added: tuple[catalog.Verb, ...] = ()) -> str:
     """What `mngr --help` prints. `added` are the verbs of plugins."""
     lines = [
         "Usage: mngr [OPTIONS] VERB [ARGS]",
@@ -42,8 +42,8 @@ def full(colour: bool, added: tuple[catalog.Entry, ...] = ()) -> str:
     ]
     for group in (*catalog.GROUPS, *((catalog.PLUGINS,) if added else ())):
         lines.append(_title(group, colour))
-        for entry in (*catalog.ENTRIES, *added):
-            if entry.group == group and not entry.hidden:
+        for entry in (*catalog.VERBS, *added):
+            if entry.group == group:
                 lines.append(f"  {', '.join((entry.name, *entry.aliases)):<15} {entry.summary}")
         lines.append("")
     lines.append(_title("Options, before or after the verb", colour))

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NoReturn
 
 from mngr.cli import overview
 from mngr.cli.binding import GIVEN, bind
-from mngr.cli.options import APPEND, COUNT, FLAG, STORE, Args, BooleanPair, Declares, Option
+from mngr.cli.options import APPEND, COUNT, FLAG, STORE, Args, BooleanPair, Option, OptionTable
 from mngr.cli.scan import Scan, Scanner
 from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import NoReturn
-
     from mngr.config import Value
 
 __all__ = ["Args", "BooleanPair", "Option", "Parser", "apply_settings", "apply_template", "given"]
 
 
-class Parser(Declares):
+class Parser(OptionTable):
     """The command line of one verb. Declare with `add_argument`, `add_rest` and `add_subcommand`."""
 
     def __init__(
@@ -46,6 +44,12 @@ class Parser(Declares):
     def add_rest(self, metavar: str = "ARGS", text: str = "") -> None:
         """Declare that everything after `--` goes untouched to `args.rest`. `text` is its help."""
         self.rest = (metavar, text)
+
+    def add_agent(self) -> None:
+        self.add_argument("agent", metavar="AGENT", help="name, id or address")
+
+    def add_dry_run(self) -> None:
+        self.option("--dry-run", "show what would happen, without changing anything")
 
     def add_subcommand(
         self,

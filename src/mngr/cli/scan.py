@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mngr.cli.options import Option
 from mngr.cli.terminal import visible
 from mngr.errors import UsageError
 from mngr.names import nearest, suggest
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mngr.cli.parser import Parser
@@ -210,3 +210,19 @@ class Scanner:
             hints.append("what is meant for the program itself goes after `--`")
         hint = "; ".join([*hints, f"`{prog} --help` shows all"])
         return UsageError(f"`{visible(option)}` is not an option of `{prog}`", hint=hint)
+
+
+def option_values(words: Sequence[str], *names: str) -> list[str]:
+    """The values that an option has on a command line, found without a parser, since the words may be invalid."""
+    found: list[str] = []
+    for at, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if word == "--":
+            break
+        if word in names:
+            found += words[at + 1 : at + 2]
+        elif equals and name in names:
+            found.append(value)
+        elif word[:2] in names and not word.startswith("--"):
+            found.append(word[2:])
+    return found

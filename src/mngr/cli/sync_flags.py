@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
-from mngr.records import TYPE_CHECKING
 from mngr.tmr import flags
-from mngr.tmr.objects import Change, Entry, Objects
-from mngr.tmr.paths import Kind, Paths
+from mngr.tmr.flags import Flag
+from mngr.tmr.objects import Objects, PathChange, TreeEntry
+from mngr.tmr.paths import PathKind, Paths
 from mngr.tools.git import Git
-
-if TYPE_CHECKING:
-    from mngr.tmr.flags import Flag
 
 DELETED = "test-deleted"
 _TEXT_MAX = 1_000_000
@@ -25,7 +22,7 @@ def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) 
     base = agent.record.base_commit
     if not (agent.record.repo and base):
         return []
-    git = Git(app.fleet.host, agent.record.work_dir)
+    git = Git(app.fleet.local.host, agent.record.work_dir)
     objects = Objects(git)
     old, new = git.must("rev-parse", f"{base}^{{tree}}", "HEAD^{tree}").split("\n")
     pair = (old, new)
@@ -37,7 +34,7 @@ def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) 
     product = {
         change.path
         for change in changes
-        if paths.kind(change.path) == Kind.IMPLEMENTATION and not _is_below(change.path, tests)
+        if paths.kind(change.path) == PathKind.IMPLEMENTATION and not _is_below(change.path, tests)
     }
     found = flags.find(_files(objects, changes, product), test="", commands=commands)
     found += [
@@ -62,11 +59,11 @@ def _is_below(path: str, places: Sequence[str]) -> bool:
     return any(path == place or place == "." or path.startswith(f"{place}/") for place in places)
 
 
-def _files(objects: Objects, changes: Sequence[Change], product: set[str]) -> list[flags.File]:
+def _files(objects: Objects, changes: Sequence[PathChange], product: set[str]) -> list[flags.File]:
     sides = [entry for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
     blobs = objects.blobs(entry.oid for entry in sides)
 
-    def text(entry: Entry | None) -> str | None:
+    def text(entry: TreeEntry | None) -> str | None:
         data = blobs.get(entry.oid, b"") if entry else None
         return None if data is None or len(data) > _TEXT_MAX else data.decode(errors="replace")
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr.cli.template import lookup, plain_text
 from mngr.cli.terminal import cut, paint, visible, width
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 _GAP = "  "
 _NARROWEST = 8

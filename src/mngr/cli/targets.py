@@ -1,70 +1,91 @@
-"""Agents named on a command line, by name, on standard input or by a filter, and doing something to each of them."""
+"""The agents that a command line names or selects, and acting on each of them with one report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.agents.state import STATES
 from mngr.cli.app import App
+from mngr.cli.options import Group
+from mngr.cli.output import as_mapping
 from mngr.cli.parser import Args, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from mngr.cli.output import Fields
 
+    N = TypeVar("N")
     R = TypeVar("R")
     T = TypeVar("T")
     Outcomes = list[tuple[Agent, T | MngrError]]
 
 
+class DoneRow(NamedTuple):
+    """What the row of every agent has that was acted on; the verb adds its own keys."""
+
+    id: str
+    name: str
+    ok: bool
+
+
+class FailedRow(NamedTuple):
+    id: str
+    name: str
+    ok: bool
+    error: str
+    hint: str
+
+
+def results(*rows: Any) -> list[Any]:
+    """The documents of a verb that calls `finish`: an array of these rows, or failures."""
+    return [[*((DoneRow, row) for row in rows), FailedRow]]
+
+
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="name, id or address; `-` reads them from stdin, one a line"
+        "agents", nargs="*", metavar="AGENT", help="name, id or address; `-` reads them from stdin, one per line"
     )
     add_filters(parser)
 
 
 def add_filters(parser: Parser) -> None:
-    chosen = parser.add_argument_group("choosing agents")
-    chosen.add_argument("--all", "-a", action="store_true", help="all agents")
-    chosen.add_argument(
-        "--include",
-        action="append",
-        metavar="EXPR",
-        help="agents that match the filter (can be repeated: all must match)",
-    )
-    chosen.add_argument(
-        "--exclude", action="append", metavar="EXPR", help="not the agents that match the filter (can be repeated)"
-    )
+    chosen = parser.add_argument_group("selection")
+    chosen.option("--all, -a", "all agents")
+    add_expressions(chosen, "agents")
+
+
+def add_expressions(parser: Parser | Group, what: str) -> None:
+    """`--include` and `--exclude`, for agents or events."""
+    parser.option("--include EXPR ...", f"{what} that match the filter (can be repeated: all must match)")
+    parser.option("--exclude EXPR ...", f"skip {what} that match the filter")
+
+
+def add_on_error(parser: Parser) -> None:
+    what = "whether to continue with the other agents after a failure"
+    parser.option("--on-error", what, choices=("continue", "abort"), default="continue")
 
 
 def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
-    """The agents meant, each once. None named at all is a mistake; a filter that matches none is not. An archived
-    agent has to be named, unless the verb is about those."""
-    names = list(args.agents)
-    if "-" in names:
-        names = [word for name in names for word in (app.read_stdin().split() if name == "-" else [name])]
-        if not names and not (args.include or args.exclude or args.all):
-            return []
+    """The agents that were named or selected, each once. Naming none is an error; a filter may match none. A filter
+    selects archived agents only if `archived`; a name always does."""
     filtered = args.all or args.include or args.exclude
-    if not names and not filtered:
+    if not args.agents and not filtered:
         raise UsageError(
             "no agent was named",
-            hint="name one, `-` to read names from stdin, or choose with `--include 'state == \"DONE\"'` or `--all`",
+            hint="name one, read names from stdin with `-`, or select with `--all` or `--include 'state == \"DONE\"'`",
         )
-    if names:
-        agents = find.many(app.fleet, names)
-    else:
-        seen = app.fleet.list().agents
-        agents = [agent for agent in seen if archived or agent.record.archived_at is None]
-    return list(filter(chosen(args), agents))
+    names = app.names(args.agents)
+    if not filtered:
+        return [*app.fleet.find_many(names)] if names else []
+    named = [agent.id for agent in app.fleet.find_many(names)] if names else None
+    agents = app.fleet.list(named).agents
+    return [agent for agent in filter(chosen(args), agents) if names or archived or agent.record.archived_at is None]
 
 
 def chosen(args: Args) -> Callable[[Agent], bool]:
-    """Whether `--include` and `--exclude` let an agent through. Raises for one that cannot be read, agents or not."""
+    """Whether an agent passes `--include` and `--exclude`. Raises for an invalid filter, even without agents."""
     if not (args.include or args.exclude):
         return lambda agent: True
     from mngr.actions import filters
@@ -80,8 +101,8 @@ def chosen(args: Args) -> Callable[[Agent], bool]:
 
 
 def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None) -> bool:
-    """Ask whether to do this to the agents, or to as many of them as are `going`, and say in which states they are."""
-    from mngr.cli.text import amount
+    """Ask whether to act on the agents, of which `going` will be changed; the question counts their states."""
+    from mngr.cli.amounts import amount
 
     states = [agent.state for agent in agents]
     counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in STATES if state in states)
@@ -95,14 +116,14 @@ def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None
 
 
 def outlive_terminal() -> None:
-    """An agent may be ended from inside its own terminal: the work is finished although that goes away."""
+    """Finish the work even if this runs in the terminal of an agent that is ended by it."""
     import signal
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
-class Left(MngrError):
-    """Not done: the command was interrupted."""
+class NotDone(MngrError):
+    """The command was interrupted before this was done."""
 
 
 def each(
@@ -113,9 +134,9 @@ def each(
     seen: Callable[[Agent, T | MngrError], None] = lambda agent, result: None,
     done: str = "done",
 ) -> R:
-    """Do it to all of them, in parallel, and report what came of each, in order. `seen` gets each as it comes. After
-    Ctrl-C those that were not finished are `Left`; once that is reported, the signal is raised, and says how many were
-    `done`. So is an error that nobody expected, which keeps none of the others from being done and reported."""
+    """Act on all agents in parallel, then report every result in order. `seen` gets each result as it comes. After
+    Ctrl-C the unfinished agents are `NotDone`. An interrupt or an unexpected error is raised after the report, with a
+    note of how many agents are `done`; the other agents are still acted on and reported."""
 
     def tried(agent: Agent) -> T | MngrError:
         try:
@@ -134,7 +155,7 @@ def each(
     from mngr import parallel
 
     results, raised = parallel.each(tried, agents, lambda at, result: seen(agents[at], result))
-    missing = Left("interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}")
+    missing = NotDone("interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}")
     outcomes = [(agent, missing if result is None else result) for agent, result in zip(agents, results, strict=True)]
     code = report(outcomes)
     if raised is None:
@@ -144,15 +165,15 @@ def each(
 
 
 def _count(results: list[T | MngrError], done: str) -> str:
-    """`27 destroyed, 1 failed, 22 left`."""
-    left = sum(isinstance(result, Left) for result in results)
+    """`27 destroyed, 1 failed, 22 not done`."""
+    left = sum(isinstance(result, NotDone) for result in results)
     failed = sum(isinstance(result, MngrError) for result in results) - left
-    parts = [f"{len(results) - failed - left} {done}", f"{failed} failed" if failed else "", f"{left} left"]
+    parts = [f"{len(results) - failed - left} {done}", f"{failed} failed" if failed else "", f"{left} not done"]
     return ", ".join(filter(None, parts))
 
 
 def one_by_one(agents: list[Agent], act: Callable[[Agent], T], failed: Callable[[T | MngrError], bool]) -> Outcomes[T]:
-    """Do it to one after the other, and to none after the first that failed."""
+    """Act on one agent after the other, and stop after the first that failed."""
     done: Outcomes[T] = []
     for agent in agents:
         done += each([agent], act, list)
@@ -167,7 +188,7 @@ def of_session(app: App, session: str) -> str:
         if agent.record.session == session:
             return agent.id
     raise NotFoundError(
-        f"no agent has a session called `{session}`", hint="`mngr list --fields name,session` shows them"
+        f"no agent has a session named `{session}`", hint="`mngr list --fields name,session` shows all sessions"
     )
 
 
@@ -175,57 +196,78 @@ def finish(
     app: App,
     agents: list[Agent],
     act: Callable[[Agent], T],
-    row: Callable[[Agent, T], dict[str, Any]],
     say: Callable[[Agent, T], str],
     *,
+    row: Callable[[T], Fields] | None = None,
     done: str = "done",
 ) -> int:
-    """Do it to each target, report each, on a terminal as it happens, and give the exit code: 3 when only some failed.
-    One target's failure is the error itself."""
-    told: set[str] = set()
+    """Act on each agent, report each result (on a terminal as it comes) and return the exit code of `conclude`. `row`
+    makes the result for a script, if `act` does not return it."""
+    shown: set[str] = set()
 
-    def tell(agent: Agent, result: T | MngrError) -> None:
-        if agent.id in told or not app.out.human:
-            return
-        if not isinstance(result, MngrError):
-            app.out.line(say(agent, result))
-        elif not isinstance(result, Left):
-            app.out.warn(f"{agent.name}: {_in_words(result)}")
-        told.add(agent.id)
+    def show(agent: Agent, result: T | MngrError) -> None:
+        if agent.id not in shown:
+            show_result(app, agent.name, result, lambda good: say(agent, good))
+            shown.add(agent.id)
 
-    def tell_at_once(agent: Agent, result: T | MngrError) -> None:
-        if app.out.columns is not None:
+    def show_at_once(agent: Agent, result: T | MngrError) -> None:
+        if app.out.human and app.out.columns is not None:
             try:
-                tell(agent, result)
+                show(agent, result)
                 app.out.flush()
             except OSError:
-                pass  # the terminal is gone, and the others are to be done nevertheless
+                pass  # the terminal is gone; the remaining agents are still acted on
 
     def report(outcomes: Outcomes[T]) -> int:
-        failures = [result for _, result in outcomes if isinstance(result, MngrError)]
-        if len(outcomes) == 1 and failures:
-            raise failures[0]
-        for agent, result in outcomes:
-            tell(agent, result)
-        if not app.out.human:
-            rows = [_row(agent, result, row) for agent, result in outcomes]
-            app.out.emit_rows(rows, (), known=sorted({key for item in rows for key in item}))
-        elif not outcomes:
-            app.out.line("No agents found")
-        if not failures:
-            return 0
-        return PARTIAL if len(failures) < len(outcomes) else FAILED
+        def as_row(agent: Agent, result: T | MngrError) -> dict[str, Any]:
+            if isinstance(result, MngrError):
+                return {"id": agent.id, **failed_row(agent.name, result)}
+            return {
+                "id": agent.id,
+                "name": agent.name,
+                "ok": True,
+                **as_mapping(row(result) if row else cast("Fields", result)),
+            }
 
-    return each(agents, act, report, seen=tell_at_once, done=done)
+        return conclude(app, outcomes, show, lambda: emit_rows(app, [as_row(*outcome) for outcome in outcomes]))
+
+    return each(agents, act, report, seen=show_at_once, done=done)
 
 
-def _row(agent: Agent, result: T | MngrError, row: Callable[[Agent, T], dict[str, Any]]) -> dict[str, Any]:
-    if isinstance(result, MngrError):
-        return {"id": agent.id, "name": agent.name, "ok": False, "error": result.message, "hint": result.hint}
-    return {"id": agent.id, "name": agent.name, "ok": True, **row(agent, result)}
+def failed_row(name: str, error: MngrError) -> dict[str, Any]:
+    return {"name": name, "ok": False, **error.as_json()}
 
 
-def _in_words(error: MngrError) -> str:
-    """The error with what the other program said and the hint, indented."""
-    more = [*error.details.split("\n"), f"hint: {error.hint}" if error.hint else ""]
-    return "\n".join([error.message, *(f"  {line}" for line in more if line)])
+def emit_rows(app: App, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows of different shapes: a template may name any key of any row."""
+    app.out.emit_rows(rows, (), known=sorted({key for row in rows for key in row}))
+
+
+def show_result(app: App, name: str, result: T | MngrError, say: Callable[[T], str]) -> None:
+    """For a person: a line for what was done, a warning for what failed, nothing for what an interrupt prevented."""
+    if not isinstance(result, MngrError):
+        app.out.line(say(result))
+    elif not isinstance(result, NotDone):
+        app.out.warn(f"{name}: {result.explained()}")
+
+
+def conclude(
+    app: App,
+    outcomes: Sequence[tuple[N, T | MngrError]],
+    show: Callable[[N, T | MngrError], None],
+    emit: Callable[[], None],
+    *,
+    good: Callable[[T], bool] = lambda result: True,
+) -> int:
+    """The one report on several targets: `show` each to a person, `emit` all to a script. Returns 0, 3 when only some
+    failed, 1 when all did. The failure of a single target is raised."""
+    failed = [result for _, result in outcomes if isinstance(result, MngrError) or not good(result)]
+    if len(outcomes) == 1 and failed and isinstance(failed[0], MngrError):
+        raise failed[0]
+    if not app.out.human:
+        emit()
+    elif not outcomes:
+        app.out.line("No agents found")
+    for target, result in outcomes if app.out.human else ():
+        show(target, result)
+    return 0 if not failed else PARTIAL if len(failed) < len(outcomes) else FAILED

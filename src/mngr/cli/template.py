@@ -3,60 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr.errors import UsageError
 from mngr.names import nearest
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
 
 
-class Part(NamedTuple):
+class TemplatePart(NamedTuple):
     text: str
     is_field: bool
 
 
-def parse(template: str) -> tuple[Part, ...]:
+def parse(template: str) -> tuple[TemplatePart, ...]:
     """Take a template apart. `{{` and `}}` are braces, `\\t`, `\\n` and `\\\\` what they are in a shell's printf."""
-    parts: list[Part] = []
-    plain: list[str] = []
-    at = 0
-    while at < len(template):
-        pair = template[at : at + 2]
-        if pair in ("{{", "}}"):
-            plain.append(pair[0])
-            at += 2
-        elif pair[0] == "\\" and pair[1:] in _ESCAPES and len(pair) == 2:
-            plain.append(_ESCAPES[pair[1]])
-            at += 2
-        elif pair[0] == "{":
-            end = template.find("}", at)
-            field = template[at + 1 : end].strip()
-            if end < 0 or not field or "{" in field:
-                raise UsageError(
-                    f"the template has a `{{` that names no field: {template!r}",
-                    hint="write `{name}`, or `{{{{` for a brace",
-                )
-            if plain:
-                parts.append(Part("".join(plain), False))
-                plain = []
-            parts.append(Part(field, True))
-            at = end + 1
-        elif pair[0] == "}":
+    import re
+
+    parts: list[TemplatePart] = []
+    plain, end = "", 0
+    for found in re.finditer(r"\{\{|\}\}|\\[tn\\]|\{\s*([^{}]*?)\s*\}|[{}]", template):
+        plain, end = plain + template[end : found.start()], found.end()
+        if found[1]:
+            parts += [TemplatePart(plain, False)] if plain else []
+            parts.append(TemplatePart(found[1], True))
+            plain = ""
+        elif found[0] in ("{{", "}}"):
+            plain += found[0][0]
+        elif found[0][0] == "\\":
+            plain += _ESCAPES[found[0][1]]
+        elif found[0] == "}":
             raise UsageError(f"the template has a `}}` without its `{{`: {template!r}", hint="write `}}` for a brace")
         else:
-            plain.append(pair[0])
-            at += 1
-    if plain:
-        parts.append(Part("".join(plain), False))
-    return tuple(parts)
+            hint = "write `{name}`, or `{{{{` for a brace"
+            raise UsageError(f"the template has a `{{` that names no field: {template!r}", hint=hint)
+    plain += template[end:]
+    return (*parts, TemplatePart(plain, False)) if plain else tuple(parts)
 
 
-def check(parts: Iterable[Part], known: Sequence[str]) -> None:
+def check(parts: Iterable[TemplatePart], known: Sequence[str]) -> None:
     """Raise for a field that no row can have. `labels.*` among the known allows anything below `labels`."""
     for part in parts:
         if part.is_field and not is_known(_own_name(part.text, known), known):
@@ -105,7 +90,7 @@ def lookup(row: Mapping[str, Any], field: str) -> Any:
     return None
 
 
-def render(parts: Iterable[Part], row: Mapping[str, Any]) -> str:
+def render(parts: Iterable[TemplatePart], row: Mapping[str, Any]) -> str:
     return "".join(plain_text(lookup(row, _own_name(part.text, row))) if part.is_field else part.text for part in parts)
 
 

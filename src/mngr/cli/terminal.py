@@ -89,7 +89,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, cells: int) -> str:
-    """At most so many cells, with an ellipsis where something was cut."""
+    """At most `cells` cells, with an ellipsis where something was cut."""
     if width(text) <= cells:
         return text
     if cells < 1:

@@ -1,5 +1,5 @@
-"""The scripts of the demo's agents, in the words of the scripted model: real agent programs then do the same work,
-through their own tools."""
+"""Translates the scripts of the demo's agents into directives of the scripted model, so that real agent programs do the
+same work with their own tools."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from mngr.agents.kinds.scripted.script import SEPARATOR, Step, parse
+from mngr.agents.kinds.scripted.script import SEPARATOR, ScriptStep, parse
 from mngr.process import join, quote
 from mngr.testing.model_server import Rule
 
-# How the prompt of a test's agent begins to speak of its test.
+# The line of an agent's prompt that names its test.
 _TEST = r"^Test: (\S+::{name})\b"
 _END = "THE_END_OF_IT"
 
 
 def rules(directory: str) -> tuple[Rule, ...]:
-    """For every test the script of its name, and for conflicts the parts of the integrator's."""
+    """A rule for each test, by its script, and one for each conflict in the integrator's script."""
     found: list[Rule] = []
     about_conflicts: list[Rule] = []
     for file in sorted(os.listdir(directory)):
@@ -32,8 +32,8 @@ def rules(directory: str) -> tuple[Rule, ...]:
     return (*found, *about_conflicts)
 
 
-def _turn(steps: Iterable[Step]) -> str:
-    """One turn of the model: it ends where the script waits for an answer."""
+def _turn(steps: Iterable[ScriptStep]) -> str:
+    """One turn of the model. It ends where the script waits for an answer."""
     lines: list[str] = []
     for step in steps:
         if step.verb == "ask":
@@ -42,7 +42,7 @@ def _turn(steps: Iterable[Step]) -> str:
     return "\n".join(lines)
 
 
-def _directives(step: Step) -> Iterator[str]:
+def _directives(step: ScriptStep) -> Iterator[str]:
     if step.verb in ("say", "think"):
         yield f"%% {step.verb} {step.text}"
     elif step.verb == "usage":
@@ -53,8 +53,8 @@ def _directives(step: Step) -> Iterator[str]:
         yield f"%% run <<{_END}\n{shell}\n{_END}"
 
 
-def _shell(step: Step) -> str:
-    """The step as shell commands; empty for one that means nothing to a program with a terminal of its own."""
+def _shell(step: ScriptStep) -> str:
+    """The step as shell commands; empty for a step that only the scripted kind understands."""
     path = quote(step.text)
     if step.verb in ("run", "run!"):
         return step.text

@@ -1,8 +1,5 @@
-"""The sample project of the demo, `sprout`, and the scripts of the agents that work on its tests.
-
-Its source is `examples/sprout`; a wheel has a copy of it beside this file. What the example lacks in bugs, one commit
-of a Friday evening adds.
-"""
+"""The sample project of the demo, `sprout`, and the scripts of the agents that work on its tests. The source is
+`examples/sprout`; a wheel has a copy beside this file. A second commit adds the bugs."""
 
 import os
 
@@ -13,11 +10,11 @@ from mngr.tools.git import Git
 NAME = "sprout"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _SOURCES = (os.path.join(_HERE, NAME), os.path.join(_HERE, "..", "..", "..", "examples", NAME))
-# What runs of the tests, of agents and of pip leave beside the source.
+# Files that tests, agents and pip leave beside the source.
 _NOT_SOURCE = ("__pycache__", "e2e", "runs", ".pytest_cache", "*.egg-info", ".venv", "dist", "settings.local.toml")
 _FRIDAY = os.path.join(_HERE, "friday.patch")
-_SCRIPTS = os.path.join(_HERE, "scripts")
-# The sample has an identity of its own, and of the user's git settings none that would ask, sign or run a hook.
+SCRIPTS = os.path.join(_HERE, "scripts")  # `NAME.script` for each test, and `integrator.script`
+# The sample commits as itself. The user's git settings must not ask, sign or run a hook.
 _GIT_SETTINGS = {
     "user.name": "mngr demo",
     "user.email": "demo@mngr.invalid",
@@ -25,12 +22,12 @@ _GIT_SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.autocrlf": "false",
 }
-# The same commits, with the same ids, wherever and whenever the demo is run.
+# Fixed dates: every demo has the same commit ids.
 _MORNING, _EVENING = "2026-05-08T09:10:00+00:00", "2026-05-08T17:55:00+00:00"
 
 
 def source() -> str:
-    """Where the example is: in the wheel, or in the repository that this code is run from."""
+    """Where the example is: in the wheel, or in this repository."""
     for path in _SOURCES:
         if os.path.isfile(os.path.join(path, "tutorial.sh")):
             return os.path.realpath(path)
@@ -51,7 +48,7 @@ def copy(directory: str) -> None:
 
 
 def make_repository(directory: str) -> str:
-    """A repository of two commits in a new directory: the example, and what Friday did to it. Returns the last one."""
+    """Make a repository with two commits, the example and the bugs, and return the last commit."""
     copy(directory)
     git = Git(process, directory)
     git.must("-c", "init.defaultBranch=main", "init", "-q", "--template=", doing="git could not make the repository")
@@ -61,27 +58,6 @@ def make_repository(directory: str) -> str:
     _commit(git, "sprout remembers when plants want water", _MORNING)
     git.must("apply", "--index", _FRIDAY, doing="git could not apply the changes of Friday")
     return _commit(git, "Tidy up before the weekend", _EVENING)
-
-
-def script(test: str) -> str:
-    """The script of the agent for the test with that node id."""
-    return os.path.join(_SCRIPTS, f"{test.rpartition('::')[2]}.script")
-
-
-def integrator_script() -> str:
-    return os.path.join(_SCRIPTS, "integrator.script")
-
-
-def scripts() -> str:
-    """Where the scripts of all agents are."""
-    return _SCRIPTS
-
-
-def copy_scripts(directory: str) -> None:
-    """Put the scripts of all agents into a new directory: `NAME.script` for each test, and `integrator.script`."""
-    import shutil
-
-    shutil.copytree(_SCRIPTS, directory, copy_function=shutil.copyfile)
 
 
 def _commit(git: Git, message: str, when: str) -> str:

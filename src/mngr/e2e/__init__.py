@@ -8,15 +8,15 @@ __all__ = ["CommandTimedOut", "E2eSession", "Ran", "expect"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.e2e.expecting import expect
-    from mngr.e2e.running import CommandTimedOut, Ran
+    from mngr.e2e.command import CommandTimedOut, Ran
+    from mngr.e2e.expectation import expect
     from mngr.e2e.session import E2eSession
 
 _HOMES = {
-    "CommandTimedOut": "mngr.e2e.running",
+    "CommandTimedOut": "mngr.e2e.command",
     "E2eSession": "mngr.e2e.session",
-    "Ran": "mngr.e2e.running",
-    "expect": "mngr.e2e.expecting",
+    "Ran": "mngr.e2e.command",
+    "expect": "mngr.e2e.expectation",
 }
 
 

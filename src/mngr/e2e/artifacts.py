@@ -6,18 +6,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from mngr import files
 from mngr.e2e import code_state
 from mngr.errors import MngrError, UsageError
+from mngr.names import slug
 
 DEFAULT = os.path.join(".mngr", "e2e")
 VARIABLE = "MNGR_E2E_DIR"
@@ -36,7 +36,7 @@ _LARGEST = 1e15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recording:
+class RecordingInfo:
     """One asciicast file and what its sidecar says; a sidecar that is missing or torn leaves the defaults."""
 
     path: str
@@ -103,7 +103,7 @@ class TestInfo:
             found.append(_text(path))
         return found
 
-    def recordings(self) -> list[Recording]:
+    def recordings(self) -> list[RecordingInfo]:
         """The recordings by the time of their start."""
         names = [name for name in _names(self.path) if name.endswith(".cast")]
         found = [_recording(os.path.join(self.path, name)) for name in names]
@@ -155,17 +155,8 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
     started_at = seconds(data.get("started_at"))
     if started_at is None:
         return None
-    return RunInfo(
-        path=path,
-        name=str(data.get("name") or os.path.basename(path)),
-        started_at=started_at,
-        ended_at=seconds(data.get("ended_at")),
-        root=str(data.get("root") or ""),
-        args=_strings(data.get("args")),
-        python=str(data.get("python") or ""),
-        exit_status=_integer(data.get("exit_status")),
-        code=code_state.from_json(data),
-    )
+    known = {"path": path, "name": str(data.get("name") or os.path.basename(path)), "code": code_state.from_json(data)}
+    return RunInfo(**{**_plain_fields(RunInfo, data), **known})
 
 
 def tests(run_directory: str | os.PathLike[str]) -> list[TestInfo]:
@@ -175,12 +166,10 @@ def tests(run_directory: str | os.PathLike[str]) -> list[TestInfo]:
     return sorted((t for t in found if t is not None), key=lambda t: (t.file, t.line or 0, t.node_id))
 
 
-def slug(node_id: str) -> str:
-    """A directory name for a test: its readable end, and a hash, since different tests may read the same."""
+def slug_of(node_id: str) -> str:
+    """The name of a test's directory."""
     file, _, rest = node_id.partition("::")
-    readable = re.sub(r"[^A-Za-z0-9_]+", "-", f"{os.path.splitext(os.path.basename(file))[0]}-{rest}").strip("-")
-    digest = hashlib.sha256(node_id.encode(errors="surrogatepass")).hexdigest()[:8]
-    return f"{readable[:80].rstrip('-')}-{digest}"
+    return slug(f"{os.path.splitext(os.path.basename(file))[0]}-{rest}", of=node_id, longest=80)
 
 
 def block_name(number: int) -> str:
@@ -192,13 +181,13 @@ def open_run(directory: str, name: str, *, run_id: str, details: Callable[[], Ma
     the end. A finished run of the same name is replaced; a directory that is no run is refused and left as it is. Only
     the process that makes it calls `details`."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}", name):
-        raise UsageError(f"`{name}` is no name for a run: use letters, digits, `_`, `-`, `.` and `+`")
+        raise UsageError(f"invalid run name `{name}`: use letters, digits, `_`, `-`, `.` and `+`")
     _make_ignored(directory)
     path = os.path.join(directory, name)
     with files.locked(os.path.join(directory, ".lock"), timeout=_LOCK_SECONDS, what="the e2e directory"):
         known = read_json(os.path.join(path, RUN_FILE))
         if not known and os.path.isdir(path) and os.listdir(path):
-            raise MngrError(f"`{path}` is there and is no run of tests: choose another run name or directory")
+            raise MngrError(f"`{path}` exists and is not a test run: choose another run name or directory")
         os.makedirs(os.path.join(path, "tests"), exist_ok=True)
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -215,7 +204,7 @@ def open_run(directory: str, name: str, *, run_id: str, details: Callable[[], Ma
 
 
 def end_run(path: str, *, run_id: str, ended_at: float, exit_status: int) -> None:
-    """Note the end of a run, if it is this one's: a run that no test of used `e2e` has no directory."""
+    """Note the end of a run, if it is this one's: a run in which no test used `e2e` has no directory."""
     file = os.path.join(path, RUN_FILE)
     known = read_json(file)
     if known.get("id") == run_id:
@@ -225,7 +214,7 @@ def end_run(path: str, *, run_id: str, ended_at: float, exit_status: int) -> Non
 def start_test(run_directory: str, *, run_started_at: float, details: Mapping[str, Any], worker: str = "") -> str:
     """An empty directory for a test, with its `test.json`. An earlier attempt in this run moves below it; what is left
     of an older run of this name goes. `worker` is named where several run the same test at the same time."""
-    path = os.path.join(run_directory, "tests", slug(f"{details['node_id']}{worker}"))
+    path = os.path.join(run_directory, "tests", slug_of(f"{details['node_id']}{worker}"))
     begun = seconds(read_json(os.path.join(path, TEST_FILE)).get("started_at"))
     if begun is not None and begun >= run_started_at:
         _set_aside(path)
@@ -287,48 +276,28 @@ def _test(path: str, name: str) -> TestInfo | None:
     if "node_id" not in data:
         return None
     result = read_json(os.path.join(path, RESULT_FILE))
-    phases = result.get("phases")
+    phases, failure = result.get("phases"), result.get("failure")
     root = read_json(os.path.join(path, ENVIRONMENT_FILE)).get("root")
-    return TestInfo(
-        path=path,
-        slug=name,
-        node_id=str(data["node_id"]),
-        file=str(data.get("file") or ""),
-        line=_integer(data.get("line")),
-        name=str(data.get("name") or ""),
-        doc=str(data.get("doc") or ""),
-        started_at=seconds(data.get("started_at")),
-        ended_at=seconds(result.get("ended_at")),
-        duration=seconds(result.get("duration")),
-        outcome=str(result["outcome"]) if "outcome" in result else None,
-        phases={str(k): float(v) for k, v in phases.items() if seconds(v) is not None}
+    known = {
+        "path": path,
+        "slug": name,
+        "outcome": str(result["outcome"]) if "outcome" in result else None,
+        "phases": {str(k): float(v) for k, v in phases.items() if seconds(v) is not None}
         if isinstance(phases, dict)
         else {},
-        failure=_failure(result.get("failure")),
-        environment=root if isinstance(root, str) else None,
-        left_out=_strings(result.get("left_out")),
-    )
+        "failure": Failure(**_plain_fields(Failure, failure)) if isinstance(failure, dict) else None,
+        "environment": root if isinstance(root, str) else None,
+    }
+    return TestInfo(**{**_plain_fields(TestInfo, {**result, **data}), **known})
 
 
-def _failure(value: object) -> Failure | None:
-    if not isinstance(value, dict):
-        return None
-    return Failure(**{name: str(value.get(name) or "") for name in ("phase", "message", "signature", "text")})
+def _recording(path: str) -> RecordingInfo:
+    return RecordingInfo(**{**_plain_fields(RecordingInfo, read_json(f"{path}.json")), "path": path})
 
 
-def _recording(path: str) -> Recording:
-    data = read_json(f"{path}.json")
-    return Recording(
-        path=path,
-        kind=str(data.get("kind") or ""),
-        number=_integer(data.get("number")),
-        title=str(data.get("title") or ""),
-        started_at=seconds(data.get("started_at")),
-        ended_at=seconds(data.get("ended_at")),
-        columns=_integer(data.get("columns")),
-        rows=_integer(data.get("rows")),
-        exit_code=_integer(data.get("exit_code")),
-    )
+def _plain_fields(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts, numbers and lists of texts among the fields of a record, as far as the JSON has them."""
+    return {one.name: _READ[str(one.type)](data.get(one.name)) for one in fields(kind) if str(one.type) in _READ}
 
 
 def _strings(value: object) -> tuple[str, ...]:
@@ -359,3 +328,12 @@ def seconds(value: object) -> float | None:
 
 def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+_READ: Mapping[str, Callable[[Any], object]] = {
+    "str": lambda value: str(value or ""),
+    "float": seconds,
+    "float | None": seconds,
+    "int | None": _integer,
+    "tuple[str, ...]": _strings,
+}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
+from typing import NamedTuple
 
 from mngr import files
 from mngr.agents import recorder
 from mngr.errors import MngrError
-from mngr.records import NamedTuple
 
 SCHEMA = 1
 MAX_BYTES = 8_000_000

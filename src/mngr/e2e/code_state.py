@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
 from mngr.hosts.local import LocalHost
-from mngr.records import NamedTuple
 from mngr.tools.git import Git
 
 _LARGEST_BYTES = 64_000_000

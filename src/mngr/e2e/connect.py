@@ -31,7 +31,7 @@ _READY = "ready\n"
 _LEAVING = "\x1b[?1l\x1b>"
 _PANE = "#{window_active}#{pane_active} #{pane_pid} #{pane_tty} #{window_width} #{window_height} #{status}"
 _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from mngr.e2e.connect import record_here; record_here()"
-_OUTSIDE = "mngr-e2e-connect records an agent for a test, and this is none"
+_OUTSIDE = "mngr-e2e-connect records an agent for a test, and no test is running"
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mngr.e2e.replay import Answer, Record, Segment
+from mngr.e2e.replay import Answer, CommandRecord, Segment
 from mngr.e2e.trees import Change, Node
 
 CAP = 300
@@ -37,17 +37,24 @@ class Edit(NamedTuple):
     new: str = ""
 
 
-def edits(record: Record, cap: int = CAP) -> list[Edit]:
-    """All of them, or as many as the cap allows: those of exit codes, then others in an order that is the same for the
-    same commands, whatever else a test runs. In the order of the commands."""
+def edits(record: CommandRecord, cap: int = CAP) -> list[Edit]:
+    """All of them, or as many as the cap allows: those of exit codes, then the first of each command, the second, and
+    so on, so that none drowns in the files of another. The order within a command is the same whatever else a test
+    runs. In the order of the commands."""
     found = list(_all(record))
-    if len(found) > cap:
-        found.sort(key=lambda edit: (edit.kind != "exit code", _rank(record.answers[edit.command].command, edit.id)))
-        found = sorted(found[:cap])
-    return found
+    if len(found) <= cap:
+        return found
+    found.sort(key=lambda edit: (edit.kind != "exit code", _rank(record.answers[edit.command].command, edit.id)))
+    turns: list[tuple[int, int, Edit]] = []
+    taken: dict[int, int] = {}
+    for at, edit in enumerate(found):
+        if edit.kind != "exit code":
+            taken[edit.command] = taken.get(edit.command, 0) + 1
+        turns.append((0 if edit.kind == "exit code" else taken[edit.command], at, edit))
+    return sorted(edit for _, _, edit in sorted(turns)[:cap])
 
 
-def edited(record: Record, edit: Edit) -> Record:
+def edited(record: CommandRecord, edit: Edit) -> CommandRecord:
     """The record with this edit."""
     answer = record.answers[edit.command]
     if edit.kind == "exit code":
@@ -75,7 +82,7 @@ def _rank(*words: str) -> str:
     return hashlib.sha256("\0".join(words).encode(errors="replace")).hexdigest()
 
 
-def _all(record: Record) -> Iterator[Edit]:
+def _all(record: CommandRecord) -> Iterator[Edit]:
     for command, answer in enumerate(record.answers):
         for code, what in _exit_codes(answer.exit_code):
             text = f"exit code {answer.exit_code} → {code}"

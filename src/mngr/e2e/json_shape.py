@@ -24,7 +24,7 @@ def difference(expected: object, found: object, where: str = "") -> str:
 
 def _in_object(expected: dict[str, object], found: object, where: str, at: str) -> str:
     if not isinstance(found, dict):
-        return f"{at} is {found!r} and no object"
+        return f"{at} is {found!r}, not an object"
     for key, value in expected.items():
         path = f"{where}.{key}" if where else str(key)
         if key not in found:
@@ -37,7 +37,7 @@ def _in_object(expected: dict[str, object], found: object, where: str, at: str) 
 
 def _in_list(expected: list[object], found: object, where: str, at: str) -> str:
     if not isinstance(found, list):
-        return f"{at} is {found!r} and no list"
+        return f"{at} is {found!r}, not a list"
     open_ended = bool(expected) and expected[-1] is ...
     items = expected[:-1] if open_ended else expected
     if len(found) < len(items) or (len(found) > len(items) and not open_ended):

@@ -64,7 +64,7 @@ def main() -> None:
     """Read until the pipe ends or the parent is gone, then clean up what is still there."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
-    from mngr.e2e.cleaning import clean  # now: later the files may be gone
+    from mngr.e2e.process_cleanup import clean  # now: later the files may be gone
 
     for root in sorted(_left_over(_told())):
         try:

@@ -33,7 +33,7 @@ class Answer(NamedTuple):
         return "".join(text for name, text in self.segments if name == stream)
 
 
-class Record(NamedTuple):
+class CommandRecord(NamedTuple):
     """One run of a test, with marks in place of the directories that its commands worked in. `repository` is what a
     session begins with; `screens` says how many full-screen programs were started, which cannot be replayed."""
 
@@ -89,8 +89,8 @@ class Recorder:
         self._before: trees.Look = []
         self._screens = 0
 
-    def record(self) -> Record:
-        return Record(tuple(self._repository), tuple(self._answers), self._screens)
+    def record(self) -> CommandRecord:
+        return CommandRecord(tuple(self._repository), tuple(self._answers), self._screens)
 
     def repository(self, root: str, make: Callable[[], None]) -> None:
         before = trees.look([root])
@@ -123,7 +123,7 @@ class Player:
     """Answers each command from a record. A command that is asked more often than it was recorded gets its last answer
     again; one that was not recorded fails."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: CommandRecord) -> None:
         self._record = record
         self._roots: list[str] = []
         self._asked: dict[str, int] = {}

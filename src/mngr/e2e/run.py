@@ -22,7 +22,7 @@ CHOICES = ("yes", "on-failure", "no")
 SHARED = "mngr_e2e"
 
 
-class Run:
+class PytestRun:
     """Made in every pytest process that needs it; those of one xdist run share name, id and start."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -110,13 +110,13 @@ class Run:
         }
 
 
-_RUN = pytest.StashKey[Run]()
+_RUN = pytest.StashKey[PytestRun]()
 _SHARED = pytest.StashKey[dict[str, Any]]()
 
 
-def of(config: pytest.Config) -> Run:
+def of(config: pytest.Config) -> PytestRun:
     if _RUN not in config.stash:
-        config.stash[_RUN] = Run(config)
+        config.stash[_RUN] = PytestRun(config)
     return config.stash[_RUN]
 
 

@@ -1,29 +1,42 @@
-"""A full-screen program on a real terminal: a test reads its screen and presses keys, and all of it is recorded."""
+"""A full-screen program in a tmux server of its own: a test reads its screen and presses keys, and all is recorded."""
 
 from __future__ import annotations
 
 import codecs
+import os
 import select
+import signal
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import NamedTuple
 
-from mngr import secrets
-from mngr.e2e import keys
+from mngr import files, process, secrets
+from mngr.agents.launch import WAIT_UNTIL_DRAWN
+from mngr.agents.recorder import Answered
+from mngr.e2e import keys, process_cleanup
 from mngr.e2e.cast import About, Recording
 from mngr.errors import MngrError, TimedOut
-from mngr.hosts.terminal import OnTerminal
-from mngr.process import find_program
-from mngr.records import NamedTuple
+from mngr.hosts import processes
+from mngr.interrupts import held
 from mngr.waiting import wait_until
 
-if TYPE_CHECKING:
-    from mngr.e2e.emulator import Emulator
-
 _TICK_MILLISECONDS = 30
-_QUIET_TICKS = 4  # without a word from a process that has ended, until nothing more is to come
-_MOST_UNREAD = 65536  # answers to a program that asks and never reads
+_TMUX_SECONDS = 20
+_HANG_UP_SECONDS = 1.0
+_END_SECONDS = 5.0
 _LARGEST = 1000
+# With an empty format tmux leaves the last screen as it is. A style with colours makes tmux answer programs that ask
+# for the colours of the terminal.
+_CONFIG = """\
+set -g remain-on-exit on
+set -gq remain-on-exit-format ""
+set -g window-style "fg=#cccccc,bg=#000000"
+"""
+_OBITUARY = "Pane is dead"  # which tmux before 3.3 writes below the last screen, moved up by a line
+_SHOWN = "#{cursor_x} #{cursor_y} #{cursor_flag}"
+_ENDED = "#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"
 
 
 class Cursor(NamedTuple):
@@ -34,53 +47,85 @@ class Cursor(NamedTuple):
     shown: bool
 
 
+class _Shot(NamedTuple):
+    """What the screen showed when `changes` had been read from the program."""
+
+    changes: int
+    lines: tuple[str, ...]
+    cursor: Cursor
+
+
 class Screen:
-    """The program runs from here until `close`, which ends its whole session. A thread of its own reads it; what it
-    shows stays readable afterwards."""
+    """The program runs from here until `close`, which ends its whole session. A thread records it; what it shows stays
+    readable afterwards."""
 
     def __init__(
         self,
-        command: str | Sequence[str],
+        command: Sequence[str],
         *,
         env: Mapping[str, str],
         cwd: str,
         columns: int,
         rows: int,
+        directory: str,
         cast_path: str,
         title: str,
         number: int,
         on_keys: Callable[[str], None],
         on_end: Callable[[int], None] = lambda code: None,
     ) -> None:
-        """A `str` is a shell line. `env` is the whole environment, but for what describes the terminal. `on_end` gets
-        the exit code, from the thread that reads, before anybody else can see it."""
+        """`env` is the whole environment, but for what describes the terminal. `directory` is for tmux's socket, so its
+        path must be short. `on_end` gets the exit code, from the thread that reads, before anybody else can see it."""
         _check_size(columns, rows)
+        if not os.path.isdir(cwd):
+            raise MngrError(f"the directory `{cwd}` does not exist")
         self.title = title
         self.columns, self.rows = columns, rows
         self._on_keys, self._on_end = on_keys, on_end
-        self._lock = threading.RLock()
-        self._emulator = _emulator(columns, rows, self._answer)
-        self._unsent = b""
-        self._exit_code: int | None = None
-        self._closing = False
-        self._hung_up = False
-        self._closed = False
+        self._changes = 0
+        self._shot = _Shot(-1, ("",) * rows, Cursor(0, 0, False))
+        self._looking = threading.Lock()
+        self._recorded = threading.Lock()
+        self._tmux_ended = self._over = self._closed = False
+        self._exit_code: int | None = None  # once all that the program wrote is on the screen
+        self._code: int | None = None  # what tmux says
         hidden = list(secrets.named_values(env))
         about = About("spawn", secrets.mask(title, hidden), number, columns, rows)
         self._recording = Recording(cast_path, about, hidden)
+        self._directory = tempfile.mkdtemp(prefix="screen-", dir=directory)
+        self._env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "TERMCAP")}
         try:
-            self._process = OnTerminal(_argv(command), columns=columns, rows=rows, cwd=cwd, env=_on_our_terminal(env))
+            with held():
+                self._pid, self._server = self._start(command, cwd)
         except BaseException:
             self._recording.remove()
+            files.remove_tree(self._directory)
             raise
+        self._leader = processes.identify(self._pid)
         self._reader = threading.Thread(target=self._read, name=f"screen {number}", daemon=True)
         self._reader.start()
+
+    def _start(self, command: Sequence[str], cwd: str) -> tuple[int, int]:
+        """The process ids of the program and of tmux's server. tmux reads nothing from the terminal before all these
+        commands are done, so the first byte is recorded too."""
+        launch, config, pipe = (os.path.join(self._directory, name) for name in ("launch", "config", "output"))
+        files.write_atomic(launch, _launch_script(command, cwd).encode("utf-8", "surrogateescape"))
+        files.write_atomic(config, _CONFIG.encode())
+        os.mkfifo(pipe)
+        copy = f"exec cat >{process.quote(pipe)}".replace("#", "##").replace("%", "%%")
+        size = ["-x", str(self.columns), "-y", str(self.rows)]
+        result = self._tmux(
+            *("-f", config, "new-session", "-d", "-s", "screen", *size, "/bin/sh", launch, ";"),
+            *("pipe-pane", "-t", "screen:", copy, ";", "display-message", "-p", "-t", "screen:", "#{pane_pid} #{pid}"),
+            env={**self._env, "COLORTERM": "truecolor"},
+        )
+        pid, server = process.checked(result, "tmux could not start").text.split()
+        return int(pid), int(server)
 
     @property
     def lines(self) -> list[str]:
         """As many as the screen has, each without the blanks at its end."""
-        with self._lock:
-            return self._emulator.display.rows()
+        return list(self._look().lines)
 
     @property
     def text(self) -> str:
@@ -89,9 +134,7 @@ class Screen:
 
     @property
     def cursor(self) -> Cursor:
-        with self._lock:
-            display = self._emulator.display
-            return Cursor(min(display.cursor.x, display.columns - 1), display.cursor.y, not display.cursor.hidden)
+        return self._look().cursor
 
     @property
     def exit_code(self) -> int | None:
@@ -100,39 +143,41 @@ class Screen:
 
     @property
     def alive(self) -> bool:
-        return self._exit_code is None and not self._closed
+        return self._exit_code is None and not self._closed and not self._over
 
     @property
     def over(self) -> bool:
-        """Whether nothing more can come: it has ended, and nobody is left on its terminal."""
-        return not self.alive and self._hung_up
+        """Whether nothing more can come."""
+        return self._over
 
     def type(self, text: str) -> None:
         """Type text; the end of a line is the Enter key."""
-        self._send(keys.typed(text), text)
+        for words in keys.typed(text):
+            self._send([words])
+        self._on_keys(text)
 
     def press(self, *names: str) -> None:
         """Press keys by tmux's names: `Enter`, `Escape`, `Up`, `C-c`, `M-x`, `F1`, or a character."""
-        with self._lock:
-            application = self._emulator.display.application_cursor
-            data = b"".join(keys.encoded(name, application_cursor=application) for name in names)
-            self._send(data, " ".join(names))
+        self._send([keys.pressed(name) for name in names])
+        self._on_keys(" ".join(names))
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size; the program is told by a signal."""
         _check_size(columns, rows)
-        with self._lock:
-            self._check_alive("has no terminal to resize")
-            self.columns, self.rows = columns, rows
-            self._emulator.resize(columns, rows)
+        self._check_alive("has no terminal to resize")
+        self.columns, self.rows = columns, rows
+        with self._recorded:
             self._recording.resize(columns, rows)
-            self._process.resize(columns, rows)
+        self._command("resize", "resize-window", "-t", "screen:", "-x", str(columns), "-y", str(rows))
+        self._changes += 1
 
     def wait_exit(self, timeout: float = 60) -> int:
         """The exit code, once the program has ended. It goes on running when the time is over."""
         wait_until(lambda: not self.alive or None, timeout=timeout)
-        if self._exit_code is None:
+        if self.alive:
             raise TimedOut(f"`{self.title}` did not end within {timeout:g} s", details=self.text)
+        if self._exit_code is None:
+            raise MngrError(f"`{self.title}` was closed, or lost its terminal: no exit code", details=self.text)
         return self._exit_code
 
     def close(self) -> None:
@@ -140,101 +185,146 @@ class Screen:
         if self._closed:
             return
         self._closed = True
-        # The reader goes on meanwhile: a program that ends in order may have much to write first.
-        self._process.hang_up()
-        self._closing = True
+        if processes.identify(self._pid) in (None, self._leader):  # its id was not given to another process
+            # The reader goes on meanwhile: a program that ends in order may have much to write first.
+            process_cleanup.end(self._session, ask=(signal.SIGHUP, signal.SIGCONT), seconds=_HANG_UP_SECONDS)
+        wait_until(lambda: self._exit_code is not None, timeout=_END_SECONDS)
+        self._end_tmux()
+        pipe = os.path.join(self._directory, "output")
+        os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))  # the reader may still wait for tmux to open it
         self._reader.join()
-        self._process.close()
         self._recording.close(self._exit_code)
+        files.remove_tree(self._directory)
         if self._recording.failure:
-            raise MngrError(f"`{self._recording.path}` could not be written whole: {self._recording.failure}")
+            raise MngrError(f"could not write all of `{self._recording.path}`: {self._recording.failure}")
 
-    def _send(self, data: bytes, shown: str) -> None:
-        with self._lock:
+    def _session(self) -> dict[int, str]:
+        return process_cleanup.of_session(self._pid)
+
+    def _send(self, keys_: list[list[str]]) -> None:
+        self._check_alive("takes no keys")
+        words = [word for key in keys_ for word in (";", "send-keys", "-t", "screen:", *key)]
+        self._command("press", *words[1:])
+
+    def _command(self, doing: str, *words: str) -> None:
+        result = self._tmux(*words)
+        if not result.ok:
             self._check_alive("takes no keys")
-            self._unsent += data
-            self._flush()
-        self._on_keys(shown)
+            process.checked(result, f"tmux could not {doing}")
 
     def _check_alive(self, what: str) -> None:
         if not self.alive:
             end = "was closed" if self._exit_code is None else f"has ended (exit code {self._exit_code})"
             raise MngrError(f"`{self.title}` {end} and {what}", details=self.text)
 
-    def _answer(self, text: str) -> None:
-        """What the terminal itself says to the program. Called while the lock is held."""
-        if len(self._unsent) < _MOST_UNREAD:
-            self._unsent += text.encode()
-            self._flush()
+    def _look(self) -> _Shot:
+        """What the screen shows; tmux is asked only if the program has written since."""
+        with self._looking:
+            changes = self._changes  # read first: what comes meanwhile is looked at next time
+            if not self._tmux_ended and changes != self._shot.changes:
+                self._shot = self._capture(changes)
+            return self._shot
 
-    def _flush(self) -> None:
-        self._unsent = self._unsent[self._process.write(self._unsent) :] if self._unsent else b""
+    def _capture(self, changes: int) -> _Shot:
+        answer = self._shown()
+        facts, *lines = answer.split("\n")
+        if any(_OBITUARY in line for line in lines[self.rows - 1 : self.rows]):
+            lines = self._shown("-S", "-1").split("\n")[1:]
+        column, row, shown = map(int, facts.split())
+        cursor = Cursor(min(column, self.columns - 1), row, bool(shown))
+        lines = [*(line.rstrip() for line in lines[: self.rows]), *[""] * (self.rows - len(lines))]
+        return _Shot(changes, tuple(lines), cursor)
+
+    def _shown(self, *more: str) -> str:
+        words = ("display-message", "-p", "-t", "screen:", _SHOWN, ";", "capture-pane", "-p", "-t", "screen:", *more)
+        return process.checked(self._tmux(*words), "tmux could not read the screen").stdout.decode(errors="replace")
 
     def _read(self) -> None:
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        poll = select.poll()
-        poll.register(self._process.fd, select.POLLIN)
-        is_open, quiet, last = True, 0, False
-        while not last:
-            # Asked before the terminal is read: what was written until then is seen below.
-            closing, ended = self._closing, self._process.ended()
-            wanted = select.POLLIN | (select.POLLOUT if self._unsent else 0)
-            if is_open:
-                poll.modify(self._process.fd, wanted)
-            ready = poll.poll(_TICK_MILLISECONDS)
-            data = self._process.read() if ready else b""
-            if data is None:
-                poll.unregister(self._process.fd)
-                is_open, self._hung_up = False, True
-            elif data:
-                self._take(decoder.decode(data))
-            quiet = quiet + 1 if ended and not data else 0
-            last = closing and not data
-            with self._lock:
-                self._flush()
-            if last or not is_open or quiet >= _QUIET_TICKS:
-                self._look(decoder)
-
-    def _look(self, decoder: codecs.IncrementalDecoder) -> None:
-        """Take note of the end, once."""
-        if self._exit_code is None and self._process.ended():
-            self._take(decoder.decode(b"", final=True))
-            code = self._process.exit_code
-            assert code is not None
-            with self._lock:
-                self._recording.close(code)
-            self._on_end(code)
-            self._exit_code = code
+        """Record what comes through the pipe, until it ends with tmux."""
+        decoder, answered = codecs.getincrementaldecoder("utf-8")("replace"), Answered()
+        with open(os.path.join(self._directory, "output"), "rb", buffering=0) as pipe:
+            poll = select.poll()
+            poll.register(pipe.fileno(), select.POLLIN)
+            while True:
+                if poll.poll(_TICK_MILLISECONDS):
+                    data = pipe.read(65536)
+                    if not data:
+                        break
+                    self._take(decoder.decode(answered.feed(data)))
+                    continue
+                # tmux 3.3 sometimes misses that a process has ended; this makes it look, and does nothing else.
+                _signal(self._server, signal.SIGCHLD)
+                if not _signal(self._pid, 0):
+                    self._note_end()
+        self._take(decoder.decode(answered.end(), final=True))
+        self._set_exit_code()
+        self._over = True
 
     def _take(self, text: str) -> None:
-        with self._lock:
+        with self._recorded:
             self._recording.output(text)
-            self._emulator.feed(text)
+        self._changes += 1
+
+    def _note_end(self) -> None:
+        """Ends tmux when the pane is dead: all that the program wrote is on the screen and in the pipe, which ends
+        after its last byte."""
+        words = f"{self._tmux('display-message', '-p', '-t', 'screen:', _ENDED).text}  ".split(" ")
+        dead, status, by_signal = words[:3]
+        if dead == "1" and (status or by_signal):
+            self._code = int(status) if status else 128 + int(by_signal)
+            self._end_tmux()
+
+    def _set_exit_code(self) -> None:
+        if self._code is None or self._exit_code is not None:
+            return
+        with self._recorded:
+            self._recording.close(self._code)
+        self._on_end(self._code)
+        self._exit_code = self._code
+
+    def _end_tmux(self) -> None:
+        """Keep the last screen first. Twice is safe."""
+        with self._looking:
+            if self._tmux_ended:
+                return
+            with suppress(MngrError):  # somebody killed it: what was seen last stays
+                self._shot = self._capture(self._changes)
+            self._tmux_ended = True
+        self._tmux("kill-server")
+
+    def _tmux(self, *words: str, env: Mapping[str, str] | None = None) -> process.Result:
+        program = process.find_program("tmux")
+        if program is None:
+            raise process.ProgramMissing("tmux")
+        argv = [program, "-u", "-S", os.path.join(self._directory, "tmux"), *words]
+        return process.run(argv, timeout=_TMUX_SECONDS, env=self._env if env is None else env)
 
 
-def _argv(command: str | Sequence[str]) -> list[str]:
-    if not isinstance(command, str):
-        return list(command)
-    return [find_program("bash") or "sh", "-c", command]
+def _signal(pid: int, number: int) -> bool:
+    """Whether there is a process to send it to."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
-def _on_our_terminal(env: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "TERMCAP")}
-    return {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+def _launch_script(command: Sequence[str], cwd: str) -> str:
+    """The program must not take this terminal for the user's own tmux. A shell finds it on the PATH of its environment,
+    and says on the terminal when there is none. The shell outlives what ends the program, says nothing about that, and
+    ends when all is drawn. A trap, unlike ignoring, is not inherited."""
+    return f"""\
+unset TMUX TMUX_PANE TERM_PROGRAM TERM_PROGRAM_VERSION
+trap : HUP INT QUIT TERM
+exec 3>&2 2>/dev/null
+(exec 2>&3 3>&-; cd {process.quote(cwd)} && exec {process.join(command)})
+code=$?
+{WAIT_UNTIL_DRAWN}exit "$code"
+"""
 
 
 def _check_size(columns: int, rows: int) -> None:
     if not (1 <= columns <= _LARGEST and 1 <= rows <= _LARGEST):
-        raise MngrError(f"a terminal of {columns}x{rows} cannot be", hint=f"both are from 1 to {_LARGEST}")
-
-
-def _emulator(columns: int, rows: int, answer: Callable[[str], None]) -> Emulator:
-    try:
-        from mngr.e2e.emulator import Emulator
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("pyte", "wcwidth"):
-            raise
-        raise MngrError(
-            "screens of tests need the package `pyte`, which is not installed", hint="pip install 'mngr[e2e]'"
-        ) from error
-    return Emulator(columns, rows, answer)
+        raise MngrError(f"invalid size of a terminal: {columns}x{rows}", hint=f"both are from 1 to {_LARGEST}")

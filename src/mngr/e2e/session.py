@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from mngr import files
 from mngr.e2e import artifacts, replay
+from mngr.e2e.command import Collected, CommandTimedOut, Ran, Running
 from mngr.e2e.environment import Environment
-from mngr.e2e.running import Collected, CommandTimedOut, Ran, Running
 from mngr.e2e.transcript import Transcript
 from mngr.errors import UsageError
 from mngr.secrets import named_values
@@ -128,6 +128,7 @@ class E2eSession:
                 cwd=directory,
                 columns=columns,
                 rows=rows,
+                directory=str(self._environment.tmux),
                 cast_path=str(self.artifacts / recording),
                 title=shown,
                 number=number,
@@ -163,7 +164,7 @@ class E2eSession:
         try:
             added = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"these settings are no TOML: {error}") from error
+            raise UsageError(f"invalid TOML in these settings: {error}") from error
         known = tomllib.loads(path.read_text()) if path.exists() else {}
         path.parent.mkdir(mode=0o700, exist_ok=True)
         files.write_atomic(str(path), tomlkit.dumps(_merged(known, added)).encode())
@@ -236,7 +237,7 @@ class E2eSession:
 
     def _recording_name(self, name: str) -> str:
         if not name.strip(".") or "/" in name or "\0" in name:
-            raise UsageError(f"`{name}` is no name for a recording")
+            raise UsageError(f"invalid recording name `{name}`")
         taken = 1
         found = f"{name}.cast"
         while (self.artifacts / found).exists():

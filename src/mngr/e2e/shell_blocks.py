@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from hashlib import sha256
+from itertools import groupby
+from typing import NamedTuple
 
 from mngr.e2e.shell_commands import split
 from mngr.e2e.shell_words import Unfinished
-from mngr.records import NamedTuple
 
 
 class Block(NamedTuple):
@@ -52,16 +54,7 @@ def normalise(text: str) -> str:
     lines end in a newline only."""
     if not _TO_NORMALISE.search(text):
         return text
-    lines = [line.rstrip(_BLANK) for line in text.split("\n")]
-    while lines and not lines[0]:
-        lines.pop(0)
-    while lines and not lines[-1]:
-        lines.pop()
-    indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
-    indent = min(indents, default="")
-    while not all(line.startswith(indent) for line in indents):
-        indent = indent[:-1]
-    return "\n".join([line[len(indent) :] for line in lines])
+    return textwrap.dedent("\n".join([line.rstrip(_BLANK) for line in text.split("\n")])).strip("\n")
 
 
 def blocks(script_text: str) -> list[ScriptBlock]:
@@ -123,13 +116,8 @@ def heading_of(text: str, begins_the_script: bool = False) -> str:
 def _runs(lines: list[str]) -> list[tuple[int, list[str]]]:
     """Each run of non-empty lines, with the number of its first."""
     runs: list[tuple[int, list[str]]] = []
-    open_run = False
-    for number, line in enumerate(lines, 1):
-        if not line.strip(_BLANK):
-            open_run = False
-        elif open_run:
-            runs[-1][1].append(line)
-        else:
-            runs.append((number, [line]))
-            open_run = True
+    for empty, group in groupby(enumerate(lines, 1), key=lambda numbered: not numbered[1].strip(_BLANK)):
+        numbered = list(group)
+        if not empty:
+            runs.append((numbered[0][0], [line for _, line in numbered]))
     return runs

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from mngr.e2e.shell_words import BLANKS, ENDS_IN_BACKSLASH, Reader, Unfinished
-from mngr.records import NamedTuple
 
 
 class Part(NamedTuple):

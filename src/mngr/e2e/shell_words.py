@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-
-from mngr.records import NamedTuple
+from typing import NamedTuple
 
 BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
 ENDS_IN_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")

@@ -11,7 +11,7 @@ from typing import Any
 from mngr import files, secrets
 from mngr.agents.recorder import Masked
 from mngr.e2e import artifacts
-from mngr.e2e.keeping import Kept
+from mngr.e2e.bounded_text import Kept
 
 # What one command may write into a transcript: this many characters from its beginning, and from its end.
 HEAD = 256 * 1024

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from mngr import files
-from mngr.e2e import artifacts, expecting
+from mngr.e2e import artifacts, expectation
 from mngr.e2e.environment import Environment
 from mngr.e2e.session import E2eSession
-from mngr.e2e.signature import signature
 from mngr.e2e.size_limit import TEST_BYTES, trim
+from mngr.signature import signature
 
 _SHOWN_LINES = 200
 _SHOWN_CHARACTERS = 20_000
@@ -56,7 +56,7 @@ class Trial:
         except BaseException:
             self._environment.clean()
             raise
-        expecting.listen(self.session)
+        expectation.listen(self.session)
 
     @property
     def kept(self) -> bool:
@@ -71,7 +71,7 @@ class Trial:
         """End the session and what runs in it. Its directories stay until it is known how the test ended."""
         if not self._closed:
             self._closed = True
-            expecting.stop_listening(self.session)
+            expectation.stop_listening(self.session)
             self.session.close(keep_running=self.kept)
 
     def see(self, report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None) -> None:
@@ -140,7 +140,7 @@ def _failure(
     text = report.longreprtext
     found = {"phase": report.when, "message": "", "signature": "", "text": text[-_LONGEST_TEXT:]}
     if excinfo is None:  # a strict xfail that passed has no exception
-        return {**found, "message": text.strip(), "signature": signature("Failed", text)}
+        return {**found, "message": text.strip(), "signature": f"Failed: {signature(text)}"}
     message = str(excinfo.value)
     function = next((e.name for e in reversed(excinfo.traceback) if str(e.path).endswith(file)), "")
     if function == name.partition("[")[0]:
@@ -148,8 +148,16 @@ def _failure(
     return {
         **found,
         "message": excinfo.exconly()[:_LONGEST_TEXT],
-        "signature": signature(excinfo.typename, message, function),
+        "signature": _signature(excinfo.typename, message, function),
     }
+
+
+def _signature(exception: str, message: str, function: str) -> str:
+    """`function` is the innermost one of the test's file, left out when it is the test itself: tests that fail alike
+    have one signature."""
+    where = f"{exception} in {function}" if function else exception
+    text = signature(message)
+    return f"{where}: {text}" if text else where
 
 
 def _short(path: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mngr.process import Runner
-from mngr.records import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from typing import Any
 
 
 class Host(Runner, Protocol):

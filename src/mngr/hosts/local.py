@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mngr import files, process
 from mngr.errors import MngrError
 from mngr.home import FORMAT, FORMAT_FILE
 from mngr.process import Result
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from typing import Any
 
 
 _ROOMS = ("agents", "locks", "worktrees", "clones", "saved", "snapshots")
 # What a person or we may have put there before the first agent; anything else is another program's.
 _NEUTRAL = frozenset(
-    {"settings.toml", "settings.toml.lock", "trusted", "crashes", "plugins.json", "programs.json", ".DS_Store"}
+    {
+        *("settings.toml", "settings.toml.lock", "trusted", "crashes", "plugins.json", "programs.json", ".DS_Store"),
+        *("hosts", "lib"),
+    }
 )
 
 
@@ -126,7 +128,8 @@ class LocalHost:
     def boot_id(self) -> str:
         try:
             with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-                return file.read().strip()
+                kernel = file.read().strip()
+            return f"{kernel}-{_started_at_1()}"
         except OSError:
             result = (
                 process.run(["sysctl", "-n", "kern.bootsessionuuid"], timeout=5) if sys.platform == "darwin" else None
@@ -165,6 +168,15 @@ class LocalHost:
         from mngr.hosts import processes
 
         return processes.still_alive(found)
+
+
+def _started_at_1() -> str:
+    """When the first process began. A container has one of its own, and shares the kernel of its machine."""
+    try:
+        with open("/proc/1/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[19].decode("ascii")
+    except (OSError, IndexError):
+        return ""
 
 
 def _not_ours(directory: str, why: str) -> MngrError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from mngr import process
-from mngr.records import NamedTuple
 
 
 class Entry(NamedTuple):

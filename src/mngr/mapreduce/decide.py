@@ -1,36 +1,24 @@
 """What to do next for a run, from what its ledger says and what is seen of its agents. Pure: no clock, disk or process.
 
-It is asked again after everything that happens, so what could not be done is decided once more, and a new orchestrator
-goes on where a killed one stopped.
+The engine asks again after everything that happens, so what could not be done is decided once more, and a new
+orchestrator continues where a killed one stopped.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 from mngr.agents import state as states
-from mngr.mapreduce import breaker, budget, concurrency, ending, naming, retry
-from mngr.mapreduce.breaker import Cluster
-from mngr.mapreduce.ending import Judgement, Sight
-from mngr.mapreduce.limits import STOP, Limits
-from mngr.mapreduce.orders import (
-    TASK,
-    Action,
-    Adopt,
-    Back,
-    Check,
-    Collect,
-    End,
-    Pause,
-    Restart,
-    Saw,
-    Start,
-    Stop,
-    Tell,
-    Wait,
-)
+from mngr.mapreduce import attempt_end, policy, task_names
+from mngr.mapreduce.attempt_end import AttemptJudgement, Observation
+from mngr.mapreduce.ledger import fact
+from mngr.mapreduce.limits import STOP, RunLimits
+from mngr.mapreduce.orders import TASK, Action, Adopt, CheckWork, Collect, End, Restart, Start, Stop, Tell
 from mngr.mapreduce.state import (
     CHECKING,
     COLLECTING,
@@ -43,9 +31,9 @@ from mngr.mapreduce.state import (
     TaskState,
 )
 from mngr.mapreduce.state import SETTLED as STATUS_SETTLED
-from mngr.records import NamedTuple
+from mngr.mapreduce.task_table import table
 
-SETTLED, STOPPED, BREAKER, BUDGET, DEADLINE = "settled", "stopped", "breaker", budget.BUDGET, budget.DEADLINE
+SETTLED, STOPPED, BREAKER, BUDGET, DEADLINE = "settled", "stopped", "breaker", policy.BUDGET, policy.DEADLINE
 PAUSED = "paused"  # a person has to see to something that all agents need: a login, credit, a model
 # Limits that end within this time of each other are one.
 _SAME_SECONDS = 60.0
@@ -57,12 +45,12 @@ class View(NamedTuple):
     attempt gave them; one that is missing does not exist. `busy` is the work under way, as (task, number)."""
 
     now: float
-    seen: Mapping[str, Sight]
+    seen: Mapping[str, Observation]
     busy: Collection[tuple[str, int]] = frozenset()
     stop_asked: bool = False
 
 
-class Decision(NamedTuple):
+class NextActions(NamedTuple):
     """What to do now; when to ask again if nothing happens; why it is over, once nothing is left to do."""
 
     actions: Sequence[Action]
@@ -81,288 +69,301 @@ class Holding(NamedTuple):
     checks: bool = True
 
 
-def decide(state: RunState, tasks: Sequence[str], limits: Limits, view: View) -> Decision:
-    """The tasks are the ids of those to be settled, in the order in which they begin."""
-    chosen = [task for task in map(state.tasks.__getitem__, tasks) if not task.over]
-    actions: list[Action] = []
-    tripped = breaker.tripped(state, tasks, limits) if state.trip is None else None
-    if tripped is not None:
-        actions.append(tripped)
-    needs = _needs(chosen, state, limits, view)
-    if needs != state.paused:
-        actions.append(Pause(needs))
-    holding = _holding(state, limits, view, tripped, needs)
-    again_at = [limits.deadline if limits.deadline is not None and limits.deadline > view.now else math.inf]
-    for task in chosen:
-        for attempt in task.attempts:
-            found, later = _for_attempt(task, attempt, state, limits, view, holding)
+def decide(state: RunState, tasks: Collection[str], limits: RunLimits, view: View) -> NextActions:
+    """The tasks are the ids of those to be settled; they begin in the order of the ledger."""
+    return _Decider(state, frozenset(tasks), limits, view).run()
+
+
+Due = tuple[list[Action], float]  # what is due, and when more can be
+_NOTHING: Due = ([], math.inf)
+
+
+class _Decider:
+    """`tasks` are those that have begun and are not over; `fresh` are those that have not begun."""
+
+    def __init__(self, state: RunState, tasks: frozenset[str], limits: RunLimits, view: View) -> None:
+        self.state, self.limits, self.view = state, limits, view
+        parts = [part.computed(_unfinished, tasks) for part in table(state.tasks).parts]
+        self.tasks = [task for begun, _ in parts for task in begun]
+        self.fresh = [fresh for _, fresh in parts if fresh]
+        self.tripped = policy.tripped(state, tasks, limits) if state.trip is None else None
+
+    def run(self) -> NextActions:
+        actions: list[Action] = []
+        if self.tripped is not None:
+            actions.append(fact("breaker", **self.tripped._asdict()))
+        if self.needs != self.state.paused:
+            actions.append(fact("paused", because=self.needs))
+        deadline = self.limits.deadline
+        again_at = [deadline if deadline is not None and deadline > self.view.now else math.inf]
+        dues = [self.for_attempt(task, attempt) for task in self.tasks for attempt in task.attempts]
+        for found, later in (*dues, self.begin()):
             actions += found
             again_at.append(later)
-    begun, later = _begin(state, chosen, limits, view, holding)
-    actions += begun
-    again_at.append(later)
-    if not actions and not view.busy and (over := _over(state, chosen, limits, view, holding)) is not None:
-        return Decision((), over=over.why, because=over.because)
-    return Decision(actions, min(again_at))
+        if not actions and not self.view.busy and (over := self.over()) is not None:
+            return NextActions((), over=over.why, because=over.because)
+        return NextActions(actions, min(again_at))
 
+    def observed(self, attempt: Attempt | None) -> Observation | None:
+        return self.view.seen.get(attempt.agent) if attempt is not None else None
 
-def _judged(attempt: Attempt, sight: Sight, state: RunState, limits: Limits, view: View) -> Judgement:
-    return ending.judge(attempt, sight, limits, view.now, gaps=state.gaps, resumed_at=state.resumed_at)
+    def judged(self, attempt: Attempt, observed: Observation) -> AttemptJudgement:
+        gaps, resumed_at = self.state.gaps, self.state.resumed_at
+        return attempt_end.judge(attempt, observed, self.limits, self.view.now, gaps=gaps, resumed_at=resumed_at)
 
+    def needs_of(self, task: TaskState) -> str:
+        """What a person has to see to before the agent of this task can continue."""
+        last, observed = task.last, self.observed(task.last)
+        if last is None or observed is None or observed.state != states.BLOCKED or task.status != RUNNING:
+            return ""
+        return self.judged(last, observed).needs
 
-def _needy(task: TaskState, state: RunState, limits: Limits, view: View) -> str:
-    """What a person has to see to before the agent of this task can continue."""
-    last = task.last
-    sight = view.seen.get(last.agent) if last is not None else None
-    if last is None or sight is None or task.status != RUNNING or sight.state != states.BLOCKED:
-        return ""
-    return _judged(last, sight, state, limits, view).needs
+    @cached_property
+    def needs(self) -> str:
+        """The first that was named stays until no agent needs it any more: many agents meet the same."""
+        found = [needs for task in self.tasks if (needs := self.needs_of(task))]
+        return self.state.paused if self.state.paused and found else next(iter(found), "")
 
+    @cached_property
+    def holding(self) -> Holding | None:
+        if self.view.stop_asked or self.state.stopped_at is not None:
+            return Holding(STOPPED, "somebody stopped the run", stop=True, checks=False)
+        if spent := policy.spent(self.state, self.limits, self.view.now):
+            return Holding(*spent, stop=self.limits.when_over == STOP)
+        if trip := self.tripped or self.state.trip:
+            because = f"{len(trip.tasks)} tasks failed in the same way: {trip.example}"
+            return Holding(BREAKER, because, checks=trip.stage != policy.CHECK)
+        return Holding(PAUSED, self.needs) if self.needs else None
 
-def _needs(chosen: Sequence[TaskState], state: RunState, limits: Limits, view: View) -> str:
-    """The first that was named stays until nobody needs it any more: many agents meet the same."""
-    found = [needs for task in chosen if (needs := _needy(task, state, limits, view))]
-    return state.paused if state.paused and found else next(iter(found), "")
+    @property
+    def stops(self) -> bool:
+        return self.holding is not None and self.holding.stop
 
+    def over(self) -> Holding | None:
+        """What could not be collected or checked does not keep a run from its end: the next resume tries again."""
+        attempts = [attempt for task in self.tasks for attempt in task.attempts]
+        if any(not one.released and one.release_error and one.release_at != math.inf for one in attempts):
+            return None
+        unsettled = [task for task in self.tasks if task.status != STATUS_SETTLED and not self.is_stuck(task)]
+        if not unsettled and not self.fresh:
+            return Holding(SETTLED, "every task is settled")
+        if self.holding is None:
+            return None
+        rests = {WAITING} if self.holding.checks else {WAITING, CHECKING}
+        return self.holding if all(task.status in rests or self.needs_of(task) for task in unsettled) else None
 
-def _holding(state: RunState, limits: Limits, view: View, tripped: Cluster | None, needs: str) -> Holding | None:
-    if view.stop_asked or state.stopped_at is not None:
-        return Holding(STOPPED, "somebody stopped the run", stop=True, checks=False)
-    spent = budget.over(state, limits, view.now)
-    if spent is not None:
-        return Holding(spent.why, spent.because, stop=limits.when_over == STOP)
-    trip = tripped or state.trip
-    if trip is not None:
-        because = f"{len(trip.tasks)} tasks failed alike: {trip.example}"
-        return Holding(BREAKER, because, checks=trip.stage != breaker.CHECK)
-    return Holding(PAUSED, needs) if needs else None
+    def is_stuck(self, task: TaskState) -> bool:
+        last, observed = task.last, self.observed(task.last)
+        if last is None or task.status not in (COLLECTING, CHECKING):
+            return False
+        return last.given_up or (last.ended == HOST_LOST and observed is not None and observed.state == states.UNKNOWN)
 
+    def for_attempt(self, task: TaskState, attempt: Attempt) -> Due:
+        """Of earlier attempts only the agent is left, to be collected if it was lost for a while, and stopped."""
+        if (task.id, attempt.number) in self.view.busy:
+            return _NOTHING
+        observed = self.observed(attempt)
+        if attempt.goes_on:
+            if attempt.started_at is None or attempt.restarting:
+                return [self.launch(task, attempt, observed)], math.inf
+            return self.working(task, attempt, observed)
+        if attempt.agent_id and attempt.collected is None:
+            return self.collect(task, attempt, observed)
+        if observed is not None and self.is_to_be_stopped(attempt, observed):
+            stop = Stop(task.id, attempt.number, observed.agent_id)
+            return ([stop], math.inf) if self.view.now >= attempt.release_at else ([], attempt.release_at)
+        if attempt is task.last and task.status == CHECKING and (self.holding is None or self.holding.checks):
+            check_at = attempt.check_at or 0.0
+            return ([CheckWork(task.id, attempt.number)], math.inf) if self.view.now >= check_at else ([], check_at)
+        return _NOTHING
 
-def _over(
-    state: RunState, chosen: Sequence[TaskState], limits: Limits, view: View, holding: Holding | None
-) -> Holding | None:
-    """What could not be collected or checked does not keep a run from its end: the next resume tries again."""
-    if any(_stops_later(attempt) for task in chosen for attempt in task.attempts):
-        return None
-    open_ones = [task for task in chosen if task.status != STATUS_SETTLED and not _stuck(task, view)]
-    if not open_ones:
-        return Holding(SETTLED, "every task is settled")
-    if holding is None:
-        return None
-    rests = {WAITING} if holding.checks else {WAITING, CHECKING}
-    if all(task.status in rests or _needy(task, state, limits, view) for task in open_ones):
-        return holding
-    return None
+    def is_to_be_stopped(self, attempt: Attempt, observed: Observation) -> bool:
+        """Also what has ended is stopped once: something that it started may live on. Never on an unknown state."""
+        stoppable = bool(attempt.agent_id) and not attempt.released and observed.state != states.UNKNOWN
+        return stoppable and not self.is_kept(attempt)
 
+    def is_kept(self, attempt: Attempt) -> bool:
+        """A blocked agent may be kept for a person to talk to."""
+        return attempt.ended == attempt_end.BLOCKED and self.limits.keep_blocked and not self.stops
 
-def _stops_later(attempt: Attempt) -> bool:
-    return not attempt.released and bool(attempt.release_error) and attempt.release_at != math.inf
+    def collect(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Due:
+        """Never from an agent of which nothing is known at the moment."""
+        if observed is None:
+            return [Collect(task.id, attempt.number, "")], math.inf
+        if observed.state == states.UNKNOWN:
+            return self.out_of_reach(task, attempt, observed)
+        if attempt.ended == HOST_LOST and attempt is task.last:
+            return [fact("back", task=task.id, number=attempt.number)], math.inf
+        if attempt.host and attempt.state == states.UNKNOWN:
+            own = {"task": task.id, "number": attempt.number}
+            return [fact("state", **own, state=observed.state, reason=observed.reason)], math.inf
+        if self.view.now < attempt.collect_at:
+            return [], attempt.collect_at
+        return [Collect(task.id, attempt.number, observed.agent_id)], math.inf
 
+    def out_of_reach(self, task: TaskState, attempt: Attempt, observed: Observation) -> Due:
+        """An attempt has ended, and its work is on a host that does not answer. When the host is lost, so is that."""
+        if not attempt.host or attempt is not task.last or attempt.ended == HOST_LOST:
+            return _NOTHING
+        own = {"task": task.id, "number": attempt.number}
+        if attempt.state != states.UNKNOWN:
+            return [fact("state", **own, state=observed.state, reason=observed.reason)], math.inf
+        judged = self.judged(attempt, observed)
+        if judged.ending is None:
+            return [], judged.again_at
+        at = policy.retry_at(task, HOST_LOST, self.limits, now=self.view.now, quiet_until=0.0)
+        return [fact("lost", **own, because=judged.ending.because, retry=at is not None, retry_at=at or 0.0)], math.inf
 
-def _stuck(task: TaskState, view: View) -> bool:
-    last = task.last
-    if last is None or task.status not in (COLLECTING, CHECKING):
-        return False
-    sight = view.seen.get(last.agent)
-    return last.given_up or (last.ended == HOST_LOST and sight is not None and sight.state == states.UNKNOWN)
+    def launch(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Action:
+        """The start or restart that a killed orchestrator intended: adopt the agent if it did that, else do it now."""
+        number, again = attempt.number, attempt.restarting
+        if again and observed is None:
+            return End(task.id, number, attempt_end.STOPPED, "its agent was destroyed")
+        if observed is not None:
+            runs = observed.alive or observed.since > (attempt.restarted_at or 0.0) if again else not observed.half_made
+            if runs:
+                return Adopt(task.id, number, observed.agent_id)
+        if self.holding is not None and self.holding.stop:
+            return self.halted(task, attempt, self.holding)
+        if again:
+            return Restart(task.id, number, fresh=False)
+        return Start(task.id, number, attempt.agent, fresh=False)
 
+    def working(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Due:
+        number = attempt.number
+        if observed is None:
+            return [End(task.id, number, attempt_end.STOPPED, "its agent was destroyed")], math.inf
+        actions: list[Action] = []
+        if _is_news(attempt, observed):
+            until = _limited_until(observed)
+            more = {"until": until} if until else {}
+            actions.append(
+                fact("state", task=task.id, number=number, state=observed.state, reason=observed.reason, **more)
+            )
+        judged = self.judged(attempt, observed)
+        if judged.ending is not None:
+            quiet_until = self.state.concurrency.quiet_until
+            at = policy.retry_at(task, judged.ending.reason, self.limits, now=self.view.now, quiet_until=quiet_until)
+            actions.append(End(task.id, number, *judged.ending, retry=at is not None, retry_at=at or 0.0))
+        elif self.holding is not None and self.holding.stop:
+            actions.append(self.halted(task, attempt, self.holding))
+        elif attempt.to_be_told and attempt.told_at is None:
+            actions.append(Tell(task.id, number, TASK))
+        elif judged.tell:
+            actions.append(Tell(task.id, number, judged.tell))
+        return actions, judged.again_at
 
-def _for_attempt(
-    task: TaskState, attempt: Attempt, state: RunState, limits: Limits, view: View, holding: Holding | None
-) -> tuple[list[Action], float]:
-    """What is due for one attempt, and when more can be. Of earlier attempts only the agent is left, to be collected if
-    it was lost for a while, and stopped."""
-    if (task.id, attempt.number) in view.busy:
-        return [], math.inf
-    sight = view.seen.get(attempt.agent)
-    if attempt.goes_on:
-        if attempt.started_at is None:
-            return _unborn(task, attempt, sight, holding), math.inf
-        if attempt.restarting:
-            return _reborn(task, attempt, sight, holding), math.inf
-        return _working(task, attempt, sight, state, limits, view, holding)
-    if attempt.agent_id and attempt.collected is None:
-        return _to_collect(task, attempt, sight, view)
-    if sight is not None and _to_release(attempt, sight) and not _kept(attempt, limits, holding):
-        if view.now < attempt.release_at:
-            return [], attempt.release_at
-        return [Stop(task.id, attempt.number, sight.agent_id)], math.inf
-    if attempt is task.last and task.status == CHECKING and (holding is None or holding.checks):
-        check_at = attempt.check_at or 0.0
-        return ([Check(task.id, attempt.number)], math.inf) if view.now >= check_at else ([], check_at)
-    return [], math.inf
+    def halted(self, task: TaskState, attempt: Attempt, holding: Holding) -> End:
+        """Ended by the run, for no fault of the agent: when the run continues, so does the task."""
+        return End(task.id, attempt.number, attempt_end.STOPPED, holding.because, retry=True)
 
+    def begin(self) -> Due:
+        """Change the number of places, and give free ones to tasks that wait."""
+        if self.holding is not None:
+            return _NOTHING
+        present, limits, now = self.state.concurrency, self.limits, self.view.now
+        coming = self.coming()
+        statuses = [task.status for task in self.tasks]
+        begun = zip(self.tasks, statuses, strict=True)
+        waiting = [task for task, status in begun if status == WAITING and task.id not in coming]
+        fresh = (task for part in self.fresh for task in part if task.id not in coming)
+        waiting += itertools.islice(fresh, max(1, limits.max_launching))
+        ready = [task for task in waiting if task.retry_at <= now and not self.is_leaving(task)]
+        places = len(self.places() | coming)
+        actions, limited_until = self.waits()
+        change = policy.concurrency_change(
+            present, limits, now=now, running=places, wanted=len(waiting), limited_until=limited_until
+        )
+        if change is not None:
+            present = change.to
+            facts = {"limit": present.limit, "slow_start": present.slow_start, "quiet_until": present.quiet_until}
+            actions.append(fact("concurrency", **facts, because=change.because))
+        again_at = [task.retry_at for task in waiting if task.retry_at > now]
+        if waiting and now < present.quiet_until:
+            return actions, min((*again_at, present.quiet_until))
+        if waiting and present.limit < limits.max_agents and places >= present.limit:
+            again_at.append(present.changed_at + limits.round_seconds)
+        launching = statuses.count(LAUNCHING) + len(coming)
+        free = min(present.limit - places, limits.max_launching - launching)
+        run = str(self.state.facts.get("run") or "run")
+        for task in ready[: max(0, free)]:
+            last = task.last
+            if last is not None and self.is_restarted(task):
+                actions.append(Restart(task.id, last.number, fresh=True, counts=last.ended != attempt_end.STOPPED))
+            else:
+                number = len(task.attempts) + 1
+                actions.append(Start(task.id, number, task_names.agent_name(run, task.slug, number), fresh=True))
+        return actions, min(again_at, default=math.inf)
 
-def _to_collect(task: TaskState, attempt: Attempt, sight: Sight | None, view: View) -> tuple[list[Action], float]:
-    """Never from one of which nothing is known at the moment."""
-    if sight is None:
-        return [Collect(task.id, attempt.number, "")], math.inf
-    if sight.state == states.UNKNOWN:
-        return [], math.inf
-    if attempt.ended == HOST_LOST and attempt is task.last:
-        return [Back(task.id, attempt.number)], math.inf
-    if view.now < attempt.collect_at:
-        return [], attempt.collect_at
-    return [Collect(task.id, attempt.number, sight.agent_id)], math.inf
+    def coming(self) -> set[str]:
+        """The tasks whose next attempt is about to be noted."""
+        known = self.state.tasks
+        return {task for task, number in self.view.busy if task in known and number == len(known[task].attempts) + 1}
 
+    def waits(self) -> Due:
+        """Until when agents are rate-limited, 0 when none is; a long limit is noted as everybody's. An agent that was
+        told to continue may be about to."""
+        found = [
+            (attempt_end.limited_until(last, observed, self.limits), observed.reason)
+            for task in self.tasks
+            if (last := task.last) is not None
+            and last.goes_on
+            and (observed := self.observed(last)) is not None
+            and observed.rate_limited
+            and (last.continued_at or 0.0) < observed.since
+        ]
+        until, because = max(found, default=(0.0, ""))
+        long = until - self.view.now > self.limits.long_limit_seconds
+        if long and until > self.state.waits_until + _SAME_SECONDS:
+            return [fact("waits", until=until, because=because)], until
+        return [], until
 
-def _to_release(attempt: Attempt, sight: Sight) -> bool:
-    """Also what has ended is stopped once: something that it started may live on. Never on an unknown state."""
-    return bool(attempt.agent_id) and not attempt.released and sight.state != states.UNKNOWN
-
-
-def _kept(attempt: Attempt, limits: Limits, holding: Holding | None) -> bool:
-    """A blocked agent may be kept for a person to talk to."""
-    return attempt.ended == ending.BLOCKED and limits.keep_blocked and not (holding is not None and holding.stop)
-
-
-def _unborn(task: TaskState, attempt: Attempt, sight: Sight | None, holding: Holding | None) -> list[Action]:
-    """An intent of a killed orchestrator: adopt what it made, or make it now."""
-    if sight is not None and not sight.half_made:
-        return [Adopt(task.id, attempt.number, sight.agent_id)]
-    if holding is not None and holding.stop:
-        return [_halted(task, attempt, holding)]
-    return [Start(task.id, attempt.number, attempt.agent, fresh=False)]
-
-
-def _reborn(task: TaskState, attempt: Attempt, sight: Sight | None, holding: Holding | None) -> list[Action]:
-    """To be started again; a killed orchestrator may have done it."""
-    if sight is None:
-        return [End(task.id, attempt.number, ending.STOPPED, "its agent was destroyed")]
-    if sight.alive or sight.since > (attempt.restarted_at or 0.0):
-        return [Adopt(task.id, attempt.number, sight.agent_id)]
-    if holding is not None and holding.stop:
-        return [_halted(task, attempt, holding)]
-    return [Restart(task.id, attempt.number, fresh=False)]
-
-
-def _working(
-    task: TaskState,
-    attempt: Attempt,
-    sight: Sight | None,
-    state: RunState,
-    limits: Limits,
-    view: View,
-    holding: Holding | None,
-) -> tuple[list[Action], float]:
-    number = attempt.number
-    if sight is None:
-        return [End(task.id, number, ending.STOPPED, "its agent was destroyed")], math.inf
-    actions: list[Action] = []
-    if _is_news(attempt, sight):
-        actions.append(Saw(task.id, number, sight.state, sight.reason, _until(sight)))
-    judged = _judged(attempt, sight, state, limits, view)
-    if judged.ending is not None:
-        again = retry.after(task, judged.ending.reason, limits, now=view.now, quiet_until=state.concurrency.quiet_until)
-        actions.append(End(task.id, number, *judged.ending, retry=again.wanted, retry_at=again.at))
-    elif holding is not None and holding.stop:
-        actions.append(_halted(task, attempt, holding))
-    elif attempt.to_be_told and attempt.told_at is None:
-        actions.append(Tell(task.id, number, TASK))
-    elif judged.tell:
-        actions.append(Tell(task.id, number, judged.tell))
-    return actions, judged.again_at
-
-
-def _is_news(attempt: Attempt, sight: Sight) -> bool:
-    """Whether the ledger should know. A reason that counts down is the same one all the time."""
-    if sight.state != attempt.state:
-        return True
-    if not sight.rate_limited:
-        return sight.reason != attempt.state_reason
-    same = _NUMBERS.sub("", sight.reason) == _NUMBERS.sub("", attempt.state_reason)
-    return not same or _until(sight) > attempt.limited_until + _SAME_SECONDS
-
-
-def _until(sight: Sight) -> float:
-    return (sight.limited_until or 0.0) if sight.rate_limited else 0.0
-
-
-def _halted(task: TaskState, attempt: Attempt, holding: Holding) -> End:
-    """Ended by the run and not by anybody's doubt in it: when the run goes on, so does the task."""
-    return End(task.id, attempt.number, ending.STOPPED, holding.because, retry=True)
-
-
-def _begin(
-    state: RunState, chosen: Sequence[TaskState], limits: Limits, view: View, holding: Holding | None
-) -> tuple[list[Action], float]:
-    """Change the number of places, and give free ones to tasks that wait."""
-    if holding is not None:
-        return [], math.inf
-    present = state.concurrency
-    coming = {task.id for task in chosen if (task.id, len(task.attempts) + 1) in view.busy}
-    waiting = [task for task in chosen if task.status == WAITING and task.id not in coming]
-    ready = [task for task in waiting if task.retry_at <= view.now and not _is_leaving(task, limits, view)]
-    places = len(_places(chosen, limits, view, holding) | coming)
-    actions, limited_until = _waits(state, chosen, limits, view)
-    change = concurrency.change(
-        present, limits, now=view.now, running=places, wanted=len(waiting), limited_until=limited_until
-    )
-    if change is not None:
-        actions.append(change)
-        present = change.to
-    again_at = [task.retry_at for task in waiting if task.retry_at > view.now]
-    if waiting and view.now < present.quiet_until:
-        return actions, min((*again_at, present.quiet_until))
-    if waiting and present.limit < limits.max_agents and places >= present.limit:
-        again_at.append(present.changed_at + limits.round_seconds)
-    launching = sum(1 for task in chosen if task.status == LAUNCHING) + len(coming)
-    free = min(present.limit - places, limits.max_launching - launching)
-    run = str(state.facts.get("run") or "run")
-    for task in ready[: max(0, free)]:
+    def is_restarted(self, task: TaskState) -> bool:
+        """Whether the same agent gets the next try: the run stopped it, it crashed for the first time, or a person has
+        something to say to it."""
         last = task.last
-        if last is not None and _is_restarted(task, limits):
-            actions.append(Restart(task.id, last.number, fresh=True, counts=last.ended != ending.STOPPED))
-        else:
-            number = len(task.attempts) + 1
-            actions.append(Start(task.id, number, naming.agent_name(run, task.slug, number), fresh=True))
-    return actions, min(again_at, default=math.inf)
+        if last is None or not last.agent_id or not last.restartable or last.release_at == math.inf:
+            return False
+        if task.message:
+            return True
+        if task.tries_from == len(task.attempts):
+            return False
+        crashed = last.ended in attempt_end.RESTARTED and last.restarts < self.limits.max_restarts
+        return last.ended == attempt_end.STOPPED or crashed
 
+    def is_leaving(self, task: TaskState) -> bool:
+        """Whether the agent to be started again is not stopped yet."""
+        last = task.last
+        return self.observed(last) is not None and last is not None and not last.released and self.is_restarted(task)
 
-def _waits(state: RunState, chosen: Sequence[TaskState], limits: Limits, view: View) -> tuple[list[Action], float]:
-    """Until when agents are rate-limited, 0 when none is; one that takes long is noted as everybody's. An agent
-    that was told to continue may be about to."""
-    found = [
-        (ending.limited_until(last, sight, limits), sight.reason)
-        for task in chosen
-        if (last := task.last) is not None
-        and last.goes_on
-        and (sight := view.seen.get(last.agent)) is not None
-        and sight.rate_limited
-        and (last.continued_at or 0.0) < sight.since
-    ]
-    until, because = max(found, default=(0.0, ""))
-    long = until - view.now > limits.long_limit_seconds and until > state.waits_until + _SAME_SECONDS
-    return [Wait(until, because)] if long else [], until
-
-
-def _is_restarted(task: TaskState, limits: Limits) -> bool:
-    """Whether the next try is the same agent's: it was stopped by the run, it crashed for the first time, or a person
-    has something to say to it."""
-    last = task.last
-    if last is None or not last.agent_id or not last.restartable or last.release_at == math.inf:
-        return False
-    if task.message:
-        return True
-    if task.tries_from == len(task.attempts):
-        return False
-    return last.ended == ending.STOPPED or (last.ended in ending.RESTARTED and last.restarts < limits.max_restarts)
-
-
-def _is_leaving(task: TaskState, limits: Limits, view: View) -> bool:
-    """Whether the agent to be started again is not stopped yet."""
-    last = task.last
-    sight = view.seen.get(last.agent) if last is not None else None
-    return last is not None and sight is not None and not last.released and _is_restarted(task, limits)
-
-
-def _places(chosen: Sequence[TaskState], limits: Limits, view: View, holding: Holding | None) -> set[str]:
-    """The agents that hold a place: those of attempts that go on, and those that still live after theirs."""
-    held = set()
-    for task in chosen:
-        for attempt in task.attempts:
-            sight = view.seen.get(attempt.agent)
-            lives = sight is not None and sight.alive and not attempt.released
-            if attempt.goes_on or (lives and attempt.ended != HOST_LOST and not _kept(attempt, limits, holding)):
+    def places(self) -> set[str]:
+        """The agents that hold a place: those of attempts that go on, and those that still live after theirs."""
+        held = set()
+        for attempt in (attempt for task in self.tasks for attempt in task.attempts):
+            observed = self.observed(attempt)
+            lives = observed is not None and observed.alive and not attempt.released
+            if attempt.goes_on or (lives and attempt.ended != HOST_LOST and not self.is_kept(attempt)):
                 held.add(attempt.agent)
-    return held
+        return held
+
+
+def _unfinished(
+    tasks: Sequence[TaskState], wanted: frozenset[str]
+) -> tuple[tuple[TaskState, ...], tuple[TaskState, ...]]:
+    """Of those wanted, the tasks that have begun and are not over, and those that have not begun."""
+    mine = [task for task in tasks if task.id in wanted]
+    return tuple(t for t in mine if t.attempts and not t.over), tuple(t for t in mine if not t.attempts)
+
+
+def _is_news(attempt: Attempt, observed: Observation) -> bool:
+    """Whether the ledger should know. A reason that counts down is the same one all the time."""
+    if observed.state != attempt.state:
+        return True
+    if not observed.rate_limited:
+        return observed.reason != attempt.state_reason
+    same = _NUMBERS.sub("", observed.reason) == _NUMBERS.sub("", attempt.state_reason)
+    return not same or _limited_until(observed) > attempt.limited_until + _SAME_SECONDS
+
+
+def _limited_until(observed: Observation) -> float:
+    return (observed.limited_until or 0.0) if observed.rate_limited else 0.0

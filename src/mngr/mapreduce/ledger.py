@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.agents.record import timestamp
 from mngr.files import append_line, read_lines
-from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Any
-
     Entry = dict[str, Any]
 
 FILE = "ledger.jsonl"
@@ -20,33 +19,33 @@ FILE = "ledger.jsonl"
 KILL_AT = "MNGR_TEST_KILL_AT"
 
 
-class Fact(NamedTuple):
+class LedgerFact(NamedTuple):
     """What an entry will say beside its time."""
 
     type: str
     data: Mapping[str, Any]
 
 
-def fact(type: str, /, **data: Any) -> Fact:
-    return Fact(type, data)
+def fact(type: str, /, **data: Any) -> LedgerFact:
+    return LedgerFact(type, data)
 
 
 class Ledger:
     """Lines that are appended whole, one at a time, also by several threads."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
+        self.path, self._now = path, now
         self._turn = threading.Lock()
         self._appended = 0
         self._kill_at = os.environ.get(KILL_AT, "")
 
-    def append(self, *facts: Fact) -> list[Entry]:
+    def append(self, *facts: LedgerFact) -> list[Entry]:
         """Write entries, in this order, and wait until the disk has them. On failure the first few of them, or a torn
         line that readers pass over, may be left."""
         entries = []
         with self._turn:
             for number, fact in enumerate(facts, start=1):
-                entry = {"at": timestamp(), "type": fact.type, **fact.data}
+                entry = {"at": timestamp(self._now()), "type": fact.type, **fact.data}
                 self._die_at(f"{self._appended + 1}.5")
                 append_line(self.path, entry, durable=number == len(facts))
                 self._appended += 1

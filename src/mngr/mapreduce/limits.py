@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mngr.records import NamedTuple
+from typing import NamedTuple
 
 FINISH, STOP = "finish", "stop"
 
 
-class Limits(NamedTuple):
+class RunLimits(NamedTuple):
     """None is no limit. `deadline` is a point in time (seconds since 1970). `when_over` says what becomes of running
     agents when budget or deadline is reached: they `finish`, or they `stop` with their work collected.
 
@@ -33,6 +33,7 @@ class Limits(NamedTuple):
     settle_seconds: float = 30.0
     lost_seconds: float = 120.0
     vanished_seconds: float = 10.0
+    checkpoint_seconds: float = 120.0
 
     limit_seconds: float = 60.0
     limit_grace_seconds: float = 15.0
@@ -61,7 +62,7 @@ class Limits(NamedTuple):
     keep_blocked: bool = False
 
     def backoff(self, tries: int) -> float:
-        """The pause after so many failures: each is twice as long as the one before it."""
+        """The pause after this many failures: each is twice as long as the one before it."""
         return float(min(self.backoff_seconds * 2.0 ** max(0, tries - 1), self.longest_backoff_seconds))
 
     @property

@@ -1,11 +1,11 @@
-"""What `decide` wants done: each is noted, or given to a thread, by the engine. Values only."""
+"""What `decide` wants done for an attempt; the engine does it, or gives it to a thread. Values only."""
 
 from __future__ import annotations
 
-from mngr.mapreduce import ending
-from mngr.mapreduce.breaker import Cluster
-from mngr.mapreduce.concurrency import Change
-from mngr.records import NamedTuple
+from typing import NamedTuple
+
+from mngr.mapreduce import attempt_end
+from mngr.mapreduce.ledger import LedgerFact
 
 
 class Start(NamedTuple):
@@ -19,7 +19,7 @@ class Start(NamedTuple):
 
 class Restart(NamedTuple):
     """Start the agent of an attempt that has ended again, with its conversation. `fresh` ones are not noted yet; they
-    count as a try unless it was the run that stopped it."""
+    count as a try unless it was the run that stopped the agent."""
 
     task: str
     number: int
@@ -35,25 +35,8 @@ class Adopt(NamedTuple):
     agent_id: str
 
 
-class Saw(NamedTuple):
-    """Note the state in which the agent is now; `until` is when it can continue, as far as it says."""
-
-    task: str
-    number: int
-    state: str
-    reason: str
-    until: float = 0.0
-
-
-class Back(NamedTuple):
-    """Note that an agent that was called lost is there again."""
-
-    task: str
-    number: int
-
-
 class Tell(NamedTuple):
-    """Send a message: `what` is `task`, or a word of `ending`."""
+    """Send a message: `what` is `task`, or a word of `attempt_end`."""
 
     task: str
     number: int
@@ -70,14 +53,14 @@ class End(NamedTuple):
 
 
 class Collect(NamedTuple):
-    """`agent_id` is empty when there is no such agent any more."""
+    """`agent_id` is empty when the agent does not exist any more."""
 
     task: str
     number: int
     agent_id: str
 
 
-class Check(NamedTuple):
+class CheckWork(NamedTuple):
     task: str
     number: int
 
@@ -90,26 +73,14 @@ class Stop(NamedTuple):
     agent_id: str
 
 
-class Pause(NamedTuple):
-    """Note what a person has to see to; empty when it is no longer so."""
-
-    because: str
-
-
-class Wait(NamedTuple):
-    """Note that all agents wait for a limit."""
-
-    until: float
-    because: str
-
-
-Action = Start | Restart | Adopt | Saw | Back | Tell | End | Collect | Check | Stop | Pause | Wait | Change | Cluster
+# A fact is only noted in the ledger.
+Action = Start | Restart | Adopt | Tell | End | Collect | CheckWork | Stop | LedgerFact
 TASK = "task"
 # What the ledger calls a message; it is noted before it is sent, so that it is sent at most once.
 NOTED = {
-    ending.WARNING: "warned",
-    ending.STUCK: "stirred",
-    ending.NUDGE: "nudged",
-    ending.CONTINUE: "continued",
-    ending.RETURN: "returned",
+    attempt_end.WARNING: "warned",
+    attempt_end.STUCK: "stirred",
+    attempt_end.NUDGE: "nudged",
+    attempt_end.CONTINUE: "continued",
+    attempt_end.RETURN: "returned",
 }

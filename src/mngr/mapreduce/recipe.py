@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.errors import UsageError
+from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from mngr.config import Settings
-    from mngr.plugins import RecipeFacts
+    from mngr.plugins import PluginRecipe
 
 
 class Task(NamedTuple):
-    """A piece of work: `id` is unique in its run, `slug` too (see `naming.slug_of`), `data` is the recipe's own and
+    """A piece of work: `id` is unique in its run, `slug` too (see `names.slug`), `data` is the recipe's own and
     goes through JSON."""
 
     id: str
@@ -30,7 +27,7 @@ class Task(NamedTuple):
     data: Mapping[str, Any] = {}
 
 
-class Launch(NamedTuple):
+class AgentLaunch(NamedTuple):
     """The agent to make; the words are those of `Fleet.create`. `message` is sent once it is ready. Name, labels and
     the variables `MNGR_RUN`, `MNGR_TASK` and `MNGR_ATTEMPT` are added by the engine. Launches of the same source,
     transfer and branch are made together."""
@@ -51,6 +48,7 @@ class Launch(NamedTuple):
     project: str | None = None
     permissions: str = ""
     allowed_commands: tuple[str, ...] = ()
+    sandbox: str = ""
 
 
 class Recipe(ABC):
@@ -58,7 +56,7 @@ class Recipe(ABC):
     and attempt they must give the same. A `MngrError` from one is that attempt's failure and is written down."""
 
     @abstractmethod
-    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+    def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
         """The agent for this attempt."""
 
     @abstractmethod
@@ -73,27 +71,6 @@ class Recipe(ABC):
         way that others may share: it is tried again later, and many of the same open the circuit breaker. So do many
         with the same text under the key `blocked`: why the agent says that it cannot do its task."""
 
-    def warning(self, task: TaskState, attempt: Attempt, seconds_left: float) -> str:
-        """What an agent is told before its time is over."""
-        return (
-            f"Your time for this task ends in {max(1, round(seconds_left))} seconds. "
-            "Commit what you have and write the outcome file now."
-        )
-
-    def stuck(self, task: TaskState, attempt: Attempt) -> str:
-        """What an agent is told that works and has shown no sign of life for long, before it is ended."""
-        return (
-            "There was no output from you for a long time. If you are stuck, try another way; if you wait for a "
-            "command, end it. This task ends soon unless there is output."
-        )
-
-    def nudge(self, task: TaskState, attempt: Attempt) -> str:
-        """What an agent is told that rests without having written its outcome."""
-        return (
-            "There is no outcome file yet. If you are done, or cannot go on, "
-            "write the outcome file to the path in $MNGR_OUTCOME_FILE now; otherwise go on."
-        )
-
     def continuation(self, task: TaskState, attempt: Attempt) -> str:
         """What an agent is told that was interrupted: by a limit that is over, a crash, or a stop of the run."""
         return (
@@ -101,17 +78,18 @@ class Recipe(ABC):
             "`git status` and `git log` first."
         )
 
+    def checkpoint(self, task: TaskState, attempt: Attempt, agent: Agent) -> None:
+        """Bring here what an agent on another machine has made so far, now and then while it works: its host may get
+        lost. By default nothing is brought. This may overlap `collect`."""
+        return
+
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
         """What is wrong with the outcome file of an agent that rests, if it cannot be read at all; the agent is told
-        with `returned`, at most twice."""
+        so, at most twice."""
         return ""
 
-    def returned(self, task: TaskState, attempt: Attempt, problem: str) -> str:
-        """What an agent is told whose outcome file cannot be read."""
-        return f"The outcome file cannot be read: {problem}. Write it again, to the path in $MNGR_OUTCOME_FILE."
 
-
-def of_plugins(settings: Settings) -> dict[str, RecipeFacts]:
+def of_plugins(settings: Settings) -> dict[str, PluginRecipe]:
     """The recipes that active plugins add, by name."""
     import os
 
@@ -125,7 +103,7 @@ def make(name: str, fleet: Fleet, run: Run) -> Recipe:
     """The recipe that a plugin adds under this name, for this run. Raises UsageError with the nearest name."""
     from mngr import plugins
 
-    known = of_plugins(fleet.settings)
+    known = of_plugins(fleet.local.settings)
     if name not in known:
         hint = suggest(name, tuple(known), "recipe") or "`mngr plugin list` shows what plugins add"
         raise UsageError(f"no plugin adds a recipe called `{name}`", hint=hint)

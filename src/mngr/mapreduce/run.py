@@ -7,18 +7,27 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from mngr.errors import MngrError, NotFoundError
-from mngr.files import Claimed, claimant, claimed, json_bytes, make_private_dir, read_lines, remove_tree, write_atomic
-from mngr.mapreduce import breaker, folding, ledger, naming
-from mngr.mapreduce.ledger import Fact, Ledger
+from mngr.files import (
+    Claimed,
+    claimant,
+    claimed,
+    content,
+    json_bytes,
+    make_private_dir,
+    read_lines,
+    remove_tree,
+    write_atomic,
+)
+from mngr.mapreduce import ledger, ledger_fold, policy, task_names
+from mngr.mapreduce.clock import MACHINE, Clock
+from mngr.mapreduce.ledger import Ledger, LedgerFact
 from mngr.mapreduce.state import RunState
 from mngr.names import check_name, suggest
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from mngr.mapreduce.ledger import Entry
 
 RUNS = os.path.join(".mngr", "runs")
@@ -29,11 +38,11 @@ PRIVATE = "private.json"
 class Run:
     """Everybody who works for a run writes through `note`, so that `state` is always what the ledger says."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, clock: Clock = MACHINE) -> None:
         """Read a run that exists; nothing is changed."""
-        self.directory = os.path.abspath(directory)
-        self.ledger = Ledger(os.path.join(self.directory, ledger.FILE))
-        self._state = folding.fold(self.ledger.entries())
+        self.directory, self.clock = os.path.abspath(directory), clock
+        self.ledger = Ledger(os.path.join(self.directory, ledger.FILE), clock.time)
+        self._state = ledger_fold.fold(self.ledger.entries())
         self._turn = threading.RLock()
         self._listeners: list[Callable[[Entry], None]] = []
 
@@ -48,29 +57,25 @@ class Run:
     @property
     def private(self) -> Mapping[str, Any] | None:
         """What the run was given to keep out of its ledger; None when there is nothing, or it is gone."""
-        try:
-            with open(os.path.join(self.directory, PRIVATE), "rb") as file:
-                return next(iter(read_lines(file.read())), None)
-        except FileNotFoundError:
-            return None
+        return next(iter(read_lines(content(os.path.join(self.directory, PRIVATE)))), None)
 
     def refresh(self) -> RunState:
         """Read the ledger again: for those who only watch a run that another process works on."""
         with self._turn:
-            self._state = folding.fold(self.ledger.entries())
+            self._state = ledger_fold.fold(self.ledger.entries())
         return self._state
 
     def note(self, type: str, /, **data: Any) -> None:
         """Append an entry, from any thread; when this returns, it is on disk and in `state`."""
-        self.note_all([Fact(type, data)])
+        self.note_all([LedgerFact(type, data)])
 
-    def note_all(self, facts: Sequence[Fact]) -> None:
+    def note_all(self, facts: Sequence[LedgerFact]) -> None:
         """Append several entries with one wait for the disk. A kill may leave the first few of them."""
         if not facts:
             return
         with self._turn:
             for entry in self.ledger.append(*facts):
-                self._state = folding.apply(self._state, entry)
+                self._state = ledger_fold.fold([entry], self._state)
                 for listener in self._listeners:
                     listener(entry)
 
@@ -125,8 +130,8 @@ class Run:
         checked or stopped is tried again; that needs no further attempt."""
         trip = self._state.trip
         alike: tuple[str, ...] = ()
-        if trip is not None and trip.stage in (breaker.LAUNCH, breaker.WORK):
-            found = breaker.clusters(self._state, self._state.tasks)
+        if trip is not None and trip.stage in (policy.LAUNCH, policy.WORK):
+            found = policy.clusters(self._state, self._state.tasks)
             same = (one.tasks for one in found if (one.stage, one.signature) == (trip.stage, trip.signature))
             alike = next(same, trip.tasks)
         remove_tree(self._stop)
@@ -174,13 +179,14 @@ def new(
     id: str | None = None,
     directory: str | None = None,
     private: Mapping[str, Any] | None = None,
+    clock: Clock = MACHINE,
     **facts: Any,
 ) -> Run:
     """Make a run in `.mngr/runs` below `root`, or in `directory`, and write its first entry with these facts. What is
     `private` goes to a file that only the user can read. A directory that holds something else is refused."""
-    name = check_name(id or _new_id(), "run name")
-    if len(name) > naming.LONGEST_RUN:
-        raise MngrError(f"`{name}` is too long for a run: at most {naming.LONGEST_RUN} characters")
+    name = check_name(id or time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + os.urandom(2).hex(), "run name")
+    if len(name) > task_names.LONGEST_RUN:
+        raise MngrError(f"`{name}` is too long for a run: at most {task_names.LONGEST_RUN} characters")
     home = os.path.join(root, RUNS)
     place = os.path.abspath(directory or os.path.join(home, name))
     if _holds_something(place):
@@ -191,7 +197,7 @@ def new(
         if not os.path.exists(ignore):
             write_atomic(ignore, b"*\n")
     make_private_dir(place)
-    made = Run(place)
+    made = Run(place, clock)
     make_private_dir(made.control)
     if private:
         write_atomic(os.path.join(place, PRIVATE), json_bytes(private))
@@ -239,7 +245,3 @@ def _began(place: str) -> tuple[str, str]:
     with open(os.path.join(place, ledger.FILE), "rb") as file:
         first = next(iter(read_lines(file.readline())), {})
     return str(first.get("at") or ""), place
-
-
-def _new_id() -> str:
-    return time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + os.urandom(2).hex()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from mngr.mapreduce import concurrency
-from mngr.mapreduce.concurrency import Concurrency
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
+from mngr.mapreduce.task_table import table
 
 # Where a task is.
 WAITING = "waiting"  # for its first attempt, or for its next one
@@ -23,7 +21,7 @@ HOST_LOST = "host-lost"  # of all reasons, the one after which the agent may com
 STATUSES = (WAITING, LAUNCHING, RUNNING, COLLECTING, CHECKING, SETTLED)
 
 
-class Usage(NamedTuple):
+class AttemptUsage(NamedTuple):
     """`unpriced` is how many answers of models have no known price: they are not in `cost_usd`."""
 
     input_tokens: int = 0
@@ -37,8 +35,8 @@ class Usage(NamedTuple):
         """What a budget of tokens counts: read and written, without what came from a cache."""
         return self.input_tokens + self.output_tokens
 
-    def plus(self, other: Usage) -> Usage:
-        return Usage(
+    def plus(self, other: AttemptUsage) -> AttemptUsage:
+        return AttemptUsage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cache_read_tokens + other.cache_read_tokens,
@@ -51,14 +49,13 @@ Interval = tuple[float, float]
 
 
 class Attempt(NamedTuple):
-    """One agent's try at a task. `ended` is the reason (see `mngr.mapreduce.ending`), empty while it goes on; `because`
-    is the same in words. `released` says that its agent was stopped and is nobody's business any more. What did not
-    happen yet is None.
+    """One agent's try at a task. `ended` is the reason (see `attempt_end`), empty while it goes on; `because` is the
+    same in words. `released` says that its agent was stopped. What did not happen yet is None.
 
     An agent that ended early may be started again: that is the same attempt, `restarted_at` that moment, `restarting`
     holds until its process is there, `restarts` counts those that count as tries. `restartable` is False once it
     cannot, or must not, be started again. `paused` are the intervals that do not count as its working time.
-    `earlier` is what was collected before it was started again.
+    `earlier` is what was collected before it was started again. `host` is where the agent is: empty is this machine.
 
     What failed and is tried again has a `..._tries` and a `..._at`: 0 is now, infinity is not before the next resume.
     """
@@ -107,7 +104,8 @@ class Attempt(NamedTuple):
     release_error: str = ""
     release_tries: int = 0
     release_at: float = 0.0
-    usage: Usage = Usage()
+    usage: AttemptUsage = AttemptUsage()
+    host: str = ""
 
     @property
     def goes_on(self) -> bool:
@@ -135,6 +133,16 @@ class TaskState(NamedTuple):
     @property
     def last(self) -> Attempt | None:
         return self.attempts[-1] if self.attempts else None
+
+    @property
+    def verdict(self) -> Mapping[str, Any]:
+        """That of its last attempt; empty without one."""
+        return (self.last.verdict if self.last else None) or {}
+
+    @property
+    def claim(self) -> Mapping[str, Any]:
+        """The outcome that was collected of its last attempt; empty without one."""
+        return ((self.last.collected if self.last else None) or {}).get("outcome") or {}
 
     @property
     def status(self) -> str:
@@ -169,11 +177,8 @@ class TaskState(NamedTuple):
         return last.retry_at if last is not None and last.retry and self.tries else 0.0
 
     @property
-    def usage(self) -> Usage:
-        total = Usage()
-        for attempt in self.attempts:
-            total = total.plus(attempt.usage)
-        return total
+    def usage(self) -> AttemptUsage:
+        return _total([attempt.usage for attempt in self.attempts])
 
 
 class Phase(NamedTuple):
@@ -185,14 +190,25 @@ class Phase(NamedTuple):
     asked: Mapping[str, Any] = {}
 
 
-class Trip(NamedTuple):
-    """The circuit breaker opened: these tasks failed in the same way; `example` is how one of them put it."""
+class Cluster(NamedTuple):
+    """Tasks that failed in the same way at the same stage; `example` is the failure of one of them."""
 
     stage: str
     signature: str
     example: str
     tasks: tuple[str, ...]
-    at: float
+
+
+class Concurrency(NamedTuple):
+    """How many agents may run at once; 0 before the run has a limit. During `slow_start`, until the first rate limit,
+    the limit doubles instead of growing by one. Nothing is launched before `quiet_until`. `clean` counts attempts that
+    ended with an outcome since the last change."""
+
+    limit: int
+    changed_at: float = 0.0
+    slow_start: bool = True
+    quiet_until: float = 0.0
+    clean: int = 0
 
 
 class RunState(NamedTuple):
@@ -206,8 +222,8 @@ class RunState(NamedTuple):
     resumed_at: float = 0.0
     phases: Mapping[str, Phase] = {}
     tasks: Mapping[str, TaskState] = {}
-    concurrency: Concurrency = concurrency.NONE
-    trip: Trip | None = None
+    concurrency: Concurrency = Concurrency(0)
+    trip: Cluster | None = None
     gaps: tuple[Interval, ...] = ()
     paused: str = ""
     waits_until: float = 0.0
@@ -217,15 +233,25 @@ class RunState(NamedTuple):
     last_at: float = 0.0
 
     @property
-    def usage(self) -> Usage:
-        total = Usage()
-        for task in self.tasks.values():
-            total = total.plus(task.usage)
-        return total
+    def usage(self) -> AttemptUsage:
+        return _total([part.computed(_used) for part in table(self.tasks).parts])
 
     def counts(self) -> dict[str, int]:
         """How many tasks are where, every status named."""
         found = dict.fromkeys(STATUSES, 0)
-        for task in self.tasks.values():
-            found[task.status] += 1
+        for part in table(self.tasks).parts:
+            for status, count in part.computed(_counted).items():
+                found[status] += count
         return found
+
+
+def _used(tasks: Sequence[TaskState]) -> AttemptUsage:
+    return _total([task.usage for task in tasks])
+
+
+def _counted(tasks: Sequence[TaskState]) -> Counter[str]:
+    return Counter(task.status for task in tasks)
+
+
+def _total(parts: Sequence[AttemptUsage]) -> AttemptUsage:
+    return functools.reduce(AttemptUsage.plus, parts, AttemptUsage())

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from jinja2 import Environment
 
 _PLACE = os.path.dirname(__file__)

@@ -12,7 +12,7 @@ _LONGEST = 1e9  # seconds
 _LEAVES_FULL_SCREEN = ("\x1b[?1049l", "\x1b[?47l", "\x1b[?1047l")
 
 
-class Cast(NamedTuple):
+class PageCast(NamedTuple):
     """`text` is asciicast v2 without torn or foreign lines. `poster` is the second that shows most: the end, or the
     last moment of a full-screen program. `problem` says why there is nothing to play."""
 
@@ -25,14 +25,18 @@ class Cast(NamedTuple):
     note: str = ""
     problem: str = ""
 
+    def facts(self) -> dict[str, Any]:
+        """What the pages say of it, without its content."""
+        return {name: value for name, value in self._asdict().items() if name != "text"}
 
-def read(path: str, most: int = MOST_BYTES) -> Cast:
+
+def read(path: str, most: int = MOST_BYTES) -> PageCast:
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             data = file.read(most)
     except OSError as error:
-        return Cast(problem=error.strerror or "it cannot be read")
+        return PageCast(problem=error.strerror or "it cannot be read")
     if size > len(data):
         data = data[: data.rfind(b"\n") + 1]
         note = f"Only the first {most / 1e6:.1f} MB of {size / 1e6:.1f} MB are shown."
@@ -40,14 +44,14 @@ def read(path: str, most: int = MOST_BYTES) -> Cast:
     return clean(data)._replace(bytes=size)
 
 
-def clean(data: bytes) -> Cast:
+def clean(data: bytes) -> PageCast:
     """The events that a player can be given. The header keeps only what the pages use."""
     head, *lines = data.decode("utf-8", "replace").split("\n")
     header = _parsed(head)
     if not isinstance(header, dict):
-        return Cast(problem="it has no header (is it still empty?)")
+        return PageCast(problem="it has no header (is it still empty?)")
     if header.get("version") != 2:
-        return Cast(problem="it is not asciicast version 2")
+        return PageCast(problem="it is not asciicast version 2")
     columns, rows = _cells(header.get("width"), 80), _cells(header.get("height"), 24)
     kept = [json.dumps({"version": 2, "width": columns, "height": rows})]
     last = drawn = 0.0
@@ -64,8 +68,8 @@ def clean(data: bytes) -> Cast:
         kept.append(line if at > last else json.dumps([at, code, text]))
         last = at
     if len(kept) == 1:
-        return Cast(columns=columns, rows=rows, problem="nothing was shown in it")
-    return Cast("\n".join(kept) + "\n", columns, rows, last, last if poster is None else poster)
+        return PageCast(columns=columns, rows=rows, problem="nothing was shown in it")
+    return PageCast("\n".join(kept) + "\n", columns, rows, last, last if poster is None else poster)
 
 
 def _event(line: str, earliest: float) -> tuple[float, str, str] | None:

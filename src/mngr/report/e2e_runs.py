@@ -13,7 +13,7 @@ from mngr.e2e.artifacts import RunInfo, TestInfo
 from mngr.errors import NotFoundError, TimedOut
 from mngr.report import casts
 from mngr.report.e2e_transcript import events_of
-from mngr.report.source import key
+from mngr.report.source import key, picked
 
 _EARLIER = "earlier"
 _LOCK_SECONDS = 1
@@ -135,14 +135,11 @@ def _run_key(run: RunInfo) -> str:
 def _run_facts(run: RunInfo, counts: Counter[str], going_on: bool) -> dict[str, Any]:
     return {
         "key": _run_key(run),
-        "name": run.name,
+        **picked(run, "name", "root", "started_at", "exit_status"),
         "args": list(run.args),
-        "root": run.root,
         "python": run.python.split()[0] if run.python else "",
-        "started_at": run.started_at,
         "duration": None if run.ended_at is None else run.ended_at - run.started_at,
         "running": going_on,
-        "exit_status": run.exit_status,
         "counts": dict(counts),
         "total": counts.total(),
     }
@@ -152,12 +149,9 @@ def _test_facts(test_key: str, test: TestInfo, going_on: bool) -> dict[str, Any]
     return {
         "key": key(test_key),
         "name": _title(test),
-        "file": test.file,
-        "line": test.line,
+        **picked(test, "file", "line", "started_at", "duration"),
         "doc": _first_line(test.doc),
         "outcome": _outcome(test, going_on),
-        "started_at": test.started_at,
-        "duration": test.duration,
         "cites": [_first_line(block) for block in test.blocks()],
         "failure": _first_line(test.failure.message) if test.failure else "",
         "recordings": sum(name.endswith(".cast") for name in os.listdir(test.path)) if os.path.isdir(test.path) else 0,
@@ -166,13 +160,10 @@ def _test_facts(test_key: str, test: TestInfo, going_on: bool) -> dict[str, Any]
 
 def test_document(run: RunInfo, test_key: str, test: TestInfo) -> dict[str, Any]:
     """All that the page of a test shows, but the content of its recordings."""
-    failure = test.failure
     return {
         "test": _test_facts(test_key, test, _is_going_on(run)),
-        "node_id": test.node_id,
-        "doc": test.doc,
-        "phases": dict(test.phases),
-        "failure": {"phase": failure.phase, "message": failure.message, "text": failure.text} if failure else None,
+        **picked(test, "node_id", "doc", "phases"),
+        "failure": picked(test.failure, "phase", "message", "text") if test.failure else None,
         "blocks": test.blocks(),
         "events": events_of(test.events(), test.started_at or run.started_at),
         "recordings": [_recording(run, test_key, recording) for recording in test.recordings()],
@@ -184,24 +175,12 @@ def test_document(run: RunInfo, test_key: str, test: TestInfo) -> dict[str, Any]
     }
 
 
-def _recording(run: RunInfo, test_key: str, recording: artifacts.Recording) -> dict[str, Any]:
-    cast = casts.read(recording.path)
+def _recording(run: RunInfo, test_key: str, recording: artifacts.RecordingInfo) -> dict[str, Any]:
     return {
         "id": f"cast/{_run_key(run)}/{key(test_key)}/{key(recording.name)}",
-        "name": recording.name,
-        "title": recording.title,
-        "kind": recording.kind,
-        "number": recording.number,
+        **picked(recording, "name", "title", "kind", "number", "ended_at", "exit_code"),
         "started_at": recording.started_at if recording.started_at is not None else run.started_at,
-        "ended_at": recording.ended_at,
-        "exit_code": recording.exit_code,
-        "columns": cast.columns,
-        "rows": cast.rows,
-        "seconds": cast.seconds,
-        "poster": cast.poster,
-        "bytes": cast.bytes,
-        "note": cast.note,
-        "problem": cast.problem,
+        **casts.read(recording.path).facts(),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mngr.agents.record import seconds_of
 from mngr.files import read_lines
 from mngr.mapreduce import ledger
-from mngr.mapreduce.folding import fold
+from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
 
 # Entries that the state does not keep, and the pages show.

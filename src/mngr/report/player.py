@@ -12,15 +12,17 @@ FILES = ("asciinema-player.min.js", "asciinema-player.css")
 HINT = "pip install 'mngr[pages]'"
 
 
-class Player(NamedTuple):
+class PlayerFiles(NamedTuple):
     origin: str
     files: dict[str, bytes]
 
 
-def find() -> Player | None:
+def find() -> PlayerFiles | None:
     """The player's files and the package they come from; None when it is not installed."""
     try:
         assets = resources.files(MODULE) / "assets"
-        return Player(f"{PACKAGE} {metadata.version(PACKAGE)}", {name: (assets / name).read_bytes() for name in FILES})
+        return PlayerFiles(
+            f"{PACKAGE} {metadata.version(PACKAGE)}", {name: (assets / name).read_bytes() for name in FILES}
+        )
     except (ImportError, FileNotFoundError):  # PackageNotFoundError is an ImportError
         return None

@@ -1,4 +1,4 @@
-"""Files of a run as a page may show them: plain files inside the run's directory only, and never more than so much.
+"""Files of a run as a page may show them: plain files inside the run's directory only, and a bounded part of each.
 
 Agents wrote some of them. A link is never followed, and what is cut says so.
 """
@@ -82,7 +82,7 @@ def stamp(root: str, *parts: str) -> tuple[int, int] | None:
 
 
 def listed(root: str, *parts: str) -> list[Listed]:
-    """The plain files below a directory of the run, at most so many. Links are passed over."""
+    """The plain files below a directory of the run, at most `MOST_FILES`. Links are skipped."""
     found: list[Listed] = []
     left: list[tuple[str, ...]] = [()] if _is_inside(root, parts) else []
     while left and len(found) < MOST_FILES:

@@ -16,7 +16,7 @@ ADDRESS = "127.0.0.1"
 _TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "html": "text/html"}
 
 
-class Server(ThreadingHTTPServer):
+class PageServer(ThreadingHTTPServer):
     """Listens from its making on; `serve_forever` answers. Port 0 takes one that is free."""
 
     daemon_threads = True
@@ -47,7 +47,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: PageServer
     server_version = "mngr"
     sys_version = ""
     timeout = 30

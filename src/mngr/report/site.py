@@ -21,7 +21,7 @@ _POLICY = (
 )
 
 
-class Site(NamedTuple):
+class ReportSite(NamedTuple):
     """All of a site but its documents: `page` is index.html, `assets` are beside it under `assets/`."""
 
     page: bytes
@@ -30,7 +30,7 @@ class Site(NamedTuple):
     policy: str
 
 
-def make(source: Source, *, live: bool) -> Site:
+def make(source: Source, *, live: bool) -> ReportSite:
     found = player.find()
     scripts = (*_SHELL, *source.scripts, "start.js")
     assets = {name: _static(name) for name in (*scripts, "style.css", "icon.svg")}
@@ -48,7 +48,7 @@ def make(source: Source, *, live: bool) -> Site:
         "player": found.origin if found else None,
         "playerHint": player.HINT,
     }
-    return Site(text.encode(), assets, facts, policy)
+    return ReportSite(text.encode(), assets, facts, policy)
 
 
 def write(source: Source, output: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
 from collections.abc import Iterator
 from typing import Any, Protocol
+
+from mngr.names import slug
 
 _KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,150}")
 
@@ -33,12 +34,8 @@ class Source(Protocol):
 
 
 def key(name: str) -> str:
-    """A name as part of an address and of a file name: itself where that is safe, else a readable part and a hash."""
-    if _KEY.fullmatch(name):
-        return name
-    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
-    readable = re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-")[:60]
-    return f"{readable or 'x'}-{digest}"
+    """A name as part of an address and of a file name: itself where that is safe, otherwise a slug."""
+    return name if _KEY.fullmatch(name) else slug(name, of=name, longest=60)
 
 
 def is_id(text: str) -> bool:
@@ -51,6 +48,11 @@ def script(id: str, value: Any) -> bytes:
     inner = json.dumps(finite(value), separators=(",", ":"))
     outer = json.dumps(inner).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"mngrData({json.dumps(id)}, {outer});\n".encode("ascii")
+
+
+def picked(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of a record, by name."""
+    return {name: getattr(value, name) for name in names}
 
 
 def finite(value: Any) -> Any:

@@ -13,22 +13,19 @@ from mngr import files, secrets
 from mngr.files import claimant
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, TaskState
-from mngr.records import TYPE_CHECKING
 from mngr.report import run_files, site, tmr_branch, tmr_history, tmr_queue, tmr_task
 from mngr.report.ledger_reader import LedgerReader
 from mngr.report.source import finite, is_id, key
-from mngr.report.tmr_casts import Recordings
 from mngr.report.tmr_matrix import matrix
-from mngr.report.tmr_rows import Known, overview, report, suite
-from mngr.report.tmr_verified import Verified
-from mngr.report.tmr_work import Works
+from mngr.report.tmr_patches import Patches
+from mngr.report.tmr_recordings import Recordings
+from mngr.report.tmr_rows import ReportData, overview, report, suite
+from mngr.report.tmr_screens import Screens
+from mngr.report.tmr_verified import VerifiedRuns
 from mngr.tmr import junit, pr
 from mngr.tmr import rows as test_rows
 from mngr.tmr.blocks import cited
 from mngr.tmr.summary import tasks_of
-
-if TYPE_CHECKING:
-    from mngr.report.tmr_screens import Screens
 
 PAGES = "report"
 BESIDE = ("report.json", "junit.xml", "pr.md")
@@ -74,9 +71,9 @@ class TmrRun:
         facts = self._ledger.refresh().facts
         self.title = str(facts.get("run") or os.path.basename(self._root))
         self._repo = str(facts.get("repo") or "")
-        self._works = Works(self._repo, str(facts.get("base") or ""))
+        self._works = Patches(self._repo, str(facts.get("base") or ""))
         self._recordings = Recordings(self._root)
-        self._verified = Verified(self._root)
+        self._verified = VerifiedRuns(self._root)
         self._secret = _secrets(facts)
 
     def ids(self) -> Iterator[str]:
@@ -122,19 +119,19 @@ class TmrRun:
             return [self.hide(item) for item in value]
         return value
 
-    def known(self) -> Known:
+    def known(self) -> ReportData:
         """All that the pages are made of, as it is now."""
         self._ledger.refresh()
         going_on = self._going_on()
-        made: Known = self._once("known", (self._ledger.read, going_on), lambda: self._known(going_on))
+        made: ReportData = self._once("known", (self._ledger.read, going_on), lambda: self._known(going_on))
         return made._replace(now=time.time())
 
-    def _known(self, going_on: bool) -> Known:
+    def _known(self, going_on: bool) -> ReportData:
         baseline = self._document("baseline.json")
         measured = baseline.get("tests") or {}
         tests = self._document("collect.json").get("tests") or ()
         past = self._past()
-        return Known(
+        return ReportData(
             state=self._ledger.state,
             told=self._ledger.told,
             logs=self._ledger.measured,

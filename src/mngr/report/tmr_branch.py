@@ -7,14 +7,14 @@ from typing import Any
 
 from mngr.mapreduce.state import RunState
 from mngr.report.source import key
-from mngr.report.tmr_rows import Known, cut, line
+from mngr.report.tmr_rows import ReportData, cut, line
 from mngr.tmr.summary import flagged
 
 _EVIDENCE_MAX = 20
 _PATHS_MAX = 50
 
 
-def branch(known: Known) -> dict[str, Any] | None:
+def branch(known: ReportData) -> dict[str, Any] | None:
     """The branch and its commits; None before integration."""
     integration = known.integration
     if not integration:

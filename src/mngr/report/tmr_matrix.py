@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mngr.report.tmr_rows import Known, at_tip, linked
+from mngr.report.tmr_rows import ReportData, at_tip, linked
 from mngr.tmr import baseline
 
 WORSE, BETTER, NEW, STILL, SAME, OPEN = "worse", "better", "new", "still not passing", "passes", "not measured"
@@ -14,7 +14,7 @@ _ORDER = (WORSE, UNSTABLE, STILL, BETTER, NEW, SAME, OPEN)
 _WORDS = {"passed": "pass", "failed": "fail", "skipped": "skip", "xfailed": "xfail", "crashed": "crash"}
 
 
-def matrix(known: Known) -> dict[str, Any]:
+def matrix(known: ReportData) -> dict[str, Any]:
     """The tests by file, each as its name, what it did at both ends, how that is called, and the key of its task."""
     files: dict[str, list[list[str]]] = {}
     counts: Counter[str] = Counter()
@@ -40,14 +40,14 @@ def matrix(known: Known) -> dict[str, Any]:
     }
 
 
-def _renamed(known: Known) -> set[str]:
+def _renamed(known: ReportData) -> set[str]:
     """Tests of the base that work on the branch has under another name."""
     on_branch = {slug for commit in known.integration.get("commits", ()) for slug in commit["slugs"]}
     tasks = [task for task in known.state.tasks.values() if task.slug in on_branch and task.last is not None]
     return {str(test) for task in tasks if task.last for test in (task.last.verdict or {}).get("renamed", ())}
 
 
-def _base(known: Known, test: str) -> str:
+def _base(known: ReportData, test: str) -> str:
     found = known.measured.get(test)
     return "" if found is None else _word(str(found.get("verdict") or ""))
 

@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 from mngr.report.excerpt import excerpt
-from mngr.report.tmr_rows import Known, before, claim_of, cut, line, linked
+from mngr.report.source import picked
+from mngr.report.tmr_patches import Patches
+from mngr.report.tmr_rows import ReportData, before, cut, line, linked
 from mngr.report.tmr_task import pairs_of
-from mngr.report.tmr_work import Works
 from mngr.tmr import baseline
 from mngr.tmr.places import expectations
 from mngr.tmr.questions import Question, questions
@@ -19,7 +20,7 @@ _MOST_EXCERPTS = 60
 _MOST_TESTS = 200
 
 
-def cards(known: Known, works: Works) -> list[dict[str, Any]]:
+def cards(known: ReportData, works: Patches) -> list[dict[str, Any]]:
     """What waits for a person, the most dangerous first. Patches are read for the first ones only."""
     tasks = tasks_of(known.state)
     flaky = [task.id for task in tasks if before(known, task.id).get("verdict") == baseline.FLAKY]
@@ -34,9 +35,9 @@ def cards(known: Known, works: Works) -> list[dict[str, Any]]:
     return made
 
 
-def _card(known: Known, one: Question) -> dict[str, Any]:
+def _card(known: ReportData, one: Question) -> dict[str, Any]:
     first = one.tasks[0]
-    evidence = [str(each.get("evidence") or "") for each in claim_of(first).get("escalations", ())]
+    evidence = [str(each.get("evidence") or "") for each in first.claim.get("escalations", ())]
     return {
         "kind": one.kind,
         "verdict": verdict_of(first),
@@ -45,9 +46,7 @@ def _card(known: Known, one: Question) -> dict[str, Any]:
         "text": line(one.text, 1000),
         "remarks": [cut(text) for text in one.remarks[:10]],
         "evidence": [cut(text) for text in evidence if text][:5],
-        "commands": one.commands,
-        "commit": one.commit,
-        "kept_on": one.kept_on,
+        **picked(one, "commands", "commit", "kept_on"),
     }
 
 

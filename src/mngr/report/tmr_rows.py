@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.names import nearest
-from mngr.report.source import key
+from mngr.report.source import key, picked
 from mngr.report.tmr_chart import chart
 from mngr.tmr import baseline, headline, verdict
-from mngr.tmr.places import FOR_A_PERSON, NOT_TRUE, SET_ASIDE, Place, integration_of, places
+from mngr.tmr.places import FOR_A_PERSON, NOT_TRUE, SET_ASIDE, WorkPlace, integration_of, places
 from mngr.tmr.rows import GOOD, cases, worst
 from mngr.tmr.summary import doing, ended_at, row, seconds, summary, tasks_of, verdict_of, why
 
@@ -23,15 +23,8 @@ _ASIDE = "set aside"
 # What a reader wants to see first: what needs somebody, then what was achieved, then the rest. A word that is not
 # here comes last.
 ORDER = (
-    *(
-        verdict.BLOCKED,
-        verdict.HELD,
-        verdict.UNPROVEN,
-        verdict.REFUTED,
-        verdict.REFUSED,
-        verdict.FAILED,
-        verdict.UNCLAIMED,
-    ),
+    *(verdict.BLOCKED, verdict.HELD, verdict.UNPROVEN),
+    *(verdict.REFUTED, verdict.REFUSED, verdict.FAILED, verdict.UNCLAIMED),
     *(_ASIDE, "running", "launching", "collecting", "checking", "waiting", verdict.EXPECTATION_CHANGED),
     *(verdict.FIXED, verdict.FIXED_TOGETHER, verdict.FOUND_AND_FIXED, verdict.STRONGER, verdict.SAME, verdict.IMPROVED),
     *(verdict.UNCHANGED, verdict.NOT_STARTED),
@@ -39,7 +32,7 @@ ORDER = (
 _NOT_PASSING = (baseline.FAIL, baseline.BROKEN, baseline.FLAKY)
 
 
-class Known(NamedTuple):
+class ReportData(NamedTuple):
     """All that the rows are made of. `tests` are those of the base by id, `measured` what each did there, `functions`
     what all cases of one did there, `at_tip` what each did at the tip of the branch; `trends` say how a test stands
     against earlier runs. `logs` are the directories of measurements, by label."""
@@ -62,7 +55,7 @@ class Known(NamedTuple):
         return integration_of(self.state)
 
 
-def overview(known: Known) -> dict[str, Any]:
+def overview(known: ReportData) -> dict[str, Any]:
     """The first page, with a row for each task; without its branch and its queue."""
     state = known.state
     keys = {task.slug: key(task.slug) for task in state.tasks.values()}
@@ -71,7 +64,7 @@ def overview(known: Known) -> dict[str, Any]:
     found = headline.headline(state, doing(state, known.going_on), suite(known))
     return {
         "run": _run(known),
-        "headline": {"tone": found.tone, "title": found.title, "more": found.more, "commands": found.commands},
+        "headline": picked(found, "tone", "title", "more", "commands"),
         "verdicts": _counted(rows),
         "order": order_of(rows),
         "tests": before_and_after(known),
@@ -85,7 +78,7 @@ def overview(known: Known) -> dict[str, Any]:
     }
 
 
-def suite(known: Known) -> headline.Suite:
+def suite(known: ReportData) -> headline.Suite:
     """How the tests of the suite did, in three numbers."""
     if not known.at_tip or not known.measured:
         return headline.Suite()
@@ -95,7 +88,7 @@ def suite(known: Known) -> headline.Suite:
     return headline.Suite(len(passed), after, worse)
 
 
-def at_tip(known: Known, test: str) -> str:
+def at_tip(known: ReportData, test: str) -> str:
     """What a test did at the tip of the branch: `flaky` for one that passed at the base, failed there and passed again,
     which the gate does not count."""
     outcome = known.at_tip.get(test, "")
@@ -111,16 +104,16 @@ def order_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return [*known, *dict.fromkeys(str(one["kind"]) for one in rows if one["kind"] not in known)]
 
 
-def before(known: Known, task: str) -> Mapping[str, Any]:
+def before(known: ReportData, task: str) -> Mapping[str, Any]:
     """What its test did at the base; the worst of its cases if it has parameters."""
     return known.functions.get(task) or known.measured.get(task, {})
 
 
-def task_row(known: Known, task: TaskState, place: Place | None = None) -> dict[str, Any]:
+def task_row(known: ReportData, task: TaskState, place: WorkPlace | None = None) -> dict[str, Any]:
     """One task in the table. Work that is set aside is nowhere counted as good, whatever its verdict."""
     found = row(task)
     word = verdict_of(task)
-    place = place or Place()
+    place = place or WorkPlace()
     shown = _ASIDE if place.word == SET_ASIDE and word not in NOT_TRUE | FOR_A_PERSON else word
     last = task.last
     file, _, name = task.id.partition("::")
@@ -143,9 +136,7 @@ def task_row(known: Known, task: TaskState, place: Place | None = None) -> dict[
         "flags": sorted({str(flag["kind"]) for flag in found["flags"]}),
         "agent": found["agent"] or "",
         "state": last.state if last is not None and last.goes_on else "",
-        "attempts": found["attempts"],
-        "tokens": found["tokens"],
-        "cost_usd": found["cost_usd"],
+        **{name: found[name] for name in ("attempts", "tokens", "cost_usd")},
         "started_at": task.attempts[0].intended_at if task.attempts else None,
         "seconds": _seconds(task, known.now),
         "escalations": len(found["escalations"]),
@@ -156,8 +147,7 @@ def task_row(known: Known, task: TaskState, place: Place | None = None) -> dict[
 
 def at_commit(task: TaskState) -> str:
     """What its test did at its agent's commit."""
-    last = task.last
-    found = (last.verdict if last is not None else None) or {}
+    found = task.verdict
     return str((found.get("marks") or {}).get("t1p1") or found.get("after") or "")
 
 
@@ -176,7 +166,7 @@ def cut(text: str, most: int = _TEXT_MAX) -> str:
     return text if len(text) <= most else text[:most] + "\n… (cut here)"
 
 
-def before_and_after(known: Known) -> dict[str, Any]:
+def before_and_after(known: ReportData) -> dict[str, Any]:
     """All tests of the suite: at the base, and at the tip of the branch as its gate measured them."""
     before = Counter(str(one.get("verdict")) for one in known.measured.values())
     after: Counter[str] = Counter()
@@ -191,7 +181,7 @@ def before_and_after(known: Known) -> dict[str, Any]:
     }
 
 
-def clusters(known: Known) -> list[dict[str, Any]]:
+def clusters(known: ReportData) -> list[dict[str, Any]]:
     """Tests that did not pass at the base, put together by how they failed; the biggest cluster first."""
     found: dict[str, list[str]] = {}
     for test, one in known.measured.items():
@@ -222,13 +212,7 @@ def _told(signature: str, texts: list[str]) -> str:
     return found.pop() or signature if len(found) == 1 else signature
 
 
-def claim_of(task: TaskState) -> Mapping[str, Any]:
-    """What its agent says; empty when it says nothing that can be read."""
-    last = task.last
-    return ((last.collected if last is not None else None) or {}).get("outcome") or {}
-
-
-def report(known: Known) -> dict[str, Any]:
+def report(known: ReportData) -> dict[str, Any]:
     """The whole run for programs: `report.json`."""
     rows = []
     where = places(known.state)
@@ -252,7 +236,7 @@ def report(known: Known) -> dict[str, Any]:
     }
 
 
-def _run(known: Known) -> dict[str, Any]:
+def _run(known: ReportData) -> dict[str, Any]:
     state = known.state
     facts = state.facts
     usage = state.usage
@@ -271,12 +255,9 @@ def _run(known: Known) -> dict[str, Any]:
         "type": str(workers.get("type") or ""),
         "max_agents": limits.get("max_agents"),
         "budget_usd": limits.get("budget_usd"),
-        "tokens": usage.tokens,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
+        **picked(usage, "tokens", "input_tokens", "output_tokens", "unpriced"),
         "cached_tokens": usage.cache_read_tokens,
         "cost_usd": round(usage.cost_usd, 6),
-        "unpriced": usage.unpriced,
         "attempts": sum(len(task.attempts) for task in state.tasks.values()),
     }
 
@@ -287,7 +268,7 @@ def _counted(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return {kind: counts[kind] for kind in order_of(rows) if counts[kind]}
 
 
-def _lines(known: Known) -> list[dict[str, Any]]:
+def _lines(known: ReportData) -> list[dict[str, Any]]:
     """What was found out before any agent worked, a line each."""
     state = known.state
     made = []

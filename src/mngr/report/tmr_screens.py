@@ -7,17 +7,18 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.state import TaskState
-from mngr.report.source import key
+from mngr.report.source import key, picked
 
 MOST = 24
 _SECONDS = 0.9
 _MOST_TEXT = 60_000
+_NO_ATTEMPT = {"agent": "", "state": "", "started_at": None}
 
 
-class _Shown(NamedTuple):
+class _ScreenText(NamedTuple):
     at: float
     text: str
     problem: str
@@ -26,7 +27,7 @@ class _Shown(NamedTuple):
 class Screens:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
-        self._seen: dict[str, _Shown] = {}
+        self._seen: dict[str, _ScreenText] = {}
 
     def version(self, tasks: Sequence[TaskState]) -> str:
         texts = [self._look(task) for task in tasks[:MOST]]
@@ -43,23 +44,20 @@ class Screens:
             "key": "" if "role" in task.data else key(task.slug),
             "slug": task.slug,
             "name": task.id,
-            "agent": last.agent if last is not None else "",
-            "state": last.state if last is not None else "",
-            "started_at": last.started_at if last is not None else None,
-            "text": shown.text,
-            "problem": shown.problem,
+            **(picked(last, "agent", "state", "started_at") if last is not None else _NO_ATTEMPT),
+            **picked(shown, "text", "problem"),
         }
 
-    def _look(self, task: TaskState) -> _Shown:
+    def _look(self, task: TaskState) -> _ScreenText:
         last = task.last
         id = last.agent_id if last is not None else ""
         seen = self._seen.get(id)
         if seen is not None and time.monotonic() - seen.at < _SECONDS:
             return seen
         try:
-            text = self._fleet.capture(self._fleet.find(id), colors=True) if id else ""
-            shown = _Shown(time.monotonic(), text.rstrip()[-_MOST_TEXT:], "")
+            text = self._fleet.find(id).capture(colors=True) if id else ""
+            shown = _ScreenText(time.monotonic(), text.rstrip()[-_MOST_TEXT:], "")
         except (MngrError, OSError) as error:
-            shown = _Shown(time.monotonic(), "", str(error))
+            shown = _ScreenText(time.monotonic(), "", str(error))
         self._seen[id] = shown
         return shown

@@ -10,8 +10,9 @@ from mngr.agents.record import seconds_of
 from mngr.files import read_lines
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.report import run_files
-from mngr.report.tmr_rows import Known, before, claim_of, cut, task_row
-from mngr.report.tmr_work import NOTHING, Pair, Works
+from mngr.report.source import picked
+from mngr.report.tmr_patches import NOTHING, Pair, Patches
+from mngr.report.tmr_rows import ReportData, before, cut, task_row
 from mngr.tmr.places import expectations, places
 from mngr.tmr.questions import questions
 
@@ -32,13 +33,12 @@ _JOBS = {
 _SHOWN = (".txt", ".log", ".md", ".json", ".jsonl", ".xml", ".yaml", ".yml", ".toml", ".csv")
 
 
-def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str, Any]:
+def document(root: str, known: ReportData, task: TaskState, works: Patches) -> dict[str, Any]:
     """All but its recordings, tutorial blocks and past. `root` is the run's directory; nothing outside of it is read,
     but the repository through git."""
     last = task.last
     collected = (last.collected if last is not None else None) or {}
-    found = (last.verdict if last is not None else None) or {}
-    claim = claim_of(task)
+    found, claim = task.verdict, task.claim
     pair, loose = pairs_of(known, task)
     return {
         "task": task_row(known, task, places(known.state).get(task.slug)),
@@ -71,7 +71,7 @@ def document(root: str, known: Known, task: TaskState, works: Works) -> dict[str
 _MEASURED = ("new", "changed", "lost", "gate_exit", "seconds", "implementation", "effect", "stands_alone", "files")
 
 
-def _questions(known: Known, task: TaskState) -> list[dict[str, Any]]:
+def _questions(known: ReportData, task: TaskState) -> list[dict[str, Any]]:
     """What a person has to decide about this task, and the commands that settle it."""
     one = known.state._replace(tasks={task.id: task})
     return [{"kind": asked.kind, "text": cut(asked.text), "commands": asked.commands} for asked in questions(one)]
@@ -93,7 +93,7 @@ def _expectation(one: Mapping[str, Any]) -> dict[str, Any]:
     return {**texts, "line": one.get("line")}
 
 
-def pairs_of(known: Known, task: TaskState) -> tuple[Pair | None, Pair | None]:
+def pairs_of(known: ReportData, task: TaskState) -> tuple[Pair | None, Pair | None]:
     """The commits between which its work is, and between which what it did not commit."""
     base = str(known.state.facts.get("base") or "")
     attempts = [attempt for attempt in task.attempts if attempt.collected]
@@ -104,7 +104,7 @@ def pairs_of(known: Known, task: TaskState) -> tuple[Pair | None, Pair | None]:
     return pair, Pair(str(tip or base), str(loose)) if loose else None
 
 
-def logs(root: str, known: Known, task: TaskState) -> list[dict[str, Any]]:
+def logs(root: str, known: ReportData, task: TaskState) -> list[dict[str, Any]]:
     """What the steps of its measurements printed, and their exit codes."""
     found = []
     for job, told in _JOBS.items():
@@ -180,20 +180,11 @@ def _attempt(root: str, task: TaskState, attempt: Attempt, now: float) -> dict[s
     usage = attempt.usage
     screen = run_files.text(root, "tasks", task.slug, str(attempt.number), "screen.txt", most=_MOST_SHOWN, end=True)
     return {
-        "number": attempt.number,
-        "agent": attempt.agent,
-        "intended_at": attempt.intended_at,
-        "started_at": attempt.started_at,
-        "warned_at": attempt.warned_at,
-        "nudged_at": attempt.nudged_at,
-        "ended_at": attempt.ended_at,
+        **picked(attempt, "number", "agent", "intended_at", "started_at", "warned_at", "nudged_at", "ended_at"),
+        **picked(attempt, "goes_on", "state", "ended", "retry"),
         "seconds": round((attempt.ended_at or now) - attempt.intended_at, 2),
-        "goes_on": attempt.goes_on,
-        "state": attempt.state,
         "state_reason": cut(attempt.state_reason),
-        "ended": attempt.ended,
         "because": cut(attempt.because),
-        "retry": attempt.retry,
         "errors": [cut(text) for text in (attempt.collect_error, attempt.check_error) if text],
         "usage": {**usage._asdict(), "tokens": usage.tokens},
         "said": said(root, task.slug, attempt.number),
@@ -213,7 +204,7 @@ def _before(measured: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def _on_branch(known: Known, task: TaskState) -> list[dict[str, Any]]:
+def _on_branch(known: ReportData, task: TaskState) -> list[dict[str, Any]]:
     return [
         {name: one[name] for name in ("id", "kind", "title", "rank", "because", "needed_by")}
         for one in known.integration.get("commits", ())
@@ -221,7 +212,7 @@ def _on_branch(known: Known, task: TaskState) -> list[dict[str, Any]]:
     ]
 
 
-def _aside(known: Known, task: TaskState) -> list[dict[str, Any]]:
+def _aside(known: ReportData, task: TaskState) -> list[dict[str, Any]]:
     return [
         {
             "reason": cut(str(one["reason"])),

@@ -17,7 +17,7 @@ from mngr.report.source import key
 _PAGE = "verified"
 
 
-class Verified:
+class VerifiedRuns:
     """The e2e artifacts of the verified run of tasks, below one run's directory."""
 
     def __init__(self, root: str) -> None:
@@ -52,8 +52,7 @@ class Verified:
 
     def _place(self, task: TaskState) -> tuple[str, str]:
         """The directory, if it is inside the run and holds nothing but plain files; and why it is not read."""
-        last = task.last
-        found = (last.verdict if last is not None else None) or {}
+        found = task.verdict
         named = str(found.get("e2e") or (os.path.join(str(found["log"]), "e2e") if found.get("log") else ""))
         path = os.path.normpath(os.path.join(self._root, named)) if named else ""
         if not path or not path.startswith(self._root + os.sep):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
-from mngr.tmr.baseline import BROKEN, FAIL, PASS, UNKNOWN, Measured, folded
+from mngr.tmr.baseline import BROKEN, FAIL, PASS, UNKNOWN, BaselineTest, folded
 from mngr.tmr.baseline import judge as judge_runs
 from mngr.tmr.content import ContentRules
-from mngr.tmr.measurement import Measurement, Pytest
+from mngr.tmr.echo import Places
+from mngr.tmr.measurement import Measurement, Pytest, StrengthStep
 from mngr.tmr.measurer import Measurer
-from mngr.tmr.paths import Paths
-from mngr.tmr.rows import Found, cases
+from mngr.tmr.objects import Objects
+from mngr.tmr.paths import PathKind, Paths
+from mngr.tmr.rows import CollectedTest, cases, files_of
 from mngr.tools.git import Git
+
+# What the tests that are measured together may take, and how long one takes: it is run about that often.
+_TOGETHER_SECONDS, _TOGETHER_RUNS, _TOGETHER_MAX = 10.0, 25, 20
 
 
 class BaseCommit(NamedTuple):
@@ -24,23 +29,23 @@ class BaseCommit(NamedTuple):
     measurer: Measurer
     git: Git
     commit: str
-    tests: Mapping[str, Found]
-    measured: Mapping[str, Measured]
+    tests: Mapping[str, CollectedTest]
+    measured: Mapping[str, BaselineTest]
     paths: Paths
     content: ContentRules = ContentRules()
     gate_command: str = ""
     effect_runs: int = 20
-    functions: Mapping[str, Measured] = {}
+    functions: Mapping[str, BaselineTest] = {}
     tutorial: str = "tutorial.sh"
     mutants: int = 20
     recorded: Sequence[str] = ()
     dirtied: frozenset[str] = frozenset()
 
-    def before(self, task: str) -> Measured:
+    def before(self, task: str) -> BaselineTest:
         """What its test does without any work; the worst of its cases if it has parameters."""
-        return self.functions.get(task) or self.measured.get(task) or Measured(UNKNOWN)
+        return self.functions.get(task) or self.measured.get(task) or BaselineTest(UNKNOWN)
 
-    def found(self, task: str) -> Found | None:
+    def found(self, task: str) -> CollectedTest | None:
         """Its test, or the first of its cases."""
         return self.tests.get(task) or next((self.tests[case] for case in cases(task, self.tests)), None)
 
@@ -53,7 +58,7 @@ class BaseCommit(NamedTuple):
     def failing(self) -> set[str]:
         return {test for test, one in self.measured.items() if one.verdict in (FAIL, BROKEN)}
 
-    def alike(self, task: str, own: Measured) -> list[str]:
+    def alike(self, task: str, own: BaselineTest) -> list[str]:
         """Other tests that a change of the product made for this one may fix: those that failed in the same way, or,
         for one that passed, any that failed."""
         if own.verdict not in (FAIL, PASS):
@@ -65,7 +70,30 @@ class BaseCommit(NamedTuple):
         same = [test for test, one in self.measured.items() if one.verdict == FAIL and one.signature == own.signature]
         return [test for test in same if test not in cases(task, same)][: self.effect_runs]
 
-    def measured_now(self, task: str, slug: str) -> Measured:
+    def strength_step(
+        self, commit: str, tests: Sequence[str] | None, *, only: Sequence[str] = (), after: str = ""
+    ) -> StrengthStep:
+        """A step that measures what tests notice at a commit."""
+        product = [name for name in Objects(self.git).files(commit) if self.paths.kind(name) == PathKind.IMPLEMENTATION]
+        return StrengthStep("strength", tests, product, self.mutants, only=only, after=after)
+
+    def measured_together(self, test: str) -> tuple[str, ...]:
+        """A test with its neighbours in the file, as long as all of them are quick: to start pytest for each would cost
+        more than what is measured."""
+        passing = [one for one in self.tests if self.measured.get(one, BaselineTest(UNKNOWN)).verdict == PASS]
+        group: list[str] = []
+        seconds = 0.0
+        for one in [one for one in passing if files_of([one]) == files_of([test])]:
+            cost = self.measured[one].seconds * _TOGETHER_RUNS
+            if group and (seconds + cost > _TOGETHER_SECONDS or len(group) == _TOGETHER_MAX):
+                if test in group:
+                    break
+                group, seconds = [], 0.0
+            group.append(one)
+            seconds += cost
+        return tuple(group) if test in group else (test,)
+
+    def measured_now(self, task: str, slug: str) -> BaselineTest:
         """What its test does without any work, when no baseline has told."""
         wanted = Measurement(f"base-{slug}", self.commit, [Pytest("test", tests=[task], paths=files_of([task]))])
         rows = self.measurer.must_take(wanted).steps["test"].rows
@@ -74,5 +102,30 @@ class BaseCommit(NamedTuple):
         return judge_runs([], *rows.broken[:1] or [None])
 
 
-def files_of(tests: Sequence[str]) -> list[str]:
-    return sorted({test.partition("::")[0] for test in tests})
+class BaseText:
+    """Where the files of the base contain a text, by `git grep`. Each text is searched for once, and never in
+    `test_file`."""
+
+    def __init__(self, git: Git, commit: str, paths: Paths, test_file: str) -> None:
+        self._git, self._commit, self._paths, self._test_file = git, commit, paths, test_file
+        self._known: dict[str, Places] = {}
+
+    def test_source(self) -> str | None:
+        shown = self._git.run("show", f"{self._commit}:{self._test_file}")
+        return shown.stdout.decode(errors="replace") if shown.ok else None
+
+    def where(self, text: str) -> Places:
+        """Where the base has this line of text, as words of their own; nowhere if git cannot tell."""
+        if text not in self._known:
+            found = self._git.run("grep", "-l", "-z", "-I", "-w", "-F", "-e", text, self._commit)
+            names = found.stdout.decode(errors="surrogateescape").split("\0")[:-1] if found.ok else []
+            files = {name.partition(":")[2] for name in names} - {self._test_file}
+            product = {file for file in files if self._is_product(file)}
+            self._known[text] = Places(bool(product), bool(files - product))
+        return self._known[text]
+
+    def _is_product(self, path: str) -> bool:
+        """Settings and build files name pytest in most projects, which says nothing about the product."""
+        if path.startswith(".") or self._paths.builds(path):
+            return False
+        return self._paths.kind(path) == PathKind.IMPLEMENTATION

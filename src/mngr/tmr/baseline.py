@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
 from mngr.tmr.measurement import Measurement, Pytest
 from mngr.tmr.measurer import Measurer
-from mngr.tmr.rows import GOOD, Broken, Ran
+from mngr.tmr.rows import GOOD, Broken, RanTest, file_of, files_of
 
 PASS, FAIL, FLAKY, BROKEN, SKIPPED, UNKNOWN = "pass", "fail", "flaky", "broken", "skipped", "not measured"
 _FEW = 3  # with fewer tests, all may well fail without a common cause
@@ -20,7 +20,7 @@ _ABSENT = re.compile(
 _SYNTAX = re.compile(r"SyntaxError|IndentationError|TabError")
 
 
-class Measured(NamedTuple):
+class BaselineTest(NamedTuple):
     """`verdict` is pass, fail, flaky, broken (its file does not collect), skipped or not measured; `runs` are the
     outcomes seen, in order; `text` and `signature` are of the first failure."""
 
@@ -43,9 +43,9 @@ class Cause(NamedTuple):
     example: str
 
 
-def measure(measurer: Measurer, commit: str, tests: Sequence[str], *, repeats: int) -> dict[str, Measured]:
+def measure(measurer: Measurer, commit: str, tests: Sequence[str], *, repeats: int) -> dict[str, BaselineTest]:
     """Run the tests side by side, then those that did not pass again, each time in a new copy of the code."""
-    seen: dict[str, list[Ran]] = {test: [] for test in tests}
+    seen: dict[str, list[RanTest]] = {test: [] for test in tests}
     broken: dict[str, Broken] = {}
     parts = shards(tests, measurer.at_once)
     _take(measurer, seen, broken, [_tests(f"baseline-{at + 1}", commit, part) for at, part in enumerate(parts)])
@@ -57,15 +57,15 @@ def measure(measurer: Measurer, commit: str, tests: Sequence[str], *, repeats: i
             for at, part in enumerate(shards(bad, measurer.at_once))
         ]
         _take(measurer, seen, broken, again)
-    return {test: judge(seen[test], broken.get(test.partition("::")[0])) for test in tests}
+    return {test: judge(seen[test], broken.get(file_of(test))) for test in tests}
 
 
-def judge(runs: Sequence[Ran], broken: Broken | None) -> Measured:
+def judge(runs: Sequence[RanTest], broken: Broken | None) -> BaselineTest:
     """One test's verdict from all of its runs. Pure."""
     if not runs:
         if broken is not None:
-            return Measured(BROKEN, (), broken.signature, broken.text)
-        return Measured(UNKNOWN)
+            return BaselineTest(BROKEN, (), broken.signature, broken.text)
+        return BaselineTest(UNKNOWN)
     outcomes = tuple(run.outcome for run in runs)
     good = [run for run in runs if run.good]
     bad = [run for run in runs if not run.good and run.outcome != "skipped"]
@@ -75,10 +75,10 @@ def judge(runs: Sequence[Ran], broken: Broken | None) -> Measured:
     else:
         verdict = PASS if good else SKIPPED
     text, signature = (first.text, first.signature) if bad else ("", "")
-    return Measured(verdict, outcomes, signature, text, first.seconds)
+    return BaselineTest(verdict, outcomes, signature, text, first.seconds)
 
 
-def all_fail(measured: Mapping[str, Measured]) -> Cause | None:
+def all_fail(measured: Mapping[str, BaselineTest]) -> Cause | None:
     """The likely cause when not one test passes; None when one does, or so few fail that it may be their own fault."""
     counted = {test: one for test, one in measured.items() if one.verdict != SKIPPED}
     if not counted or any(one.verdict not in (FAIL, BROKEN) for one in counted.values()):
@@ -102,10 +102,10 @@ def all_fail(measured: Mapping[str, Measured]) -> Cause | None:
 _WORST = (FAIL, BROKEN, FLAKY, UNKNOWN, PASS, SKIPPED)
 
 
-def folded(cases: Mapping[str, Measured]) -> Measured:
+def folded(cases: Mapping[str, BaselineTest]) -> BaselineTest:
     """One measurement for all cases of a function: the worst, with those named that are as bad."""
     if len(cases) < 2:
-        return next(iter(cases.values()), Measured(UNKNOWN))
+        return next(iter(cases.values()), BaselineTest(UNKNOWN))
     verdict = min((one.verdict for one in cases.values()), key=_WORST.index)
     same = {case: one for case, one in cases.items() if one.verdict == verdict}
     first = next(iter(same.values()))
@@ -120,7 +120,7 @@ def shards(tests: Sequence[str], count: int) -> list[list[str]]:
     parts: list[list[str]] = [[] for _ in range(max(1, min(count, len(tests))))]
     by_file: dict[str, list[str]] = {}
     for test in tests:
-        by_file.setdefault(test.partition("::")[0], []).append(test)
+        by_file.setdefault(file_of(test), []).append(test)
     most = -(-len(tests) // len(parts))
     pieces = [group[at : at + most] for group in by_file.values() for at in range(0, len(group), most)]
     for piece in sorted(pieces, key=len, reverse=True):
@@ -129,12 +129,11 @@ def shards(tests: Sequence[str], count: int) -> list[list[str]]:
 
 
 def _tests(label: str, commit: str, tests: Sequence[str]) -> Measurement:
-    files = sorted({test.partition("::")[0] for test in tests})
-    return Measurement(label, commit, [Pytest("test", tests=tests, paths=files)])
+    return Measurement(label, commit, [Pytest("test", tests=tests, paths=files_of(tests))])
 
 
 def _take(
-    measurer: Measurer, seen: Mapping[str, list[Ran]], broken: dict[str, Broken], wanted: Sequence[Measurement]
+    measurer: Measurer, seen: Mapping[str, list[RanTest]], broken: dict[str, Broken], wanted: Sequence[Measurement]
 ) -> None:
     measurer.take_all(wanted)
     for one in wanted:
@@ -142,4 +141,4 @@ def _take(
         for test, ran in rows.ran.items():
             if test in seen:
                 seen[test].append(ran)
-        broken.update({item.id.partition("::")[0]: item for item in rows.broken})
+        broken.update({file_of(item.id): item for item in rows.broken})

@@ -8,7 +8,7 @@ from mngr.e2e.shell_blocks import blocks
 from mngr.tools.git import Git
 from mngr.tutorial.citations import in_source
 from mngr.tutorial.faithful import CitingTest
-from mngr.tutorial.ran import Ran
+from mngr.tutorial.ran import RecordedRuns
 
 
 def cited(path: str, source: bytes) -> dict[str, tuple[str, ...]]:
@@ -43,6 +43,6 @@ class Blocks:
             self._tutorials[script] = frozenset(block.text for block in blocks(text))
         return self._tutorials[script]
 
-    def test(self, id: str, script: str, ran: Ran | None = None) -> CitingTest:
+    def test(self, id: str, script: str, ran: RecordedRuns | None = None) -> CitingTest:
         """For `faithful.judge`."""
         return CitingTest(id, self.of(id), self.tutorial(script), ran)

@@ -1,5 +1,5 @@
 """The linear branch: one commit for each kind beside the implementation, what is flagged in commits of its own, then
-each changed expectation, then each fix, most important first.
+each changed expectation, then each fix, most important first; and which of them can be reverted alone.
 
 The same work gives the same commits, ids included: nothing here knows what time it is.
 """
@@ -7,21 +7,25 @@ The same work gives the same commits, ids included: nothing here knows what time
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
-from mngr.tmr.apply import Applier, State
-from mngr.tmr.conflict import Line
-from mngr.tmr.objects import Entry, Facts, Ident, NewCommit
-from mngr.tmr.paths import Kind, Paths
-from mngr.tmr.rank import Ranked
-from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL, Piece, Unit, Verified
+from mngr.tmr.applier import Applier, State
+from mngr.tmr.conflict import UnitLine
+from mngr.tmr.objects import CommitFacts, Ident, NewCommit, Objects, TreeEntry, ours
+from mngr.tmr.paths import PathKind, Paths, folders
+from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL, Ranked, Unit, VerifiedWork, makers_of
 
-NAME, EMAIL = "mngr", "mngr@localhost"
 _SUBJECT = 72
-Files = Mapping[str, Entry | None]
-_TITLES = {Kind.TEST: "tests", Kind.TUTORIAL: "tutorial", Kind.DOCS: "docs", Kind.OTHER: "project files"}
+Files = Mapping[str, TreeEntry | None]
+_TITLES = {
+    PathKind.TEST: "tests",
+    PathKind.TUTORIAL: "tutorial",
+    PathKind.DOCS: "docs",
+    PathKind.OTHER: "project files",
+}
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
@@ -29,8 +33,8 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2
 class Planned(NamedTuple):
     """A commit of the branch before it is made. `rank` is 0 for anything but a fix; `needs` are fixes."""
 
-    kind: Kind
-    makers: tuple[Verified, ...]
+    kind: PathKind
+    makers: tuple[VerifiedWork, ...]
     paths: tuple[str, ...]
     new: NewCommit
     unit: Unit | None = None
@@ -43,13 +47,13 @@ class Planned(NamedTuple):
 class Planner:
     """Turns a line of applied units into commits."""
 
-    def __init__(self, run: str, applier: Applier, paths: Paths, facts: Mapping[str, Facts]) -> None:
+    def __init__(self, run: str, applier: Applier, paths: Paths, facts: Mapping[str, CommitFacts]) -> None:
         self._run = run
         self._applier = applier
         self._paths = paths
         self._facts = facts
 
-    def plan(self, line: Line, ranks: Mapping[str, Ranked], needs: Mapping[str, Sequence[Unit]]) -> list[Planned]:
+    def plan(self, line: UnitLine, ranks: Mapping[str, Ranked], needs: Mapping[str, Sequence[Unit]]) -> list[Planned]:
         """The commits on top of the base, each with the number of its parent in this list."""
         planned: list[Planned] = []
         state = self._applier.start
@@ -74,7 +78,7 @@ class Planner:
         planned = []
         for kind, name in _TITLES.items():
             own = {path: entry for path, entry in files.items() if self._paths.kind(path) == kind}
-            makers = _makers(piece for unit in units for piece in unit.pieces if own.keys() & set(piece.part.paths))
+            makers = makers_of(piece for unit in units for piece in unit.pieces if own.keys() & set(piece.part.paths))
             if own:
                 count = (
                     f"{len(makers)} agents" if len(makers) > 1 else f"agent {makers[0].agent}" if makers else "agents"
@@ -86,7 +90,7 @@ class Planner:
 
     def _alone(self, unit: Unit, files: Files, tree: str | None) -> Planned:
         """Work beside the implementation that a person should look at: a commit of its own, to be reverted alone."""
-        kind = min((self._paths.kind(path) for path in unit.paths), key=list(Kind).index)
+        kind = min((self._paths.kind(path) for path in unit.paths), key=list(PathKind).index)
         title = f"{_TITLES[kind]}: {_first(unit.makers[0].summary) or plain(unit.makers[0].task)}"
         body = [_rest(unit.makers[0].summary)]
         if unit.place == EXPECTATION:
@@ -106,7 +110,7 @@ class Planner:
             ("Mngr-Rank", str(ranked.rank)),
             *(("Mngr-Needs", needed.pieces[0].makers[0].agent) for needed in needs),
         ]
-        made = self._planned(Kind.IMPLEMENTATION, makers, files, tree, title, body, more)
+        made = self._planned(PathKind.IMPLEMENTATION, makers, files, tree, title, body, more)
         return made._replace(
             unit=unit, rank=ranked.rank, because=ranked.because, needs=needs, paths=unit.fix.part.paths, place=FIX
         )
@@ -114,9 +118,9 @@ class Planner:
     def _tied(self, unit: Unit, files: Files, tree: str | None) -> Planned:
         """What needs the fix comes right after it and names it, so that both can leave together."""
         assert unit.fix is not None
-        makers = _makers(unit.rest)
+        makers = makers_of(unit.rest)
         paths = sorted({path for piece in unit.rest for path in piece.part.paths})
-        kind = min((self._paths.kind(path) for path in paths), key=list(Kind).index)
+        kind = min((self._paths.kind(path) for path in paths), key=list(PathKind).index)
         title = f"{_TITLES[kind]} for: {_first(unit.fix.makers[0].summary) or plain(unit.fix.makers[0].task)}"
         body = "Does not stand without the fix in the commit before it."
         made = self._planned(kind, makers, files, tree, title, body, [("Mngr-Needs", unit.fix.makers[0].agent)])
@@ -124,8 +128,8 @@ class Planner:
 
     def _planned(
         self,
-        kind: Kind,
-        makers: tuple[Verified, ...],
+        kind: PathKind,
+        makers: tuple[VerifiedWork, ...],
         files: Files,
         tree: str | None,
         title: str,
@@ -143,13 +147,13 @@ class Planner:
         new = NewCommit(0, files, text, self._author(makers), self._author(()), tree)
         return Planned(kind, makers, tuple(sorted(files)), new)
 
-    def _author(self, makers: Sequence[Verified]) -> Ident:
+    def _author(self, makers: Sequence[VerifiedWork]) -> Ident:
         """The agent's own, when it is one alone; else ours, as late as the latest of theirs."""
         authors = [self._facts[maker.tip].author for maker in makers]
         if len({(author.name, author.email) for author in authors if author}) == 1 and None not in authors:
             return max((author for author in authors if author), key=lambda author: (author.at, author.zone))
         latest = max([self._applier.base.committed_at, *(author.at for author in authors if author)])
-        return Ident(NAME, EMAIL, latest)
+        return ours(latest)
 
     def _chained(self, planned: Sequence[Planned]) -> list[Planned]:
         """Parents, and committers whose dates never go back."""
@@ -158,7 +162,7 @@ class Planner:
         for number, one in enumerate(planned):
             at = max(at, one.new.author.at)
             parent: str | int = number - 1 if number else self._applier.base.id
-            new = one.new._replace(parent=parent, committer=Ident(NAME, EMAIL, at))
+            new = one.new._replace(parent=parent, committer=ours(at))
             chained.append(one._replace(new=new))
         return chained
 
@@ -194,14 +198,66 @@ def _cut(line: str) -> str:
     return line if len(line) <= _SUBJECT else line[: _SUBJECT - 1].rstrip() + "…"
 
 
-def _makers(pieces: Iterable[Piece]) -> tuple[Verified, ...]:
-    found = {maker.order: maker for piece in pieces for maker in piece.makers}
-    return tuple(found[order] for order in sorted(found))
-
-
-def _step(before: State, after: State) -> tuple[dict[str, Entry | None], str | None]:
+def _step(before: State, after: State) -> tuple[dict[str, TreeEntry | None], str | None]:
     """What to put on the tree of `before` to have `after`; with a tree, on that one."""
     if after.tree != before.tree:
         return dict(after.files), after.tree
     old = before.files
     return {path: entry for path, entry in after.files.items() if path not in old or old[path] != entry}, None
+
+
+class BranchStep(NamedTuple):
+    """A commit of a linear branch and the paths it is about."""
+
+    id: str
+    paths: tuple[str, ...]
+
+
+class Revert(NamedTuple):
+    """`clean`: git reverts it alone at the tip. `paths` are where it cannot, `needed_by` the later commits there."""
+
+    clean: bool
+    paths: tuple[str, ...] = ()
+    needed_by: tuple[str, ...] = ()
+
+
+def reverts(
+    objects: Objects, base: CommitFacts, steps: Sequence[BranchStep], asked: Sequence[str]
+) -> dict[str, Revert]:
+    """What reverting each of the asked commits at the tip would do. A commit whose paths no later one touches needs no
+    git at all; the others are merged together in one process, as `git revert` would."""
+    at = {step.id: number for number, step in enumerate(steps)}
+    found = {id: Revert(True) for id in asked}
+    touching = _touching(steps)
+    later = {id: [steps[number] for number in _met(steps[at[id]].paths, touching) if number > at[id]] for id in asked}
+    doubtful = [id for id in asked if later[id]]
+    if not doubtful:
+        return found
+    facts = {**objects.facts(step.id for step in steps), base.id: base}
+    parents = {step.id: steps[number - 1].id if number else base.id for number, step in enumerate(steps)}
+    who = ours(base.committed_at)
+    undone = [NewCommit(id, {}, "mngr: undone\n", who, who, facts[parents[id]].tree) for id in doubtful]
+    merged = objects.merges([(steps[-1].id, commit) for commit in objects.write(undone)])
+    for id, merge in zip(doubtful, merged, strict=True):
+        if merge.conflicts:
+            there = _met(merge.conflicts, touching)
+            met = [step.id for step in later[id] if at[step.id] in there]
+            found[id] = Revert(False, merge.conflicts, tuple(met or (step.id for step in later[id])))
+    return found
+
+
+def _touching(steps: Sequence[BranchStep]) -> dict[str, set[int]]:
+    """Which commits touch a path; for a directory (with a slash at its end), something in it."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for number, step in enumerate(steps):
+        for path in step.paths:
+            found[path].add(number)
+            for folder in folders(path):
+                found[f"{folder}/"].add(number)
+    return found
+
+
+def _met(paths: Sequence[str], touching: Mapping[str, set[int]]) -> list[int]:
+    """The commits that touch one of the paths, or have a file where it has a directory, or the other way round."""
+    keys = {key for path in paths for key in (path, f"{path}/", *folders(path))}
+    return sorted({number for key in keys for number in touching.get(key, ())})

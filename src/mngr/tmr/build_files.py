@@ -6,6 +6,7 @@ import posixpath
 import re
 
 from mngr.tmr.objects import Objects
+from mngr.tmr.parts import SUBMODULE
 from mngr.tmr.paths import Paths, matches
 from mngr.tools.git import Git
 
@@ -25,17 +26,14 @@ def with_included(git: Git, base: str, paths: Paths) -> Paths:
     if not paths.implementation:
         return paths
     objects = Objects(git)
-    there: dict[str, str] = {}
-    for line in git.must("ls-tree", "-r", "-z", "--long", base).split("\0")[:-1]:
-        facts, _, path = line.partition("\t")
-        _, kind, oid, size = facts.split()
-        if kind == "blob" and int(size) <= _SIZE_MAX:
-            there[path] = oid
+    there = {path: entry.oid for path, entry in objects.files(base).items() if entry.mode != SUBMODULE}
     included: set[str] = set()
     todo = {path for path in there if _reader(path)}
     seen: set[str] = set()
     while todo:
         seen |= todo
+        sizes = objects.sizes(there[path] for path in todo)
+        todo = {path for path in todo if sizes[there[path]] <= _SIZE_MAX}
         blobs = objects.blobs(there[path] for path in todo)
         texts = {path: blobs[there[path]].decode(errors="replace") for path in todo}
         found = {name for path, text in texts.items() for name in includes(path, text, frozenset(there))}

@@ -7,20 +7,19 @@ would be seen: better known before the first agent is paid for.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.errors import MngrError
-from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tmr.measurement import Measurement, Pytest, checked, log_tail
 from mngr.tmr.measurer import Measurer
-from mngr.tmr.paths import Kind, Paths
-from mngr.tmr.rows import GOOD
+from mngr.tmr.objects import NewCommit, Objects, TreeEntry, ours
+from mngr.tmr.paths import PathKind, Paths
+from mngr.tmr.rows import GOOD, files_of
 from mngr.tools.git import Git
 
 if TYPE_CHECKING:
     import ast
-    from typing import Any
 
 MARK = "mngr canary"
 NOT_ASKED = "not asked for"
@@ -47,53 +46,56 @@ _SPOILED = {
 _SHEBANGS = {"python": ".py", "sh": ".sh", "bash": ".sh", "node": ".js", "ruby": ".rb", "perl": ".pl"}
 # Part of building or installing the product, which must still work.
 _BUILD = frozenset({"setup.py", "noxfile.py", "tasks.py", "build.py", "hatch_build.py", "build.rs", "configure"})
+_FILES = ("100644", "100755")
 _TRIES = 5
 _KINDS_SHOWN = 8
 
 
-class Answer(NamedTuple):
+class CanaryAnswer(NamedTuple):
     """`test` reacted. None when that cannot be told, and `why` says so."""
 
     test: str | None
     why: str = ""
 
 
-def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Paths) -> Answer:
+def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Paths) -> CanaryAnswer:
     """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
     broken = spoiled(git, base, paths)
     if broken is None:
-        return Answer(None, f"no file of the product is in a language that can be spoiled{_suffixes(git, base, paths)}")
+        return CanaryAnswer(
+            None, f"no file of the product is in a language that can be spoiled{_suffixes(git, base, paths)}"
+        )
     left = list(tests)
     for number in range(1, _TRIES + 1):
-        step = Pytest("test", tests=left, args=("-x",), paths=sorted({test.partition("::")[0] for test in left}))
+        step = Pytest("test", tests=left, args=("-x",), paths=files_of(left))
         # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
         done = measurer.take(Measurement(f"canary-{number}", broken, [step], anyway=True))
         if "test" not in done.steps:
             checked(done)
         rows = done.steps["test"].rows
         if any(MARK in item.text for item in rows.broken):
-            return Answer(next(item.id for item in rows.broken if MARK in item.text))
+            return CanaryAnswer(next(item.id for item in rows.broken if MARK in item.text))
         bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
         marked = [ran for ran in bad if MARK in ran.text]
         if marked:
-            return Answer(marked[0].id)
+            return CanaryAnswer(marked[0].id)
         if not bad:
             if not rows.ran and MARK in log_tail(done.steps["test"]):
-                return Answer("pytest itself", "it loads the product as it starts")
+                return CanaryAnswer("pytest itself", "it loads the product as it starts")
             if not rows.ran or (done.problem and not done.unprepared):
-                return Answer(None, done.problem or "no test was run")
+                return CanaryAnswer(None, done.problem or "no test was run")
             raise _other_copy(len(rows.ran))
         # It failed, but does not say why: only one that passes without the canary has noticed it.
         suspects = [ran.id for ran in bad]
-        beside = Pytest("test", tests=suspects, paths=sorted({test.partition("::")[0] for test in suspects}))
+        beside = Pytest("test", tests=suspects, paths=files_of(suspects))
         at_base = measurer.must_take(Measurement(f"canary-{number}-base", base, [beside])).steps["test"].rows
         for test in suspects:
             if at_base.outcome(test) in GOOD:
-                return Answer(test)
+                return CanaryAnswer(test)
         left = [test for test in left if test not in suspects]
         if not left:
             break
-    return Answer(None, "the tests that were tried fail without the canary too")
+    return CanaryAnswer(None, "the tests that were tried fail without the canary too")
 
 
 def _other_copy(count: int) -> MngrError:
@@ -110,45 +112,33 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False, retu
     """A commit on top of base in which every file of the product that we know how to spoil is spoiled; None when there
     is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail;
     programs are spoiled as a whole. With `returns`, those calls return something that nobody expects."""
-    listed = git.must("ls-tree", "-r", "-z", base).split("\0")
-    lines = []
-    blobs: dict[str, str] = {}
-    for line in filter(None, listed):
-        facts, _, path = line.partition("\t")
-        mode, kind, blob = facts.split(" ")
-        if kind != "blob" or mode == "120000" or paths.kind(path) != Kind.IMPLEMENTATION:
-            continue
-        if os.path.basename(path) in _BUILD:
-            continue
-        first = _first_line(git, blob) if mode == "100755" else ""
+    objects = Objects(git)
+    product = _product(objects, base, paths)
+    read = (entry.oid for path, entry in product.items() if entry.mode == "100755" or path.endswith(".py"))
+    sources = objects.blobs(read)
+    files: dict[str, TreeEntry | None] = {}
+    for path, entry in product.items():
+        source = sources.get(entry.oid, b"").decode(errors="replace")
+        is_program = entry.mode == "100755"
+        first = source[:200].split("\n")[0] if is_program else ""
         text = _SPOILED.get(os.path.splitext(path)[1] or _suffix_of(first))
-        if text is not None:
-            # An executable without its first line could not be started at all, and the next one on PATH would be.
-            content = f"{first}\n{text}" if first.startswith("#!") else text
-            if importable and text == _SPOILED[".py"] and mode != "100755":
-                source = git.run("cat-file", "blob", blob).stdout.decode(errors="replace")
-                without = without_bodies(source, "return object()" if returns else _SPOILED[".py"])
-                content = content if without is None else without
-            if content not in blobs:
-                blobs[content] = git.must("hash-object", "-w", "--stdin", input=content.encode(errors="replace"))
-            lines.append(f"{mode} {blobs[content]}\t{path}\0")
-    if not lines:
-        return None
-    # An index of its own: the user's stays as it is.
-    index = os.path.join(
-        git.must("rev-parse", "--path-format=absolute", "--git-dir"),
-        f"mngr-canary-{os.getpid()}-{threading.get_ident()}",
-    )
-    try:
-        env = {"GIT_INDEX_FILE": index}
-        git.must("read-tree", base, env=env)
-        git.must("update-index", "-z", "--index-info", input="".join(lines).encode("utf-8", "surrogateescape"), env=env)
-        tree = git.must("write-tree", env=env)
-    finally:
-        for path in (index, f"{index}.lock"):
-            if os.path.exists(path):
-                os.unlink(path)
-    return git.commit_tree(tree, [base], f"{MARK}\n")
+        if text is None or os.path.basename(path) in _BUILD:
+            continue
+        # An executable without its first line could not be started at all, and the next one on PATH would be.
+        content = f"{first}\n{text}" if first.startswith("#!") else text
+        if importable and text == _SPOILED[".py"] and not is_program:
+            without = without_bodies(source, "return object()" if returns else text)
+            content = content if without is None else without  # an empty module stays one
+        files[path] = entry._replace(oid=objects.new_blob(content.encode(errors="replace"), like=entry.oid))
+    return objects.write([NewCommit(base, files, f"{MARK}\n", ours(), ours())])[0] if files else None
+
+
+def _product(objects: Objects, base: str, paths: Paths) -> dict[str, TreeEntry]:
+    """The files of the product, without links and submodules."""
+    found = objects.files(base).items()
+    return {
+        path: entry for path, entry in found if entry.mode in _FILES and paths.kind(path) == PathKind.IMPLEMENTATION
+    }
 
 
 def without_bodies(source: str, body: str = _SPOILED[".py"]) -> str | None:
@@ -203,13 +193,8 @@ def _other_value(value: Any) -> Any:
 
 def _suffixes(git: Git, base: str, paths: Paths) -> str:
     """The kinds of files that the product has, for a person."""
-    names = filter(None, git.must("ls-tree", "-r", "-z", "--name-only", base).split("\0"))
-    kinds = {os.path.splitext(name)[1] for name in names if paths.kind(name) == Kind.IMPLEMENTATION}
+    kinds = {os.path.splitext(name)[1] for name in _product(Objects(git), base, paths)}
     return f" ({', '.join(sorted(kinds - {''})[:_KINDS_SHOWN])})" if kinds - {""} else ""
-
-
-def _first_line(git: Git, blob: str) -> str:
-    return git.run("cat-file", "blob", blob).stdout[:200].split(b"\n")[0].decode(errors="replace")
 
 
 def _suffix_of(first: str) -> str:

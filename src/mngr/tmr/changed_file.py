@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from mngr.records import NamedTuple
-
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LINES_MAX = 20_000
 
 
@@ -57,6 +58,48 @@ def parsed(source: str | None) -> ast.Module | None:
             return ast.parse(source or "")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def definitions(nodes: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.stmt]]:
+    """Classes and functions by their dotted names, those of classes included, in the order of the source."""
+    for node in nodes:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            yield f"{prefix}{node.name}", node
+        if isinstance(node, ast.ClassDef):
+            yield from definitions(node.body, f"{prefix}{node.name}.")
+
+
+def functions(source: str | None) -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of Python source by their dotted names; none if it does not parse."""
+    tree = parsed(source)
+    found = definitions(tree.body if tree else [])
+    return {name: node for name, node in found if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def settings(name: str, text: str | None) -> Mapping[str, Any] | None:
+    """The tables of a file of settings, by the form that its name tells; empty if it does not exist, None if it cannot
+    be read."""
+    import configparser
+    import json
+    import tomllib
+
+    try:
+        if name.endswith(".json"):
+            return dict(json.loads(text or "{}"))
+        if name.endswith(".toml"):
+            return tomllib.loads(text or "")
+        reader = configparser.RawConfigParser(strict=False)
+        reader.read_string(text or "")
+        return {section: dict(reader[section]) for section in reader.sections()}
+    except (ValueError, TypeError, RecursionError, configparser.Error):
+        return None
+
+
+def at(tables: object, *names: str) -> Any:
+    """What is in a table below these names; None if nothing is."""
+    for name in names:
+        tables = tables.get(name) if isinstance(tables, Mapping) else None
+    return tables
 
 
 def last_name(node: ast.AST) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
-from mngr.records import NamedTuple, Protocol
 from mngr.tmr import content, weaker_tests
-from mngr.tmr.apply import Applier, Clash, State
+from mngr.tmr.applier import Applier, Clash, State
 from mngr.tmr.changed_file import File
 from mngr.tmr.content import ContentRules
-from mngr.tmr.gate import Decision, Failure
-from mngr.tmr.objects import Change, Entry, Objects
-from mngr.tmr.parts import Part, links, new_files, refusals
+from mngr.tmr.gate import GateFailure, IntegrationDecision
+from mngr.tmr.objects import Objects, PathChange, TreeEntry
+from mngr.tmr.parts import ChangePart, links, new_files, refusals
 from mngr.tmr.paths import Paths
-from mngr.tmr.unit import Piece, Unit
+from mngr.tmr.unit import Unit, WorkPiece
 
 _MARKERS = (b"<<<<<<< ", b">>>>>>> ")
 
@@ -23,7 +23,7 @@ class Conflict(NamedTuple):
     piece alone on `base`. `merged` is the tree of the merge, with git's markers in `paths`."""
 
     unit: Unit
-    piece: Piece
+    piece: WorkPiece
     base: str
     tip: str
     theirs: str
@@ -42,12 +42,12 @@ class Stuck(NamedTuple):
     """A piece that does not go onto the line, and what it met there."""
 
     unit: Unit
-    piece: Piece
+    piece: WorkPiece
     clash: Clash
     against: tuple[Unit, ...]
 
 
-class Line(NamedTuple):
+class UnitLine(NamedTuple):
     """Units one after the other: after each of its pieces, the state. Those that clash are left out."""
 
     units: tuple[Unit, ...]
@@ -58,7 +58,7 @@ class Line(NamedTuple):
         return self.states[-1][-1] if self.states else start
 
 
-def lay(applier: Applier, units: Sequence[Unit]) -> Line:
+def lay(applier: Applier, units: Sequence[Unit]) -> UnitLine:
     """Apply units in this order, each whole or not at all."""
     state = applier.start
     done: list[Unit] = []
@@ -77,7 +77,7 @@ def lay(applier: Applier, units: Sequence[Unit]) -> Line:
             done.append(unit)
             states.append(tuple(own))
             state = own[-1]
-    return Line(tuple(done), tuple(states), tuple(stuck))
+    return UnitLine(tuple(done), tuple(states), tuple(stuck))
 
 
 class Arranger:
@@ -87,8 +87,8 @@ class Arranger:
         self,
         applier: Applier,
         resolver: Resolver | None,
-        verify: Callable[[tuple[Unit, ...], tuple[Unit, ...]], tuple[Failure, ...] | None] | None,
-        record: Callable[[Decision], None],
+        verify: Callable[[tuple[Unit, ...], tuple[Unit, ...]], tuple[GateFailure, ...] | None] | None,
+        record: Callable[[IntegrationDecision], None],
         rules: ContentRules,
     ) -> None:
         self._applier = applier
@@ -100,7 +100,7 @@ class Arranger:
         self.resolved: dict[str, tuple[Unit, ...]] = {}
         self.refused: dict[str, str] = {}  # why an answer was not taken, by unit
 
-    def arrange(self, units: Sequence[Unit]) -> Line:
+    def arrange(self, units: Sequence[Unit]) -> UnitLine:
         """The line in the given order; those whose conflict was resolved come at the end of their section. What is
         stuck in the end is on it. A unit is asked about again only when one that it met is gone."""
         line = lay(self._applier, units)
@@ -111,7 +111,7 @@ class Arranger:
                 line = self._answered(line, conflict, tree)
         return line
 
-    def _independent(self, line: Line) -> list[Conflict]:
+    def _independent(self, line: UnitLine) -> list[Conflict]:
         """Conflicts to ask about now. Of those that meet in a file, the first: its answer is part of what the others
         meet."""
         found: list[Conflict] = []
@@ -125,21 +125,21 @@ class Arranger:
                 taken |= paths
         return found
 
-    def _answered(self, line: Line, conflict: Conflict, tree: str | None) -> Line:
+    def _answered(self, line: UnitLine, conflict: Conflict, tree: str | None) -> UnitLine:
         """The line with the answer in it when it keeps to the conflict and the gate finds it green; else as it was."""
         unit, part = conflict.unit, conflict.piece.part
         answer = "it has no answer" if tree is None else self._take(line, conflict, tree)
-        if isinstance(answer, Line):
+        if isinstance(answer, UnitLine):
             against = ", ".join(other.slug for other in conflict.against)
-            self._record(Decision("conflict resolved", f"with {against}; verified", (unit.slug,)))
+            self._record(IntegrationDecision("conflict resolved", f"with {against}; verified", (unit.slug,)))
             self.resolved[part.id] = conflict.against
             return answer._replace(stuck=tuple(other for other in line.stuck if other.unit.id != unit.id))
         self._applier.forget(part)
         self.refused[unit.id] = answer
-        self._record(Decision("conflict not resolved", answer, (unit.slug,)))
+        self._record(IntegrationDecision("conflict not resolved", answer, (unit.slug,)))
         return line
 
-    def _take(self, line: Line, conflict: Conflict, tree: str) -> Line | str:
+    def _take(self, line: UnitLine, conflict: Conflict, tree: str) -> UnitLine | str:
         """The line with the answer in it, or why it is refused."""
         objects = self._applier.objects
         tip_tree = objects.facts([conflict.tip])[conflict.tip].tree
@@ -166,7 +166,7 @@ class Arranger:
             return f"the answer is weaker than both sides: {weaker}"
         if self._verify is None:
             return "there is no gate to verify the answer"
-        self._applier.resolve(conflict.piece.part, Part(conflict.tip, changes))
+        self._applier.resolve(conflict.piece.part, ChangePart(conflict.tip, changes))
         rests = [unit for unit in line.units if not unit.fix]
         fixes = [unit for unit in line.units if unit.fix]
         order = [*rests, *fixes, conflict.unit] if conflict.unit.fix else [*rests, conflict.unit, *fixes]
@@ -179,7 +179,7 @@ class Arranger:
             return f"its answer is refuted, since with it `{failures[0].test}` fails"
         return trial
 
-    def _conflict(self, line: Line, stuck: Stuck) -> Conflict:
+    def _conflict(self, line: UnitLine, stuck: Stuck) -> Conflict:
         """As met at the end of its section, where the answer will be used."""
         applier = self._applier
         before = lay(applier, [unit for unit in line.units if stuck.unit.fix or not unit.fix])
@@ -203,13 +203,13 @@ class Arranger:
         )
 
 
-def _weaker(objects: Objects, changes: Sequence[Change], piece: Piece) -> str:
+def _weaker(objects: Objects, changes: Sequence[PathChange], piece: WorkPiece) -> str:
     """What a person would have to look at in the answer and in neither of the sides that it is made of; or nothing."""
     theirs = {change.path: change.new for change in piece.part.changes}
     ways = [(one.path, one.old, theirs[one.path], one.new) for one in changes if theirs.get(one.path) and one.old]
     blobs = objects.blobs(entry.oid for _, *entries in ways for entry in entries if entry)
 
-    def text(entry: Entry | None) -> str | None:
+    def text(entry: TreeEntry | None) -> str | None:
         return blobs.get(entry.oid, b"").decode(errors="replace") if entry else None
 
     for path, ours, other, answer in ways:
@@ -229,7 +229,7 @@ def _ids(units: Sequence[Unit]) -> frozenset[str]:
     return frozenset(unit.id for unit in units)
 
 
-def _against(clash: Clash, piece: Piece, done: Sequence[Unit]) -> tuple[Unit, ...]:
+def _against(clash: Clash, piece: WorkPiece, done: Sequence[Unit]) -> tuple[Unit, ...]:
     """Units that touch the paths of the clash; those of the whole piece when a rename moved it elsewhere."""
     for paths in (set(clash.paths), set(piece.part.paths)):
         if met := tuple(unit for unit in done if paths & unit.paths):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from mngr import secrets
-from mngr.records import NamedTuple
 from mngr.tmr.objects import Objects
 
 MB = 1_000_000
@@ -41,7 +41,7 @@ def problems(objects: Objects, base: str, blobs: Iterable[str], rules: ContentRu
 
 
 def _groups(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """So many at a time as may be in memory together."""
+    """As many at a time as may be in memory together."""
     group: list[str] = []
     total = 0
     for blob in sorted(sizes):

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from mngr.actions.fleet import Fleet
+from mngr.fleet.fleet import Fleet
+from mngr.json_values import plain
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import TaskState
 from mngr.tmr import baseline, rows, verdict
 from mngr.tmr.base import BaseCommit
-from mngr.tmr.gate import Decision, Known
-from mngr.tmr.integrate import Integrated, Rules, integrate
+from mngr.tmr.gate import IntegrationDecision, KnownTests
+from mngr.tmr.integration import Rules, integrate
 from mngr.tmr.integrator import AgentResolver, IntegratorRecipe, narrate
+from mngr.tmr.run_request import RunRequest
 from mngr.tmr.suite import SuiteGate
 from mngr.tmr.summary import row, tasks_of
-from mngr.tmr.unit import Verified
-from mngr.tmr.wish import Wish
+from mngr.tmr.unit import VerifiedWork
 from mngr.tools.git import Git
 
 
@@ -26,7 +27,7 @@ def deliver(
     run: Run,
     git: Git,
     base: BaseCommit,
-    wish: Wish,
+    wish: RunRequest,
     engine: Callable[[Recipe, str], Engine],
     fleet: Fleet,
     drop: Sequence[str],
@@ -35,10 +36,11 @@ def deliver(
 ) -> Mapping[str, Any]:
     """Integrate what verification let through and point the run's branch at it."""
     tasks = tasks_of(run.state)
-    inputs = [found for task in tasks if (found := verified(task, accepted)) is not None]
+    flaky = {task.id for task in tasks if task.verdict.get("flaky")}
+    inputs = [_without(found, flaky) for task in tasks if (found := verified(task, accepted)) is not None]
     of = {task.slug: _tests_of(task, base) for task in tasks}
     tests = [*base.tests, *sorted({test for found in of.values() for test in found} - set(base.tests))]
-    stay = set(base.tests) - {test for task in tasks for test in _renamed(task)}
+    stay = set(base.tests) - {test for task in tasks for test in task.verdict.get("renamed", ())}
     place = rows.place(base.tests)
     passed = {test: one.runs for test, one in base.measured.items() if one.verdict == baseline.PASS}
     gate = SuiteGate(
@@ -49,12 +51,12 @@ def deliver(
         recipe = IntegratorRecipe(run, fleet, git, wish.integrator, base.measurer.environment)
         command = base.measurer.environment.test_command
         resolver = AgentResolver(engine, recipe, run, git, tests=of, test_command=command)
-    known = Known(
+    known = KnownTests(
         failing=frozenset(_of_verdict(base, baseline.FAIL, baseline.BROKEN)),
         flaky=frozenset(_of_verdict(base, baseline.FLAKY)),
     )
 
-    def record(decision: Decision) -> None:
+    def record(decision: IntegrationDecision) -> None:
         run.note("decision", what=decision.what, because=decision.because, about=list(decision.about))
 
     done = integrate(
@@ -69,7 +71,7 @@ def deliver(
         rules=Rules(paths=base.paths, known=known, content=wish.content),
     )
     data = {
-        **as_json(done),
+        **plain(done._replace(decisions=())),  # those are entries of their own
         "dropped": list(drop),
         "accepted": list(accepted),
         "branch": point(git, run, wish, done.tip, before),
@@ -78,7 +80,7 @@ def deliver(
     return {**data, "narrative": words}
 
 
-def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
+def verified(task: TaskState, accepted: Sequence[str] = ()) -> VerifiedWork | None:
     """A task's work as integration takes it; None when verification did not let it through, nor a person."""
     last = task.last
     if last is None or not last.verdict or not last.collected:
@@ -88,7 +90,7 @@ def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
         return None
     claim = last.collected["outcome"] or {}
     claims = [change["importance"] for change in claim.get("changes", ()) if change["kind"] == "implementation"]
-    return Verified(
+    return VerifiedWork(
         task=task.id,
         slug=task.slug,
         agent=last.agent,
@@ -104,6 +106,14 @@ def verified(task: TaskState, accepted: Sequence[str] = ()) -> Verified | None:
     )
 
 
+def _without(work: VerifiedWork, flaky: Collection[str]) -> VerifiedWork:
+    """The work without the effect that it seemed to have on flaky tests of other tasks, which may have failed at the
+    base by chance."""
+    if work.effect is None:
+        return work
+    return work._replace(effect=tuple(test for test in work.effect if test == work.task or test not in flaky))
+
+
 def _words(claim: Mapping[str, Any]) -> str:
     """What a commit says: the line that the agent wrote for its most important change, then its summary."""
     changes = sorted(
@@ -113,7 +123,7 @@ def _words(claim: Mapping[str, Any]) -> str:
     return f"{line}\n\n{claim.get('summary', '')}".strip()
 
 
-def point(git: Git, run: Run, wish: Wish, tip: str, before: Mapping[str, Any]) -> str:
+def point(git: Git, run: Run, wish: RunRequest, tip: str, before: Mapping[str, Any]) -> str:
     """Point the branch of the run at its result. One that somebody moved, or has checked out, is left alone, and the
     result gets a name beside it. Returns the name; empty when nothing got through, and a branch of an earlier
     integration then is at the base."""
@@ -133,33 +143,11 @@ def point(git: Git, run: Run, wish: Wish, tip: str, before: Mapping[str, Any]) -
     return name
 
 
-def as_json(done: Integrated) -> dict[str, Any]:
-    return {
-        **done._asdict(),
-        "commits": [
-            {**commit._asdict(), "revert": commit.revert._asdict() if commit.revert else None}
-            for commit in done.commits
-        ],
-        "set_aside": [one._asdict() for one in done.set_aside],
-        "decisions": [],  # they are entries of their own
-        "gate": None
-        if done.gate is None
-        else {**done.gate._asdict(), "failures": [failure._asdict() for failure in done.gate.failures]},
-    }
-
-
 def _tests_of(task: TaskState, base: BaseCommit) -> list[str]:
     """Its own test with all its cases, and those that its work added or changed."""
-    last = task.last
-    found = (last.verdict or {}) if last is not None else {}
+    found = task.verdict
     own = found.get("cases") or rows.cases(task.id, base.tests) or [task.id]
-    return sorted({*own, *found.get("new", ()), *found.get("changed", ())} - _renamed(task))
-
-
-def _renamed(task: TaskState) -> set[str]:
-    """Tests of the base that its work has under another name."""
-    last = task.last
-    return set((last.verdict or {}).get("renamed", ())) if last is not None else set()
+    return sorted({*own, *found.get("new", ()), *found.get("changed", ())} - set(found.get("renamed", ())))
 
 
 def _of_verdict(base: BaseCommit, *verdicts: str) -> list[str]:

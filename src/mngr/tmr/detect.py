@@ -6,8 +6,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping
-
-from mngr.records import NamedTuple
+from typing import NamedTuple
 
 # What is read to tell, at the top of the project. GNU make takes the first of the three Makefiles.
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -19,6 +18,12 @@ _COMPILES = re.compile(
 )
 _TARGET = re.compile(r"^([A-Za-z0-9][\w./-]*)\s*:(?![:=])", re.MULTILINE)
 _NOT_A_BUILD = frozenset({"help", "test", "tests", "check", "lint", "clean", "install", "run", "format", "fmt", "dev"})
+# How a project with this lock file is installed, and how its tests are run then.
+_LOCKS = {
+    "uv.lock": ("uv sync --frozen --quiet", "uv run --frozen pytest"),
+    "poetry.lock": ("poetry install --quiet", "poetry run pytest"),
+    "Pipfile.lock": ("pipenv sync --dev", "pipenv run pytest"),
+}
 
 
 class Guess(NamedTuple):
@@ -60,19 +65,16 @@ def look(top: str) -> list[Guess]:
 
 def _build(names: Collection[str], texts: Mapping[str, str]) -> Guess | None:
     """How the product is built in a fresh copy. Each of these can be run twice."""
-    if "meson.build" in names:
-        return Guess("prepare", "{ [ -d build ] || meson setup build; } && meson compile -C build", "meson.build")
-    if "CMakeLists.txt" in names:
-        return Guess("prepare", "cmake -S . -B build && cmake --build build", "CMakeLists.txt")
-    if "Cargo.toml" in names:
-        return Guess("prepare", f"cargo build --quiet{' --locked' * ('Cargo.lock' in names)}", "Cargo.toml")
-    if "go.mod" in names:
-        return Guess("prepare", "go build ." if "main.go" in names else "go build ./...", "go.mod")
-    if "configure" in names:
-        return Guess("prepare", "./configure && make", "configure")
-    if "configure.ac" in names:
-        return Guess("prepare", "autoreconf --install && ./configure && make", "configure.ac")
-    return _make(names, texts) or _npm(names, texts)
+    builds = {
+        "meson.build": "{ [ -d build ] || meson setup build; } && meson compile -C build",
+        "CMakeLists.txt": "cmake -S . -B build && cmake --build build",
+        "Cargo.toml": f"cargo build --quiet{' --locked' * ('Cargo.lock' in names)}",
+        "go.mod": "go build ." if "main.go" in names else "go build ./...",
+        "configure": "./configure && make",
+        "configure.ac": "autoreconf --install && ./configure && make",
+    }
+    found = next((name for name in builds if name in names), "")
+    return Guess("prepare", builds[found], found) if found else _make(names, texts) or _npm(names, texts)
 
 
 def _make(names: Collection[str], texts: Mapping[str, str]) -> Guess | None:
@@ -113,22 +115,10 @@ def _npm(names: Collection[str], texts: Mapping[str, str]) -> Guess | None:
 
 
 def _running(names: Collection[str], texts: Mapping[str, str]) -> list[Guess]:
+    for lock, (prepare, command) in _LOCKS.items():
+        if lock in names:
+            return [Guess("prepare", prepare, lock), Guess("test_command", command, lock)]
     project = texts.get("pyproject.toml", "")
-    if "uv.lock" in names:
-        return [
-            Guess("prepare", "uv sync --frozen --quiet", "uv.lock"),
-            Guess("test_command", "uv run --frozen pytest", "uv.lock"),
-        ]
-    if "poetry.lock" in names:
-        return [
-            Guess("prepare", "poetry install --quiet", "poetry.lock"),
-            Guess("test_command", "poetry run pytest", "poetry.lock"),
-        ]
-    if "Pipfile.lock" in names:
-        return [
-            Guess("prepare", "pipenv sync --dev", "Pipfile.lock"),
-            Guess("test_command", "pipenv run pytest", "Pipfile.lock"),
-        ]
     packaged = re.search(r"^\[(?:project|build-system)\]", project, re.MULTILINE) or "setup.py" in names
     if not packaged or re.search(r"^\s*pythonpath\s*=", project, re.MULTILINE):
         return []  # the tests find the code of their own checkout, or there is nothing to install

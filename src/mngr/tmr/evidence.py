@@ -4,33 +4,31 @@ both as the agent left them, with every test that it added, changed or could hav
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
 from mngr.tmr import parts
-from mngr.tmr.base import BaseCommit, files_of
-from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, PASS, Measured
+from mngr.tmr.base import BaseCommit
+from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, PASS, BaselineTest
 from mngr.tmr.diagnosis import error_line, of_machine
-from mngr.tmr.measurement import Measurement, Pytest, Result, Shell, base_lines, log_tail
-from mngr.tmr.objects import Change, Ident, NewCommit, Objects
-from mngr.tmr.paths import Kind
-from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Rows, cases, cleared, doubtful, worst
+from mngr.tmr.measurement import Measurement, MeasurementResult, Pytest, Shell, StrengthStep, base_lines, log_tail
+from mngr.tmr.objects import NewCommit, Objects, PathChange, ours
+from mngr.tmr.paths import PathKind
+from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Rows, cases, cleared, doubtful, file_of, files_of, worst
 from mngr.tmr.verdict import Evidence, Marks
 
 AGAIN = 2  # one run says little about a new test, or about one that failed before: it is run this many times more
-_SELF = Ident("mngr", "mngr@localhost", 0)
 
 
 class Work(NamedTuple):
     """An agent's work on one task: its net change, without the files by which tests are judged, which are taken from
-    the base (`judging`), and the commits that measurements are taken at. `both` is the work as it is; `old_tests` has
+    the base, and the commits that measurements are taken at. `both` is the work as it is; `old_tests` has
     the base's tests on its product, `old_product` its tests on the base's product; each is the same as another where
     nothing of the other half was changed."""
 
     task: str
     slug: str
-    changes: tuple[Change, ...]
-    judging: tuple[str, ...]
-    split: parts.Split
+    changes: tuple[PathChange, ...]
+    split: parts.WorkSplit
     both: str
     old_tests: str
     old_product: str
@@ -58,7 +56,7 @@ def work_of(
     task: str,
     slug: str,
     tip: str,
-    changes: Sequence[Change],
+    changes: Sequence[PathChange],
     judging: Iterable[str],
 ) -> Work:
     """The work with its commits, built from the two halves of its change. Files in `judging` stay as at the base."""
@@ -67,7 +65,7 @@ def work_of(
     split = parts.split(base.commit, kept, base.paths)
     both = tip if len(kept) == len(changes) else _commit(objects, base, kept, f"{slug} as it is judged")
     in_tests = split.rest is not None and any(
-        base.paths.kind(change.path) != Kind.DOCS for change in split.rest.changes
+        base.paths.kind(change.path) != PathKind.DOCS for change in split.rest.changes
     )
     old_tests = old_product = both
     if split.implementation is None:
@@ -77,15 +75,15 @@ def work_of(
         old_product = _commit(objects, base, split.rest.changes, f"{slug} without its product")
     else:
         old_product = base.commit
-    return Work(task, slug, tuple(changes), tuple(sorted(left_out)), split, both, old_tests, old_product)
+    return Work(task, slug, tuple(changes), split, both, old_tests, old_product)
 
 
-def _commit(objects: Objects, base: BaseCommit, changes: Iterable[Change], message: str) -> str:
+def _commit(objects: Objects, base: BaseCommit, changes: Iterable[PathChange], message: str) -> str:
     files = {change.path: change.new for change in changes}
-    return objects.write([NewCommit(base.commit, files, f"{message}\n", _SELF, _SELF)])[0]
+    return objects.write([NewCommit(base.commit, files, f"{message}\n", ours(), ours())])[0]
 
 
-def measure(base: BaseCommit, work: Work, before: Measured) -> Measurements:
+def measure(base: BaseCommit, work: Work, before: BaselineTest) -> Measurements:
     """Take the measurements that this work needs. When its own commit does not hold, the others are not taken."""
     taken = _at_its_commit(base, work, before)
     if taken.failure or taken.evidence.broken_by or taken.evidence.problem:
@@ -96,16 +94,17 @@ def measure(base: BaseCommit, work: Work, before: Measured) -> Measurements:
     return _halves(base, work, before, taken)
 
 
-def _at_its_commit(base: BaseCommit, work: Work, before: Measured) -> Measurements:
+def _at_its_commit(base: BaseCommit, work: Work, before: BaselineTest) -> Measurements:
     touched = {change.path for change in work.changes}
     beside = [test for test, found in base.tests.items() if found.file in touched]
-    steps: list[Shell | Pytest] = [
+    steps: list[Shell | Pytest | StrengthStep] = [
         Pytest(
             "test",
             tests=[work.task, *beside],
             base=base_lines(base.tests),
             again=AGAIN,
             args=("-p", "no:randomly"),
+            task=work.task,
         )
     ]
     if before.verdict in (FAIL, BROKEN, FLAKY):
@@ -114,6 +113,8 @@ def _at_its_commit(base: BaseCommit, work: Work, before: Measured) -> Measuremen
         steps += _effect(base, work, before)
     if base.gate_command:
         steps.append(Shell("gate", base.gate_command))
+    if work.tests_changed and work.split.implementation is None:
+        steps.append(base.strength_step(work.both, None, after="test"))
     wanted = Measurement(f"verify-{work.slug}", work.both, steps)
     done = base.measurer.take(wanted)
     broken_by, failure = _not_measured(base, done, before)
@@ -136,7 +137,7 @@ def _at_its_commit(base: BaseCommit, work: Work, before: Measured) -> Measuremen
     )
 
 
-def _halves(base: BaseCommit, work: Work, before: Measured, taken: Measurements) -> Measurements:
+def _halves(base: BaseCommit, work: Work, before: BaselineTest, taken: Measurements) -> Measurements:
     """The old tests on the new product, and the new tests on the old one, as far as they differ from what is known."""
     seen = taken.evidence
     touched = sorted({*taken.own, *seen.new, *seen.changed})
@@ -178,12 +179,14 @@ def _steady(*tests: str) -> list[Shell | Pytest]:
     return [Pytest(f"steady-{at + 1}", tests=listed, paths=files_of(tests)) for at in range(AGAIN)]
 
 
-def _effect(base: BaseCommit, work: Work, before: Measured) -> list[Shell | Pytest]:
+def _effect(base: BaseCommit, work: Work, before: BaselineTest) -> list[Shell | Pytest]:
     alike = base.alike(work.task, before) if work.split.implementation else []
     return [Pytest("effect", tests=alike, paths=files_of(alike))] if alike else []
 
 
-def _effected(base: BaseCommit, done: Result, own: Sequence[str], outcome: str, before: Measured) -> tuple[str, ...]:
+def _effected(
+    base: BaseCommit, done: MeasurementResult, own: Sequence[str], outcome: str, before: BaselineTest
+) -> tuple[str, ...]:
     """The tests that failed at the base and pass now."""
     found: list[str] = []
     if outcome == PASSED and before.verdict in (FAIL, BROKEN, FLAKY):
@@ -195,43 +198,52 @@ def _effected(base: BaseCommit, done: Result, own: Sequence[str], outcome: str, 
     return tuple(found)
 
 
-def _steadily(done: Result, tests: Sequence[str]) -> str:
+def _steadily(done: MeasurementResult, tests: Sequence[str]) -> str:
     """The worst that these tests did, of all their runs."""
     names = [name for name in done.steps if name == "test" or name.startswith("steady-")]
     return worst([done.steps[name].rows.outcome(test) for name in names for test in tests]) if names else ""
 
 
-def outcome_of(done: Result, test: str) -> str:
+def outcome_of(done: MeasurementResult, test: str) -> str:
     return done.steps["test"].rows.outcome(test) if "test" in done.steps else ""
 
 
-def _repeated(base: BaseCommit, done: Result, work: Work, before: Measured) -> tuple[Result, list[str], str]:
+def _repeated(
+    base: BaseCommit, done: MeasurementResult, work: Work, before: BaselineTest
+) -> tuple[MeasurementResult, list[str], str]:
     """The result with what failed only by chance counted as passed, what was run again for that, and what is wrong with
     this machine. One failure of its test, of a test that it changed or of the gate command refutes nobody; new tests
-    and those that failed before have had their further runs."""
+    and those that failed before have had their further runs. A test that the work did not touch has two more chances:
+    red is what fails every time."""
     step, gate = done.steps["test"], done.steps.get("gate")
-    own = own_tests(base, done, work.task) if before.verdict not in (FAIL, BROKEN, FLAKY) else []
-    known = [test for test in step.rows.tests if test in base.tests and test not in set(own)]
-    tests = doubtful(step.rows, [*own, *known])
-    names = [f"test-{number + 1}" for number in range(AGAIN)] if tests else []
-    steps: list[Shell | Pytest] = [Pytest(name, tests=tests, paths=files_of(tests)) for name in names]
-    if gate is not None and gate.exit_code:
-        steps.append(Shell("gate", base.gate_command))
-    if not steps:
-        return done, [], ""
-    wanted = Measurement(f"chance-{work.slug}", work.both, steps, repeat=1)
-    again = base.measurer.take(wanted)
-    _, failure = _not_measured(base, again, before)
-    if failure:
-        base.measurer.forget(wanted)
-    further = [again.steps[name].rows for name in names if name in again.steps]
-    found = {**done.steps, "test": step._replace(rows=cleared(step.rows, tests, further))}
-    if "gate" in again.steps:
-        found["gate"] = again.steps["gate"]
-    return done._replace(steps=found), [*tests, *["gate command"] * ("gate" in again.steps)], failure
+    own = set(own_tests(base, done, work.task))
+    known = [test for test in step.rows.tests if test in base.tests]
+    beside = {test for test in known if test not in own and base.tests[test].body == step.rows.tests[test].body}
+    heirs = [test for test in own if test not in base.tests and before.verdict not in (FAIL, BROKEN, FLAKY)]
+    passed = [test for test in known if test not in beside or base.before(test).verdict == PASS]
+    tests = doubtful(step.rows, [*sorted(heirs), *passed])
+    shell = [Shell("gate", base.gate_command)] if gate is not None and gate.exit_code else []
+    steps = {**done.steps}
+    further: list[Rows] = []
+    left = tests
+    for number in (1, 2):
+        if not left and not shell:
+            break
+        runs = [Pytest(f"test-{at + 1}", tests=left, paths=files_of(left)) for at in range(AGAIN) if left]
+        wanted = Measurement(f"chance-{work.slug}", work.both, [*runs, *shell], repeat=number)
+        again = base.measurer.take(wanted)
+        if failure := _not_measured(base, again, before)[1]:
+            base.measurer.forget(wanted)
+            return done, tests, failure
+        further += [again.steps[run.name].rows for run in runs if run.name in again.steps]
+        steps.update({name: found for name, found in again.steps.items() if name == "gate"})
+        left = [test for test in left if test in beside and not any(each.outcome(test) in GOOD for each in further)]
+        shell = []
+    steps["test"] = step._replace(rows=cleared(step.rows, tests, further, beside))
+    return done._replace(steps=steps), [*tests, *["gate command"] * (steps.get("gate") is not gate)], ""
 
 
-def _not_measured(base: BaseCommit, done: Result, before: Measured) -> tuple[str, str]:
+def _not_measured(base: BaseCommit, done: MeasurementResult, before: BaselineTest) -> tuple[str, str]:
     """Why the tests could not be run, in two ways: what its work broke, and what is wrong with this machine, which
     says nothing about its work and is to be tried again."""
     bad = [ran.text for step in done.steps.values() for ran in step.rows.ran.values() if not ran.good]
@@ -259,7 +271,7 @@ def _not_measured(base: BaseCommit, done: Result, before: Measured) -> tuple[str
     return "", ""
 
 
-def again_at_base(base: BaseCommit, task: str, slug: str, before: Measured) -> Measured:
+def again_at_base(base: BaseCommit, task: str, slug: str, before: BaselineTest) -> BaselineTest:
     """An agent that changes nothing says that nothing is wrong with a test that failed. That may be so, if it fails now
     and then: it gets a few more chances before the agent is called wrong."""
     steps = [Pytest(f"test-{number + 1}", tests=[task], paths=files_of([task])) for number in range(2 * AGAIN)]
@@ -268,7 +280,7 @@ def again_at_base(base: BaseCommit, task: str, slug: str, before: Measured) -> M
     return before._replace(verdict=FLAKY if GOOD & set(seen) else before.verdict, runs=(*before.runs, *seen))
 
 
-def _evidence(base: BaseCommit, done: Result, work: Work, before: Measured) -> Evidence:
+def _evidence(base: BaseCommit, done: MeasurementResult, work: Work, before: BaselineTest) -> Evidence:
     step = done.steps.get("test")
     count = len(work.changes)
     if step is None or (done.problem and not step.rows.ran):
@@ -280,20 +292,20 @@ def _evidence(base: BaseCommit, done: Result, work: Work, before: Measured) -> E
         for test, found in rows.tests.items()
         if test not in base.tests or base.tests[test].body != found.body
     }
-    broken_files = {item.id.partition("::")[0] for item in rows.broken}
-    gone = [test for test in base.tests if test not in rows.tests and test.partition("::")[0] not in broken_files]
+    broken_files = {file_of(item.id) for item in rows.broken}
+    gone = [test for test in base.tests if test not in rows.tests and file_of(test) not in broken_files]
     renamed = _renamed(base, rows, gone)
     own = own_tests(base, done, work.task)
     after = _own_outcome(base, done, own)
     if "::" in work.task and not own and work.task not in gone:  # all its cases are gone: the test is
         gone = [work.task, *(test for test in gone if test not in cases(work.task, base.tests))]
-    known_broken = {test.partition("::")[0] for test, each in base.measured.items() if each.verdict == BROKEN}
+    known_broken = {file_of(test) for test, each in base.measured.items() if each.verdict == BROKEN}
     gate = done.steps.get("gate")
     return Evidence(
         count,
         tests_changed=work.tests_changed,
         product_changed=work.split.implementation is not None,
-        marks=Marks(t0p0=_at_base(before), t1p1=after or rows.outcome(work.task)),
+        marks=Marks(t0p0=before.runs[0] if before.runs else before.verdict, t1p1=after or rows.outcome(work.task)),
         new={test: seen for test, seen in outcomes.items() if test not in base.tests},
         changed={test: seen for test, seen in outcomes.items() if test in base.tests},
         lost=tuple(test for test in gone if test not in renamed),
@@ -303,10 +315,6 @@ def _evidence(base: BaseCommit, done: Result, work: Work, before: Measured) -> E
         gate_exit=gate.exit_code if gate is not None else None,
         problem=done.problem,
     )
-
-
-def _at_base(before: Measured) -> str:
-    return before.runs[0] if before.runs else before.verdict
 
 
 def worse(base: BaseCommit, rows: Rows, own: Sequence[str]) -> Mapping[str, str]:
@@ -319,7 +327,7 @@ def worse(base: BaseCommit, rows: Rows, own: Sequence[str]) -> Mapping[str, str]
     return found
 
 
-def own_tests(base: BaseCommit, done: Result, task: str) -> list[str]:
+def own_tests(base: BaseCommit, done: MeasurementResult, task: str) -> list[str]:
     """The tests at the agent's commit that are its own: all of its file, its cases, or what it is called there."""
     step = done.steps.get("test")
     if step is None:
@@ -334,7 +342,7 @@ def own_tests(base: BaseCommit, done: Result, task: str) -> list[str]:
     return heirs or ([] if cases(task, base.tests) and task not in base.tests else [task])
 
 
-def _own_outcome(base: BaseCommit, done: Result, own: Sequence[str]) -> str:
+def _own_outcome(base: BaseCommit, done: MeasurementResult, own: Sequence[str]) -> str:
     """The worst that its own tests did, of all their runs."""
     names = [name for name in done.steps if name == "test" or name.startswith("steady-")]
     seen = [(test, done.steps[name].rows.outcome(test)) for name in names for test in own]

@@ -6,12 +6,13 @@ import ast
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
-from mngr.tmr.changed_file import File, is_assertion, last_name, parsed
-from mngr.tmr.verdict import Expectation
+from mngr.tmr.changed_file import File, functions, is_assertion, last_name, parsed
+from mngr.tmr.verdict import ChangedExpectation
 
 _TEXT_MAX = 300
+_ALIKE = 3
 _RECORDED = re.compile(r"(?i)(^|[/._-])(expected|golden|snapshots?|__snapshots__|approved|snap|ambr)([/._-]|$)")
 
 
@@ -37,9 +38,9 @@ class _Slot(NamedTuple):
     contained: str = ""
 
 
-def changed(files: Sequence[File]) -> list[Expectation]:
+def changed(files: Sequence[File]) -> list[ChangedExpectation]:
     """What tests expected before and expect now, in the order of the files."""
-    found: list[Expectation] = []
+    found: list[ChangedExpectation] = []
     for file in files:
         if file.implementation or file.before is None or file.after is None:
             continue
@@ -50,15 +51,44 @@ def changed(files: Sequence[File]) -> list[Expectation]:
     return found
 
 
-def _of_functions(file: File) -> Iterator[Expectation]:
+def _of_functions(file: File) -> Iterator[ChangedExpectation]:
     old, new = _functions(file.before), _functions(file.after)
     for name, after in new.items():
-        before = old.get(name, [])
-        blocks = difflib.SequenceMatcher(None, [one.about for one in before], [one.about for one in after], False)
-        for tag, start, end, begin, _ in blocks.get_opcodes():
-            for was, now in zip(before[start:end], after[begin : begin + end - start], strict=False):
-                if tag == "equal" and was.expected != now.expected and not _is_kept(was, now):
-                    yield Expectation(file.path, now.line, _cut(was.expected), _cut(now.expected))
+        for was, now in _pairs(old.get(name, []), after):
+            if was.expected != now.expected and not _is_kept(was, now):
+                yield ChangedExpectation(file.path, now.line, _cut(was.expected), _cut(now.expected))
+
+
+def _pairs(before: Sequence[_Slot], after: Sequence[_Slot]) -> Iterator[tuple[_Slot, _Slot]]:
+    """Slots that look at the same thing, in their order: as many as there can be, and of these as many as there can be
+    that expect the same."""
+    while before and after and _likeness(before[0], after[0]) == _ALIKE:
+        before, after = before[1:], after[1:]
+    while before and after and _likeness(before[-1], after[-1]) == _ALIKE:
+        before, after = before[:-1], after[:-1]
+    best = [[0] * (len(after) + 1) for _ in range(len(before) + 1)]
+    for row in reversed(range(len(before))):
+        for column in reversed(range(len(after))):
+            likeness = _likeness(before[row], after[column])
+            paired = likeness and likeness + best[row + 1][column + 1]
+            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
+    row = column = 0
+    while row < len(before) and column < len(after):
+        likeness = _likeness(before[row], after[column])
+        if likeness and best[row][column] == likeness + best[row + 1][column + 1]:
+            yield before[row], after[column]
+            row, column = row + 1, column + 1
+        elif best[row][column] == best[row + 1][column]:
+            row += 1
+        else:
+            column += 1
+
+
+def _likeness(was: _Slot, now: _Slot) -> int:
+    """Two that expect the same count more than one pair, and less than two."""
+    if was.about != now.about:
+        return 0
+    return _ALIKE if was.expected == now.expected else _ALIKE - 1
 
 
 def _is_kept(was: _Slot, now: _Slot) -> bool:
@@ -66,13 +96,13 @@ def _is_kept(was: _Slot, now: _Slot) -> bool:
     return bool(was.contained) and was.contained in now.expected and "not" not in now.expected.partition("(")[0]
 
 
-def _of_lines(file: File) -> Iterator[Expectation]:
+def _of_lines(file: File) -> Iterator[ChangedExpectation]:
     """The first lines of each difference of a recorded answer."""
     old, new = (file.before or "").splitlines(), (file.after or "").splitlines()
     for tag, start, end, begin, stop in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
             before, after = " / ".join(old[start:end][:3]), " / ".join(new[begin:stop][:3])
-            yield Expectation(file.path, begin + 1, _cut(before), _cut(after))
+            yield ChangedExpectation(file.path, begin + 1, _cut(before), _cut(after))
 
 
 def _cut(text: str) -> str:
@@ -84,16 +114,7 @@ def _functions(source: str | None) -> dict[str, list[_Slot]]:
     tree = parsed(source)
     if tree is None:
         return {}
-    found: dict[str, list[_Slot]] = {}
-
-    def walk(nodes: Sequence[ast.stmt], prefix: str) -> None:
-        for node in nodes:
-            if isinstance(node, ast.ClassDef):
-                walk(node.body, f"{prefix}{node.name}.")
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                found[f"{prefix}{node.name}"] = sorted(_slots(node), key=lambda slot: slot.line)
-
-    walk(tree.body, "")
+    found = {name: sorted(_slots(node), key=lambda slot: slot.line) for name, node in functions(source).items()}
     top = [node for node in tree.body if isinstance(node, ast.Assign)]
     used = {part.id for node in tree.body for part in ast.walk(node) if isinstance(part, ast.Name)}
     found[""] = [slot for node in top for slot in _assigned(node, used)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mngr.tmr import build_flags, echo, judging_flags, vain_assertions, weaker_tests
+from mngr.tmr import echo, steering_files, weaker_tests
 from mngr.tmr.changed_file import File, Flag
 from mngr.tmr.outcome import IMPLEMENTATION
 
 __all__ = ["HOLDING", "STEERING", "File", "Flag", "find", "misclaimed"]
 # Flags of files that decide how tests are judged, also those of others: measurements take them from the base.
-STEERING = judging_flags.KINDS
+STEERING = steering_files.JUDGING
 # With these, a person must accept the work before it goes on the branch.
-HOLDING = STEERING | build_flags.KINDS | vain_assertions.KINDS | {echo.ECHO}
+HOLDING = STEERING | steering_files.BUILDING | weaker_tests.KINDS | {echo.ECHO}
 
 
 def find(
@@ -27,14 +27,14 @@ def find(
     tests are run and judged, `test_file` is the text of the test's file at the base, `where` says where the base has a
     text."""
     flags = list(echo.find(changed, test=test, test_file=test_file, where=where))
-    words = judging_flags.words_of(commands)
+    words = steering_files.words_of(commands)
     for file in changed:
         if not file.implementation:
             flags += weaker_tests.find(file)
-        judging = list(judging_flags.find(file, words))
+        judging = list(steering_files.find_judging(file, words))
         flags += judging
         if not any(flag.kind == "test-command" for flag in judging):
-            flags += build_flags.find(file)
+            flags += steering_files.find_build(file)
     return flags
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from mngr.records import NamedTuple
+from mngr.tmr.changed_file import definitions
 
-_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = ("import", "from")
 _OTHER = "other"
 _LINE = 88
@@ -59,22 +59,12 @@ def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
 def shadowed(text: bytes) -> frozenset[str]:
     """Functions and classes that a later one of the same name hides: pytest would run only the last."""
-    found: set[str] = set()
-
-    def walk(nodes: Sequence[ast.stmt], prefix: str) -> None:
-        seen: set[str] = set()
-        for node in nodes:
-            if isinstance(node, _DEFINED):
-                name = f"{prefix}{node.name}"
-                (found if name in seen else seen).add(name)
-                if isinstance(node, ast.ClassDef):
-                    walk(node.body, f"{name}.")
-
     try:
-        walk(_parsed(text), "")
+        names = Counter(name for name, _ in definitions(_parsed(text)))
     except _Unmergeable:
         return frozenset()
-    return frozenset(found)
+    twice = {name for name in names if names[name] > 1}
+    return frozenset(name for name in twice if not any(name.startswith(f"{other}.") for other in twice))
 
 
 @lru_cache(maxsize=8)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from mngr.errors import MngrError
-from mngr.records import NamedTuple, Protocol
 from mngr.tmr.unit import Unit
 
 _ASKS = 3
@@ -13,7 +13,7 @@ _LOOKS = 4  # at a failing test alone, before anybody is blamed for it
 UNNAMED = "gate"
 
 
-class Failure(NamedTuple):
+class GateFailure(NamedTuple):
     """A test's node id, or the name of another check (`lint`, `collect`), and what it printed."""
 
     test: str
@@ -24,7 +24,7 @@ class GateResult(NamedTuple):
     """Red with no failure named means that nothing could be measured: never excused, at the base an error."""
 
     green: bool
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[GateFailure, ...] = ()
     log: str = ""
 
     @property
@@ -40,14 +40,14 @@ class Gate(Protocol):
         only what it names (from earlier failures) is run."""
 
 
-class Known(NamedTuple):
+class KnownTests(NamedTuple):
     """What the baseline found out about tests before any agent worked."""
 
     failing: frozenset[str] = frozenset()
     flaky: frozenset[str] = frozenset()
 
 
-class Decision(NamedTuple):
+class IntegrationDecision(NamedTuple):
     """What was decided and why, for the ledger. `about` are slugs."""
 
     what: str
@@ -61,7 +61,7 @@ class Blame(NamedTuple):
 
     unit: Unit
     partners: tuple[Unit, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[GateFailure, ...]
 
 
 class Judged(NamedTuple):
@@ -78,10 +78,10 @@ class Judge:
     def __init__(
         self,
         gate: Gate,
-        known: Known,
+        known: KnownTests,
         commit_of: Callable[[tuple[Unit, ...], bool], str | None],
         fitting: Callable[[Sequence[Unit]], tuple[Unit, ...]],
-        record: Callable[[Decision], None],
+        record: Callable[[IntegrationDecision], None],
     ) -> None:
         self._gate = gate
         self._known = known
@@ -126,7 +126,7 @@ class Judge:
             if len(both) > 1:
                 back = tuple(gone.pop(one.unit.id).unit.slug for one in both[:-1])
                 because = f"`{partner.slug}` goes instead, which is red together with several"
-                self._record(Decision("back on the branch", because, back))
+                self._record(IntegrationDecision("back on the branch", because, back))
                 failures = tuple({failure.test: failure for one in both for failure in one.failures}.values())
                 blame = Blame(partner, tuple(one.unit for one in both), failures)
             else:
@@ -141,7 +141,7 @@ class Judge:
         final: bool = False,
         focus: tuple[str, ...] = (),
         about: tuple[Unit, ...] | None = None,
-    ) -> tuple[Failure, ...] | None:
+    ) -> tuple[GateFailure, ...] | None:
         """What fails twice and is no news: None when the units do not go together. With `about` only the tests of those
         among them are run. A look that could measure nothing is none, and is taken once more."""
         commit = self._commit_of(units, final)
@@ -149,7 +149,7 @@ class Judge:
             return None
         part = "" if about is None else " ".join(unit.id for unit in about)
         run = units if about is None else about
-        seen: list[tuple[Failure, ...]] = []
+        seen: list[tuple[GateFailure, ...]] = []
         for number in range(_ASKS):
             result = self._ask(commit, run, final, focus, number, part)
             counted = self._counted(result, units)
@@ -165,10 +165,12 @@ class Judge:
         passed = sorted(failure.test for failure in first if failure.test not in stable)
         if passed:
             slugs = tuple(unit.slug for unit in units)
-            self._record(Decision("not counted as red", f"failed once and passed once: {_list(passed)}", slugs))
+            self._record(
+                IntegrationDecision("not counted as red", f"failed once and passed once: {_list(passed)}", slugs)
+            )
         return tuple(failure for failure in first if failure.test in stable)
 
-    def _blame(self, units: tuple[Unit, ...], green: int, found: tuple[Failure, ...], final: bool) -> Blame | None:
+    def _blame(self, units: tuple[Unit, ...], green: int, found: tuple[GateFailure, ...], final: bool) -> Blame | None:
         """The last unit of the shortest red beginning. None when it is nobody's fault: the base alone is red, or what
         was red twice is so no more. That counts no longer, but for what a unit promised."""
         focus = _names(found)
@@ -177,7 +179,7 @@ class Judge:
         if UNNAMED in focus or not self.failures(units, focus=focus):
             focus = ()  # nothing to name, or it fails only among all the others
 
-        def red(some: tuple[Unit, ...]) -> tuple[Failure, ...]:
+        def red(some: tuple[Unit, ...]) -> tuple[GateFailure, ...]:
             seen = self.failures(some, focus=focus, final=final and not focus) or ()
             return tuple(failure for failure in seen if failure.test in _names(found))
 
@@ -195,7 +197,9 @@ class Judge:
         tests = red(units[:high])
         if not tests or not units:
             self._unsteady |= set(_names(found))
-            self._record(Decision("not counted as red", f"failed twice, then passed: {_list(_names(found))}"))
+            self._record(
+                IntegrationDecision("not counted as red", f"failed twice, then passed: {_list(_names(found))}")
+            )
             return None
         return Blame(units[high - 1], _partner(units[high - 1], units[: high - 1], red), tests)
 
@@ -211,11 +215,11 @@ class Judge:
             if flaky:
                 self._unsteady |= flaky
                 because = f"passes and fails when it is run alone: {_list(sorted(flaky))}"
-                self._record(Decision("not counted as red", because, tuple(unit.slug for unit in some)))
+                self._record(IntegrationDecision("not counted as red", because, tuple(unit.slug for unit in some)))
                 return True
         return False
 
-    def _old(self, focus: tuple[str, ...], found: tuple[Failure, ...], final: bool) -> bool:
+    def _old(self, focus: tuple[str, ...], found: tuple[GateFailure, ...], final: bool) -> bool:
         """Whether some of it fails without any unit too, be it only now and then: that is nobody's fault, and counts no
         longer but for what a unit promised."""
         commit = self._commit_of((), final and not focus)
@@ -229,17 +233,19 @@ class Judge:
         always, ever = names[0] & names[1], (names[0] | names[1]) - {UNNAMED}
         self._failing |= ever
         if always:
-            self._record(Decision("not counted as red", f"fails at the base too: {_list(sorted(always))}"))
+            self._record(IntegrationDecision("not counted as red", f"fails at the base too: {_list(sorted(always))}"))
         if ever - always:
-            self._record(Decision("not counted as red", f"flaky at the base too: {_list(sorted(ever - always))}"))
+            self._record(
+                IntegrationDecision("not counted as red", f"flaky at the base too: {_list(sorted(ever - always))}")
+            )
         return bool(ever)
 
-    def _counted(self, result: GateResult, units: tuple[Unit, ...]) -> tuple[Failure, ...]:
-        """Failures that mean something: neither flaky, nor failing before any of these units promised to mend it."""
+    def _counted(self, result: GateResult, units: tuple[Unit, ...]) -> tuple[GateFailure, ...]:
+        """Failures that mean something: neither flaky, nor failing before any of these units promised to fix it."""
         promised = {test for unit in units for test in unit.promises}
         excused = self._known.flaky | (self._failing - promised) | self._unsteady
         if not result.green and not result.failures:
-            named: tuple[Failure, ...] = (Failure(UNNAMED, result.log),)
+            named: tuple[GateFailure, ...] = (GateFailure(UNNAMED, result.log),)
         else:
             named = result.failures
         return tuple(failure for failure in named if failure.test not in excused)
@@ -271,7 +277,7 @@ def _beginning(line: Sequence[Unit], green: Sequence[Unit]) -> int:
 
 
 def _partner(
-    guilty: Unit, others: tuple[Unit, ...], red: Callable[[tuple[Unit, ...]], tuple[Failure, ...]]
+    guilty: Unit, others: tuple[Unit, ...], red: Callable[[tuple[Unit, ...]], tuple[GateFailure, ...]]
 ) -> tuple[Unit, ...]:
     """The last unit of the shortest beginning of the others that makes the guilty unit red; none when it is red
     alone."""
@@ -287,7 +293,7 @@ def _partner(
     return (others[high - 1],)
 
 
-def _names(failures: Sequence[Failure]) -> tuple[str, ...]:
+def _names(failures: Sequence[GateFailure]) -> tuple[str, ...]:
     return tuple(sorted({failure.test for failure in failures}))
 
 
@@ -301,7 +307,7 @@ def together(names: Sequence[str]) -> str:
     return f" together with {'several: ' * (len(names) > 1)}{_list(names)}" if names else ""
 
 
-def _words(blame: Blame) -> Decision:
+def _words(blame: Blame) -> IntegrationDecision:
     others = together([unit.slug for unit in blame.partners])
     because = f"red{others}, twice: {_list(_names(blame.failures))}"
-    return Decision("set aside", because, (blame.unit.slug,))
+    return IntegrationDecision("set aside", because, (blame.unit.slug,))

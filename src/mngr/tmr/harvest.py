@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mngr import files, secrets
+from mngr.actions import outcome as outcomes
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
+from mngr.json_values import plain
 from mngr.tmr import outcome
 from mngr.tmr.diagnosis import of_machine
 from mngr.tools.git import Git
@@ -21,7 +22,7 @@ from mngr.tools.git import Git
 _WORK = ("commits", "uncommitted work")
 
 
-def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> Mapping[str, Any]:
+def harvest(git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> Mapping[str, Any]:
     """Files go to `directory`, the agent's commit to `ref` of the repository `git`, what it did not commit to
     `ref`-uncommitted. Twice is safe. Returns the facts, as JSON; `problems` are what could not be brought. Raises where
     a full disk or a lock is in the way of the work itself: that is to be tried again."""
@@ -37,74 +38,67 @@ def harvest(fleet: Fleet, git: Git, agent: Agent, *, task: str, directory: str, 
             problems.append(f"{what}: {error}")
             return None
 
-    tip = attempt("commits", lambda: _commits(fleet, git, agent, ref))
-    uncommitted = attempt("uncommitted work", lambda: _uncommitted(fleet, git, agent, ref))
-    claim, claim_problem = _claim(fleet, agent, task, directory)
-    attempt("artifacts", lambda: _artifacts(fleet, agent, os.path.join(directory, "artifacts")))
-    said = attempt("transcript", lambda: fleet.transcript(agent)) or ()
+    tip = attempt("commits", lambda: fetch_commits(git, agent, ref))
+    uncommitted = attempt("uncommitted work", lambda: _uncommitted(git, agent, ref))
+    claim, claim_problem = _claim(agent, task, directory)
+    attempt("artifacts", lambda: _artifacts(agent, os.path.join(directory, "artifacts")))
+    said = attempt("transcript", agent.transcript) or ()
     lines = b"".join(files.json_bytes(entry) for entry in said)
     files.write_atomic(os.path.join(directory, "transcript.jsonl"), lines)
     if agent.record.recorded:
-        cast = attempt("recording", lambda: fleet.recording(agent))
+        cast = attempt("recording", agent.recording)
         if cast:
             files.write_atomic(os.path.join(directory, "agent.cast"), cast)
-    screen = attempt("screen", lambda: fleet.capture(agent))
+    screen = attempt("screen", agent.capture)
     if screen:
-        shown = secrets.mask(screen, fleet.store.secrets(agent.id))
+        shown = secrets.mask(screen, agent.site.run(outcomes.secrets, agent.id))
         files.write_atomic(os.path.join(directory, "screen.txt"), shown.encode(errors="replace"))
     return {
         "tip": tip,
         "uncommitted": uncommitted,
         "outcome": claim,
         "outcome_problem": claim_problem,
-        "outcome_at": fleet.outcome_at(agent),
+        "outcome_at": agent.outcome_at(),
         "recorded": os.path.exists(os.path.join(directory, "agent.cast")),
         "problems": problems,
     }
 
 
-def _commits(fleet: Fleet, git: Git, agent: Agent, ref: str) -> str:
-    tip = fleet.pull(agent, into="none").commit
+def fetch_commits(git: Git, agent: Agent, ref: str) -> str:
+    """Fetch the agent's commits to `ref`, and return the last of them."""
+    tip = agent.pull(into="none").commit
     git.must("update-ref", ref, tip)
     git.run("update-ref", "-d", f"refs/mngr/pulled/{agent.name}")
     return tip
 
 
-def _uncommitted(fleet: Fleet, git: Git, agent: Agent, ref: str) -> str | None:
-    commit = fleet.pull_uncommitted(agent)
+def _uncommitted(git: Git, agent: Agent, ref: str) -> str | None:
+    commit = agent.pull_uncommitted()
     if commit is not None:
         git.must("update-ref", f"{ref}-uncommitted", commit)
         git.run("update-ref", "-d", f"refs/mngr/pulled/{agent.name}-uncommitted")
     return commit
 
 
-def _claim(fleet: Fleet, agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] | None, str]:
+def _claim(agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] | None, str]:
     """What the outcome file says, without secrets, since commits and pull requests will say it too; and what is wrong
     with it. The file itself is kept as it is, cut when it is huge."""
     try:
-        data = fleet.outcome(agent, at_most=outcome.MAX_BYTES)
+        data = agent.outcome(at_most=outcome.MAX_BYTES)
         if data is not None:
             files.write_atomic(os.path.join(directory, "outcome.json"), data)
         found = outcome.parse(data, task, agent.record.work_dir)
-        return secrets.mask_fields(_as_json(found), fleet.store.secrets(agent.id)), ""
-    except outcome.Unreadable as wrong:
+        return secrets.mask_fields(plain(found), agent.site.run(outcomes.secrets, agent.id)), ""
+    except outcome.UnreadableOutcome as wrong:
         return None, str(wrong)
     except MngrError as error:
         return None, f"the outcome file could not be read: {error}"
 
 
-def _as_json(found: outcome.Outcome) -> Mapping[str, Any]:
-    return {
-        **found._asdict(),
-        "changes": [change._asdict() for change in found.changes],
-        "escalations": [item._asdict() for item in found.escalations],
-    }
-
-
-def _artifacts(fleet: Fleet, agent: Agent, target: str) -> None:
+def _artifacts(agent: Agent, target: str) -> None:
     """Links among them are removed: whoever reads the report must not be led elsewhere."""
     files.remove_tree(target)
-    fleet.pull_artifacts(agent, target)
+    agent.pull_artifacts(target)
     for place, directories, names in os.walk(target):
         for name in [*directories, *names]:
             path = os.path.join(place, name)

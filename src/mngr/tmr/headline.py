@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
-from mngr.records import NamedTuple
 from mngr.tmr.places import ASIDE, NEEDS_YOU, REFUTED, grouped, integration_of, is_dangerous, places
 from mngr.tmr.summary import CAN_GO_ON, paused, remedy, tasks_of, verdict_of
 from mngr.tmr.verdict import UNCHANGED
@@ -57,7 +57,9 @@ def headline(state: RunState, doing: str, suite: Suite) -> Headline:
         title = f"Do not merge `{branch}` yet{got_worse}."
         return Headline(BAD, title, (f"It has {commits}.", *_rest(state)), (_review(run), see))
     measured = "" if found.get("green") else ", but its tests were not run"
-    title = f"Branch `{branch}` is ready{measured}: {', '.join([commits, *_passing(suite)])}."
+    known = suite.before is not None and suite.after is not None
+    passing = f", {suite.before} → {suite.after} tests pass, nothing got worse" if known else ""
+    title = f"Branch `{branch}` is ready{measured}: {commits}{passing}."
     first = _flagged(state)
     merge = ("merge it", f"git merge {branch}")
     if first:
@@ -111,12 +113,6 @@ def _nothing(tasks: Sequence[TaskState], integrated: bool) -> str:
         return f"Nothing to merge: {'no change was needed' if word == UNCHANGED else f'{every} {word}'}."
     why = "" if integrated else ", and nothing was integrated"
     return f"Nothing to merge: {_told(counts)}{why}."
-
-
-def _passing(suite: Suite) -> list[str]:
-    if suite.before is None or suite.after is None:
-        return []
-    return [f"{suite.before} → {suite.after} tests pass", "nothing got worse"]
 
 
 def _flagged(state: RunState) -> int:

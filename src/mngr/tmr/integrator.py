@@ -7,21 +7,21 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mngr import prompts
+from mngr import files, prompts
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
-from mngr.mapreduce import naming
+from mngr.fleet.fleet import Fleet
+from mngr.mapreduce import task_names
 from mngr.mapreduce.engine import Engine
-from mngr.mapreduce.recipe import Launch, Recipe, Task
+from mngr.mapreduce.recipe import AgentLaunch, Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import SETTLED, Attempt, TaskState
 from mngr.process import join, quote
 from mngr.tmr.conflict import Conflict, Resolver
 from mngr.tmr.harvest import harvest
 from mngr.tmr.measurement import SuiteEnvironment
-from mngr.tmr.objects import Ident, NewCommit, Objects
+from mngr.tmr.objects import NewCommit, Objects, ours
 from mngr.tmr.recipe import Workers, filled
-from mngr.tmr.unit import Verified
+from mngr.tmr.unit import VerifiedWork
 from mngr.tmr.verdict import INTEGRATED, UNCHANGED
 from mngr.tools.git import Git
 
@@ -36,9 +36,9 @@ class IntegratorRecipe(Recipe):
         self._run, self._fleet, self._git, self._workers = run, fleet, git, workers
         self._environment = environment
 
-    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+    def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
         prepare = self._environment.prepare
-        return Launch(
+        return AgentLaunch(
             type=self._workers.type,
             args=filled(self._workers.args, task=task.id, slug=task.data["about"], attempt=attempt.number),
             message=task.data["prompt"],
@@ -48,6 +48,7 @@ class IntegratorRecipe(Recipe):
             branch=f"{task.data['start']}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
+            sandbox=self._workers.sandbox,
             allowed_commands=tuple(filter(None, (self._environment.test_command, prepare))),
             provision=(prepare,) if prepare else (),
             extra_paths=self._environment.extra_paths,
@@ -56,7 +57,7 @@ class IntegratorRecipe(Recipe):
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
         directory = os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
         ref = f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
-        return harvest(self._fleet, self._git, agent, task=task.id, directory=directory, ref=ref)
+        return harvest(self._git, agent, task=task.id, directory=directory, ref=ref)
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         if task.data["about"] == _NARRATIVE:
@@ -84,22 +85,33 @@ def narrate(
         asides=integration["set_aside"],
         open=[row for row in rows if row["verdict"] not in INTEGRATED | {UNCHANGED}],
     )
-    data = {"role": naming.INTEGRATE, "about": _NARRATIVE, "start": tip, "prompt": text}
+    data = {"role": task_names.INTEGRATE, "about": _NARRATIVE, "start": tip, "prompt": text}
     task = Task(name, f"narrative-{tip[:8]}", data)
-    if name not in run.state.tasks or run.state.tasks[name].status != SETTLED:
-        engine(recipe, naming.INTEGRATE).go([task])
-    last = run.state.tasks[name].last
+    [last] = settled(engine, recipe, run, task_names.INTEGRATE, [task])
     return _narrative(run, task.slug, last.number) if last is not None else ""
+
+
+def settled(
+    engine: Callable[[Recipe, str], Engine], recipe: Recipe, run: Run, role: str, tasks: Sequence[Task]
+) -> list[Attempt | None]:
+    """The last attempt at each of these tasks, once all are settled; those that already are begin nothing. The engine's
+    own limits say how many agents work at a time."""
+    known = run.state.tasks
+    if todo := [task for task in tasks if task.id not in known or known[task.id].status != SETTLED]:
+        engine(recipe, role).go(todo)
+    return [run.state.tasks[task.id].last for task in tasks]
+
+
+def proposed(attempt: Attempt | None, start: str) -> str | None:
+    """The commit that an attempt made on top of another one; None when it made none."""
+    tip = attempt.collected.get("tip") if attempt is not None and attempt.collected else None
+    return None if tip in (None, start) else str(tip)
 
 
 def _narrative(run: Run, slug: str, number: int) -> str:
     """What an attempt wrote; empty when there is no such file."""
     path = os.path.join(run.directory, "tasks", slug, str(number), "artifacts", "narrative.md")
-    try:
-        with open(path, "rb") as file:
-            return file.read(_NARRATIVE_MAX).decode(errors="replace")
-    except OSError:
-        return ""
+    return files.content(path)[:_NARRATIVE_MAX].decode(errors="replace")
 
 
 class AgentResolver(Resolver):
@@ -119,23 +131,13 @@ class AgentResolver(Resolver):
         self._tests, self._test_command = tests, test_command
 
     def resolve(self, conflicts: Sequence[Conflict]) -> Sequence[str | None]:
-        """All at once: the engine's own limits say how many agents work at a time."""
         tasks = [self._task(conflict) for conflict in conflicts]
-        known = self._run.state.tasks
-        if todo := [task for task in tasks if task.id not in known or known[task.id].status != SETTLED]:
-            self._engine(self._recipe, naming.INTEGRATE).go(todo)
-        return [self._answer(task) for task in tasks]
-
-    def _answer(self, task: Task) -> str | None:
-        last = self._run.state.tasks[task.id].last
-        collected = last.collected if last is not None else None
-        tip = collected.get("tip") if collected else None
-        if tip is None or tip == task.data["start"]:
-            return None
-        return self._objects.facts([tip])[tip].tree
+        ended = settled(self._engine, self._recipe, self._run, task_names.INTEGRATE, tasks)
+        tips = [proposed(last, task.data["start"]) for task, last in zip(tasks, ended, strict=True)]
+        return [self._objects.facts([tip])[tip].tree if tip else None for tip in tips]
 
     def _task(self, conflict: Conflict) -> Task:
-        ident = Ident("mngr", "mngr@localhost", self._objects.facts([conflict.tip])[conflict.tip].committed_at)
+        ident = ours(self._objects.facts([conflict.tip])[conflict.tip].committed_at)
         message = f"Bring in the work of {conflict.piece.slug}, with conflicts\n"
         start = self._objects.write([NewCommit(conflict.tip, {}, message, ident, ident, tree=conflict.merged)])[0]
         digest = hashlib.sha256(f"{start} {conflict.piece.part.id}".encode()).hexdigest()[:8]
@@ -155,9 +157,9 @@ class AgentResolver(Resolver):
             tests=[quote(test) for test in sorted({t for m in (*accepted, *wanted) for t in self._tests[m.slug]})],
             test_command=self._test_command,
         )
-        data = {"role": naming.INTEGRATE, "about": conflict.piece.slug, "start": start, "prompt": text}
+        data = {"role": task_names.INTEGRATE, "about": conflict.piece.slug, "start": start, "prompt": text}
         return Task(name, f"conflict-{digest}", data)
 
 
-def _side(maker: Verified) -> Mapping[str, str]:
+def _side(maker: VerifiedWork) -> Mapping[str, str]:
     return {"agent": maker.agent, "task": maker.task, "summary": " ".join(maker.summary.split())[:500]}

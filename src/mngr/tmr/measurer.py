@@ -13,21 +13,21 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 from mngr import files
+from mngr.actions import create
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, TimedOut
+from mngr.fleet.fleet import Fleet
 from mngr.interrupts import Terminated, held, others_ended
-from mngr.mapreduce import sights
+from mngr.mapreduce import observations
+from mngr.mapreduce.host_pool import HostPool
 from mngr.mapreduce.run import Run
-from mngr.records import TYPE_CHECKING
-from mngr.tmr.measurement import PROBE, Ended, Measurement, Result, SuiteEnvironment, checked, read, script
+from mngr.tmr.measurement import PROBE, Ended, Measurement, MeasurementResult, SuiteEnvironment, checked, read, script
 from mngr.tools.git import Git
 from mngr.waiting import Deadline
-
-if TYPE_CHECKING:
-    from typing import Any
 
 ROLE = "job"
 _KEY = "mngr-measurement"
@@ -57,19 +57,22 @@ class Measurer:
         environment: SuiteEnvironment,
         at_once: int,
         stop_asked: Callable[[], bool] = lambda: False,
+        pool: HostPool | None = None,
     ) -> None:
+        """With a pool, the agents are made on its hosts."""
+        self._pool = pool
         self._fleet, self._run, self._repo, self._directory = fleet, run, repo, directory
         self.environment = environment
         self.at_once = at_once
         self._places = threading.BoundedSemaphore(at_once)
         self._stop_asked = stop_asked
-        self._git = Git(fleet.host, repo)
+        self._git = Git(fleet.local.host, repo)
         self._turn = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._left: dict[str, Agent] = {}
         self._results: dict[str, Mapping[str, Any]] = dict(_results(run.ledger.entries())) if run is not None else {}
 
-    def take(self, wanted: Measurement) -> Result:
+    def take(self, wanted: Measurement) -> MeasurementResult:
         """The result of a measurement: the one that is known, or a new one, for which this blocks. Raises `StopAsked`
         as soon as somebody asks the run to stop."""
         key = self._key(wanted)
@@ -82,12 +85,12 @@ class Measurer:
                     result = self._taken(key, wanted)
             return result
 
-    def take_all(self, wanted: Sequence[Measurement]) -> list[Result]:
+    def take_all(self, wanted: Sequence[Measurement]) -> list[MeasurementResult]:
         """The same for many, side by side, in order. The first error is raised after all have ended. An interrupt
         leaves their agents to whoever resumes the run."""
         from concurrent.futures import ThreadPoolExecutor
 
-        with ThreadPoolExecutor(max_workers=max(1, min(self.at_once, len(wanted)))) as pool:
+        with ThreadPoolExecutor(max_workers=max(1, min(2 * self.at_once, len(wanted)))) as pool:
             try:
                 return list(pool.map(self.take, wanted))
             except (KeyboardInterrupt, Terminated):
@@ -95,7 +98,7 @@ class Measurer:
                     pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
-    def must_take(self, wanted: Measurement) -> Result:
+    def must_take(self, wanted: Measurement) -> MeasurementResult:
         """The result, or an error that shows what was printed. A measurement that failed is not remembered: somebody
         will see to the cause and resume."""
         result = self.take(wanted)
@@ -118,11 +121,11 @@ class Measurer:
         """Find the agents that a killed orchestrator left at work. Those whose result is known are removed."""
         for agent in self._agents():
             key = agent.record.labels.get(_KEY, "")
-            half_made = sights.sight(self._fleet, agent.name, agent).half_made
+            half_made = observations.observe(agent.name, agent).half_made
             if key in self._results or key in self._left or half_made:
                 self._remove(agent)
             else:
-                self._left[key] = self._fleet.adopt(agent)
+                self._left[key] = agent.adopt()
 
     def reap(self) -> None:
         """Remove all agents of measurements of this run; what has no result will be measured again."""
@@ -149,10 +152,11 @@ class Measurer:
             self.environment.test_seconds,
             self.environment.hides,
             wanted.repeat,
+            *filter(None, [self.environment.sandbox]),
         ]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
-    def _known(self, key: str, wanted: Measurement) -> Result | None:
+    def _known(self, key: str, wanted: Measurement) -> MeasurementResult | None:
         facts = self._results.get(key)
         directory = os.path.join(self._directory, str(facts["directory"])) if facts else ""
         if facts is None or not os.path.isdir(directory):
@@ -160,31 +164,45 @@ class Measurer:
         ended = Ended(facts["seconds"], facts["problem"], facts["timed_out"])
         return read(self.environment, wanted, directory, ended)
 
-    def _taken(self, key: str, wanted: Measurement) -> Result:
-        with self._places:
-            if self._stop_asked():
-                raise StopAsked
+    def _taken(self, key: str, wanted: Measurement) -> MeasurementResult:
+        name = f"{wanted.label}-{key[:8]}"
+        target = os.path.join(self._directory, name)
+        agent: Agent | None = None
+        left = self._left.pop(key, None)
+        with self._host(left) as host:
             began = time.monotonic()
-            name = f"{wanted.label}-{key[:8]}"
-            target = os.path.join(self._directory, name)
-            files.remove_tree(target)
-            agent = self._left.pop(key, None)
             try:
-                agent = agent or self._start(key, wanted, name)
-                problem, timed_out = self._wait(agent)
-                self._fleet.pull_artifacts(agent, target)
+                with self._places:
+                    if self._stop_asked():
+                        raise StopAsked
+                    began = time.monotonic()
+                    files.remove_tree(target)
+                    agent = left or self._start(key, wanted, name, host)
+                    problem, timed_out = self._wait(agent)
+                    ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
+                # While the next one runs.
+                agent.pull_artifacts(target)
+            except MngrError as error:
+                if self._pool is None or isinstance(error, StopAsked) or self._pool.answers(host):
+                    raise
+                ended = Ended(round(time.monotonic() - began, 3), f"its host was lost: {error.message}")
             finally:
                 if agent is not None:
                     self._remove(agent)
-            ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
-            result = read(self.environment, wanted, target, ended)
-            facts = {"label": wanted.label, "directory": name, "commit": wanted.commit, **ended._asdict()}
-            if not result.lost:
-                self._results[key] = facts
-            self._note("measured", key=key, lost=result.lost, **facts)
-            return result
+        result = read(self.environment, wanted, target, ended)
+        facts = {"label": wanted.label, "directory": name, "commit": wanted.commit, **ended._asdict()}
+        if not result.lost:
+            self._results[key] = facts
+        self._note("measured", key=key, lost=result.lost, **facts)
+        return result
 
-    def _start(self, key: str, wanted: Measurement, name: str) -> Agent:
+    def _host(self, left: Agent | None) -> AbstractContextManager[str]:
+        """The host of a measurement: empty is this machine."""
+        if self._pool is None:
+            return nullcontext("")
+        return self._pool.job("" if left is None or left.site.is_near else left.site.name)
+
+    def _start(self, key: str, wanted: Measurement, name: str, host: str) -> Agent:
         """The script stays beside the results: what was run, to the letter."""
         place = os.path.join(self._directory, f"{name}.job")
         files.remove_tree(place)
@@ -192,14 +210,18 @@ class Measurer:
         for file, data in script(self.environment, wanted).items():
             files.write_atomic(os.path.join(place, file), data)
         agent = f"{self._id}-job-{wanted.label}"[: _NAME_MAX - 7] + "-" + os.urandom(3).hex()
-        self._note("measuring", key=key, label=wanted.label, agent=agent)
-        return self._fleet.create(
+        self._note("measuring", key=key, label=wanted.label, agent=agent, **({"host": host} if host else {}))
+        site = self._pool.site(host) if self._pool is not None else self._fleet.local
+        request = create.request_for(
+            self._fleet.local,
             agent,
             command="sh .mngr/task/job/job.sh",
             source=self._repo,
             transfer="git-mirror",
             branch=f"{wanted.commit}:mngr-job/{agent}",
             unclean="exclude",
+            shared_objects=True,
+            sandbox=self.environment.sandbox,
             env={
                 **self.environment.env,
                 "MNGR_TMR_TEST_SECONDS": f"{self.environment.test_seconds:g}",
@@ -209,6 +231,7 @@ class Measurer:
             extra_paths=self.environment.extra_paths,
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
         )
+        return Agent(site, create.create_on(site, request))
 
     def _wait(self, agent: Agent) -> tuple[str, bool]:
         """Why it did not come to its end, if it did not, and whether that is because of its time."""
@@ -221,7 +244,7 @@ class Measurer:
                 if self._stop_asked():
                     raise StopAsked from None
                 if deadline.passed:
-                    self._fleet.stop(agent)
+                    agent.stop()
                     return f"the tests did not end within {self.environment.job_seconds:g} s", True
         state = ended[0]
         if state.state == "DONE":
@@ -231,7 +254,11 @@ class Measurer:
 
     def _remove(self, agent: Agent) -> None:
         """What it ran is a commit of the repository, and its results are here by now or not wanted."""
-        self._fleet.destroy(agent, discard=True)
+        try:
+            agent.destroy(discard=True)
+        except MngrError:
+            if self._pool is None or agent.site.is_near or self._pool.answers(agent.site.name):
+                raise
 
     def _note(self, type: str, **facts: Any) -> None:
         if self._run is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha1, sha256
+from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.process import checked
-from mngr.records import NamedTuple
 from mngr.tools.git import Git
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -29,23 +29,24 @@ _MERGE = (
 # The hunks that git's own merge goes by.
 _HUNKS = ("-p", "-U0", "--histogram", "--no-indent-heuristic", "--no-color", "--no-ext-diff", "--no-textconv")
 _PATHS_MAX = 500
+EMAIL = "mngr@localhost"
 # Named in the stream because the format asks for it, and taken back in the same stream: git never makes it.
 _NO_REF = "refs/mngr/never-made"
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A file in a tree."""
 
     mode: str
     oid: str
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """One path before and after; None is absence. A rename is one path gone and another one come."""
 
     path: str
-    old: Entry | None
-    new: Entry | None
+    old: TreeEntry | None
+    new: TreeEntry | None
 
 
 class Ident(NamedTuple):
@@ -58,7 +59,12 @@ class Ident(NamedTuple):
         return f"{self.name} <{self.email}> {self.at} {self.zone}"
 
 
-class Facts(NamedTuple):
+def ours(at: int = 0) -> Ident:
+    """Who makes the commits that are not an agent's."""
+    return Ident("mngr", EMAIL, at)
+
+
+class CommitFacts(NamedTuple):
     """What a commit says of itself. A damaged author is None."""
 
     id: str
@@ -72,7 +78,7 @@ class NewCommit(NamedTuple):
     `files` put in or (None) taken out."""
 
     parent: str | int
-    files: Mapping[str, Entry | None]
+    files: Mapping[str, TreeEntry | None]
     message: str
     author: Ident
     committer: Ident
@@ -87,7 +93,7 @@ class Merge(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """So many lines of the old file, after the first `start` lines, become `added`."""
+    """This many lines of the old file, after the first `start` lines, become `added`."""
 
     path: str
     start: int
@@ -102,7 +108,7 @@ class Objects:
         self.git = git
         self._blobs: dict[str, bytes] = {}  # not written yet
 
-    def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
+    def facts(self, ids: Iterable[str]) -> dict[str, CommitFacts]:
         """Those of the given commits that are there."""
         asked = sorted({id for id in ids if _ID.fullmatch(id)})
         found = self._contents([f"{id}^{{commit}}" for id in asked])
@@ -110,6 +116,12 @@ class Objects:
 
     def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
         return self._contents(sorted(set(ids)))
+
+    def files(self, commit: str) -> dict[str, TreeEntry]:
+        """All files of a commit by path, links and submodules included."""
+        lines = self.git.must("ls-tree", "-r", "-z", commit).split("\0")[:-1]
+        pairs = ((path, facts.split(" ")) for facts, _, path in (line.partition("\t") for line in lines))
+        return {path: TreeEntry(mode, oid) for path, (mode, _, oid) in pairs}
 
     def sizes(self, ids: Iterable[str]) -> dict[str, int]:
         """How many bytes each of the given objects has, of those that are there."""
@@ -138,15 +150,15 @@ class Objects:
                 at += size + 1
         return found
 
-    def changes(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[Change, ...]]:
+    def changes(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[PathChange, ...]]:
         """The differences between pairs of trees, in one process."""
         asked = sorted(set(pairs))
-        found: dict[tuple[str, str], list[Change]] = {pair: [] for pair in asked}
+        found: dict[tuple[str, str], list[PathChange]] = {pair: [] for pair in asked}
         if not asked:
             return {}
         lines = "".join(f"{old} {new}\n" for old, new in asked)
         data = checked(self.git.run(*_DIFF, input=lines.encode())).stdout
-        now: list[Change] = []
+        now: list[PathChange] = []
         at = 0
         while at < len(data):
             if data[at : at + 1] != b":":
@@ -158,6 +170,12 @@ class Objects:
                 change, at = _raw(data, at)
                 now.append(change)
         return {pair: tuple(changes) for pair, changes in found.items()}
+
+    def changed(self, old: str, new: str) -> tuple[PathChange, ...]:
+        """The differences between two commits."""
+        facts = self.facts([old, new])
+        pair = (facts[old].tree, facts[new].tree)
+        return self.changes([pair])[pair]
 
     def hunks(self, pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> dict[tuple[str, str], set[Hunk]]:
         """The changed lines of some paths between pairs of trees, each with its place in the old file."""
@@ -246,21 +264,21 @@ def ident(line: str) -> Ident | None:
     return Ident(name.strip(), email.strip(), int(at), zone if sane else "+0000")
 
 
-def _facts(id: str, data: bytes) -> Facts:
+def _facts(id: str, data: bytes) -> CommitFacts:
     head = data.decode(errors="replace").split("\n\n", 1)[0]
     fields = dict(line.split(" ", 1) for line in reversed(head.split("\n")) if " " in line and line[0] != " ")
     committer = ident(fields.get("committer", ""))
-    return Facts(id, fields["tree"], ident(fields.get("author", "")), committer.at if committer else 0)
+    return CommitFacts(id, fields["tree"], ident(fields.get("author", "")), committer.at if committer else 0)
 
 
-def _raw(data: bytes, at: int) -> tuple[Change, int]:
+def _raw(data: bytes, at: int) -> tuple[PathChange, int]:
     """One record of `--raw -z`: `:mode mode oid oid status NUL path NUL`."""
     middle = data.index(b"\0", at)
     end = data.index(b"\0", middle + 1)
     old_mode, new_mode, old, new, _ = data[at + 1 : middle].decode().split(" ")
     path = data[middle + 1 : end].decode(errors="surrogateescape")
-    before = Entry(old_mode, old) if old.strip("0") else None
-    return Change(path, before, Entry(new_mode, new) if new.strip("0") else None), end + 1
+    before = TreeEntry(old_mode, old) if old.strip("0") else None
+    return PathChange(path, before, TreeEntry(new_mode, new) if new.strip("0") else None), end + 1
 
 
 def _patch(data: bytes, at: int, into: set[Hunk]) -> int:

@@ -45,7 +45,7 @@ _IMPORTANCE_WORDS = {"none": 0, "trivial": 0, "minor": 1, "low": 1, "normal": 2,
 _IMPORTANCE_WORDS |= {"major": 4, "high": 4, "critical": 5, "highest": 5}
 
 
-class Change(NamedTuple):
+class ClaimedChange(NamedTuple):
     """`commit` is empty when the claim names none by its id."""
 
     kind: str
@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
     about the file, in words."""
 
     status: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ClaimedChange, ...] = ()
     before: str = ""
     after: str = ""
     blocked_reason: str = ""
@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Unreadable(Exception):
+class UnreadableOutcome(Exception):
     """The file says nothing that could be shown; the message says why."""
 
 
@@ -84,22 +84,22 @@ def parse(data: bytes | None, task: str, root: str = "") -> Outcome:
     """The claim in an outcome file, or `Unreadable`. `None` is a missing file. `root` is the agent's work dir: a path
     below it is taken as one of the repository."""
     if data is None:
-        raise Unreadable("no outcome file was written")
+        raise UnreadableOutcome("no outcome file was written")
     if not data.strip():
-        raise Unreadable("the outcome file is empty")
+        raise UnreadableOutcome("the outcome file is empty")
     if len(data) > MAX_BYTES:
-        raise Unreadable(f"the outcome file has {len(data):,} bytes, more than {MAX_BYTES:,}")
+        raise UnreadableOutcome(f"the outcome file has {len(data):,} bytes, more than {MAX_BYTES:,}")
     try:
         text = data.decode("utf-8-sig").strip()
         value = json.loads(_FENCE.sub(r"\1", text))
     except UnicodeDecodeError as error:
-        raise Unreadable(f"the outcome file is not UTF-8: {error.reason} at byte {error.start}") from None
+        raise UnreadableOutcome(f"the outcome file is not UTF-8: {error.reason} at byte {error.start}") from None
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"the outcome file is not JSON: {error}") from None
-    return _Reader(task, root).outcome(value)
+        raise UnreadableOutcome(f"the outcome file is not JSON: {error}") from None
+    return _OutcomeReader(task, root).outcome(value)
 
 
-class _Reader:
+class _OutcomeReader:
     """Takes values apart, and notes each one that has another shape than it should, named by its place."""
 
     def __init__(self, task: str, root: str) -> None:
@@ -108,9 +108,9 @@ class _Reader:
 
     def outcome(self, value: Any) -> Outcome:
         if not isinstance(value, dict):
-            raise Unreadable(f"the outcome is {_shown(value)}, not an object")
+            raise UnreadableOutcome(f"the outcome is {_shown(value)}, not an object")
         if not any(value.get(name) for name in ("status", "summary", "changes", "blocked", "test")):
-            raise Unreadable("the outcome has neither `status` nor `summary`")
+            raise UnreadableOutcome("the outcome has neither `status` nor `summary`")
         for name, wanted in (("schema", SCHEMA), ("task", self._task)):
             if value.get(name) != wanted or isinstance(value.get(name), bool):
                 self._note(f"`{name}`", value.get(name), f"not {_shown(wanted)}")
@@ -141,9 +141,9 @@ class _Reader:
             self._note("`status`", value, f"taken as `{known}`")
         return known
 
-    def _change(self, value: Any, where: str) -> Change:
+    def _change(self, value: Any, where: str) -> ClaimedChange:
         item = self._object(value, where, "summary")
-        return Change(
+        return ClaimedChange(
             kind=self._kind(item.get("kind"), where),
             commit=self._commit(item.get("commit"), where),
             summary=self._text(item.get("summary"), f"{where}.summary"),
@@ -252,7 +252,7 @@ def main() -> int:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
         found = parse(data, os.environ.get("MNGR_TASK", ""), os.environ.get("MNGR_AGENT_WORK_DIR", ""))
-    except (OSError, Unreadable) as error:
+    except (OSError, UnreadableOutcome) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     for note in found.notes:

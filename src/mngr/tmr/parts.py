@@ -5,19 +5,19 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
-from mngr.tmr.objects import Change
-from mngr.tmr.paths import Kind, Paths
+from mngr.tmr.objects import PathChange
+from mngr.tmr.paths import PathKind, Paths
 
 LINK, SUBMODULE = "120000", "160000"
 
 
-class Part(NamedTuple):
+class ChangePart(NamedTuple):
     """Changes that stay together, as differences from the commit `base`."""
 
     base: str
-    changes: tuple[Change, ...]
+    changes: tuple[PathChange, ...]
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -30,35 +30,36 @@ class Part(NamedTuple):
         return sha256("\0\0".join([self.base, *lines]).encode(errors="surrogateescape")).hexdigest()
 
 
-class Split(NamedTuple):
+class WorkSplit(NamedTuple):
     """The two parts; one with no changes is None."""
 
-    implementation: Part | None
-    rest: Part | None
+    implementation: ChangePart | None
+    rest: ChangePart | None
 
 
-def split(base: str, changes: Iterable[Change], paths: Paths) -> Split:
-    implementation: list[Change] = []
-    rest: list[Change] = []
+def split(base: str, changes: Iterable[PathChange], paths: Paths) -> WorkSplit:
+    implementation: list[PathChange] = []
+    rest: list[PathChange] = []
     for change in sorted(changes, key=lambda change: change.path):
-        (implementation if paths.kind(change.path) == Kind.IMPLEMENTATION else rest).append(change)
-    return Split(
-        Part(base, tuple(implementation)) if implementation else None, Part(base, tuple(rest)) if rest else None
+        (implementation if paths.kind(change.path) == PathKind.IMPLEMENTATION else rest).append(change)
+    return WorkSplit(
+        ChangePart(base, tuple(implementation)) if implementation else None,
+        ChangePart(base, tuple(rest)) if rest else None,
     )
 
 
-def new_files(changes: Iterable[Change]) -> set[str]:
+def new_files(changes: Iterable[PathChange]) -> set[str]:
     """The blobs that a change brings: what `content.problems` looks at."""
     return {change.new.oid for change in changes if change.new and change.new.mode != SUBMODULE}
 
 
-def links(changes: Iterable[Change]) -> tuple[str, ...]:
+def links(changes: Iterable[PathChange]) -> tuple[str, ...]:
     """The blobs that hold the targets of new symbolic links: what `refusals` wants to know."""
     return tuple(change.new.oid for change in changes if change.new and change.new.mode == LINK)
 
 
 def refusals(
-    changes: Iterable[Change], targets: Mapping[str, bytes], paths: Paths, problems: Mapping[str, str] | None = None
+    changes: Iterable[PathChange], targets: Mapping[str, bytes], paths: Paths, problems: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     """Why this change must not get on a branch that people check out; empty when it may. `problems` are those of
     `content.problems`."""

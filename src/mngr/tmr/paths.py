@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cache, lru_cache
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
 
-
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """In the order in which the branch brings them."""
 
     TEST = "test"
@@ -61,20 +60,20 @@ class Paths(NamedTuple):
     other: tuple[str, ...] = OTHER
     included: frozenset[str] = frozenset()
 
-    def kind(self, path: str) -> Kind:
+    def kind(self, path: str) -> PathKind:
         if matches(path, self.implementation):
-            return Kind.IMPLEMENTATION
+            return PathKind.IMPLEMENTATION
         globs = (
-            (Kind.TUTORIAL, self.tutorial),
-            (Kind.TEST, self.test),
-            (Kind.DOCS, self.docs),
-            (Kind.OTHER, self.other),
+            (PathKind.TUTORIAL, self.tutorial),
+            (PathKind.TEST, self.test),
+            (PathKind.DOCS, self.docs),
+            (PathKind.OTHER, self.other),
         )
         for kind, those in globs:
             if matches(path, those):
                 return kind
         beside = bool(self.implementation) and not self.builds(path)
-        return Kind.OTHER if beside or matches(path, self.non_implementation) else Kind.IMPLEMENTATION
+        return PathKind.OTHER if beside or matches(path, self.non_implementation) else PathKind.IMPLEMENTATION
 
     def builds(self, path: str) -> bool:
         """Whether the file decides what the product is made of: a build file, or one that a build file includes."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
-from mngr.records import NamedTuple
 from mngr.tmr import verdict
 from mngr.tmr.summary import row, tasks_of, verdict_of
 
@@ -19,7 +18,7 @@ FOR_A_PERSON = frozenset({verdict.HELD, verdict.UNPROVEN, verdict.BLOCKED})
 NOT_TRUE = frozenset({verdict.REFUTED, verdict.REFUSED, verdict.UNCLAIMED, verdict.FAILED})
 
 
-class Place(NamedTuple):
+class WorkPlace(NamedTuple):
     """`word` is empty for work that is nowhere. `commits` are those on the branch that hold some of it; `kept_on` is
     the branch that holds what was set aside, `reason` says why it was."""
 
@@ -33,7 +32,7 @@ class Place(NamedTuple):
         return bool(self.commits and self.reason)
 
 
-NOWHERE = Place()
+NOWHERE = WorkPlace()
 
 
 def integration_of(state: RunState) -> Mapping[str, Any]:
@@ -42,10 +41,10 @@ def integration_of(state: RunState) -> Mapping[str, Any]:
     return phase.data if phase is not None and phase.ended_at is not None else {}
 
 
-def places(state: RunState) -> dict[str, Place]:
+def places(state: RunState) -> dict[str, WorkPlace]:
     """The place of the work of every task, by slug; those without any are left out."""
     found = integration_of(state)
-    made: dict[str, Place] = {}
+    made: dict[str, WorkPlace] = {}
     for commit in found.get("commits", ()):
         for slug in commit["slugs"]:
             before = made.get(slug, NOWHERE)
@@ -55,22 +54,22 @@ def places(state: RunState) -> dict[str, Place]:
         for slug in one["slugs"]:
             before = made.get(slug, NOWHERE)
             word = before.word or (DROPPED if slug in dropped else SET_ASIDE)
-            made[slug] = Place(word, before.commits, str(one.get("branch") or ""), str(one["reason"]))
+            made[slug] = WorkPlace(word, before.commits, str(one.get("branch") or ""), str(one["reason"]))
     return made
 
 
 def expectations(task: TaskState) -> list[Mapping[str, Any]]:
     """The expected values that its work changed."""
-    return list(_verdict(task).get("expectations") or ())
+    return list(task.verdict.get("expectations") or ())
 
 
 def is_dangerous(task: TaskState) -> bool:
     """Whether a person should look at the work before it is merged."""
-    found = _verdict(task)
+    found = task.verdict
     return bool(found.get("flags") or found.get("expectations") or found.get("verdict") == verdict.EXPECTATION_CHANGED)
 
 
-def group_of(task: TaskState, place: Place, accepted: bool = False) -> str:
+def group_of(task: TaskState, place: WorkPlace, accepted: bool = False) -> str:
     """The group of a task. What a person accepted does not need them again."""
     if task.status != SETTLED:
         return QUEUED if task.status == "waiting" else WORKING
@@ -103,8 +102,3 @@ def rows(state: RunState) -> list[dict[str, Any]]:
     where = places(state)
     found = [(task, where.get(task.slug, NOWHERE)) for task in tasks_of(state)]
     return [{**row(task), "place": at.word, "commit": at.commits[-1] if at.commits else ""} for task, at in found]
-
-
-def _verdict(task: TaskState) -> Mapping[str, Any]:
-    last = task.last
-    return (last.verdict if last is not None else None) or {}

@@ -1,30 +1,31 @@
-"""Which tests there are, and the task that each becomes."""
+"""Which tests there are, the task that each becomes, and what a run of them may cost."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
-from mngr.records import NamedTuple
+from mngr.names import slug
 from mngr.tmr.measurement import Measurement, Pytest, log_tail
 from mngr.tmr.measurer import Measurer
-from mngr.tmr.rows import Broken, Found
+from mngr.tmr.rows import Broken, CollectedTest
 
 _SLUG_MAX = 30
 _DETAILS_MAX = 2000
+# Seen for agents that read a repository before they change it; without history there is nothing better.
+TOKENS_EACH = (20_000, 50_000)
 
 
-class Collected(NamedTuple):
+class CollectedTests(NamedTuple):
     """`chosen` are the tests asked for, in pytest's order; `tests` are all of the suite, for comparing with."""
 
-    tests: Mapping[str, Found]
+    tests: Mapping[str, CollectedTest]
     chosen: tuple[str, ...]
     broken: tuple[Broken, ...]
 
 
-def collect(measurer: Measurer, commit: str, *, paths: Sequence[str] = (), args: Sequence[str] = ()) -> Collected:
+def collect(measurer: Measurer, commit: str, *, paths: Sequence[str] = (), args: Sequence[str] = ()) -> CollectedTests:
     """Ask pytest itself, in a copy of the code at the commit. `paths` are files, directories or node ids, `args` other
     options of pytest such as `-k`. A suite without any test, or one that pytest cannot begin with, is an error."""
     steps = [Pytest("collect", args=("--collect-only", "-q", "-p", "no:randomly"))]
@@ -52,10 +53,10 @@ def collect(measurer: Measurer, commit: str, *, paths: Sequence[str] = (), args:
             details=missing[0].text[-_DETAILS_MAX:],
             hint="say how a copy of this project is made ready: `mngr config set tmr.prepare 'COMMAND'`",
         )
-    return Collected(whole.rows.tests, tuple(chosen.rows.tests), chosen.rows.broken)
+    return CollectedTests(whole.rows.tests, tuple(chosen.rows.tests), chosen.rows.broken)
 
 
-def functions(tests: Mapping[str, Found], chosen: Iterable[str]) -> list[str]:
+def functions(tests: Mapping[str, CollectedTest], chosen: Iterable[str]) -> list[str]:
     """The functions of these tests, each once: what becomes a task. All cases of one have the same code to change."""
     return list(dict.fromkeys(tests[test].function or test if test in tests else test for test in chosen))
 
@@ -63,10 +64,19 @@ def functions(tests: Mapping[str, Found], chosen: Iterable[str]) -> list[str]:
 def slugs(tests: Sequence[str]) -> dict[str, str]:
     """A short name for each test, for agents, branches and directories; no two are the same, also where letters that
     a name cannot have made them so. The same tests have the same slugs, in whatever company."""
-    return {test: _slug(test) for test in tests}
+    readable = {test: test.rpartition("::")[2].removeprefix("test_").lower().replace("_", "-") for test in tests}
+    return {test: slug(text, of=test, longest=_SLUG_MAX) for test, text in readable.items()}
 
 
-def _slug(test: str) -> str:
-    name = test.rpartition("::")[2].removeprefix("test_")
-    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_SLUG_MAX].strip("-")
-    return f"{readable or 'test'}-{hashlib.sha256(test.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
+def estimate(tests: Sequence[str], slugs: Sequence[str], *, max_agents: int, workspace_bytes: int) -> dict[str, Any]:
+    """What a run would do and may cost, before any agent is started; `measured` says which of the figures were."""
+    at_once = min(max_agents, len(tests))
+    return {
+        "tasks": [{"task": test, "slug": slug} for test, slug in zip(tests, slugs, strict=True)],
+        "agents_at_once": at_once,
+        "rounds": -(-len(tests) // at_once) if at_once else 0,
+        "disk_mb": round(workspace_bytes * len(tests) / 1e6, 1),
+        "tokens_low": TOKENS_EACH[0] * len(tests),
+        "tokens_high": TOKENS_EACH[1] * len(tests),
+        "measured": ["tasks", "disk_mb"],
+    }

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.process import quote
-from mngr.records import NamedTuple
 from mngr.tmr.places import (
     FOR_A_PERSON,
     NOT_TRUE,
     NOWHERE,
     ON_BRANCH,
     SET_ASIDE,
-    Place,
+    WorkPlace,
     expectations,
     integration_of,
     is_dangerous,
@@ -62,16 +61,17 @@ def questions(state: RunState, flaky: Iterable[str] = ()) -> list[Question]:
     return [one._replace(commands=tuple(_commands(one, run))) for one in ordered]
 
 
-def _asked(task: TaskState, place: Place, accepted: bool, unstable: bool) -> Question | None:
-    word, raised = verdict_of(task), _escalations(task)
+def _asked(task: TaskState, place: WorkPlace, accepted: bool, unstable: bool) -> Question | None:
+    word = verdict_of(task)
+    raised = [f"{one['kind']}: {one['summary']}" for one in task.claim.get("escalations", ())]
     commit = place.commits[-1] if place.commits else ""
     if commit and is_dangerous(task) and not accepted:
         texts = [*_expected(task), *flagged(task)] or [why(task)]
         return Question(FLAGGED, (task,), texts[0], (*texts[1:], *raised), commit=commit, paths=_flag_paths(task))
     if word in FOR_A_PERSON and not place.word:
-        claim = _claim(task)
-        reason = str(claim.get("blocked_reason") or why(task)) if word == BLOCKED else why(task)
-        needs = str(claim.get("blocked_needs") or "") if word == BLOCKED else ""
+        claim = task.claim if word == BLOCKED else {}
+        reason = str(claim.get("blocked_reason") or why(task))
+        needs = str(claim.get("blocked_needs") or "")
         remarks = (*([f"Needs: {needs}"] if needs else ()), *raised)
         return Question(word, (task,), reason, remarks, paths=_flag_paths(task))
     if place.reason and place.word in (SET_ASIDE, ON_BRANCH) and word not in NOT_TRUE:
@@ -126,16 +126,5 @@ def _expected(task: TaskState) -> list[str]:
 
 
 def _flag_paths(task: TaskState) -> tuple[str, ...]:
-    last = task.last
-    found = (last.verdict if last is not None else None) or {}
-    flags = [str(flag.get("path") or "") for flag in found.get("flags", ())]
+    flags = [str(flag.get("path") or "") for flag in task.verdict.get("flags", ())]
     return tuple(dict.fromkeys(filter(None, [*(str(one.get("path") or "") for one in expectations(task)), *flags])))
-
-
-def _escalations(task: TaskState) -> list[str]:
-    return [f"{one['kind']}: {one['summary']}" for one in _claim(task).get("escalations", ())]
-
-
-def _claim(task: TaskState) -> Mapping[str, Any]:
-    last = task.last
-    return ((last.collected if last is not None else None) or {}).get("outcome") or {}

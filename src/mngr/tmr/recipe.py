@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mngr import prompts
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError
-from mngr.mapreduce import ending
-from mngr.mapreduce.recipe import Launch, Recipe
+from mngr.fleet.fleet import Fleet
+from mngr.mapreduce import attempt_end
+from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.process import quote
-from mngr.records import NamedTuple
 from mngr.tmr import outcome
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
-from mngr.tmr.harvest import harvest
+from mngr.tmr.harvest import fetch_commits, harvest
 from mngr.tmr.verdict import FAILED, Verdict
 from mngr.tmr.verify import verify
 from mngr.tools.git import Git
@@ -28,7 +27,12 @@ _FAILURE_HEAD, _FAILURE_TAIL = 2000, 4000
 _PROMPT = "mapper.md.j2"
 CHECKER = ".mngr/task/check_outcome.py"
 CHECK_COMMAND = f"python3 {CHECKER}"
-_INTERRUPTED = ending.RETRIED | {ending.STOPPED, ending.BLOCKED, ending.TIMEOUT, ending.STALLED}
+_INTERRUPTED = attempt_end.RETRIED | {
+    attempt_end.STOPPED,
+    attempt_end.BLOCKED,
+    attempt_end.TIMEOUT,
+    attempt_end.STALLED,
+}
 _CONTINUED = """
 
 Another agent began this task and was interrupted. Its commits are on your branch: look at them with `git log -p` first,
@@ -47,6 +51,7 @@ class Workers(NamedTuple):
     prompt: str = ""
     more: str = ""
     permissions: str = ""
+    sandbox: str = ""
 
 
 class TestRecipe(Recipe):
@@ -60,10 +65,10 @@ class TestRecipe(Recipe):
         self._minutes = round(seconds / 60) if seconds else 0
         self._blocks = Blocks(git, base.commit)
 
-    def launch(self, task: TaskState, attempt: Attempt) -> Launch:
+    def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
         environment = self._base.measurer.environment
         start = self._start(task, attempt)
-        return Launch(
+        return AgentLaunch(
             type=self._workers.type,
             args=filled(self._workers.args, task=task.id, slug=task.slug, attempt=attempt.number),
             message=self.prompt(task) + (_CONTINUED if start != self._base.commit else ""),
@@ -73,6 +78,7 @@ class TestRecipe(Recipe):
             branch=f"{start}:mngr/*",
             record=self._workers.record,
             permissions=self._workers.permissions,
+            sandbox=self._workers.sandbox,
             allowed_commands=self._allowed(),
             uploads=((outcome.__file__, CHECKER),),
             provision=tuple(filter(None, (self._without_remotes(), environment.prepare))),
@@ -96,6 +102,10 @@ class TestRecipe(Recipe):
             tip = (before.collected or {}).get("tip")
             if tip:
                 return str(tip) if before.ended in _INTERRUPTED else self._base.commit
+            # Of a host that was lost, what was fetched while the agent worked.
+            saved = self._git.commit_of(self._checkpoint_ref(task, before)) if before.host else None
+            if saved is not None:
+                return saved
         return self._base.commit
 
     def prompt(self, task: TaskState) -> str:
@@ -121,21 +131,29 @@ class TestRecipe(Recipe):
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
         found = harvest(
-            self._fleet,
             self._git,
             agent,
             task=task.id,
             directory=self.place(task, attempt),
-            ref=f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}",
+            ref=self._ref(task, attempt),
         )
         if found["tip"] is None:
             raise MngrError("its work could not be collected: " + "; ".join(found["problems"]))
         return found
 
+    def checkpoint(self, task: TaskState, attempt: Attempt, agent: Agent) -> None:
+        fetch_commits(self._git, agent, self._checkpoint_ref(task, attempt))
+
+    def _ref(self, task: TaskState, attempt: Attempt) -> str:
+        return f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
+
+    def _checkpoint_ref(self, task: TaskState, attempt: Attempt) -> str:
+        return f"{self._ref(task, attempt)}-checkpoint"
+
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
         try:
-            outcome.parse(self._fleet.outcome(agent, at_most=outcome.MAX_BYTES), task.id, agent.record.work_dir)
-        except outcome.Unreadable as wrong:
+            outcome.parse(agent.outcome(at_most=outcome.MAX_BYTES), task.id, agent.record.work_dir)
+        except outcome.UnreadableOutcome as wrong:
             return str(wrong)
         return ""
 

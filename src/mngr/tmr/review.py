@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
-from mngr.records import NamedTuple
 from mngr.tmr.places import expectations, integration_of, is_dangerous, places
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
 from mngr.tmr.verdict import EXPECTATION_CHANGED, HELD, UNPROVEN
 
 
-class Work(NamedTuple):
+class ReviewItem(NamedTuple):
     """The work of one task, or of several that made the same fix. `commits` are those of the branch that hold it; none
     for work that waits for a person to accept it. `rank` is that of its fix, 0 for work beside the implementation."""
 
@@ -59,11 +58,11 @@ class Work(NamedTuple):
         return len({id for commit in self.commits if commit["rank"] for id in commit["needed_by"]} - own)
 
 
-def works(state: RunState) -> list[Work]:
+def works(state: RunState) -> list[ReviewItem]:
     """Everything on the branch, and what waits to be accepted: dangerous work first, then by rank, then the rest."""
     by_slug = {task.slug: task for task in tasks_of(state)}
     commits = integration_of(state).get("commits", ())
-    made: list[Work] = []
+    made: list[ReviewItem] = []
     taken: set[str] = set()
     for commit in sorted(commits, key=lambda commit: (not commit["rank"], commit["rank"])):
         slugs = [slug for slug in commit["slugs"] if slug in by_slug and slug not in taken]
@@ -71,8 +70,8 @@ def works(state: RunState) -> list[Work]:
         for group in filter(None, groups):
             taken |= set(group)
             own = tuple(one for one in commits if set(group) & set(one["slugs"]))
-            made.append(Work(tuple(by_slug[slug] for slug in group), own, int(commit["rank"])))
+            made.append(ReviewItem(tuple(by_slug[slug] for slug in group), own, int(commit["rank"])))
     where = places(state)
     waiting = [task for task in by_slug.values() if task.status == SETTLED and task.slug not in where]
-    made += [Work((task,)) for task in waiting if verdict_of(task) in (HELD, UNPROVEN)]
+    made += [ReviewItem((task,)) for task in waiting if verdict_of(task) in (HELD, UNPROVEN)]
     return sorted(made, key=lambda work: (not work.dangerous, not work.on_branch, not work.rank, work.rank))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr import files
-from mngr.records import NamedTuple
 
 PASSED = "passed"
 # Two tests of our own that are part of every test run, and what must come of them.
@@ -17,7 +16,7 @@ GOOD = frozenset({PASSED, "xfailed"})
 NO_BODY = "-" * 16
 
 
-class Found(NamedTuple):
+class CollectedTest(NamedTuple):
     """One collected test; `body` is a hash of what it does, whatever it is called. `function` is its id without
     parameters, the same for all cases of a parametrised test."""
 
@@ -30,7 +29,7 @@ class Found(NamedTuple):
     function: str = ""
 
 
-class Ran(NamedTuple):
+class RanTest(NamedTuple):
     """One test that was run. `outcome` is passed, failed, skipped, xfailed, xpassed, timeout or crashed."""
 
     id: str
@@ -56,8 +55,8 @@ class Rows(NamedTuple):
     """`finished` is whether pytest came to its end, by itself and at the last. `doubt` is why nothing that these rows
     say can be believed; empty when it can."""
 
-    tests: Mapping[str, Found]
-    ran: Mapping[str, Ran]
+    tests: Mapping[str, CollectedTest]
+    ran: Mapping[str, RanTest]
     broken: tuple[Broken, ...]
     finished: bool
     doubt: str = ""
@@ -71,8 +70,17 @@ class Rows(NamedTuple):
             return "not run"
         if found := cases(test, self.tests):
             return worst([self.outcome(case) for case in found])
-        file = test.partition("::")[0]
-        return "broken" if any(item.id.partition("::")[0] == file for item in self.broken) else "missing"
+        file = file_of(test)
+        return "broken" if any(file_of(item.id) == file for item in self.broken) else "missing"
+
+
+def file_of(test: str) -> str:
+    """The file of a test, as in its id."""
+    return test.partition("::")[0]
+
+
+def files_of(tests: Iterable[str]) -> list[str]:
+    return sorted(set(map(file_of, tests)))
 
 
 def cases(function: str, tests: Iterable[str]) -> list[str]:
@@ -91,16 +99,22 @@ def doubtful(rows: Rows, tests: Iterable[str]) -> list[str]:
     return [test for test in tests if test in rows.ran and rows.ran[test].outcome not in GOOD | {"skipped"}]
 
 
-def cleared(rows: Rows, tests: Iterable[str], again: Sequence[Rows]) -> Rows:
-    """The rows in which those of the doubtful tests that passed every further run count as passed."""
-    good = [test for test in tests if again and all(each.outcome(test) in GOOD for each in again)]
-    return rows._replace(ran={**rows.ran, **{test: again[-1].ran[test] for test in good}})
+def cleared(rows: Rows, tests: Iterable[str], again: Sequence[Rows], beside: Collection[str] = ()) -> Rows:
+    """The rows in which those of the doubtful tests that passed every further run count as passed. Of the tests
+    `beside` the work one good run is enough: they are flaky, whoever changed what."""
+    found = dict(rows.ran)
+    for test in tests:
+        runs = [each.ran[test] for each in again if test in each.ran]
+        good = [ran for ran in runs if ran.good]
+        if good and (good == runs or test in beside):
+            found[test] = good[-1]
+    return rows._replace(ran=found)
 
 
-def place(tests: Mapping[str, Found]) -> str:
+def place(tests: Mapping[str, CollectedTest]) -> str:
     """Where in the repository pytest runs, as what comes before the file in a test's id: empty at the top."""
     for test in tests.values():
-        if test.file.endswith("/" + (file := test.id.partition("::")[0])):
+        if test.file.endswith("/" + (file := file_of(test.id))):
             return test.file.removesuffix(file)
     return ""
 
@@ -111,8 +125,8 @@ def read(data: bytes) -> Rows:
 
 
 def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
-    tests: dict[str, Found] = {}
-    ran: dict[str, Ran] = {}
+    tests: dict[str, CollectedTest] = {}
+    ran: dict[str, RanTest] = {}
     broken: dict[str, Broken] = {}
     finished = False
     sentinels: dict[str, str] = {}
@@ -136,9 +150,9 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
             doubts.append(f"there is a result of `{row['id']}`, which was never begun")
         finished = kind == "finished" or (finished and kind != "collected")
         if kind == "collected":
-            tests[row["id"]] = Found(**{name: row.get(name, "") for name in Found._fields})
+            tests[row["id"]] = CollectedTest(**{name: row.get(name, "") for name in CollectedTest._fields})
         elif kind == "ran":
-            ran[row["id"]] = Ran(**{name: row[name] for name in Ran._fields})
+            ran[row["id"]] = RanTest(**{name: row[name] for name in RanTest._fields})
         elif kind == "broken":
             broken[row["id"]] = Broken(row["id"], row["text"], row["signature"])
     if sentinels and sentinels != SENTINELS:

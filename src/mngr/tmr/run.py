@@ -11,22 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mngr import files
-from mngr.actions.fleet import Fleet
 from mngr.errors import FAILED, PARTIAL, TIMED_OUT, UNDECIDED, MngrError
+from mngr.fleet.fleet import Fleet
+from mngr.json_values import plain, typed
 from mngr.mapreduce import decide
-from mngr.mapreduce.engine import Engine, Gone
+from mngr.mapreduce.engine import Engine, EngineResult
+from mngr.mapreduce.host_pool import HostPool, HostRules
+from mngr.mapreduce.ledger import fact
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
-from mngr.tmr import baseline, canary, detect, plan, second_opinion, verdict, wish
+from mngr.tmr import baseline, canary, detect, plan, run_request, second_opinion, verdict
 from mngr.tmr.base import BaseCommit
-from mngr.tmr.baseline import Measured
+from mngr.tmr.baseline import BaselineTest
 from mngr.tmr.build_files import with_included
 from mngr.tmr.delivery import deliver
 from mngr.tmr.integrator import IntegratorRecipe
 from mngr.tmr.measurement import Measurement, Shell, changed_in, log_tail
 from mngr.tmr.measurer import Measurer, StopAsked
 from mngr.tmr.recipe import TestRecipe
-from mngr.tmr.rows import Found
+from mngr.tmr.rows import CollectedTest
 from mngr.tmr.summary import tasks_of, verdict_of
 from mngr.tools.git import Git
 
@@ -42,26 +45,45 @@ class TestRun:
 
     def __init__(self, fleet: Fleet, run: Run) -> None:
         self.fleet, self.run = fleet, run
-        self.wish = wish.of_run(run)
-        self.git = Git(fleet.host, self.wish.repo)
+        self.wish = run_request.of_run(run)
+        self.git = Git(fleet.local.host, self.wish.repo)
         settings = self.wish.settings
+        self.pool = self._hosts()
         self.measurer = Measurer(
             fleet,
             run,
             repo=self.wish.repo,
             directory=os.path.join(run.directory, "jobs"),
             environment=settings.environment._replace(hides=not self._knows_of_tests()),
-            at_once=max(1, settings.max_jobs),
+            at_once=max(1, settings.max_jobs) if self.pool is None else self.pool.room_for_jobs,
+            pool=self.pool,
             # The engine sees to it by itself, and lets a measurement that has begun come to its end.
             stop_asked=lambda: run.stop_asked and not self._in_engine,
         )
         self._in_engine = False
+
+    def _hosts(self) -> HostPool | None:
+        """The other machines that agents and tests run on, if the run was asked for that."""
+        wish = self.wish
+        if not wish.provider:
+            return None
+        per_host = max(1, wish.agents_per_host)
+        most = -(-wish.limits.max_agents // per_host)
+        pool = HostPool(
+            self.run,
+            self.fleet.hosts,
+            HostRules(wish.provider, per_host, most, max(1, wish.settings.max_jobs)),
+        )
+        pool.open()
+        return pool
 
     def go(self) -> int:
         """All phases that are not over yet. Returns the exit code, which is also the last entry of the ledger."""
         self.measurer.adopt()
         try:
             self._phase(COLLECT, self._collect)
+            if self.pool is not None:
+                self.pool.keep_prepared()
             if self.wish.settings.gate_command and self.wish.baseline:
                 self._phase(GATE, self._gate)
             self._phase(CANARY, self._canary)
@@ -73,7 +95,7 @@ class TestRun:
             self._second_opinions()
             self.integrate()
         except StopAsked as stop:
-            return self._finish(Gone(decide.STOPPED, str(stop), self.run.state), FAILED)
+            return self._finish(EngineResult(decide.STOPPED, str(stop), self.run.state), FAILED)
         return self._finish(gone, None)
 
     def _second_opinions(self) -> None:
@@ -107,7 +129,7 @@ class TestRun:
             self._engine(self._recipe(), MAP).stop()
 
     def collect_again(self, tasks: Sequence[str]) -> None:
-        """Take the work of these tasks' agents anew, after somebody went on in them, and measure it."""
+        """Collect the work of these tasks' agents again, after a person continued in them, and measure it."""
         self._engine(self._recipe(), MAP).collect_again(tasks)
 
     def exit_code(self) -> int:
@@ -128,9 +150,9 @@ class TestRun:
             measurer=self.measurer,
             git=self.git,
             commit=self.wish.base,
-            tests={test["id"]: Found(**test) for test in self._kept(COLLECT)["tests"]},
-            measured={test: _measured(one) for test, one in before["tests"].items()},
-            functions={test: _measured(one) for test, one in before.get("functions", {}).items()},
+            tests={test["id"]: typed(CollectedTest, test) for test in self._kept(COLLECT)["tests"]},
+            measured={test: typed(BaselineTest, one) for test, one in before["tests"].items()},
+            functions={test: typed(BaselineTest, one) for test, one in before.get("functions", {}).items()},
             paths=with_included(self.git, self.wish.base, settings.paths),
             content=self.wish.content,
             gate_command=settings.gate_command,
@@ -153,14 +175,7 @@ class TestRun:
 
     def _collect(self) -> Mapping[str, Any]:
         found = plan.collect(self.measurer, self.wish.base, paths=self.wish.paths, args=self.wish.args)
-        self._keep(
-            COLLECT,
-            {
-                "tests": [test._asdict() for test in found.tests.values()],
-                "chosen": found.chosen,
-                "broken": [item._asdict() for item in found.broken],
-            },
-        )
+        self._keep(COLLECT, plain(found._asdict() | {"tests": list(found.tests.values())}))
         return {"tests": len(found.tests), "chosen": len(found.chosen), "broken": [item.id for item in found.broken]}
 
     def _gate(self) -> Mapping[str, Any]:
@@ -173,7 +188,7 @@ class TestRun:
             raise MngrError(
                 f"the gate command `{command}` fails at the base already (exit code {step.exit_code})",
                 details=log_tail(step),
-                hint="mend that first, or go without: `-S tmr.gate_command=`",
+                hint="fix that first, or run without a gate: `-S tmr.gate_command=`",
             )
         return {"exit_code": 0}
 
@@ -185,7 +200,7 @@ class TestRun:
 
     def _baseline(self) -> Mapping[str, Any]:
         kept = self._kept(COLLECT)
-        measured: dict[str, Measured] = {}
+        measured: dict[str, BaselineTest] = {}
         if self.wish.baseline:
             # All of the suite: a branch is judged by all of it, whatever was chosen.
             tests = [test["id"] for test in kept["tests"]]
@@ -198,25 +213,24 @@ class TestRun:
                     "`mngr config get tmr.test_command` shows it",
                 )
         for item in kept["broken"]:
-            measured[item["id"]] = Measured(baseline.BROKEN, (), item["signature"], item["text"])
+            measured[item["id"]] = BaselineTest(baseline.BROKEN, (), item["signature"], item["text"])
         cause = baseline.all_fail(measured)
         if cause is not None:
             raise self._all_fail(cause, len(measured), measured[cause.example])
-        whole = {test: one._asdict() for test, one in measured.items()}
-        self._keep(BASELINE, {"tests": whole, "functions": self._functions(kept, measured)})
+        self._keep(BASELINE, plain({"tests": measured, "functions": self._functions(kept, measured)}))
         verdicts = ["timeout" if one.timed_out else one.verdict for one in measured.values()]
         return {word: verdicts.count(word) for word in sorted(set(verdicts))}
 
-    def _functions(self, kept: Mapping[str, Any], measured: Mapping[str, Measured]) -> dict[str, Any]:
+    def _functions(self, kept: Mapping[str, Any], measured: Mapping[str, BaselineTest]) -> dict[str, BaselineTest]:
         """What the functions with parameters do, all cases of each together."""
-        cases: dict[str, dict[str, Measured]] = {}
+        cases: dict[str, dict[str, BaselineTest]] = {}
         for test in kept["tests"]:
             id, function = test["id"], test.get("function") or test["id"]
             if function != id and id in measured:
                 cases.setdefault(function, {})[id] = measured[id]
-        return {function: baseline.folded(those)._asdict() for function, those in cases.items()}
+        return {function: baseline.folded(those) for function, those in cases.items()}
 
-    def _all_fail(self, cause: baseline.Cause, count: int, example: Measured) -> MngrError:
+    def _all_fail(self, cause: baseline.Cause, count: int, example: BaselineTest) -> MngrError:
         """Agents would be paid to find out what is wrong with the copies that they are given."""
         guess = next((guess for guess in detect.look(self.wish.repo) if guess.key == "prepare"), None)
         hint = "if the agents should fix them all: `--no-baseline`"
@@ -231,7 +245,7 @@ class TestRun:
 
     def _select(self) -> Mapping[str, Any]:
         kept, measured = self._kept(COLLECT), self._kept(BASELINE)["tests"]
-        found = {test["id"]: Found(**test) for test in kept["tests"]}
+        found = {test["id"]: typed(CollectedTest, test) for test in kept["tests"]}
         tests = plan.functions(found, [*kept["chosen"], *(item["id"] for item in kept["broken"])])
         good = (baseline.PASS, baseline.SKIPPED)
         picked = {test for test in kept["chosen"] if measured.get(test, {}).get("verdict") not in good}
@@ -239,11 +253,10 @@ class TestRun:
         left_out = {test for test in tests if self.wish.failing and test not in needy}
         slugs = plan.slugs(tests)
         chosen = [test for test in tests if test not in left_out]
-        for test in chosen:
-            self.run.note("task", task=test, slug=slugs[test], data={})
+        self.run.note_all([fact("task", task=test, slug=slugs[test], data={}) for test in chosen])
         return {"tasks": len(chosen), "left_out": len(left_out)}
 
-    def _map(self) -> Gone:
+    def _map(self) -> EngineResult:
         tasks = [Task(task.id, task.slug, task.data) for task in tasks_of(self.run.state)]
         self._in_engine = True
         try:
@@ -257,12 +270,14 @@ class TestRun:
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
         jobs = max(1, self.wish.settings.max_jobs)
-        limits = self.wish.limits._replace(max_checking=jobs, max_collecting=max(4, os.cpu_count() or 1))
-        return Engine(self.run, recipe, self.fleet, limits, role=role)
+        limits = self.wish.limits._replace(max_checking=2 * jobs, max_collecting=max(4, os.cpu_count() or 1))
+        return Engine(self.run, recipe, self.fleet, limits, role=role, pool=self.pool)
 
-    def _finish(self, gone: Gone, code: int | None) -> int:
+    def _finish(self, gone: EngineResult, code: int | None) -> int:
         self.measurer.reap()
         if code is None:
+            for problem in self.pool.finish() if self.pool is not None else ():
+                self.run.note("decision", what=problem, because="the run is over")
             code = TIMED_OUT if gone.why == decide.DEADLINE else self.exit_code()
         self.run.note("finished", exit_code=code, summary={"why": gone.why, "because": gone.because})
         return code
@@ -277,7 +292,3 @@ class TestRun:
 
     def _path(self, phase: str) -> str:
         return os.path.join(self.run.directory, f"{phase}.json")
-
-
-def _measured(value: Mapping[str, Any]) -> Measured:
-    return Measured(**{**value, "runs": tuple(value["runs"])})

@@ -6,42 +6,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mngr import prompts
-from mngr.mapreduce import naming
+from mngr.mapreduce import task_names
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import SETTLED, TaskState
+from mngr.mapreduce.state import TaskState
 from mngr.tmr import verdict
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import work_of
 from mngr.tmr.flags import Flag
+from mngr.tmr.integrator import proposed, settled
 from mngr.tmr.measurement import Measurement, Pytest
-from mngr.tmr.objects import Change, Ident, NewCommit, Objects
-from mngr.tmr.paths import Kind
+from mngr.tmr.objects import NewCommit, Objects, PathChange, ours
+from mngr.tmr.paths import PathKind
 from mngr.tmr.rows import PASSED
 from mngr.tmr.summary import tasks_of
 from mngr.tmr.verdict import FIXES, HELD, REFUTED, Verdict
 
-_SELF = Ident("mngr", "mngr@localhost", 0)
 _ASKED = "second-opinion"
 
 
 def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, str], Engine], command: str) -> None:
     """Ask about every fix that has none yet, and write the verdicts that follow from the answers. Twice is safe."""
-    asked = {task.id: _task(base, task, command) for task in tasks_of(run.state) if _is_asked_about(task)}
-    known = run.state.tasks
-    todo = [one for one in asked.values() if one.id not in known or known[one.id].status != SETTLED]
-    if todo:
-        engine(recipe, naming.OPINION).go(todo)
-    for id, one in asked.items():
-        answer = run.state.tasks.get(one.id)
-        last = answer.last if answer is not None else None
-        tip = last.collected.get("tip") if last is not None and last.collected else None
-        task = run.state.tasks[id]
-        if tip and tip != base.commit and task.last is not None:
+    asked = [task for task in tasks_of(run.state) if _is_asked_about(task)]
+    opinions = settled(engine, recipe, run, task_names.OPINION, [_task(base, task, command) for task in asked])
+    for task, opinion in zip(asked, opinions, strict=True):
+        tip = proposed(opinion, base.commit)
+        if tip and task.last is not None:
             data = _judged(base, task, tip).as_json()
-            run.note("verdict", task=id, number=task.last.number, data=data, error="")
+            run.note("verdict", task=task.id, number=task.last.number, data=data, error="")
 
 
 def _is_asked_about(task: TaskState) -> bool:
@@ -65,7 +59,7 @@ def _task(base: BaseCommit, task: TaskState, command: str) -> Task:
         blocks=Blocks(base.git, base.commit).of(task.id),
         command=command,
     )
-    data = {"role": naming.OPINION, "about": task.slug, "start": base.commit, "prompt": text}
+    data = {"role": task_names.OPINION, "about": task.slug, "start": base.commit, "prompt": text}
     return Task(name, f"opinion-{task.slug}-{number}", data)
 
 
@@ -76,13 +70,11 @@ def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
     found = verdict.from_json(last.verdict)
     objects = Objects(base.git)
     fix = str(last.collected["tip"])
-    trees = objects.facts([base.commit, tip, fix])
-    pairs = [(trees[base.commit].tree, trees[one].tree) for one in (tip, fix)]
-    changes = objects.changes(pairs)
-    variant = [one for one in changes[pairs[0]] if one.old is None and base.paths.kind(one.path) == Kind.TEST]
+    opinion = objects.changed(base.commit, tip)
+    variant = [one for one in opinion if one.old is None and base.paths.kind(one.path) == PathKind.TEST]
     if not variant:
         return _noted(found, "the second opinion has no new test file")
-    work = work_of(base, objects, task.id, task.slug, fix, changes[pairs[1]], ())
+    work = work_of(base, objects, task.id, task.slug, fix, objects.changed(base.commit, fix), ())
     before, after = _outcomes(base, objects, task.slug, variant, (base.commit, work.old_tests))
     names = ", ".join(f"`{one.path}`" for one in variant)
     if not before or set(before.values()) == {PASSED}:
@@ -96,10 +88,10 @@ def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
 
 
 def _outcomes(
-    base: BaseCommit, objects: Objects, slug: str, variant: Sequence[Change], commits: Sequence[str]
+    base: BaseCommit, objects: Objects, slug: str, variant: Sequence[PathChange], commits: Sequence[str]
 ) -> list[dict[str, str]]:
     files = {one.path: one.new for one in variant}
-    made = objects.write([NewCommit(one, files, f"A variant for {slug}\n", _SELF, _SELF) for one in commits])
+    made = objects.write([NewCommit(one, files, f"A variant for {slug}\n", ours(), ours()) for one in commits])
     paths = sorted(files)
     wanted = [
         Measurement(f"opinion-{at + 1}-{slug}", commit, [Pytest("test", paths=paths)]) for at, commit in enumerate(made)

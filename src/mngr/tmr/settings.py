@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from mngr.actions.create import extra_paths
 from mngr.config import Settings
-from mngr.records import NamedTuple
+from mngr.json_values import typed
 from mngr.tmr.measurement import EMPTY, SuiteEnvironment, default_command
 from mngr.tmr.paths import Paths
 
@@ -31,15 +32,12 @@ class TmrSettings(NamedTuple):
     def paths(self) -> Paths:
         return Paths(self.implementation, self.non_implementation, self.read_only)
 
-    def as_json(self) -> Mapping[str, object]:
-        """For the ledger: a run goes on as it began, whatever became of the settings meanwhile."""
-        return {**self._asdict(), "environment": self.environment._asdict()}
 
-
-def read(settings: Settings) -> TmrSettings:
+def read(settings: Settings, *, elsewhere: bool = False) -> TmrSettings:
+    """The settings; `elsewhere` says that tests run on other machines, of which only their own know a Python."""
     return TmrSettings(
         environment=SuiteEnvironment(
-            test_command=settings.text("tmr.test_command") or default_command(),
+            test_command=settings.text("tmr.test_command") or ("python3 -m pytest" if elsewhere else default_command()),
             prepare=settings.text("tmr.prepare"),
             env={name: str(value.value) for name, value in settings.table("tmr.env").items()},
             test_seconds=settings.number("tmr.test_seconds", 120),
@@ -62,9 +60,7 @@ def read(settings: Settings) -> TmrSettings:
     )
 
 
-def from_json(value: Mapping[str, object]) -> TmrSettings:
-    """The inverse of `as_json`."""
-    facts = {name: tuple(item) if isinstance(item, list) else item for name, item in value.items()}
-    environment = facts.pop("environment", None) or facts.pop("surroundings")  # its name in older runs
-    assert isinstance(environment, dict)
-    return TmrSettings(environment=SuiteEnvironment(**environment), **facts)  # type: ignore[arg-type]  # as written by us
+def from_json(value: Mapping[str, Any]) -> TmrSettings:
+    """As the ledger has them: a run goes on as it began, whatever became of the settings meanwhile."""
+    environment = value.get("environment") or value["surroundings"]  # its name in older runs
+    return typed(TmrSettings, {**value, "environment": typed(SuiteEnvironment, environment)})

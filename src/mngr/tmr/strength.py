@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
-from mngr.records import NamedTuple
-from mngr.tmr.strength_rows import KILLED, SURVIVED, Measured, MeasuredCommand, Tried
+from mngr.json_values import plain
+from mngr.tmr.strength_rows import KILLED, SURVIVED, MeasuredCommand, MeasuredTest, Tried
 
 STRONGER, SAME, WEAKER, MIXED = "stronger", "same", "weaker", "mixed"
 CANNOT_FAIL, NOT_MEASURED = "cannot fail", "not measured"
@@ -35,30 +35,10 @@ class Strength(NamedTuple):
     why: str = ""
     again: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
-    def as_json(self) -> Mapping[str, object]:
-        return {
-            "word": self.word,
-            "before": list(self.before),
-            "after": list(self.after),
-            "gained": list(self.gained[:_LISTED_MAX]),
-            "lost": list(self.lost[:_LISTED_MAX]),
-            "how": self.how,
-            "seconds": round(self.seconds, 3),
-            "why": self.why,
-        }
-
-
-def from_json(value: Mapping[str, Any]) -> Strength:
-    return Strength(
-        word=str(value["word"]),
-        before=(int(value["before"][0]), int(value["before"][1])),
-        after=(int(value["after"][0]), int(value["after"][1])),
-        gained=tuple(map(str, value["gained"])),
-        lost=tuple(map(str, value["lost"])),
-        how=str(value["how"]),
-        seconds=float(value["seconds"]),
-        why=str(value.get("why", "")),
-    )
+    def as_json(self) -> dict[str, Any]:
+        """For the ledger: the first of the kills, and nothing of what is to be tried again."""
+        bare = self._replace(gained=self.gained[:_LISTED_MAX], lost=self.lost[:_LISTED_MAX], again=((), ()))
+        return {**plain(bare), "seconds": round(self.seconds, 3)}
 
 
 class _Difference(NamedTuple):
@@ -68,7 +48,7 @@ class _Difference(NamedTuple):
     after: str
 
 
-def compare(before: Measured | None, after: Measured | None, *, spoiled_passes: bool | None = None) -> Strength:
+def compare(before: MeasuredTest | None, after: MeasuredTest | None, *, spoiled_passes: bool | None = None) -> Strength:
     """A new test has nothing before it. `spoiled_passes` is whether the test passes with a spoiled product, if somebody
     tried beside the measurement itself: a test that fails with that can fail, whatever was measured."""
     if after is None or not after.measured:
@@ -109,7 +89,7 @@ def _word(gained: Sequence[_Difference], lost: Sequence[_Difference]) -> str:
     return STRONGER if gained else SAME
 
 
-def _differences(before: Measured, after: Measured) -> tuple[list[_Difference], list[_Difference]]:
+def _differences(before: MeasuredTest, after: MeasuredTest) -> tuple[list[_Difference], list[_Difference]]:
     gained: list[_Difference] = []
     lost: list[_Difference] = []
     for change in (*_of_edits(before, after), *_of_mutants(before, after)):
@@ -124,7 +104,7 @@ def _differences(before: Measured, after: Measured) -> tuple[list[_Difference], 
 _Change = tuple[_Difference, str, str]
 
 
-def _of_edits(before: Measured, after: Measured) -> Iterator[_Change]:
+def _of_edits(before: MeasuredTest, after: MeasuredTest) -> Iterator[_Change]:
     """What came of each edit before and after. In commands that only one version runs, the other noticed nothing."""
     if before.no_edits or after.no_edits:
         return
@@ -149,7 +129,7 @@ def _of_edits(before: Measured, after: Measured) -> Iterator[_Change]:
             yield _Difference(text, True, "", f"{number} {id}"), SURVIVED, tried.result
 
 
-def _of_mutants(before: Measured, after: Measured) -> Iterator[_Change]:
+def _of_mutants(before: MeasuredTest, after: MeasuredTest) -> Iterator[_Change]:
     """A mutant in a line that a test does not run survives."""
     if before.no_mutants or after.no_mutants:
         return
@@ -160,7 +140,7 @@ def _of_mutants(before: Measured, after: Measured) -> Iterator[_Change]:
         yield _Difference(tried.text, True, sides[0], sides[1]), old, new
 
 
-def _result(side: Measured, id: str, tried: Tried) -> str:
+def _result(side: MeasuredTest, id: str, tried: Tried) -> str:
     if id in side.mutants:
         return side.mutants[id].result
     runs_it = side.lines is None or tried.line in side.lines.get(tried.file, frozenset())
@@ -229,16 +209,16 @@ def _program(words: Sequence[str]) -> tuple[str, ...]:
     return tuple([os.path.basename(word) for word in words[:1]] + list(verb))
 
 
-def _bar(side: Measured | None) -> tuple[int, int]:
+def _bar(side: MeasuredTest | None) -> tuple[int, int]:
     return (side.kills, len(side.tried)) if side is not None else (0, 0)
 
 
-def _how(side: Measured) -> str:
+def _how(side: MeasuredTest) -> str:
     ways = [] if side.no_edits else ["output edits"]
     return " and ".join(ways if side.no_mutants else [*ways, "source mutants"])
 
 
-def _why_not(side: Measured | None) -> str:
+def _why_not(side: MeasuredTest | None) -> str:
     if side is None:
         return "it was not measured"
     if side.outcome != "passed":
@@ -246,7 +226,7 @@ def _why_not(side: Measured | None) -> str:
     return f"output edits: {side.no_edits}; source mutants: {side.no_mutants}"
 
 
-def _basis(word: str, after: Measured, spoiled_passes: bool | None) -> str:
+def _basis(word: str, after: MeasuredTest, spoiled_passes: bool | None) -> str:
     if word == CANNOT_FAIL:
         confirmed = "it passes with a spoiled product" if spoiled_passes else "not tried with a spoiled product"
         return f"nothing made it fail; {confirmed}"

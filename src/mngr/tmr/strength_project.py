@@ -7,15 +7,14 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from mngr import files, process
 from mngr.errors import MngrError
-from mngr.records import NamedTuple
 from mngr.tmr import strength_rows
 from mngr.tmr.measurement import PROBE, Measurement, StrengthStep, SuiteEnvironment, script
-from mngr.tmr.paths import Kind, Paths
-from mngr.tmr.strength_rows import Measured
-from mngr.tmr.work_strength import has_to_be_built
+from mngr.tmr.paths import PathKind, Paths
+from mngr.tmr.strength_rows import MeasuredTest
 from mngr.waiting import wait_until
 
 _STEP = "strength"
@@ -36,11 +35,11 @@ def measure(
     environment: SuiteEnvironment,
     paths: Paths,
     wanted: Wanted,
-    on_measured: Callable[[Measured], None] = lambda one: None,
-) -> dict[str, Measured]:
+    on_measured: Callable[[MeasuredTest], None] = lambda one: None,
+) -> dict[str, MeasuredTest]:
     """What came of each test. Raises when pytest or the build does not run."""
     listed = list(_files(top))
-    product = [path for path in listed if paths.kind(path) == Kind.IMPLEMENTATION]
+    product = [path for path in listed if paths.kind(path) == PathKind.IMPLEMENTATION]
     with tempfile.TemporaryDirectory(prefix="mngr-strength-", ignore_cleanup_errors=True) as directory:
         copy, out = os.path.join(directory, os.path.basename(top) or "project"), os.path.join(directory, "out")
         os.mkdir(out)
@@ -50,12 +49,10 @@ def measure(
         step = StrengthStep(
             _STEP,
             tests=None,
-            paths=(),
             named=wanted.tests,
             product=product,
             mutants=wanted.mutants,
             edits=wanted.edits,
-            builds=has_to_be_built(product),
         )
         for name, data in script(environment, Measurement(_STEP, "", [step])).items():
             files.write_atomic(os.path.join(job, name), data)
@@ -65,30 +62,22 @@ def measure(
         return _results(out)
 
 
-def _results(out: str) -> dict[str, Measured]:
-    found = _measured(out)
+def _results(out: str) -> dict[str, MeasuredTest]:
+    found = strength_rows.in_directory(out)
     for name in ("prepare", _STEP):
-        code = _content(os.path.join(out, f"{name}.exit")).strip()
+        code = files.content(os.path.join(out, f"{name}.exit")).decode().strip()
         if code not in ("", "0", "5") or (name == _STEP and not found):
             what = "`[tmr] prepare`" if name == "prepare" else "pytest"
-            text = _content(os.path.join(out, f"{name}.log"))[-_LOG_SHOWN:].strip("\n")
+            text = files.content(os.path.join(out, f"{name}.log"))[-_LOG_SHOWN:].decode(errors="replace").strip("\n")
             problem = f"{what} failed (exit code {code})" if code not in ("", "0", "5") else "no test was collected"
             raise MngrError(problem, details=text, hint="`mngr tmr init` says how the tests of a project are run")
     return found
 
 
-def _measured(out: str) -> dict[str, Measured]:
-    try:
-        with open(os.path.join(out, f"{_STEP}.noticed"), "rb") as file:
-            return strength_rows.read(file.read())
-    except FileNotFoundError:
-        return {}
-
-
 class _Watch:
     """Calls a function with each test as soon as it is measured, beside the run."""
 
-    def __init__(self, out: str, on_measured: Callable[[Measured], None]) -> None:
+    def __init__(self, out: str, on_measured: Callable[[MeasuredTest], None]) -> None:
         self._out, self._on_measured = out, on_measured
         self._over = False
         self._told: set[str] = set()
@@ -104,7 +93,7 @@ class _Watch:
     def _watch(self) -> None:
         while not self._over:
             wait_until(lambda: self._over, timeout=1.0, every=0.1)
-            for test, one in _measured(self._out).items():
+            for test, one in strength_rows.in_directory(self._out).items():
                 if one.done and test not in self._told:
                     self._told.add(test)
                     self._on_measured(one)
@@ -130,11 +119,3 @@ def _copy(top: str, copy: str, listed: Sequence[str]) -> None:
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
         else:
             shutil.copy2(source, target, follow_symlinks=False)
-
-
-def _content(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""

@@ -1,12 +1,12 @@
-"""What `mngr_strength` wrote, read: which edits and mutants each test noticed. Pure."""
+"""What `mngr_strength` wrote, read: which edits and mutants each test noticed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr import files
-from mngr.records import NamedTuple
 
 KILLED, SURVIVED, TIMEOUT, UNCLEAR = "killed", "survived", "timeout", "unclear"
 NOT_ASKED = "not asked for"
@@ -28,7 +28,7 @@ class Tried(NamedTuple):
     line: int = 0
 
 
-class Measured(NamedTuple):
+class MeasuredTest(NamedTuple):
     """One test. Edits are named by the number of their command and their own id. `no_edits` and `no_mutants` say why
     there are none; `lines` are those of the product that it runs, by file, if that is known; `spoiled` is what came of
     it with a spoiled product, which is tried when nothing else makes it fail; `done` is whether that is all."""
@@ -60,23 +60,22 @@ class Measured(NamedTuple):
         return self.outcome == "passed" and not (self.no_edits and self.no_mutants)
 
 
-def read(data: bytes) -> dict[str, Measured]:
+def read(data: bytes) -> dict[str, MeasuredTest]:
     """All tests, by id. Torn lines are passed over."""
-    found: dict[str, Measured] = {}
+    found: dict[str, MeasuredTest] = {}
     for row in files.read_lines(data):
         test = row.get("id")
         if isinstance(test, str):
-            found[test] = _with_row(found.get(test, Measured(test)), row)
+            found[test] = _with_row(found.get(test, MeasuredTest(test)), row)
     return found
 
 
-def of_test(found: Mapping[str, Measured], test: str) -> Measured | None:
-    """A test by its id, or all cases of a function as one; None when it was not measured."""
-    cases = [found[test]] if test in found else [one for name, one in found.items() if name.startswith(f"{test}[")]
-    return joined(test, cases) if cases else None
+def in_directory(path: str) -> dict[str, MeasuredTest]:
+    """What a measurement left in its directory; nothing if it measured no strength."""
+    return read(files.content(os.path.join(path, "strength.noticed")))
 
 
-def joined(test: str, cases: Sequence[Measured]) -> Measured:
+def joined(test: str, cases: Sequence[MeasuredTest]) -> MeasuredTest:
     """Several cases as one test: their commands one after another; a mutant is killed if one of them kills it."""
     if len(cases) == 1:
         return cases[0]._replace(test=test)
@@ -94,7 +93,7 @@ def joined(test: str, cases: Sequence[Measured]) -> Measured:
             lines[file] = lines.get(file, frozenset()) | executed
     worst = next((case.outcome for case in cases if case.outcome != "passed"), "passed")
     known = all(case.lines is not None for case in cases)
-    return Measured(
+    return MeasuredTest(
         test=test,
         outcome=worst,
         seconds=sum(case.seconds for case in cases),
@@ -109,7 +108,7 @@ def joined(test: str, cases: Sequence[Measured]) -> Measured:
     )
 
 
-def repeated(first: Measured, again: Measured) -> Measured:
+def repeated(first: MeasuredTest, again: MeasuredTest) -> MeasuredTest:
     """What was tried twice counts if it came out the same both times, and is unclear otherwise."""
 
     def both(one: Tried, other: Tried | None) -> Tried:
@@ -122,7 +121,7 @@ def repeated(first: Measured, again: Measured) -> Measured:
     )
 
 
-def _with_row(known: Measured, row: Mapping[str, Any]) -> Measured:
+def _with_row(known: MeasuredTest, row: Mapping[str, Any]) -> MeasuredTest:
     kind = row.get("type")
     if kind == "test":
         return known._replace(outcome=row["outcome"])
@@ -151,3 +150,34 @@ def _common(reasons: Iterable[str]) -> str:
     """Empty as soon as one case was measured."""
     listed = list(reasons)
     return "" if "" in listed else "; ".join(dict.fromkeys(listed))
+
+
+class Unnoticed(NamedTuple):
+    """A change that no test noticed, and where it was made: a command, or a file of the product."""
+
+    where: str
+    change: str
+    tests: tuple[str, ...]
+
+
+def unnoticed(found: Mapping[str, MeasuredTest]) -> list[Unnoticed]:
+    """Changes that every test missed that ran the same command with the same output, or the changed line."""
+    tried: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
+    for test, one in found.items():
+        for (number, id), edit in one.edits.items():
+            command = one.commands[number]
+            where = f"`{command.text}`"
+            tried.setdefault((where, command.digest, id), []).append((test, edit.text, edit.result))
+        for id, mutant in one.mutants.items():
+            tried.setdefault((mutant.file, "", id), []).append((test, mutant.text, mutant.result))
+    missed = []
+    for (where, _, _), results in tried.items():
+        if {result for _, _, result in results} == {SURVIVED}:
+            missed.append(Unnoticed(where, results[0][1], tuple(test for test, _, _ in results)))
+    return sorted(missed, key=lambda one: (not one.where.startswith("`"), one.where))
+
+
+def not_run(found: Collection[MeasuredTest]) -> bool:
+    """Whether no test runs a line of the product that was measured: then the tests use another copy of it."""
+    known = [one for one in found if one.lines is not None]
+    return bool(known) and not any(one.lines for one in known)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from mngr.tmr.baseline import shards
-from mngr.tmr.gate import UNNAMED, Failure, Gate, GateResult
-from mngr.tmr.measurement import Measurement, Pytest, Result, Shell, log_tail
+from mngr.tmr.gate import UNNAMED, Gate, GateFailure, GateResult
+from mngr.tmr.measurement import Measurement, MeasurementResult, Pytest, Shell, log_tail
 from mngr.tmr.measurer import Measurer
-from mngr.tmr.rows import GOOD
+from mngr.tmr.rows import GOOD, file_of, files_of
 from mngr.tmr.unit import Unit
 
 LINT = "gate command"
@@ -44,22 +44,20 @@ class SuiteGate(Gate):
         self._number += 1
         label = f"gate-{self._number}{'-final' if final else ''}-{commit[:8]}"
         lint = [Shell("gate", self._gate_command)] if self._gate_command and (not focus or LINT in focus) else []
-        tests: Sequence[str]
+        tests: Sequence[str] = self._tests
+        steps: list[list[Pytest | Shell]]
         if focus:
             tests = [name for name in focus if name != LINT]
-            jobs = [Measurement(label, commit, [*([_pytest(tests)] if tests else []), *lint])]
-        elif final:
-            tests = self._tests
-            parts = self._apart(tests, units)
-            jobs = [Measurement(f"{label}-{at + 1}", commit, [_files(part)]) for at, part in enumerate(parts)]
-            jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
-        else:
+            steps = [[Pytest("test", tests=tests)] if tests else []]
+        elif final:  # the delivered branch is measured as it is: every test in the files of these
+            steps = [[Pytest("test", paths=files_of(part))] for part in self._apart(tests, units)]
+        else:  # the whole suite is collected, since that must work too
             slugs = [maker.slug for unit in units for maker in unit.makers]
             tests = sorted({test for slug in slugs for test in self._of[slug]})
             parts = shards(tests, min(self._measurer.at_once, -(-len(tests) // _TESTS_MIN))) or [[]]
-            jobs = [Measurement(f"{label}-{at + 1}", commit, [_pytest(part)]) for at, part in enumerate(parts)]
-            jobs[0] = jobs[0]._replace(steps=[*jobs[0].steps, *lint])
-        jobs = self._repeated(jobs)
+            steps = [[Pytest("test", tests=part)] for part in parts]
+        steps[0] += lint
+        jobs = self._repeated([Measurement(f"{label}-{at}", commit, own) for at, own in enumerate(steps, 1)])
         ended = self._measurer.take_all(jobs)
         for problem in filter(None, map(_problem, ended)):
             self._measurer.forget(*jobs)
@@ -74,9 +72,9 @@ class SuiteGate(Gate):
         touched = {path for unit in units for path in unit.paths}
         changed: dict[str, list[str]] = {}
         for test in tests:
-            if self._place + _file(test) in touched:
-                changed.setdefault(_file(test), []).append(test)
-        rest = [test for test in tests if _file(test) not in changed]
+            if self._place + file_of(test) in touched:
+                changed.setdefault(file_of(test), []).append(test)
+        rest = [test for test in tests if file_of(test) not in changed]
         return [*changed.values(), *shards(rest, self._measurer.at_once)] or [[]]
 
     def _repeated(self, wanted: Sequence[Measurement]) -> list[Measurement]:
@@ -85,45 +83,33 @@ class SuiteGate(Gate):
         self._asked[asked] += 1
         return [one._replace(repeat=self._asked[asked] - 1) for one in wanted]
 
-    def _lost(self, tests: Sequence[str], units: tuple[Unit, ...], ended: Sequence[Result]) -> list[Failure]:
+    def _lost(
+        self, tests: Sequence[str], units: tuple[Unit, ...], ended: Sequence[MeasurementResult]
+    ) -> list[GateFailure]:
         """Tests that should be there and are not, nor came up under their name elsewhere: what is not run does not
         pass."""
         rows = [done.steps["test"].rows for done in ended if "test" in done.steps]
         found = {test for each in rows for test in each.tests}
         moved = {_name(test) for test in found.difference(self._tests)}
-        broken = {_file(item.id) for each in rows for item in each.broken}
+        broken = {file_of(item.id) for each in rows for item in each.broken}
         pieces = [piece for unit in units for piece in unit.pieces]
         made = {
             test
             for piece in pieces
             for maker in piece.makers
             for test in self._of[maker.slug]
-            if self._place + _file(test) in piece.part.paths
+            if self._place + file_of(test) in piece.part.paths
         }
         due = [test for test in tests if "::" in test and (test in self._stay or test in made)]
-        lost = [test for test in due if test not in found and _name(test) not in moved and _file(test) not in broken]
-        return [Failure(test, "it is not there any more") for test in lost]
-
-
-def _file(test: str) -> str:
-    return test.partition("::")[0]
+        lost = [test for test in due if test not in found and _name(test) not in moved and file_of(test) not in broken]
+        return [GateFailure(test, "it is not there any more") for test in lost]
 
 
 def _name(test: str) -> str:
     return test.partition("::")[2]
 
 
-def _pytest(tests: Sequence[str]) -> Pytest:
-    """These tests; the whole suite is collected, since that must work too."""
-    return Pytest("test", tests=tests)
-
-
-def _files(tests: Sequence[str]) -> Pytest:
-    """Every test in the files of these: the delivered branch is measured as it is, not as it was expected to be."""
-    return Pytest("test", paths=sorted(set(map(_file, tests))))
-
-
-def _problem(done: Result) -> str:
+def _problem(done: MeasurementResult) -> str:
     """Why nothing was measured; empty when something was."""
     step = done.steps.get("test")
     if not done.problem and step is not None and not step.rows.finished:
@@ -131,29 +117,29 @@ def _problem(done: Result) -> str:
     return done.problem
 
 
-def _doubt(done: Result) -> list[Failure]:
+def _doubt(done: MeasurementResult) -> list[GateFailure]:
     """A test run that cannot be believed fails by the name of its file, if it has only one."""
     step = done.steps.get("test")
     if step is None or not step.rows.doubt:
         return []
-    files = {_file(test) for test in step.rows.tests}
-    return [Failure(files.pop() if len(files) == 1 else UNNAMED, f"it cannot be believed: {step.rows.doubt}")]
+    files = {file_of(test) for test in step.rows.tests}
+    return [GateFailure(files.pop() if len(files) == 1 else UNNAMED, f"it cannot be believed: {step.rows.doubt}")]
 
 
-def _failures(done: Result, passed: Mapping[str, Sequence[str]]) -> list[Failure]:
+def _failures(done: MeasurementResult, passed: Mapping[str, Sequence[str]]) -> list[GateFailure]:
     """A file that cannot be collected fails by its own name."""
     found = _doubt(done)
     if "test" in done.steps:
         rows = done.steps["test"].rows
-        found += [Failure(_file(item.id), item.text[-_TEXT_MAX:]) for item in rows.broken]
+        found += [GateFailure(file_of(item.id), item.text[-_TEXT_MAX:]) for item in rows.broken]
         bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
-        found += [Failure(ran.id, ran.text[-_TEXT_MAX:]) for ran in bad]
+        found += [GateFailure(ran.id, ran.text[-_TEXT_MAX:]) for ran in bad]
         quiet = [ran for ran in rows.ran.values() if ran.outcome in ("skipped", "xfailed")]
         found += [
-            Failure(ran.id, f"it passed at the base and is {ran.outcome} now\n{ran.text[-_TEXT_MAX:]}")
+            GateFailure(ran.id, f"it passed at the base and is {ran.outcome} now\n{ran.text[-_TEXT_MAX:]}")
             for ran in quiet
             if ran.id in passed and ran.outcome not in passed[ran.id]
         ]
     if "gate" in done.steps and done.steps["gate"].exit_code != 0:
-        found.append(Failure(LINT, log_tail(done.steps["gate"])))
+        found.append(GateFailure(LINT, log_tail(done.steps["gate"])))
     return found

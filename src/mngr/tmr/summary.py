@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from mngr.agents.kinds.kind import PERMISSIONS
@@ -44,17 +43,14 @@ def why(task: TaskState) -> str:
 
 def row(task: TaskState) -> dict[str, Any]:
     """One task, as JSON: `measured` is what its test did before and after, `claim` what its agent says of that."""
-    last = task.last
-    found = (last.verdict if last is not None else None) or {}
-    collected = (last.collected if last is not None else None) or {}
-    claim = collected.get("outcome") or {}
+    found, claim = task.verdict, task.claim
     return {
         "task": task.id,
         "slug": task.slug,
         "status": task.status,
         "verdict": verdict_of(task),
         "why": why(task),
-        "agent": last.agent if last is not None else None,
+        "agent": task.last.agent if task.last else None,
         "attempts": len(task.attempts),
         "claim": {"status": claim.get("status"), "before": claim.get("before"), "after": claim.get("after")},
         "after": found.get("after") or None,
@@ -131,9 +127,7 @@ def remedy(state: RunState) -> str:
 
 
 def flagged(task: TaskState) -> list[str]:
-    last = task.last
-    found: Mapping[str, Any] = (last.verdict if last is not None else None) or {}
-    return [str(flag["text"]) for flag in found.get("flags", ())]
+    return [str(flag["text"]) for flag in task.verdict.get("flags", ())]
 
 
 OVER, BROKEN_OFF, STOPPED, PAUSED = "over", "broken off", "stopped", "paused"

@@ -1,16 +1,19 @@
-"""What integration works with: verified work of agents, and the units it is cut into."""
+"""What integration works with: verified work of agents, the units it is cut into, and the order of the fixes. Pure."""
 
 from __future__ import annotations
 
-from mngr.records import NamedTuple
-from mngr.tmr.parts import Part
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mngr.tmr.parts import ChangePart, WorkSplit
 
 # Where on the branch work belongs, in this order: squashed by kind; in a commit of its own, to be looked at first;
 # ranked, in a commit of its own.
 UNCONTROVERSIAL, EXPECTATION, FIX = "uncontroversial", "expectation", "fix"
 
 
-class Verified(NamedTuple):
+class VerifiedWork(NamedTuple):
     """One agent's work as it came out of verification.
 
     `effect` is what was measured: the tests that failed at the base and pass with this work; None when nobody measured.
@@ -38,25 +41,31 @@ class Verified(NamedTuple):
         return (self.task, self.slug, self.agent)
 
 
-class Piece(NamedTuple):
+class WorkPiece(NamedTuple):
     """One part and everyone who made it, the first by task id first."""
 
-    part: Part
-    makers: tuple[Verified, ...]
+    part: ChangePart
+    makers: tuple[VerifiedWork, ...]
 
     @property
     def slug(self) -> str:
         return self.makers[0].slug
 
 
+def makers_of(pieces: Iterable[WorkPiece]) -> tuple[VerifiedWork, ...]:
+    """Everyone who made one of the pieces, each once."""
+    found = {maker.order: maker for piece in pieces for maker in piece.makers}
+    return tuple(found[order] for order in sorted(found))
+
+
 class Unit(NamedTuple):
     """What is on the branch whole or not at all: work beside the implementation, or a fix and what needs it."""
 
-    fix: Piece | None
-    rest: tuple[Piece, ...]
+    fix: WorkPiece | None
+    rest: tuple[WorkPiece, ...]
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[WorkPiece, ...]:
         return (self.fix, *self.rest) if self.fix else self.rest
 
     @property
@@ -69,9 +78,8 @@ class Unit(NamedTuple):
         return self.pieces[0].slug
 
     @property
-    def makers(self) -> tuple[Verified, ...]:
-        found = {maker.order: maker for piece in self.pieces for maker in piece.makers}
-        return tuple(found[order] for order in sorted(found))
+    def makers(self) -> tuple[VerifiedWork, ...]:
+        return makers_of(self.pieces)
 
     @property
     def place(self) -> str:
@@ -108,3 +116,67 @@ class SetAside(NamedTuple):
     paths: tuple[str, ...] = ()
     against: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+
+
+def units_of(splits: Iterable[tuple[VerifiedWork, WorkSplit]]) -> tuple[Unit, ...]:
+    """Cut work into units, ordered by task. Work beside the implementation that was measured to stand without its fix,
+    as a changed expectation does, is a unit of its own, and so is that of an agent without a fix; the rest is tied to
+    the fix."""
+    ordered = sorted(splits, key=lambda given: given[0].order)
+    fixes: dict[str, list[VerifiedWork]] = defaultdict(list)
+    alone: dict[str, list[VerifiedWork]] = defaultdict(list)
+    tied: dict[str, dict[str, list[VerifiedWork]]] = defaultdict(lambda: defaultdict(list))
+    parts: dict[str, ChangePart] = {part.id: part for _, split in ordered for part in split if part}
+    stands = {
+        split.rest.id
+        for work, split in ordered
+        if split.rest and (work.stands_alone or work.place == EXPECTATION or not split.implementation)
+    }
+    for work, split in ordered:
+        if split.implementation:
+            fixes[split.implementation.id].append(work)
+        if split.rest and split.rest.id in stands:
+            alone[split.rest.id].append(work)
+        elif split.rest and split.implementation:
+            tied[split.implementation.id][split.rest.id].append(work)
+    made = [Unit(None, (WorkPiece(parts[id], tuple(makers)),)) for id, makers in alone.items()]
+    for id, makers in fixes.items():
+        rest = tuple(WorkPiece(parts[other], tuple(theirs)) for other, theirs in tied[id].items())
+        made.append(Unit(WorkPiece(parts[id], tuple(makers)), rest))
+    return tuple(made)
+
+
+class Ranked(NamedTuple):
+    """A fix with its place, from 1, and the words that say why it is there."""
+
+    unit: Unit
+    rank: int
+    because: str
+
+
+def ranked(units: Iterable[Unit]) -> tuple[Ranked, ...]:
+    """Fixes in their order: what was measured first, then what agents claim, then the task's id."""
+    ordered = sorted(units, key=_key)
+    return tuple(Ranked(unit, number, because(unit)) for number, unit in enumerate(ordered, 1))
+
+
+def effect(unit: Unit) -> int | None:
+    """How many tests were measured to pass because of it; None when that was not measured for any of its makers."""
+    measured = [maker.effect for maker in (unit.fix or unit).makers if maker.effect is not None]
+    return len({test for tests in measured for test in tests}) if measured else None
+
+
+def importance(unit: Unit) -> int | None:
+    claims = [maker.importance for maker in (unit.fix or unit).makers if maker.importance is not None]
+    return max(claims) if claims else None
+
+
+def because(unit: Unit) -> str:
+    count, claim = effect(unit), importance(unit)
+    measured = "effect not measured" if count is None else f"makes {count} test{'' if count == 1 else 's'} pass"
+    return f"{measured}, importance {'not claimed' if claim is None else f'{claim} claimed'}"
+
+
+def _key(unit: Unit) -> tuple[int, int, tuple[str, str, str]]:
+    count, claim = effect(unit), importance(unit)
+    return (0 if count is None else -1 - count, -(claim or 0), unit.pieces[0].makers[0].order)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from mngr.records import NamedTuple
+from mngr.json_values import plain, typed
 from mngr.tmr import baseline
 from mngr.tmr import strength as strengths
 from mngr.tmr.flags import HOLDING, Flag
@@ -49,7 +49,7 @@ class Marks(NamedTuple):
     t1p1: str = ""
 
 
-class Expectation(NamedTuple):
+class ChangedExpectation(NamedTuple):
     """An expected value that the work changed."""
 
     path: str
@@ -98,7 +98,8 @@ class Verdict(NamedTuple):
     product as changed, None without such a change; `mended` the same for work on tests alone; `stands_alone` is whether
     its tests pass without its change of the product. `cases` are what its test is called there, where that differs.
     `log` is the directory of the measurement, `e2e` that of what its tests recorded. `failure` says that checking
-    itself failed, `blocked` what the agent says that it lacks."""
+    itself failed, `blocked` what the agent says that it lacks, `flaky` that its test both passed and failed at the
+    base."""
 
     verdict: str
     reasons: tuple[str, ...] = ()
@@ -107,7 +108,7 @@ class Verdict(NamedTuple):
     files: tuple[str, ...] = ()
     marks: Marks = Marks()
     strength: Strength | None = None
-    expectations: tuple[Expectation, ...] = ()
+    expectations: tuple[ChangedExpectation, ...] = ()
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
@@ -123,6 +124,7 @@ class Verdict(NamedTuple):
     e2e: str = ""
     failure: str = ""
     blocked: str = ""
+    flaky: bool = False
 
     @property
     def place(self) -> str:
@@ -133,29 +135,19 @@ class Verdict(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """For the ledger."""
-        return {
-            **self._asdict(),
-            "flags": [flag._asdict() for flag in self.flags],
-            "marks": self.marks._asdict(),
-            "strength": self.strength.as_json() if self.strength else None,
-            "expectations": [one._asdict() for one in self.expectations],
-            "after": self.marks.t1p1,
-        }
+        strength = self.strength.as_json() if self.strength else None
+        return {**plain(self), "strength": strength, "after": self.marks.t1p1}
 
 
 def from_json(value: Mapping[str, Any]) -> Verdict:
     """The inverse of `Verdict.as_json`, also for what older versions wrote."""
-    own = {name: _tuples(value[name]) for name in Verdict._fields if name in value}
-    own["flags"] = tuple(Flag(**flag) for flag in value.get("flags", ()))
-    own["marks"] = Marks(**value["marks"]) if "marks" in value else Marks(t1p1=value.get("after") or "")
-    given = value.get("strength")
-    own["strength"] = strengths.from_json(given) if given else None
-    own["expectations"] = tuple(Expectation(**one) for one in value.get("expectations", ()))
-    return Verdict(**own)
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    marks, strength = value.get("marks"), value.get("strength")
+    return typed(Verdict, value)._replace(
+        flags=tuple(typed(Flag, flag) for flag in value.get("flags", ())),
+        marks=typed(Marks, marks) if marks is not None else Marks(t1p1=value.get("after") or ""),
+        strength=typed(Strength, strength) if strength else None,
+        expectations=tuple(typed(ChangedExpectation, one) for one in value.get("expectations", ())),
+    )
 
 
 class Judgement(NamedTuple):
@@ -164,7 +156,7 @@ class Judgement(NamedTuple):
 
 
 def judge(
-    task: str, before: baseline.Measured, claim: Mapping[str, Any] | None, claim_problem: str, seen: Evidence
+    task: str, before: baseline.BaselineTest, claim: Mapping[str, Any] | None, claim_problem: str, seen: Evidence
 ) -> Judgement:
     """The verdict and why, in words."""
     if seen.refusals:
@@ -187,11 +179,12 @@ def judge(
     return Judgement(HELD, (*held, *found.reasons)) if held and found.verdict not in (REFUTED, HELD) else found
 
 
-def _by_measurement(before: baseline.Measured, seen: Evidence) -> Judgement:
+def _by_measurement(before: baseline.BaselineTest, seen: Evidence) -> Judgement:
     sizes = _sizes(seen)
     was = _was(before)
     marks = seen.marks
-    if before.verdict in (baseline.FAIL, baseline.BROKEN, baseline.FLAKY) or _enabled(before, seen):
+    enabled = before.verdict == baseline.SKIPPED and marks.t1p1 == PASSED
+    if before.verdict in (baseline.FAIL, baseline.BROKEN, baseline.FLAKY) or enabled:
         if marks.t0p1 == PASSED:
             proof = "as it is at the base, also with the changed product" if seen.tests_changed else "now"
             return Judgement(FIXED, (f"its test {was} before and passes {proof}; {sizes}",))
@@ -237,7 +230,7 @@ def _held(seen: Evidence) -> tuple[str, ...]:
     return (*needed, *(flag.text for flag in seen.flags if flag.kind in HOLDING and flag.path not in seen.needed))
 
 
-def _without_changes(before: baseline.Measured, claim: Mapping[str, Any]) -> Judgement:
+def _without_changes(before: baseline.BaselineTest, claim: Mapping[str, Any]) -> Judgement:
     if claim["changes"]:
         return Judgement(REFUTED, ("it claims changes, and nothing was committed",))
     if before.verdict in (baseline.FAIL, baseline.BROKEN):
@@ -247,7 +240,7 @@ def _without_changes(before: baseline.Measured, claim: Mapping[str, Any]) -> Jud
     return Judgement(UNCHANGED, (f"its test {_was(before)} at the base, and no change was needed",))
 
 
-def _was(before: baseline.Measured) -> str:
+def _was(before: baseline.BaselineTest) -> str:
     """What a test did before, after the words `its test`."""
     words = {
         baseline.PASS: "passed",
@@ -258,7 +251,7 @@ def _was(before: baseline.Measured) -> str:
     return words.get(before.verdict, f"was {before.verdict}")
 
 
-def wrong_with(task: str, before: baseline.Measured, seen: Evidence) -> tuple[str, ...]:
+def wrong_with(task: str, before: baseline.BaselineTest, seen: Evidence) -> tuple[str, ...]:
     """Why the claim does not hold, in words; empty when it does."""
     wrong = []
     after = seen.marks.t1p1
@@ -288,16 +281,11 @@ def _examples(texts: tuple[str, ...]) -> str:
     return ", ".join(texts[:3]) + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
 
 
-def _passes(before: baseline.Measured, after: str) -> bool:
+def _passes(before: baseline.BaselineTest, after: str) -> bool:
     """A failure that is expected only since this work is a failure; a test that was skipped may stay so."""
     if after == PASSED:
         return True
     return (after in GOOD and after in before.runs) or (before.verdict, after) == (baseline.SKIPPED, "skipped")
-
-
-def _enabled(before: baseline.Measured, seen: Evidence) -> bool:
-    """Whether its test was skipped before and is run now."""
-    return before.verdict == baseline.SKIPPED and seen.marks.t1p1 == PASSED
 
 
 def _sizes(seen: Evidence) -> str:

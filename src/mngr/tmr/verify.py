@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mngr.tmr import content, expectations, flags, parts, rows, work_strength
-from mngr.tmr.base import BaseCommit
-from mngr.tmr.base_text import BaseText
-from mngr.tmr.baseline import FAIL, UNKNOWN, Measured
+from mngr.tmr.base import BaseCommit, BaseText
+from mngr.tmr.baseline import FAIL, FLAKY, UNKNOWN, BaselineTest
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import Measurements, Work, again_at_base, measure, work_of
-from mngr.tmr.objects import Change, Objects
-from mngr.tmr.paths import Kind
+from mngr.tmr.objects import Objects, PathChange
+from mngr.tmr.paths import PathKind
 from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, Judgement, Verdict, judge, wrong_with
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
-from mngr.tutorial.ran import Ran, read_every
+from mngr.tutorial.ran import RecordedRuns, read_every
 
 _TEXT_MAX = 500_000
 
@@ -35,9 +34,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         problem = "; ".join(harvested["problems"]) or "its commits could not be collected"
         return Verdict(*judged(Evidence(0, problem=problem)))
     objects = Objects(base.git)
-    trees = objects.facts([base.commit, tip])
-    pair = (trees[base.commit].tree, trees[tip].tree)
-    changes = objects.changes([pair])[pair]
+    changes = objects.changed(base.commit, tip)
     problems = content.problems(objects, base.commit, parts.new_files(changes), base.content)
     refusals = parts.refusals(changes, objects.blobs(parts.links(changes)), base.paths, problems)
     files: list[flags.File] = []
@@ -86,6 +83,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         e2e=_recorded(taken.directory),
         failure=failure,
         blocked=claim["blocked_reason"] if found.verdict == BLOCKED else "",
+        flaky=before.verdict == FLAKY,
     )
 
 
@@ -101,8 +99,8 @@ def _measured(
     task: str,
     slug: str,
     tip: str,
-    changes: Sequence[Change],
-    before: Measured,
+    changes: Sequence[PathChange],
+    before: BaselineTest,
     marks: Sequence[flags.Flag],
 ) -> Measurements:
     """Judged with the base's own version of whatever decides how tests are judged. What does not hold that way is
@@ -142,24 +140,24 @@ def _faithful(base: BaseCommit, work: Work, taken: Measurements) -> Faithful:
     before, after = Blocks(base.git, base.commit), Blocks(base.git, work.both)
     place = rows.place(base.tests)
     recorded = [ran for ran in map(read_every, base.recorded) if ran.tests]
-    at_base = Ran((), tuple(test for ran in recorded for test in ran.tests)) if recorded else None
+    at_base = RecordedRuns((), tuple(test for ran in recorded for test in ran.tests)) if recorded else None
     now = read_every(os.path.join(taken.directory, "e2e"))
     return judge_citations(
         before.test(place + work.task, base.tutorial, at_base), after.test(place + own, base.tutorial, now)
     )
 
 
-def _is_wrong(task: str, before: Measured, seen: Evidence) -> bool:
+def _is_wrong(task: str, before: BaselineTest, seen: Evidence) -> bool:
     return bool(seen.broken_by or seen.problem or wrong_with(task, before, seen))
 
 
-def _mended(taken: Measurements, before: Measured) -> tuple[str, ...]:
+def _mended(taken: Measurements, before: BaselineTest) -> tuple[str, ...]:
     """Tests that did not pass at the base and do now, by a change of tests alone."""
     good = taken.evidence.marks.t1p1 == "passed" and before.verdict not in ("pass", "skipped")
     return taken.own if good else ()
 
 
-def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[Change]) -> list[flags.File]:
+def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[PathChange]) -> list[flags.File]:
     """Both sides of the changed files, as text; a link has none."""
     sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
     blobs = objects.blobs(sides)
@@ -175,7 +173,7 @@ def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[Change]
             change.path,
             text(change.old),
             text(change.new),
-            implementation=kind(change.path) == Kind.IMPLEMENTATION,
+            implementation=kind(change.path) == PathKind.IMPLEMENTATION,
             build=change.path in included,
         )
         for change in changes
@@ -189,11 +187,13 @@ def _flags(base: BaseCommit, changed: Sequence[flags.File], task: str) -> list[f
     return flags.find(changed, test=task, commands=commands, test_file=there.test_source(), where=there.where)
 
 
-def _misclaimed(base: BaseCommit, claim: Mapping[str, Any] | None, changes: Sequence[Change]) -> Iterator[flags.Flag]:
+def _misclaimed(
+    base: BaseCommit, claim: Mapping[str, Any] | None, changes: Sequence[PathChange]
+) -> Iterator[flags.Flag]:
     """Without a claim there is nothing to hold against its work."""
     if claim is None:
         return
-    paths = [change.path for change in changes if base.paths.kind(change.path) == Kind.IMPLEMENTATION]
+    paths = [change.path for change in changes if base.paths.kind(change.path) == PathKind.IMPLEMENTATION]
     yield from flags.misclaimed(claim["changes"], paths)
 
 

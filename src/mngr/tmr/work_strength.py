@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
-from mngr.records import NamedTuple
 from mngr.tmr import canary, strength, strength_rows
-from mngr.tmr.base import BaseCommit, files_of
+from mngr.tmr.base import BaseCommit
 from mngr.tmr.evidence import Measurements, Work, outcome_of
-from mngr.tmr.measurement import Measurement, Pytest, StrengthStep
-from mngr.tmr.paths import Kind
-from mngr.tmr.rows import PASSED, cases
+from mngr.tmr.measurement import Measurement, Pytest
+from mngr.tmr.paths import PathKind
+from mngr.tmr.rows import PASSED, cases, files_of
 from mngr.tmr.strength import CANNOT_FAIL, MIXED, NOT_MEASURED, SAME, STRONGER, WEAKER, Strength
-from mngr.tmr.strength_rows import Measured
+from mngr.tmr.strength_rows import MeasuredTest
 
-# Products in these have to be built again for every mutant.
-_BUILT = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".rs", ".go", ".java", ".kt", ".swift", ".zig", ".hs", ".ml")
 _LOST_MAX = 40
 
 
@@ -43,8 +41,14 @@ def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
     pairs = paired(touched, base.tests)
     known = () if seen.marks.t0p1 == PASSED else base.own(work.task)
     old = [test for pair in pairs for test in pair.before if test not in known]
-    before = _tried(base, work, "before", work.old_tests, old) if old else {}
-    after = _tried(base, work, "after", work.both, touched) if touched else {}
+    before: Mapping[str, MeasuredTest] = {}
+    if old and work.old_tests == base.commit:
+        before = _at_base(base, old)
+    elif old:
+        before = _tried(base, f"before-{work.slug}", work.old_tests, old)
+    after: Mapping[str, MeasuredTest] = strength_rows.in_directory(taken.directory)
+    if touched and not set(touched) <= set(after):
+        after = _tried(base, f"after-{work.slug}", work.both, touched)
     if lost := [pair for pair in pairs if _compared(pair, before, after).word in (WEAKER, MIXED)]:
         before, after = _again(base, work, before, after, lost)
     quiet = [test for test in touched if test not in after or not after[test].kills]
@@ -75,8 +79,8 @@ def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
 
 def _compared(
     pair: _Pair,
-    before: Mapping[str, Measured],
-    after: Mapping[str, Measured],
+    before: Mapping[str, MeasuredTest],
+    after: Mapping[str, MeasuredTest],
     spoiled: Mapping[str, bool] | None = None,
 ) -> Strength:
     told = [spoiled[test] for test in pair.after if spoiled and test in spoiled]
@@ -87,56 +91,38 @@ def _compared(
     )
 
 
-def _side(found: Mapping[str, Measured], tests: Sequence[str]) -> Measured:
+def _side(found: Mapping[str, MeasuredTest], tests: Sequence[str]) -> MeasuredTest:
     """Several cases as one test; one that was not measured is known by its name only."""
-    return strength_rows.joined(tests[0], [found.get(test, Measured(test)) for test in tests])
+    return strength_rows.joined(tests[0], [found.get(test, MeasuredTest(test)) for test in tests])
 
 
 def _tried(
-    base: BaseCommit,
-    work: Work,
-    side: str,
-    commit: str,
-    tests: Sequence[str],
-    only: Sequence[str] = (),
-    repeat: int = 0,
-) -> Mapping[str, Measured]:
-    step = StrengthStep(
-        "strength",
-        tests=tests,
-        paths=files_of(tests),
-        product=_product(base, commit),
-        mutants=base.mutants,
-        builds=has_to_be_built(_product(base, commit)),
-        only=only,
-    )
-    wanted = Measurement(f"strength-{side}-{work.slug}", commit, [step], repeat=repeat)
+    base: BaseCommit, label: str, commit: str, tests: Sequence[str], only: Sequence[str] = (), repeat: int = 0
+) -> Mapping[str, MeasuredTest]:
+    wanted = Measurement(f"strength-{label}", commit, [base.strength_step(commit, tests, only=only)], repeat=repeat)
     done = base.measurer.take(wanted)
     if done.lost:
         base.measurer.forget(wanted)
-    try:
-        with open(os.path.join(done.directory, f"{step.name}.noticed"), "rb") as file:
-            return strength_rows.read(file.read())
-    except FileNotFoundError:
-        return {}
+    return strength_rows.in_directory(done.directory)
 
 
-def has_to_be_built(product: Sequence[str]) -> bool:
-    return any(path.endswith(_BUILT) for path in product)
-
-
-def _product(base: BaseCommit, commit: str) -> list[str]:
-    names = base.git.must("ls-tree", "-r", "-z", "--name-only", commit).split("\0")
-    return [name for name in names if name and base.paths.kind(name) == Kind.IMPLEMENTATION]
+def _at_base(base: BaseCommit, tests: Sequence[str]) -> Mapping[str, MeasuredTest]:
+    """What tests notice before anybody changed anything: the same for all agents, so that quick ones are measured
+    together."""
+    found: dict[str, MeasuredTest] = {}
+    for group in dict.fromkeys(map(base.measured_together, tests)):
+        digest = hashlib.sha256("\n".join(group).encode()).hexdigest()[:6]
+        found.update(_tried(base, f"base-{digest}", base.commit, group))
+    return found
 
 
 def _again(
     base: BaseCommit,
     work: Work,
-    before: Mapping[str, Measured],
-    after: Mapping[str, Measured],
+    before: Mapping[str, MeasuredTest],
+    after: Mapping[str, MeasuredTest],
     lost: Sequence[_Pair],
-) -> tuple[Mapping[str, Measured], Mapping[str, Measured]]:
+) -> tuple[Mapping[str, MeasuredTest], Mapping[str, MeasuredTest]]:
     """Both sides with what was noticed before and not after tried once more, before it counts: all of it, where cases
     were compared as one."""
     only: list[str] = []
@@ -146,7 +132,7 @@ def _again(
     sides = []
     for side, commit, first in (("before", work.old_tests, before), ("after", work.both, after)):
         tests = [test for pair in lost for test in (pair.before if side == "before" else pair.after)]
-        more = _tried(base, work, f"{side}-again", commit, tests, only, repeat=1)
+        more = _tried(base, f"{side}-again-{work.slug}", commit, tests, only, repeat=1)
         sides.append(
             {test: strength_rows.repeated(one, more[test]) if test in more else one for test, one in first.items()}
         )
@@ -215,6 +201,6 @@ def shorter(base: BaseCommit, work: Work) -> bool:
     counts = [
         int(added) - int(removed)
         for added, removed, path in rows
-        if added.isdigit() and removed.isdigit() and base.paths.kind(path) == Kind.TEST
+        if added.isdigit() and removed.isdigit() and base.paths.kind(path) == PathKind.TEST
     ]
     return bool(counts) and sum(counts) < 0

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.process import CommandFailed, Result, Runner, checked, environment
-from mngr.records import NamedTuple
 
 SECONDS = 600.0
 # Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
 _QUICK = frozenset({"branch", "update-ref", "worktree"})
+# These look into nested repositories, with the settings that are there: of an agent in a sandbox, nobody's but its own.
+_NESTED = frozenset({"status", "diff", "diff-files", "diff-index"})
 # How git notes an operation that is not finished, in this order: a rebase may be stopped at a pick or a merge.
 _NOTES = {
     "rebase-merge": "rebase",
@@ -46,21 +48,40 @@ class Git:
     """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere. `cautious` is for
     a directory that is not known yet: whoever told git to use a bare repository only on request may have meant it."""
 
-    def __init__(self, runner: Runner, directory: str, *, git_dir: str | None = None, cautious: bool = False) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        directory: str,
+        *,
+        git_dir: str | None = None,
+        cautious: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self.runner = runner
         self.directory = directory
+        self._env = env or {}
         self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
         self._cautious = cautious
 
     def run(
-        self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, into: str = ""
+        self,
+        *words: str,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        into: str = "",
+        private: bool = False,
     ) -> Result:
         """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need. `into`
-        is a file for its output, when that may be too large for the memory."""
-        settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(env or {})}
-        argv, full_env = ["git", *self._place, *words], {**environment(), **settings}
+        is a file for its output, when that may be too large for the memory. With `private` the files that git writes
+        are readable by their owner only."""
+        settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **self._env, **(env or {})}
+        careful = ("--ignore-submodules=dirty",) if words[0] in _NESTED and self._is_pinned() else ()
+        argv = ["git", *self._place, words[0], *careful, *words[1:]]
+        full_env = {**environment(), **settings}
         if into:
             argv = ["sh", "-c", 'exec "$@" > "$0"', into, *argv]
+        if private:
+            argv = ["sh", "-c", 'umask 077; exec "$@"', "sh", *argv]
         if not self._cautious:
             given = full_env.get("GIT_CONFIG_COUNT", "")
             count = int(given) if given.isdecimal() else 0
@@ -71,6 +92,10 @@ class Git:
             return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
         with held():
             return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
+
+    def _is_pinned(self) -> bool:
+        """Whether this is the copy of an agent in a sandbox: see `mngr.agents.sandbox`."""
+        return os.path.isfile(os.path.join(self.directory, ".git", "commondir"))
 
     def must(
         self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, doing: str = ""
@@ -117,8 +142,8 @@ class Git:
 
 
 def quoted_path(path: str) -> str:
-    """A path as one element of a list that git splits at colons."""
-    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A path in quotes, as git reads it in its configuration, or in a list that it splits at colons."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
 def look(runner: Runner, path: str) -> Repo | None:

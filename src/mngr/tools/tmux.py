@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.process import CommandFailed, Result, Runner, checked, join
-from mngr.records import NamedTuple
 
 SOCKET = "mngr"
 SECONDS = 20.0
@@ -44,6 +45,8 @@ _PANE_FIELDS = (
     "pid",
 )
 _PANE_DEAD = "mngr-pane-dead"
+_OBITUARY = "Pane is dead"
+_STYLE = re.compile(r"\x1b\[[0-9;:]*m")
 _PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
 
 
@@ -79,18 +82,6 @@ class Session(NamedTuple):
     recorder: Sequence[str] = ()
 
 
-class Screen(NamedTuple):
-    """What a pane shows. `cursor` is its column and line, None while it is hidden."""
-
-    width: int
-    height: int
-    cursor: tuple[int, int] | None
-    text: str
-
-
-_SCREEN_FORMAT = "#{cursor_x} #{cursor_y} #{cursor_flag} #{pane_width} #{pane_height}"
-
-
 class Tmux:
     """The tmux server of one host."""
 
@@ -104,7 +95,7 @@ class Tmux:
         return ["tmux", "-u", "-L", self._socket, *words]
 
     def panes(self) -> list[Pane]:
-        """Every pane marked as an agent's. No server is no panes; a server that does not answer is an error."""
+        """Every pane marked as an agent's; none without a server. A server that does not answer is an error."""
         return [pane for line in self.ask_all(_PANE_FORMAT) if (pane := _parse_pane(line))]
 
     def ask_all(self, form: str) -> list[str]:
@@ -119,19 +110,15 @@ class Tmux:
 
     def start(self, session: Session, *, history_lines: int = 50000, config: str | None = None) -> None:
         """Start a detached session. Raises SessionExists when its name is taken."""
-        result = self._start([session], history_lines, config)
+        result = self._start(session, history_lines, config)
         if result.ok:
             return
         if "duplicate session" in result.error_text:
             raise SessionExists(f"a tmux session called `{session.name}` exists already")
         raise CommandFailed(result, f"tmux could not start the session `{session.name}`")
 
-    def start_many(self, sessions: Sequence[Session], *, history_lines: int = 50000, config: str | None = None) -> bool:
-        """Start several in one call. False when some were not started: `panes` tells which."""
-        return self._start(sessions, history_lines, config).ok
-
-    def _start(self, sessions: Sequence[Session], history_lines: int, config: str | None) -> Result:
-        lines = [*(_line(words) for words in _server_options(history_lines, config)), *map(_session_line, sessions)]
+    def _start(self, session: Session, history_lines: int, config: str | None) -> Result:
+        lines = [*(_line(words) for words in _server_options(history_lines, config)), _session_line(session)]
         words, text = ("-f", os.devnull, "start-server", ";", "source-file", "-"), "\n".join(lines)
         result = self._run(*words, input=text)
         if result.ok or _EXITED not in result.error_text:
@@ -163,7 +150,7 @@ class Tmux:
             raise CommandFailed(result, f"tmux could not end the session `{session}`")
 
     def kill_agent_quietly(self, agent_id: str) -> None:
-        """Take back the session of one agent, for clean-up after another error."""
+        """End the session of one agent, to clean up after another error."""
         try:
             for pane in self.panes():
                 if pane.agent_id == agent_id:
@@ -205,16 +192,6 @@ class Tmux:
             words += ["-S", f"-{history + pane.dead}"]
         result = checked(self._run(*words), "tmux could not read the screen")
         return _without_obituary(pane, result.stdout.decode(errors="replace"))
-
-    def screen(self, pane: Pane) -> Screen:
-        """The screen alone, line by line as it is, with escape sequences for colours; and where the cursor is."""
-        words = ["display-message", "-p", "-t", pane.pane_id, _SCREEN_FORMAT, ";"]
-        words += ["capture-pane", "-p", "-e", "-N", "-t", pane.pane_id]
-        words += ["-S", "-1"] if pane.dead else []
-        facts, _, text = checked(self._run(*words), "tmux could not read the screen").text.partition("\n")
-        x, y, shown, width, height = map(int, facts.split())
-        cursor = (x, y) if shown and not pane.dead else None
-        return Screen(width, height, cursor, _without_obituary(pane, text))
 
     def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
         """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
@@ -267,7 +244,7 @@ def _server_options(history_lines: int, config: str | None) -> Iterable[Sequence
 
 
 def _session_line(session: Session) -> str:
-    """One line, because tmux goes on with the next line after an error: the marks of a session that exists already
+    """One line, because tmux continues with the next line after an error: the marks of a session that exists already
     would be overwritten."""
     target = f"={session.name}:"
     place = ["-c", _not_a_format(session.work_dir)]
@@ -290,9 +267,14 @@ def _line(words: Sequence[str]) -> str:
 
 
 def _without_obituary(pane: Pane, screen: str) -> str:
-    """tmux moves the screen of a dead pane up by a line and writes below it that it is dead."""
+    """tmux moves the screen of a dead pane up by a line and writes below it that it is dead. A line at the bottom that
+    the program did not end then counts as continued there, and has been joined with it."""
     above, _, last = screen.rstrip("\n").rpartition("\n")
-    return above.rstrip("\n") + "\n" if pane.dead and "Pane is dead" in last else screen
+    own, obituary, _ = last.rpartition(_OBITUARY)
+    if not pane.dead or not obituary:
+        return screen
+    kept = f"{above}\n{own}" if _STYLE.sub("", own).strip() else above
+    return kept.rstrip("\n") + "\n"
 
 
 def _quote(word: str) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import ScriptBlock
-from mngr.records import NamedTuple
 from mngr.tutorial.citations import Citation, Found
 from mngr.tutorial.nearest import Nearest
-from mngr.tutorial.ran import Ran, RanTest
+from mngr.tutorial.ran import RecordedRuns, RecordedTest
 from mngr.tutorial.ran import unrun as ran_by_none
 
 UNCITED = "uncited"
@@ -25,7 +25,7 @@ UNREADABLE = "unreadable"
 STALE = "stale"
 
 
-class Problem(NamedTuple):
+class TutorialProblem(NamedTuple):
     """One thing that is missing. `message` names the block or test and where it is; `text` is the block, the citation
     or the command; `diff` leads from the nearest block, whose id is `block`, to a citation that is none."""
 
@@ -58,7 +58,7 @@ class Report(NamedTuple):
 
     script: str
     sections: tuple[Coverage, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[TutorialProblem, ...]
     ran: tuple[str, ...] | None
     uncommitted: tuple[str, ...] = ()
 
@@ -70,7 +70,7 @@ class Report(NamedTuple):
         return sum(getattr(section, field) for section in self.sections)
 
 
-def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | None) -> Report:
+def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: RecordedRuns | None) -> Report:
     """Everything that is missing, by kind and in the order of the files. `script` is the name that messages use."""
     cited: dict[str, list[Citation]] = {}
     for citation in found.citations:
@@ -87,9 +87,9 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | N
     }
     unrun = {block.id: ran_by_none(block.commands, recorded[block.id]) for block in blocks if block.id in recorded}
     problems = [
-        *(Problem(STALE, why, script, 1, hint="run the tests again") for why in stale),
+        *(TutorialProblem(STALE, why, script, 1, hint="run the tests again") for why in stale),
         *(
-            Problem(UNREADABLE, f"{one.file}:{one.line}: {one.message}", one.file, one.line, hint=one.hint)
+            TutorialProblem(UNREADABLE, f"{one.file}:{one.line}: {one.message}", one.file, one.line, hint=one.hint)
             for one in found.unreadable
         ),
         *_unfinished(script, blocks),
@@ -107,22 +107,22 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Ran | N
     return Report(script, sections, tuple(problems), ran.runs if ran else None, ran.uncommitted if ran else ())
 
 
-def _by_name(tests: Sequence[RanTest]) -> dict[str, list[RanTest]]:
-    found: dict[str, list[RanTest]] = defaultdict(list)
+def _by_name(tests: Sequence[RecordedTest]) -> dict[str, list[RecordedTest]]:
+    found: dict[str, list[RecordedTest]] = defaultdict(list)
     for test in tests:
         found[test.name].append(test)
     return found
 
 
-def _by_block(tests: Sequence[RanTest]) -> dict[str, list[RanTest]]:
-    found: dict[str, list[RanTest]] = defaultdict(list)
+def _by_block(tests: Sequence[RecordedTest]) -> dict[str, list[RecordedTest]]:
+    found: dict[str, list[RecordedTest]] = defaultdict(list)
     for test in tests:
         for text in test.blocks:
             found[text].append(test)
     return found
 
 
-def _tests_of(citations: Sequence[Citation], tests: dict[str, list[RanTest]]) -> Iterator[RanTest]:
+def _tests_of(citations: Sequence[Citation], tests: dict[str, list[RecordedTest]]) -> Iterator[RecordedTest]:
     """The recorded tests behind citations. pytest may have been started in another directory of the project, and the
     check below it, so the shorter of two file names has to be the end of the longer."""
     for citation in citations:
@@ -141,12 +141,12 @@ def _named(block: ScriptBlock) -> str:
     return f"block {block.id} ({lines}{section})"
 
 
-def _uncited(script: str, block: ScriptBlock) -> Problem:
+def _uncited(script: str, block: ScriptBlock) -> TutorialProblem:
     message = f"{script}:{block.first_line}: {_named(block)} is cited by no test"
-    return Problem(UNCITED, message, script, block.first_line, block.id, block.section, text=block.text)
+    return TutorialProblem(UNCITED, message, script, block.first_line, block.id, block.section, text=block.text)
 
 
-def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[Problem]:
+def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[TutorialProblem]:
     for number, block in enumerate(blocks):
         if block.unfinished is None:
             continue
@@ -155,20 +155,20 @@ def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[Problem]
         why = "the end of the script" if last else f"the empty line {block.last_line + 1}"
         message = f"{script}:{line}: {_named(block)} ends inside the {block.unfinished.what}, at {why}"
         hint = "close it" if last else "a block has no empty lines: close it before, or write the text another way"
-        yield Problem(UNFINISHED, message, script, line, block.id, block.section, text=block.text, hint=hint)
+        yield TutorialProblem(UNFINISHED, message, script, line, block.id, block.section, text=block.text, hint=hint)
 
 
-def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Citation]) -> Iterator[Problem]:
+def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Citation]) -> Iterator[TutorialProblem]:
     known = {block.text for block in blocks}
     unknown = [citation for citation in citations if citation.text not in known]
     nearest = Nearest(blocks) if unknown else None
     for citation in unknown:
         place = f"{citation.file}:{citation.line}"
         near = nearest.to(citation.text) if nearest else None
-        message = f"{place}: `{citation.test}` cites a text that is no block of {script}"
+        message = f"{place}: `{citation.test}` cites a text that is not a block of {script}"
         if near:
             message += f"; the nearest is {script}:{near.first_line}, {_named(near)}"
-        yield Problem(
+        yield TutorialProblem(
             UNKNOWN,
             message,
             citation.file,
@@ -195,8 +195,8 @@ def _not_run(
     block: ScriptBlock,
     unrun: Sequence[int],
     citing: Sequence[Citation],
-    recorded: Sequence[RanTest] | None,
-) -> Iterator[Problem]:
+    recorded: Sequence[RecordedTest] | None,
+) -> Iterator[TutorialProblem]:
     for number in unrun:
         line, command = block.command_lines[number], block.commands[number]
         tests, many = f"`{citing[0].test}` ({citing[0].file}:{citing[0].line})", len(citing) > 1
@@ -208,10 +208,12 @@ def _not_run(
         elif not any(test.passed for test in recorded):
             why = f"was not run by a test that passed: {tests} ended as {_outcomes(recorded)}"
         message = f"{script}:{line}: {_named(block)}: `{command.partition(chr(10))[0]}` {why}"
-        yield Problem(NOT_RUN, message, script, line, block.id, block.section, test=citing[0].test, text=command)
+        yield TutorialProblem(
+            NOT_RUN, message, script, line, block.id, block.section, test=citing[0].test, text=command
+        )
 
 
-def _outcomes(tests: Sequence[RanTest]) -> str:
+def _outcomes(tests: Sequence[RecordedTest]) -> str:
     return " and ".join(sorted({test.outcome or "killed" for test in tests}))
 
 

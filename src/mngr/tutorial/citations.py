@@ -13,10 +13,10 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import normalise
 from mngr.errors import NotFoundError
-from mngr.records import NamedTuple
 
 METHOD = "write_tutorial_block"
 _SECTION = re.compile(r"(?m)^[ \t]*Tutorial block:[ \t]*\r?$")

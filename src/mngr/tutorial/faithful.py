@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import block
-from mngr.records import NamedTuple
-from mngr.tutorial.ran import Ran, RanTest, unrun
+from mngr.tutorial.ran import RecordedRuns, RecordedTest, unrun
 
 MISSING = "missing"
 
@@ -19,7 +19,7 @@ class CitingTest(NamedTuple):
     id: str
     citations: tuple[str, ...]
     tutorial: frozenset[str]
-    ran: Ran | None = None
+    ran: RecordedRuns | None = None
 
 
 class ChangedCitation(NamedTuple):
@@ -124,14 +124,14 @@ def _pairs(gone: Sequence[str], come: Sequence[str]) -> dict[str, str]:
     return {gone[at]: come[number] for at, number in sorted(found.items())}
 
 
-def _recorded(test: CitingTest) -> list[RanTest]:
+def _recorded(test: CitingTest) -> list[RecordedTest]:
     """All recorded cases and attempts of the test."""
     file, _, name = test.id.partition("::")
     name = name.partition("[")[0]
     return [one for one in (test.ran.tests if test.ran else ()) if one.name == name and one.file == file]
 
 
-def _outcome(tests: Sequence[RanTest]) -> str:
+def _outcome(tests: Sequence[RecordedTest]) -> str:
     if any(test.passed for test in tests):
         return "passed"
     return next((test.outcome for test in tests if test.outcome), MISSING)

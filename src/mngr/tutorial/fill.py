@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from mngr import files, prompts
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.agents import launch
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
 from mngr.process import Runner, quote
-from mngr.records import NamedTuple
 from mngr.tutorial import proposals, talk
 from mngr.tutorial.proposals import Heading, Proposal
 from mngr.tutorial.sources import Sources
@@ -23,7 +23,7 @@ REFERENCE = ".mngr/task/reference.txt"
 _SECONDS = 60.0
 
 
-class Job(NamedTuple):
+class FillJob(NamedTuple):
     """`problem_of` says what is wrong with one command of the program; `prompt` replaces the packaged prompt."""
 
     sources: Sources
@@ -43,7 +43,7 @@ class Proposed(NamedTuple):
     unfilled: tuple[Heading, ...]
 
 
-def first_prompt(job: Job) -> str:
+def first_prompt(job: FillJob) -> str:
     return prompts.render(
         "fill.md.j2",
         job.prompt,
@@ -55,13 +55,13 @@ def first_prompt(job: Job) -> str:
 
 
 def run(
-    fleet: Fleet, job: Job, wish: talk.Wish, *, rounds: int, timeout: float, tell: Callable[[str], None]
+    fleet: Fleet, job: FillJob, wish: talk.AgentRequest, *, rounds: int, timeout: float, tell: Callable[[str], None]
 ) -> tuple[talk.Talked, Proposed]:
     """Talk with an agent until there is an example that can be kept for each heading. Writes nothing."""
     good: list[Proposal] = []
     rejected: dict[tuple[str, str], Proposal] = {}
 
-    def verdict(agent: Agent) -> talk.Verdict:
+    def verdict(agent: Agent) -> talk.TurnVerdict:
         nonlocal good
         data = _file(fleet, agent)
         found, problem = proposals.read(data) if data is not None else ([], "it is not there")
@@ -71,7 +71,7 @@ def run(
         rejected.update({(one.heading, one.text): one for one in bad})
         left = _unfilled(job, good)
         again = prompts.render("fill_again.md.j2", problem=problem, rejected=bad, headings=left)
-        return talk.Verdict(len(left), again)
+        return talk.TurnVerdict(len(left), again)
 
     with tempfile.NamedTemporaryFile() as reference:
         reference.write(job.reference.encode("utf-8", "replace"))
@@ -81,20 +81,20 @@ def run(
     return talked, Proposed(tuple(good), tuple(rejected.values()), tuple(_unfilled(job, good)))
 
 
-def _unfilled(job: Job, good: Sequence[Proposal]) -> list[Heading]:
+def _unfilled(job: FillJob, good: Sequence[Proposal]) -> list[Heading]:
     filled = {one.heading for one in good}
     return [heading for heading in job.headings if heading.title not in filled]
 
 
 def _file(fleet: Fleet, agent: Agent) -> bytes | None:
-    place = launch.task_dir(agent.record, fleet.store.state_dir(agent.id))
+    place = launch.task_dir(agent.record, fleet.local.store.state_dir(agent.id))
     try:
-        return fleet.host.read(os.path.join(place, "artifacts", PROPOSALS))
+        return fleet.local.host.read(os.path.join(place, "artifacts", PROPOSALS))
     except OSError:
         return None
 
 
-def write(job: Job, kept: Sequence[Proposal]) -> None:
+def write(job: FillJob, kept: Sequence[Proposal]) -> None:
     """Put the kept examples into the script, below their headings as they are now: somebody may have edited it since
     the agent was asked. If one of them is gone or has an example, raises, and writes nothing."""
     text = job.sources.text()

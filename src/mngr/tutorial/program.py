@@ -21,7 +21,7 @@ _LISTED = re.compile(r"^[ \t]{1,8}([a-z0-9][\w-]*)(?:, [\w-]+| \([\w, -]+\))*(?:
 _BRACED = re.compile(r"\{([a-z0-9][\w-]*(?:,[\w-]+)+)\}")
 
 
-class Program:
+class ProgramHelp:
     """`name` is what an example begins with. Help is asked for once."""
 
     def __init__(self, runner: Runner, name: str, environ: Mapping[str, str], cwd: str) -> None:
@@ -87,7 +87,7 @@ class Program:
         return text if done.ok and text.strip() and text.strip() != above.strip() else ""
 
 
-def problem(program: Program, argv: Sequence[str]) -> str:
+def problem(program: ProgramHelp, argv: Sequence[str]) -> str:
     """What the program's help does not know of a command, or nothing."""
     verb: list[str] = []
     words = list(argv[1:])

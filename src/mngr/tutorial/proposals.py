@@ -6,10 +6,10 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import ScriptBlock, blocks, normalise
 from mngr.e2e.shell_commands import split
-from mngr.records import NamedTuple
 
 INTERFACE, MALFORMED = "interface", "malformed"
 _MOST = 500
@@ -96,7 +96,7 @@ def judge(
         title = titles.get(_plain(proposal.heading))
         problem, kind = _problem(proposal.text, program, problem_of)
         if title is None:
-            problem, kind = "no heading without examples is called so", MALFORMED
+            problem, kind = "no heading without examples has this name", MALFORMED
         elif not problem and proposal.text in seen:
             problem, kind = "the tutorial has this block already", MALFORMED
         seen.add(proposal.text)
@@ -116,7 +116,7 @@ def _problem(text: str, program: str, problem_of: Callable[[str], str]) -> tuple
         return f"it ends inside the {parsed.unfinished.what}", MALFORMED
     own = [words for words in simple_commands(text) if words[0] == program]
     if not own:
-        return f"none of its commands is one of `{program}`", MALFORMED
+        return f"it has no command of `{program}`", MALFORMED
     for words in own:
         if problem := problem_of(shlex.join(words)):
             return problem, INTERFACE

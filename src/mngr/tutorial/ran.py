@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from mngr.e2e import artifacts, code_state
 from mngr.e2e.shell_blocks import normalise
 from mngr.e2e.shell_commands import comparable, split
 from mngr.errors import NotFoundError
-from mngr.records import NamedTuple
 
 _DOCUMENTATION = (".md", ".rst", ".adoc")
 
 
-class RanTest(NamedTuple):
+class RecordedTest(NamedTuple):
     """`name` is without parameters. `blocks` are those it said it cites; `commands` are in comparable form. `outcome`
     is empty for a test that was killed."""
 
@@ -29,21 +29,21 @@ class RanTest(NamedTuple):
         return self.outcome == "passed"
 
 
-class Ran(NamedTuple):
+class RecordedRuns(NamedTuple):
     """`runs` are the names of the runs that count. `stale` says of each other one why it does not; `uncommitted` are
     files that were edited since, and not committed yet."""
 
     runs: tuple[str, ...]
-    tests: tuple[RanTest, ...]
+    tests: tuple[RecordedTest, ...]
     stale: tuple[str, ...] = ()
     uncommitted: tuple[str, ...] = ()
 
 
-def read(directories: Sequence[str], root: str, script: str = "") -> Ran:
+def read(directories: Sequence[str], root: str, script: str = "") -> RecordedRuns:
     """The tests of runs: each directory is one, or has some below it, of which the newest is taken. Raises if there is
     none. A run counts if it is of the code at `root`: the same files, but for documentation and the tutorial `script`,
     which is compared block by block. Edits that are not committed yet do not make it stale."""
-    names, tests, stale, uncommitted = list[str](), list[RanTest](), list[str](), set[str]()
+    names, tests, stale, uncommitted = list[str](), list[RecordedTest](), list[str](), set[str]()
     for directory in directories:
         run = _newest(directory)
         since = code_state.since(root, run.code) if run.code else None
@@ -53,7 +53,7 @@ def read(directories: Sequence[str], root: str, script: str = "") -> Ran:
         names.append(run.name)
         tests += _tests(run)
         uncommitted.update(path for path in (since.uncommitted if since else ()) if _matters(path, script))
-    return Ran(tuple(names), tuple(tests), tuple(stale), tuple(sorted(uncommitted)))
+    return RecordedRuns(tuple(names), tuple(tests), tuple(stale), tuple(sorted(uncommitted)))
 
 
 def _newest(directory: str) -> artifacts.RunInfo:
@@ -91,27 +91,27 @@ def _matters(path: str, script: str) -> bool:
     return not path.endswith(_DOCUMENTATION) and path != os.path.normpath(script)
 
 
-def read_every(directory: str) -> Ran:
+def read_every(directory: str) -> RecordedRuns:
     """The tests of all runs below a directory of runs, as one measurement leaves them; empty if there is none."""
     found = artifacts.runs(directory)
-    return Ran(tuple(run.name for run in found), tuple(test for run in found for test in _tests(run)))
+    return RecordedRuns(tuple(run.name for run in found), tuple(test for run in found for test in _tests(run)))
 
 
-def unrun(commands: Sequence[str], tests: Iterable[RanTest]) -> tuple[int, ...]:
+def unrun(commands: Sequence[str], tests: Iterable[RecordedTest]) -> tuple[int, ...]:
     """Which of the commands none of these tests ran, by number. What a test ran that did not pass does not count."""
     done = frozenset[str]().union(*(test.commands for test in tests if test.passed))
     return tuple(number for number, text in enumerate(commands) if text not in done and comparable(text) not in done)
 
 
-def _tests(run: artifacts.RunInfo) -> Iterator[RanTest]:
+def _tests(run: artifacts.RunInfo) -> Iterator[RecordedTest]:
     for test in run.tests():
         yield from map(_test, (test, *test.earlier()))
 
 
-def _test(test: artifacts.TestInfo) -> RanTest:
+def _test(test: artifacts.TestInfo) -> RecordedTest:
     file, _, name = test.node_id.partition("::")
     blocks = frozenset(map(normalise, test.blocks()))
-    return RanTest(file, name.partition("[")[0], blocks, _commands(test), test.outcome or "")
+    return RecordedTest(file, name.partition("[")[0], blocks, _commands(test), test.outcome or "")
 
 
 def _commands(test: artifacts.TestInfo) -> frozenset[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mngr import files
 from mngr.errors import MngrError
-from mngr.records import NamedTuple
 
 NAME = "sync-tutorial-to-e2e-tests"
 # Both read the same form of a skill, a directory with `SKILL.md`, from places of their own.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 from mngr.e2e.artifacts import DEFAULT, runs
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError, NotFoundError
-from mngr.records import NamedTuple
 from mngr.tutorial import citations, ran
 from mngr.tutorial.check import Report, check
 
@@ -66,7 +66,7 @@ class Sources(NamedTuple):
     def _tests(self) -> list[str]:
         return [path for path in self.tests if self.tests_needed or os.path.exists(os.path.join(self.root, path))]
 
-    def _ran(self) -> ran.Ran | None:
+    def _ran(self) -> ran.RecordedRuns | None:
         places = [os.path.join(self.root, path) for path in (self.artifacts or ())]
         if self.artifacts is None:
             usual = os.path.join(self.root, self.usual)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from mngr import prompts
 from mngr.actions.agent import Agent
-from mngr.actions.fleet import Fleet
 from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.fleet.fleet import Fleet
 from mngr.process import join
-from mngr.records import NamedTuple
 from mngr.tools.git import Git
 from mngr.tutorial import talk
-from mngr.tutorial.check import NOT_RUN, Problem, Report
+from mngr.tutorial.check import NOT_RUN, Report, TutorialProblem
 from mngr.tutorial.sources import Sources
 
 CHANGED, UNCOMMITTED, FAILING = "script-changed", "uncommitted", "tests-failing"
@@ -23,7 +23,7 @@ _LINES_OF_OUTPUT = 60
 _NOT_STARTED = (126, 127)  # of a shell
 
 
-class Job(NamedTuple):
+class SyncJob(NamedTuple):
     """`sources` are named from the root of the repository, as the agent sees them in its copy. `test_command` is run in
     a clean checkout before each check, after `prepare`, and has to end with 0. `prompt` is a file that replaces the
     packaged prompt; `extra_paths` are files outside git that the tests need."""
@@ -36,13 +36,20 @@ class Job(NamedTuple):
     test_seconds: float = 1800.0
 
 
-def first_prompt(job: Job, report: Report) -> str:
+def first_prompt(job: SyncJob, report: Report) -> str:
     return _render("sync.md.j2", job, report.problems, own=job.prompt)
 
 
 def run(
-    fleet: Fleet, job: Job, wish: talk.Wish, report: Report, *, rounds: int, timeout: float, tell: Callable[[str], None]
-) -> tuple[talk.Talked, tuple[Problem, ...]]:
+    fleet: Fleet,
+    job: SyncJob,
+    wish: talk.AgentRequest,
+    report: Report,
+    *,
+    rounds: int,
+    timeout: float,
+    tell: Callable[[str], None],
+) -> tuple[talk.Talked, tuple[TutorialProblem, ...]]:
     """Talk with an agent until a clean checkout of its last commit passes the check and has the tutorial unchanged, and
     nothing is uncommitted. What was missing at the end comes with it. The work is left as the commits of the agent."""
     text = job.sources.text()
@@ -51,18 +58,18 @@ def run(
             f"`{job.sources.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
             hint="commit it, or take all along with `--include-unclean`",
         )
-    last: tuple[Problem, ...] = ()
+    last: tuple[TutorialProblem, ...] = ()
 
-    def verdict(agent: Agent) -> talk.Verdict:
+    def verdict(agent: Agent) -> talk.TurnVerdict:
         nonlocal last
         last = tuple(_missing(fleet, agent, job, text))
-        return talk.Verdict(len(last), _render("sync_again.md.j2", job, last) if last else "")
+        return talk.TurnVerdict(len(last), _render("sync_again.md.j2", job, last) if last else "")
 
     talked = talk.hold(fleet, wish, first_prompt(job, report), verdict, rounds=rounds, timeout=timeout, tell=tell)
     return talked, last
 
 
-def _render(name: str, job: Job, problems: Sequence[Problem], own: str | None = None) -> str:
+def _render(name: str, job: SyncJob, problems: Sequence[TutorialProblem], own: str | None = None) -> str:
     return prompts.render(
         name,
         own,
@@ -81,22 +88,22 @@ def check_command(sources: Sources) -> str:
 
 
 def _is_edited(fleet: Fleet, sources: Sources) -> bool:
-    return bool(Git(fleet.host, sources.root).run("status", "--porcelain", "--", sources.script).text)
+    return bool(Git(fleet.local.host, sources.root).run("status", "--porcelain", "--", sources.script).text)
 
 
-def _missing(fleet: Fleet, agent: Agent, job: Job, text: str) -> list[Problem]:
+def _missing(fleet: Fleet, agent: Agent, job: SyncJob, text: str) -> list[TutorialProblem]:
     """Everything that keeps the agent's work from being what was asked for."""
     with _clean_copy(fleet, agent, job) as copy:
         problems = _missing_in(fleet, copy, job, text, agent.record.base_commit or "BASE")
     if changed := _uncommitted(fleet, agent):
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         message = f"{changed[0]}:1: not committed, so not checked: {shown}"
-        return [Problem(UNCOMMITTED, message, changed[0], 1, hint="commit it"), *problems]
+        return [TutorialProblem(UNCOMMITTED, message, changed[0], 1, hint="commit it"), *problems]
     return problems
 
 
 @contextmanager
-def _clean_copy(fleet: Fleet, agent: Agent, job: Job) -> Iterator[Agent]:
+def _clean_copy(fleet: Fleet, agent: Agent, job: SyncJob) -> Iterator[Agent]:
     """A checkout of the agent's last commit, removed afterwards. What a killed process left of it is removed before.
     Without git there is nothing but the agent's own copy."""
     if not agent.record.repo:
@@ -105,7 +112,7 @@ def _clean_copy(fleet: Fleet, agent: Agent, job: Job) -> Iterator[Agent]:
     name, labels = f"{agent.name}-check", {"tutorial-check": agent.id}
     for left in fleet.list().agents:
         if labels.items() <= dict(left.record.labels).items():
-            fleet.destroy(left, discard=True)
+            left.destroy(discard=True)
     copy = fleet.create(
         name,
         command="true",
@@ -119,20 +126,20 @@ def _clean_copy(fleet: Fleet, agent: Agent, job: Job) -> Iterator[Agent]:
     try:
         yield copy
     finally:
-        fleet.destroy(copy, discard=True)
+        copy.destroy(discard=True)
 
 
-def _missing_in(fleet: Fleet, copy: Agent, job: Job, text: str, base: str) -> list[Problem]:
+def _missing_in(fleet: Fleet, copy: Agent, job: SyncJob, text: str, base: str) -> list[TutorialProblem]:
     there = job.sources.elsewhere(copy.record.work_dir)
     if _text(there) != text:
         message = f"{job.sources.script}:1: the tutorial was changed; it is what the tests are held against"
         words = join(["git", "checkout", base, "--", job.sources.script])
-        return [Problem(CHANGED, message, job.sources.script, 1, hint=f"restore it and commit that: `{words}`")]
+        return [TutorialProblem(CHANGED, message, job.sources.script, 1, hint=f"restore it and commit that: `{words}`")]
     problems = _failing(fleet, copy, job) if job.test_command else []
     report = there.report()
     if job.test_command and job.sources.artifacts != () and report.ran is None and not problems:
         message = f"{there.usual}:1: `{job.test_command}` recorded no test that uses `e2e`: what is run is not known"
-        problems.append(Problem(NOT_RUN, message, there.usual, 1))
+        problems.append(TutorialProblem(NOT_RUN, message, there.usual, 1))
     return [*problems, *report.problems]
 
 
@@ -140,7 +147,7 @@ def _uncommitted(fleet: Fleet, agent: Agent) -> list[str]:
     """Its files that are not committed, without what running tests leaves behind."""
     if not agent.record.repo:
         return []
-    changed = Git(fleet.host, agent.record.work_dir).changed_paths()
+    changed = Git(fleet.local.host, agent.record.work_dir).changed_paths()
     return [path for path in changed if _LEFT_BY_TESTS.isdisjoint(path.split("/"))]
 
 
@@ -151,13 +158,13 @@ def _text(sources: Sources) -> str | None:
         return None
 
 
-def _failing(fleet: Fleet, copy: Agent, job: Job) -> list[Problem]:
+def _failing(fleet: Fleet, copy: Agent, job: SyncJob) -> list[TutorialProblem]:
     """The first of the two commands that fails. One that cannot be started at all is no fault of the agent: raises."""
     for command in filter(None, (job.prepare, job.test_command)):
         try:
-            done = fleet.exec(copy, command, timeout=job.test_seconds)
+            done = copy.exec(command, timeout=job.test_seconds)
         except TimedOut as error:
-            return [Problem(FAILING, f"`{command}`: {error.message}", job.sources.tests[0], 1)]
+            return [TutorialProblem(FAILING, f"`{command}`: {error.message}", job.sources.tests[0], 1)]
         output = (done.stdout + done.stderr).decode(errors="backslashreplace").strip("\n").split("\n")
         if done.exit_code in _NOT_STARTED:
             raise MngrError(
@@ -167,5 +174,7 @@ def _failing(fleet: Fleet, copy: Agent, job: Job) -> list[Problem]:
             )
         if not done.ok:
             message = f"`{command}` failed (exit code {done.exit_code}); the end of its output:"
-            return [Problem(FAILING, message, job.sources.tests[0], 1, text="\n".join(output[-_LINES_OF_OUTPUT:]))]
+            return [
+                TutorialProblem(FAILING, message, job.sources.tests[0], 1, text="\n".join(output[-_LINES_OF_OUTPUT:]))
+            ]
     return []

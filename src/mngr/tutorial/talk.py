@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from mngr import waiting
 from mngr.actions.agent import Agent
 from mngr.actions.create import extra_paths
-from mngr.actions.fleet import Fleet
 from mngr.agents import launch, retry_time
 from mngr.agents.reasons import is_rate_limit
 from mngr.agents.state import BLOCKED, ENDED, WAITING
-from mngr.records import NamedTuple
+from mngr.fleet.fleet import Fleet
 
 PASSED, OUT_OF_ROUNDS, OUT_OF_TIME, AGENT_ENDED = "passed", "out of rounds", "out of time", "agent ended"
 AGENT_BLOCKED = "agent blocked"
@@ -26,8 +26,8 @@ _SECONDS_BETWEEN_LOOKS = 2.0
 _AFTER_LIMIT_SECONDS = 5.0
 
 
-class Wish(NamedTuple):
-    """The agent to make; the words are those of `Fleet.create`."""
+class AgentRequest(NamedTuple):
+    """The agent to create, in the words of `Fleet.create`."""
 
     name: str
     type: str | None = None
@@ -41,7 +41,7 @@ class Wish(NamedTuple):
     allowed_commands: tuple[str, ...] = ()
 
 
-class Verdict(NamedTuple):
+class TurnVerdict(NamedTuple):
     """How much is missing, and what the agent is told about it."""
 
     missing: int
@@ -68,33 +68,21 @@ class Talked(NamedTuple):
 
 def hold(
     fleet: Fleet,
-    wish: Wish,
+    wish: AgentRequest,
     prompt: str,
-    verdict: Callable[[Agent], Verdict],
+    verdict: Callable[[Agent], TurnVerdict],
     *,
     rounds: int,
     timeout: float,
     blocked_seconds: float = BLOCKED_SECONDS,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Talked:
-    """Make the agent, give it the prompt, and go on until the verdict is that nothing is missing, or after so many
-    turns or seconds, or when the agent is blocked for `blocked_seconds` and nobody helps it. It stays as it is then,
-    with all its work. On an error or Ctrl-C it stays too."""
+    """Create the agent, send it the prompt, and repeat until nothing is missing. Ends also after this many rounds or
+    seconds, or when the agent is blocked for `blocked_seconds` and nobody helps it. The agent stays, with all its work,
+    after an error or Ctrl-C too."""
     deadline = waiting.Deadline(timeout)
-    agent = fleet.create(
-        wish.name,
-        type=wish.type,
-        args=wish.args,
-        source=wish.source,
-        transfer=wish.transfer,
-        unclean=wish.unclean,
-        labels=wish.labels,
-        uploads=wish.uploads,
-        permissions=wish.permissions,
-        allowed_commands=wish.allowed_commands,
-        extra_paths=extra_paths(fleet.settings),
-    )
-    tell(f"`{agent.name}` works; `mngr connect {agent.name}` shows it")
+    agent = fleet.create(**wish._asdict(), extra_paths=extra_paths(fleet.local.settings))
+    tell(f"`{agent.name}` is working; `mngr connect {agent.name}` shows it")
     turns: list[Turn] = []
     message = prompt
     while True:
@@ -109,7 +97,7 @@ def hold(
         message = found.message
 
 
-def _end(agent: Agent, found: Verdict, over: bool, last: bool) -> str:
+def _end(agent: Agent, found: TurnVerdict, over: bool, last: bool) -> str:
     if not found.missing:
         return PASSED
     if agent.state in ENDED:
@@ -120,15 +108,15 @@ def _end(agent: Agent, found: Verdict, over: bool, last: bool) -> str:
 
 
 def _outcome_path(fleet: Fleet, agent: Agent) -> str:
-    return os.path.join(launch.task_dir(agent.record, fleet.store.state_dir(agent.id)), "outcome.json")
+    return os.path.join(launch.task_dir(agent.record, fleet.local.store.state_dir(agent.id)), "outcome.json")
 
 
 def _say(fleet: Fleet, agent: Agent, message: str) -> None:
     """An outcome of an earlier turn goes first, so that the next one is seen."""
     outcome = _outcome_path(fleet, agent)
     if os.path.lexists(outcome):
-        fleet.host.remove(outcome)
-    fleet.message(agent, message)
+        fleet.local.host.remove(outcome)
+    agent.message(message)
 
 
 def _turn(
@@ -139,9 +127,9 @@ def _turn(
     since a person may help it; after a rate limit it is told to go on when the time has come."""
     reason, patience = "", deadline
     for _ in waiting.changes(
-        [fleet.store.state_dir(agent.id)], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
+        [fleet.local.store.state_dir(agent.id)], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
     ):
-        agent = fleet.find(agent)
+        agent = agent.now()
         if agent.state in (WAITING, *ENDED) or os.path.exists(_outcome_path(fleet, agent)):
             return agent, True
         if agent.state != BLOCKED:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from mngr.errors import MngrError, UsageError
 from mngr.names import suggest
 from mngr.process import Runner
-from mngr.records import NamedTuple
 from mngr.tools import git
 from mngr.tools.git import Git, Repo
 
@@ -20,18 +20,10 @@ MODES = (WORKTREE, MIRROR, RSYNC, NONE)
 DEFAULT_BRANCH = ":mngr/*"
 
 
-class Wish(NamedTuple):
-    """What the user asked for. `unclean` is None (refuse), "include" or "exclude"."""
-
-    name: str
-    source: str
-    transfer: str | None = None
-    branch: str | None = None
-    unclean: str | None = None
-
-
 class Plan(NamedTuple):
-    """What will be made. `start` is the commit the workspace begins at; None without git."""
+    """What will be made. `start` is the commit the workspace begins at; None without git. A mirror with
+    `shared_objects` reads the objects of the source instead of having its own: for a copy that is soon removed. With
+    `copied_objects` none is a second name of a file of the source, which whoever writes the copy could change."""
 
     transfer: str
     source: str
@@ -41,34 +33,51 @@ class Plan(NamedTuple):
     base_branch: str | None = None
     start: str | None = None
     include_unclean: bool = False
+    shared_objects: bool = False
+    copied_objects: bool = False
 
 
-def decide(runner: Runner, wish: Wish) -> Plan:
-    """Raises a MngrError that names what is in the way; changes nothing."""
-    if not os.path.isdir(wish.source):
-        raise UsageError(f"`{wish.source}` is not a directory")
-    if wish.transfer is not None and wish.transfer not in MODES:
-        raise UsageError(f"`{wish.transfer}` is not a transfer mode", hint=suggest(wish.transfer, MODES, "mode"))
-    repo = _repository(runner, wish)
-    transfer = wish.transfer or (WORKTREE if repo else RSYNC)
+def in_sandbox(plan: Plan) -> Plan:
+    """The plan for an agent that must be able to write nothing but its own files. Raises for one that could."""
+    if plan.transfer == WORKTREE:
+        raise UsageError(
+            "a worktree shares its repository with yours, so an agent in a sandbox cannot have one",
+            hint="leave out `--transfer`, or use `--transfer git-mirror`",
+        )
+    if plan.transfer == NONE and os.path.isfile(os.path.join(plan.source, ".git")):
+        raise MngrError(
+            f"`{plan.source}` is a worktree, and its repository is elsewhere: an agent in a sandbox could not commit",
+            hint="leave out `--transfer none`",
+        )
+    if plan.transfer == NONE and _holds_home(plan.source):
+        raise MngrError(f"a sandbox in `{plan.source}` would show your whole home directory", hint="`cd` to a project")
+    return plan._replace(copied_objects=True)
+
+
+def decide(
+    runner: Runner,
+    source: str,
+    names: Sequence[str],
+    transfer: str | None,
+    branch: str | None,
+    unclean: str | None,
+    default: str = WORKTREE,
+) -> list[Plan]:
+    """The plan for each of these agents of one source, with what the user asked for; `unclean` is None (refuse),
+    "include" or "exclude"; `default` is the transfer of a repository. Raises a MngrError that names the obstacle;
+    changes nothing."""
+    if not os.path.isdir(source):
+        raise UsageError(f"`{source}` is not a directory")
+    if transfer is not None and transfer not in MODES:
+        raise UsageError(f"`{transfer}` is not a transfer mode", hint=suggest(transfer, MODES, "mode"))
+    repo = _repository(runner, source, plain=transfer in (NONE, RSYNC) and branch is None)
     if repo is None:
-        if transfer in (WORKTREE, MIRROR):
-            raise MngrError(
-                f"`{wish.source}` is not in a git repository, so `--transfer {transfer}` cannot work",
-                hint="use `--transfer rsync` for a copy, `--transfer none` to work in place, or `git init` and commit",
-            )
-        if wish.branch is not None:
-            raise UsageError(f"`--branch` needs a git repository, and `{wish.source}` is not in one")
-        if wish.transfer is None and _holds_home(wish.source):
-            raise MngrError(
-                f"`{wish.source}` is in no git repository, and a copy of it would hold your whole home directory",
-                hint="`cd` to a project first; or `--transfer none` to work in place, `--transfer rsync` to copy all",
-            )
-        return Plan(transfer, wish.source)
+        return [_of_files(source, transfer, branch)] * len(names)
+    transfer = transfer or default
     if transfer == NONE:
-        if wish.branch is not None:
+        if branch is not None:
             raise UsageError("`--branch` makes no sense with `--transfer none`: the agent works in your own checkout")
-        return Plan(NONE, repo.top, repo, branch=repo.branch, base_branch=repo.branch, start=repo.head)
+        return [Plan(NONE, repo.top, repo, branch=repo.branch, base_branch=repo.branch, start=repo.head)] * len(names)
     _refuse_submodules(repo, transfer)
     if transfer == RSYNC and os.path.isfile(os.path.join(repo.top, ".git")):
         raise MngrError(
@@ -80,23 +89,34 @@ def decide(runner: Runner, wish: Wish) -> Plan:
             f"the repository `{repo.top}` has no commit yet",
             hint="commit something first (`git commit --allow-empty -m start`), or use `--transfer none`",
         )
-    return _with_branch(runner, wish, repo, transfer)
-
-
-def for_names(plan: Plan, wish: Wish, names: Sequence[str]) -> list[Plan]:
-    """The plan that was decided for one name, for each of these. Raises when they would get in each other's way."""
-    if plan.repo is None or plan.transfer == NONE:
-        return [plan] * len(names)
-    spec = wish.branch or DEFAULT_BRANCH
-    branches = [split_branch(spec, name, plan.repo.branch)[1] or plan.branch for name in names]
-    if plan.transfer == WORKTREE and len(set(branches)) < len(names):
+    spec = branch or DEFAULT_BRANCH
+    plan = _with_branch(runner, repo, transfer, spec, names[0], unclean)
+    branches = [split_branch(spec, name, repo.branch)[1] or plan.branch for name in names]
+    if transfer == WORKTREE and len(set(branches)) < len(names):
         raise UsageError(
             f"`--branch {spec}` is one branch for {len(names)} agents, and git allows a branch in one work tree only",
             hint=f"a `*` becomes the name: `--branch '{spec.partition(':')[0]}:{branches[0]}-*'`",
         )
-    if "HEAD" in branches:
+    if len(names) > 1 and "HEAD" in branches:
         raise UsageError("a branch cannot be called `HEAD`", hint="for example `--branch ':feature/*'`")
-    return [plan._replace(branch=branch) for branch in branches]
+    return [plan._replace(branch=name) for name in branches]
+
+
+def _of_files(source: str, transfer: str | None, branch: str | None) -> Plan:
+    """The plan for a directory that is in no git repository."""
+    if transfer in (WORKTREE, MIRROR):
+        raise MngrError(
+            f"`{source}` is not in a git repository, so `--transfer {transfer}` cannot work",
+            hint="use `--transfer rsync` for a copy, `--transfer none` to work in place, or `git init` and commit",
+        )
+    if branch is not None:
+        raise UsageError(f"`--branch` needs a git repository, and `{source}` is not in one")
+    if transfer is None and _holds_home(source):
+        raise MngrError(
+            f"`{source}` is not in a git repository, and a copy of it would hold your whole home directory",
+            hint="`cd` to a project first; or `--transfer none` to work in place, `--transfer rsync` to copy all",
+        )
+    return Plan(transfer or RSYNC, source)
 
 
 def split_branch(spec: str, name: str, current: str | None) -> tuple[str | None, str | None]:
@@ -107,12 +127,13 @@ def split_branch(spec: str, name: str, current: str | None) -> tuple[str | None,
     return base or None, (new or DEFAULT_BRANCH[1:]).replace("*", name)
 
 
-def _repository(runner: Runner, wish: Wish) -> Repo | None:
+def _repository(runner: Runner, source: str, *, plain: bool) -> Repo | None:
+    """With `plain`, a directory that git cannot read counts as plain files."""
     try:
-        return git.look(runner, wish.source)
+        return git.look(runner, source)
     except MngrError:
-        if wish.transfer in (NONE, RSYNC) and wish.branch is None:
-            return None  # asked to treat it as plain files; git is not needed
+        if plain:
+            return None
         raise
 
 
@@ -122,9 +143,9 @@ def _holds_home(directory: str) -> bool:
     return os.path.commonpath((home, place)) == place
 
 
-def _with_branch(runner: Runner, wish: Wish, repo: Repo, transfer: str) -> Plan:
+def _with_branch(runner: Runner, repo: Repo, transfer: str, spec: str, name: str, unclean: str | None) -> Plan:
     here = Git(runner, repo.top)
-    base, new = split_branch(wish.branch or DEFAULT_BRANCH, wish.name, repo.branch)
+    base, new = split_branch(spec, name, repo.branch)
     start = repo.head
     if base is not None and base != repo.branch:
         start = here.commit_of(base)
@@ -134,12 +155,12 @@ def _with_branch(runner: Runner, wish: Wish, repo: Repo, transfer: str) -> Plan:
     if new is not None and not here.ok("check-ref-format", "--branch", new):
         raise UsageError(f"`{new}` is not a branch name that git accepts", hint="for example `--branch ':feature/*'`")
     dirty = tuple(path for path in repo.dirty if not path.startswith(".mngr/"))
-    if dirty and start == repo.head and wish.unclean is None:
+    if dirty and start == repo.head and unclean is None:
         raise MngrError(
             f"`{repo.top}` has uncommitted changes: {_some(dirty)}",
             hint="`--include-unclean` carries them into the agent as a commit, `--exclude-unclean` leaves them out",
         )
-    if dirty and wish.unclean == "include" and start != repo.head:
+    if dirty and unclean == "include" and start != repo.head:
         raise UsageError(f"`--include-unclean` carries changes on top of HEAD, but `--branch` begins at `{base}`")
     if new is None and transfer == WORKTREE and base == repo.branch:
         raise UsageError(
@@ -154,7 +175,7 @@ def _with_branch(runner: Runner, wish: Wish, repo: Repo, transfer: str) -> Plan:
         create_branch=new is not None,
         base_branch=base or repo.branch,
         start=start,
-        include_unclean=bool(dirty) and wish.unclean == "include",
+        include_unclean=bool(dirty) and unclean == "include",
     )
 
 

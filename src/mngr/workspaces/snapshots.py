@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name
 from mngr.process import CommandFailed
-from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
-from mngr.workspaces import kept, work
-from mngr.workspaces.kept import Entry, Place
+from mngr.workspaces import saved_entry, unsaved_work
 from mngr.workspaces.plan import NONE
+from mngr.workspaces.saved_entry import EntryPlace, SavedEntry
 
 if TYPE_CHECKING:
     from mngr.hosts.host import Host
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 _TRIES = 8
 
 
-def name_of(entry: Entry) -> str:
+def name_of(entry: SavedEntry) -> str:
     """The name that the user gave it; its id is `AGENT/NAME`."""
     return entry.id.partition("/")[2]
 
 
-def survey(host: Host) -> tuple[list[Entry], dict[str, MngrError]]:
+def survey(host: Host) -> tuple[list[SavedEntry], dict[str, MngrError]]:
     """All of them, oldest first, and by their ids the errors of those that cannot be read."""
     rooms = [name for name in host.entries(_dir(host)) if not name.endswith(".git")]
     ids = (os.path.join(room, name) for room in rooms for name in host.entries(os.path.join(_dir(host), room)))
-    return kept.survey(host, _dir(host), ids)
+    return saved_entry.survey(host, _dir(host), ids)
 
 
 def check_place(record: Record) -> None:
@@ -41,7 +41,7 @@ def check_place(record: Record) -> None:
             f"`{record.name}` works in your own directory `{record.work_dir}`: a snapshot would be restored over it",
             hint="commit there instead, or use an agent with a copy of its own",
         )
-    if not os.path.isdir(record.work_dir) or (record.repo is not None and not work.own_repository(record)):
+    if not os.path.isdir(record.work_dir) or (record.repo is not None and not unsaved_work.own_repository(record)):
         what = "repository" if os.path.isdir(record.work_dir) else "work directory"
         raise MngrError(
             f"the {what} of `{record.name}` in `{record.work_dir}` is gone, so there is nothing to keep",
@@ -54,13 +54,18 @@ def free_name(host: Host, agent: str) -> str:
     return next(name for name in (f"snap-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
 
 
-def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_mb: float) -> Entry:
+def unused_name(host: Host, entry: SavedEntry) -> str:
+    """The name of a snapshot of another machine, or with a number after it, that no snapshot of its agent has here."""
+    name, taken = name_of(entry), host.entries(os.path.join(_dir(host), entry.name))
+    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
+
+
+def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_mb: float) -> SavedEntry:
     """Keep everything. The agent may work on meanwhile: what changes under our hands is read again. On failure nothing
     is left behind."""
     check_place(record)
-    check_name(name, "snapshot name")
-    ref = kept.free_ref(host, record, f"refs/mngr/snapshots/{record.name}/{name}")
-    place = _reserve(host, record.name, name, ref)
+    place = reserve(host, record.name, name, record)
     directory = os.path.join(_dir(host), place.id)
     try:
         entry = _settled(host, record, place, ignored_max_mb)
@@ -68,18 +73,18 @@ def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_m
         host.make_dir(history)
         copy_files(host, state_dir, history, conversation(host, state_dir, record))
         host.write(os.path.join(history, "env"), host.read(os.path.join(state_dir, "env")))
-        kept.write(host, directory, entry)
+        saved_entry.write(host, directory, entry)
     except BaseException:
         with held():
             for repo in (record.repo, place.store):
                 if repo and os.path.isdir(repo):
-                    kept.forget_refs(Git(host, repo), place.ref)
+                    saved_entry.forget_refs(Git(host, repo), place.ref)
             host.remove(directory)
         raise
     return entry
 
 
-def check_kept(host: Host, entry: Entry) -> None:
+def check_kept(host: Host, entry: SavedEntry) -> None:
     """Raise when what the snapshot holds cannot be reached any more; before anything is replaced."""
     if not os.path.isdir(entry.repo) or Git(host, entry.repo).commit_of(entry.commit) is None:
         raise MngrError(
@@ -88,10 +93,10 @@ def check_kept(host: Host, entry: Entry) -> None:
         )
 
 
-def drop(host: Host, entry: Entry) -> None:
+def drop(host: Host, entry: SavedEntry) -> None:
     """Forget a snapshot for good."""
     if os.path.isdir(entry.repo):
-        kept.forget_refs(Git(host, entry.repo), entry.refs_below)
+        saved_entry.forget_refs(Git(host, entry.repo), entry.refs_below)
     room, _, _ = entry.id.partition("/")
     host.remove(os.path.join(_dir(host), entry.id))
     try:
@@ -100,7 +105,7 @@ def drop(host: Host, entry: Entry) -> None:
         pass  # there are others
 
 
-def agent_dir(host: Host, entry: Entry) -> str:
+def agent_dir(host: Host, entry: SavedEntry) -> str:
     """Where its conversation and its variables are."""
     return os.path.join(_dir(host), entry.id, "agent")
 
@@ -149,7 +154,7 @@ def _is_part(path: str, home: str, parts: Sequence[str]) -> bool:
     return any(inside.startswith(f"{part}/") or fnmatchcase(inside, part) for part in parts)
 
 
-def _settled(host: Host, record: Record, place: Place, ignored_max_mb: float) -> Entry:
+def _settled(host: Host, record: Record, place: EntryPlace, ignored_max_mb: float) -> SavedEntry:
     """Read the workspace until nothing went away and no commit was made in the meantime; from an agent that never
     rests, what was seen last."""
     git = Git(host, record.work_dir)
@@ -157,8 +162,10 @@ def _settled(host: Host, record: Record, place: Place, ignored_max_mb: float) ->
     for tries_left in reversed(range(_TRIES)):
         head = _head(git) if record.repo else ""
         try:
-            found = work.everything(host, record, ignored_max_mb=ignored_max_mb)
-            entry = kept.keep_workspace(host, place, record, found, reason="snapshot", at=timestamp(), whole=True)
+            found = unsaved_work.everything(host, record, ignored_max_mb=ignored_max_mb)
+            entry = saved_entry.keep_workspace(
+                host, place, record, found, reason="snapshot", at=timestamp(), whole=True
+            )
         except (CommandFailed, OSError, ValueError):
             if not tries_left and entry is None:
                 raise
@@ -177,8 +184,11 @@ def _dir(host: Host) -> str:
     return os.path.join(host.dir, "snapshots")
 
 
-def _reserve(host: Host, agent: str, name: str, ref: str) -> Place:
-    """Take the name by making its directory."""
+def reserve(host: Host, agent: str, name: str, record: Record | None) -> EntryPlace:
+    """Take the name by making its directory, and refs that are free in the repository of this agent."""
+    check_name(name, "snapshot name")
+    ref = f"refs/mngr/snapshots/{agent}/{name}"
+    ref = saved_entry.free_ref(host, record, ref) if record else ref
     host.make_dir(os.path.join(_dir(host), agent))
     try:
         os.mkdir(os.path.join(_dir(host), agent, name), 0o700)
@@ -187,4 +197,4 @@ def _reserve(host: Host, agent: str, name: str, ref: str) -> Place:
             f"`{agent}` has a snapshot called `{name}` already",
             hint=f"choose another name, or remove that one: `mngr snapshot destroy {agent}/{name}`",
         ) from None
-    return Place(f"{agent}/{name}", ref, os.path.join(_dir(host), "files.git"))
+    return EntryPlace(f"{agent}/{name}", ref, os.path.join(_dir(host), "files.git"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import zlib
+from typing import TYPE_CHECKING
 
 from mngr import files
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.process import checked, environment
-from mngr.records import TYPE_CHECKING
 from mngr.tools.git import Git
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     """A row is `{"name": ..., "greeting": ...}`."""
-    names = args.names or list(app.fleet.store.names())
+    names = args.names or [agent.name for agent in app.fleet.list().agents]
     rows = [{"name": name, "greeting": f"{args.word}, {name}!"} for name in names]
     for row in rows:
         app.out.line(row["greeting"])

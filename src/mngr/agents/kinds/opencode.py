@@ -1,5 +1,5 @@
-"""OpenCode. A small plugin of ours, inside the agent's own process, reports its states, records its conversation and
-takes messages from a directory: no port, no terminal. See `opencode_plugin.js`."""
+"""The driver of OpenCode. A small plugin of ours, inside the agent's own process, reports its states, records its
+conversation and takes messages from a directory: no port, no terminal. See `opencode_plugin.js`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,23 @@ import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from mngr import json_values
 from mngr.agents import launch
-from mngr.agents.kinds import allowed, driver, failing, opencode_record
-from mngr.agents.kinds.driver import ASK, BYPASS, EDITS, TESTS, Launch, Place, Program, Spent, Wording
+from mngr.agents.kinds import allowed_commands, driver, model_errors, opencode_record
+from mngr.agents.kinds.driver import (
+    ASK,
+    BYPASS,
+    EDITS,
+    TESTS,
+    AgentContext,
+    AgentProgram,
+    Driver,
+    LaunchCommand,
+    ModelUsage,
+    Wording,
+)
 from mngr.agents.kinds.hooks import FILE as PROMPTS
 from mngr.agents.reasons import RATE_LIMIT
 from mngr.agents.record import Record
@@ -19,15 +32,11 @@ from mngr.agents.state import BLOCKED, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
 from mngr.process import checked, quote
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
 
 INBOX = "inbox"
 RECORD = "record.jsonl"
 IMPORT = "import.json"
-# Its own directories, by the variable that moves them; the cache is the user's, it holds downloads only.
+# Directories of each agent's own, by the variable that moves them. The cache stays the user's: it holds downloads.
 _OWN = {"XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state"}
 _DEFAULTS = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
 _ASKS = {"bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask", "doom_loop": "ask"}
@@ -36,7 +45,7 @@ _PERMISSIONS: Mapping[str, Mapping[str, str]] = {
     EDITS: {**_ASKS, "edit": "allow"},
     BYPASS: {**dict.fromkeys(_ASKS, "allow"), "*": "allow", "edit": "allow"},
 }
-# With the permissions `tests`; what is not named there is denied.
+# Allowed with the permissions `tests`; everything else is denied.
 _TOOLS = ("read", "list", "glob", "grep", "lsp", "edit", "task", "skill", "todoread", "todowrite")
 # Variables with a key of a provider that OpenCode knows by itself.
 _KEYS = (
@@ -55,119 +64,109 @@ _KEYS = (
 )
 
 
-class OpenCode:
-    program = Program(name="opencode", install="npm install -g opencode-ai", oldest="1.15.0", tried="1.18.33")
+class OpenCodeDriver(Driver):
+    program = AgentProgram(name="opencode", install="npm install -g opencode-ai", oldest="1.15.0", tried="1.18.33")
     ready_seconds = 90.0
-    dialogs: Sequence[tuple[str, str]] = ()
-    conversation: Sequence[str] = (RECORD, PROMPTS)
+    conversation = (RECORD, PROMPTS)
+    variables = (*_KEYS, "OPENCODE_")
 
-    def takes_prompt(self, record: Record) -> bool:
-        return True
-
-    def prepare(self, place: Place, *, prompted: bool) -> Launch:
-        record = place.record
-        lines = _lines(place, RECORD)
+    def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
+        record = agent.record
+        lines = agent.lines(RECORD)
         session = opencode_record.session(lines)
-        _furnish(place)
+        _furnish(agent)
         program = _program(record)
-        steps = [_exports(place, str(session["id"]) if session else "")]
-        if session and not _stored(place, session):
+        steps = [_exports(agent, str(session["id"]) if session else "")]
+        if session and not _stored(agent, session):
             text = opencode_record.exported(lines, session)
-            place.host.write(f"{place.home}/{IMPORT}", json.dumps(text).encode("utf-8", "replace"))
-            steps.append(f"MNGR_OPENCODE= {_quoted(program)} import {quote(f'{place.home}/{IMPORT}')} > /dev/null")
-        going_on = f" --session {quote(str(session['id']))}" if session else ""
+            agent.host.write(f"{agent.home}/{IMPORT}", json.dumps(text).encode("utf-8", "replace"))
+            steps.append(f"MNGR_OPENCODE= {_quoted(program)} import {quote(f'{agent.home}/{IMPORT}')} > /dev/null")
+        resumed = f" --session {quote(str(session['id']))}" if session else ""
         if record.one_shot:
             title = "" if session else f" --title {quote(record.name)}"
-            steps.append(f"{_run(record)}{going_on}{title} < {quote(place.prompt_file)}")
+            steps.append(f"{_run(record)}{resumed}{title} < {quote(agent.prompt_file)}")
         else:
             if prompted:
-                steps.append(f"cp {quote(place.prompt_file)} {quote(f'{place.home}/{INBOX}/0')}")
-            steps.append(f"{record.command}{going_on}")
-        return Launch("; ".join(steps))
+                steps.append(f"cp {quote(agent.prompt_file)} {quote(f'{agent.home}/{INBOX}/0')}")
+            steps.append(f"{record.command}{resumed}")
+        return LaunchCommand("; ".join(steps))
 
-    def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        """The plugin reports every change as it happens, and asks OpenCode again by itself. When a limit is over may be
-        in the words of whoever set it."""
+    def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
+        """The plugin reports every change. The end of a rate limit may be in the server's message."""
         text = status.reason.removeprefix(f"{RATE_LIMIT}: ")
         if status.state != BLOCKED or text == status.reason or text.startswith("retry at "):
             return status
-        return status._replace(reason=failing.reason(text, status.since, kind=RATE_LIMIT))
+        return status._replace(reason=model_errors.reason(text, status.since, kind=RATE_LIMIT))
 
     def wording(self, text: str) -> Wording:
-        """Handed over as data: nothing in it is a command to OpenCode."""
+        """Sent as data: OpenCode takes no part of it for a command."""
         sent = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return Wording(sent, sent, "" if sent == text else "bytes that are not UTF-8 became U+FFFD")
 
-    def mark(self, place: Place) -> object:
-        return len(_bytes(place, PROMPTS))
+    def mark(self, agent: AgentContext) -> int:
+        return len(agent.read(PROMPTS))
 
-    def received(self, place: Place, mark: object) -> list[str]:
-        lines = read_lines(_bytes(place, PROMPTS)[mark if isinstance(mark, int) else 0 :])
+    def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
+        lines = read_lines(agent.read(PROMPTS)[mark:])
         payloads = [line.get("payload") for line in lines if line.get("hook") == "UserPromptSubmit"]
         return [str(payload.get("prompt") or "") for payload in payloads if isinstance(payload, dict)]
 
-    def occupied(self, screen: str) -> str:
-        """Messages do not go through its input box."""
-        return ""
-
-    def deliver(self, place: Place, text: str) -> bool:
+    def deliver(self, agent: AgentContext, text: str) -> bool:
         name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"
-        place.host.write(f"{place.home}/{INBOX}/{name}", text.encode("utf-8", "replace"))
+        agent.host.write(f"{agent.home}/{INBOX}/{name}", text.encode("utf-8", "replace"))
         return True
 
-    def transcript(self, place: Place) -> list[dict[str, Any]]:
-        return opencode_record.transcript(_lines(place, RECORD))
+    def transcript(self, agent: AgentContext) -> list[dict[str, Any]]:
+        return opencode_record.transcript(agent.lines(RECORD))
 
-    def usage(self, place: Place) -> list[Spent]:
-        return opencode_record.usage(_lines(place, RECORD))
+    def usage(self, agent: AgentContext) -> list[ModelUsage]:
+        return opencode_record.usage(agent.lines(RECORD))
 
     def login(self, environ: Mapping[str, str]) -> str:
         path = f"{_users(environ, 'XDG_DATA_HOME')}/auth.json"
-        try:
-            with open(path, "rb") as file:
-                known = json.loads(file.read())
-        except (OSError, ValueError):
-            known = {}
-        if isinstance(known, dict) and known:
+        if known := json_values.file(path):
             return f"{', '.join(map(str, known))} (`{path}`)"
         return next((f"`{name}` is set" for name in _KEYS if environ.get(name)), "") or _key_in_settings(environ)
 
+    def logins(self, environ: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(f"{_users(environ, 'XDG_DATA_HOME')}/{name}" for name in ("auth.json", "mcp-auth.json"))
 
-DRIVER = OpenCode()
+
+DRIVER = OpenCodeDriver()
 
 
-def _exports(place: Place, session: str) -> str:
-    """Variables for OpenCode alone: written into its command, since the windows beside it keep the user's own. What it
-    hides is passed along, for the plugin to put back for the agent's tools."""
-    record = place.record
+def _exports(agent: AgentContext, session: str) -> str:
+    """Variables for OpenCode alone. They are part of its command line, so that other windows keep the user's values.
+    The plugin restores the user's values for the agent's tools from `MNGR_OWN_...`."""
+    record = agent.record
     settings = {"title": record.name, "interactive": not record.one_shot, "session": session, **_chosen(record)}
     own = [f'MNGR_OWN_{name}="${{{name}-}}"' for name in _OWN]
-    moved = [f"{name}={quote(f'{place.home}/{folder}')}" for name, folder in _OWN.items()]
+    moved = [f"{name}={quote(f'{agent.home}/{folder}')}" for name, folder in _OWN.items()]
     other = {"MNGR_OPENCODE": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
     if record.permissions:
-        other["OPENCODE_PERMISSION"] = json.dumps(_permissions(place))
+        other["OPENCODE_PERMISSION"] = json.dumps(_permissions(agent))
     return f"export {' '.join([*own, *(f'{name}={quote(value)}' for name, value in other.items())])}; export " + (
         " ".join(moved)
     )
 
 
-def _permissions(place: Place) -> Mapping[str, object]:
-    """Of what fits a command, the last entry counts."""
-    record = place.record
+def _permissions(agent: AgentContext) -> Mapping[str, object]:
+    """The last entry that fits a command counts."""
+    record = agent.record
     if record.permissions != TESTS:
         return _PERMISSIONS[record.permissions]
     shell = {"*": "deny"}
-    for text in allowed.of(record).commands:
+    for text in allowed_commands.of(record).commands:
         shell |= {text: "allow", f"{text} *": "allow"}
     shell |= {f"find *{action}*": "deny" for action in ("-exec", "-ok", "-delete", "-fprint", "-fls")}
-    shell |= {f"{text}*": "deny" for text in allowed.NEVER}
-    task = launch.task_dir(record, place.state_dir)
+    shell |= {f"{text}*": "deny" for text in allowed_commands.NEVER}
+    task = launch.task_dir(record, agent.state_dir)
     outside = {"*": "deny", task: "allow", f"{task}/*": "allow"}
     return {"*": "deny", **dict.fromkeys(_TOOLS, "allow"), "bash": shell, "external_directory": outside}
 
 
 def _chosen(record: Record) -> dict[str, Any]:
-    """Agent and model of its command line: OpenCode keeps them for what is typed, and messages are not."""
+    """Agent and model of its command line: OpenCode uses those only for typed messages."""
     words = _words(record)
     found: dict[str, Any] = {}
     for number, word in enumerate(words):
@@ -189,7 +188,7 @@ def _words(record: Record) -> list[str]:
 
 
 def _program(record: Record) -> str:
-    """The word that names OpenCode: the first that is not a variable for it."""
+    """The word that names OpenCode: the first that is not a variable."""
     return next((word for word in _words(record) if "=" not in word.partition("/")[0]), "opencode")
 
 
@@ -201,29 +200,29 @@ def _run(record: Record) -> str:
 
 
 def _quoted(program: str) -> str:
-    """As a word that the shell still finds in the user's home."""
+    """Quoted, except for a leading `~/`, which the shell has to expand."""
     return f"~/{quote(program[2:])}" if program.startswith("~/") else quote(program)
 
 
-def _stored(place: Place, session: Mapping[str, Any]) -> bool:
-    """Whether OpenCode's own database in this home has the session, for this directory. A clone and a restored
-    snapshot have only the record: a database in use cannot be copied safely."""
-    there = any(name.endswith(".db") for name in place.host.entries(f"{place.home}/data/opencode"))
-    return there and session.get("directory") == place.record.work_dir
+def _stored(agent: AgentContext, session: Mapping[str, Any]) -> bool:
+    """Whether OpenCode's own database has the session, for this directory. A clone and a restored snapshot have only
+    the record: a database in use cannot be copied safely."""
+    there = any(name.endswith(".db") for name in agent.host.entries(f"{agent.home}/data/opencode"))
+    return there and session.get("directory") == agent.record.work_dir
 
 
-def _furnish(place: Place) -> None:
-    """Its directories: the user's settings copied, folders of them and the login linked, our plugin among theirs."""
+def _furnish(agent: AgentContext) -> None:
+    """Write its directories: a copy of the user's settings, links to their folders and the login, and our plugin."""
     plugin = os.path.join(os.path.dirname(__file__), "opencode_plugin.js")
     with open(plugin, "rb") as file:
         source = file.read()
-    users = [_users(place.environ, name) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")]
-    checked(place.host.run(["sh", "-c", _FURNISH, "sh", place.home, *users], timeout=60), "preparing OpenCode")
-    config = f"{place.home}/config/opencode"
-    place.host.write(f"{config}/plugins/mngr.js", source)
-    # Says that the packages for plugins are there: OpenCode would fetch them at its first start, for 70 s if it cannot.
+    users = [_users(agent.environ, name) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")]
+    checked(agent.host.run(["sh", "-c", _FURNISH, "sh", agent.home, *users], timeout=60), "preparing OpenCode")
+    config = f"{agent.home}/config/opencode"
+    agent.host.write(f"{config}/plugins/mngr.js", source)
+    # Keeps OpenCode from fetching packages for plugins at its first start, which takes 70 s without a network.
     lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
-    place.host.write(f"{config}/package-lock.json", json.dumps(lock).encode())
+    agent.host.write(f"{config}/package-lock.json", json.dumps(lock).encode())
 
 
 _FURNISH = """
@@ -250,7 +249,7 @@ def _users(environ: Mapping[str, str], name: str) -> str:
 
 
 def _key_in_settings(environ: Mapping[str, str]) -> str:
-    """A provider that the user described, with its key. Their settings may have comments: not read as JSON."""
+    """A key in the user's settings for a provider. The settings may have comments, so they are not parsed as JSON."""
     if '"apiKey"' in environ.get("OPENCODE_CONFIG_CONTENT", ""):
         return "a key in `OPENCODE_CONFIG_CONTENT`"
     folder = _users(environ, "XDG_CONFIG_HOME")
@@ -262,14 +261,3 @@ def _key_in_settings(environ: Mapping[str, str]) -> str:
         except OSError:
             continue
     return ""
-
-
-def _bytes(place: Place, name: str) -> bytes:
-    try:
-        return place.host.read(f"{place.home}/{name}")
-    except FileNotFoundError:
-        return b""
-
-
-def _lines(place: Place, name: str) -> list[dict[str, Any]]:
-    return read_lines(_bytes(place, name))

@@ -1,21 +1,19 @@
-"""What our plugin in OpenCode records: one line for a session, a message or a part of one, again when it changed.
-Pure: takes lines, gives the conversation, its cost, and the form that OpenCode itself imports."""
+"""Reads what our plugin in OpenCode records: a line for each session, message or part of a message, and another line
+when it changes. Pure: from lines to the conversation, its cost, and the form that OpenCode itself imports."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
-from mngr.agents.kinds.driver import Spent
+from mngr.agents.kinds.conversation_lines import called
+from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import timestamp
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
+from mngr.json_values import count, table
 
 
 class _Known(NamedTuple):
-    """By id, in the order of first mention. Of each, the last form."""
+    """The last form of each object, by id, in the order of first mention."""
 
     sessions: dict[str, dict[str, Any]]
     messages: dict[str, dict[str, Any]]
@@ -23,7 +21,7 @@ class _Known(NamedTuple):
     times: dict[str, str]
 
     def main(self, message: Mapping[str, Any]) -> bool:
-        """Not of a subagent."""
+        """Whether the message belongs to the agent itself and not to a sub-agent."""
         return not self.sessions.get(str(message.get("sessionID")), {}).get("parentID")
 
     def parts_by_message(self) -> dict[str, list[dict[str, Any]]]:
@@ -48,7 +46,7 @@ def _known(lines: Iterable[Mapping[str, Any]], *, with_removed: bool = False) ->
 
 
 def session(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The one that was talked to last; before the first prompt, the one that was made last."""
+    """The session with the last prompt; before the first prompt, the newest session."""
     known = _known(lines)
     main = {name: value for name, value in known.sessions.items() if not value.get("parentID")}
     used = [str(message.get("sessionID")) for message in known.messages.values() if message.get("role") == "user"]
@@ -59,7 +57,7 @@ def session(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def exported(lines: Iterable[Mapping[str, Any]], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """A session as `opencode import` takes it. A tool that was at work has to have an end there."""
+    """A session as `opencode import` takes it. A running tool call gets an end."""
     known = _known(lines)
     parts = known.parts_by_message()
     own = [message for message in known.messages.values() if message.get("sessionID") == wanted["id"]]
@@ -91,11 +89,8 @@ def transcript(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _failure(message: Mapping[str, Any]) -> str:
-    error = message.get("error")
-    if not isinstance(error, dict):
-        return ""
-    data = error.get("data")
-    return f"[{error.get('name')}: {data.get('message') if isinstance(data, dict) else ''}]"
+    error = table(message.get("error"))
+    return f"[{error.get('name')}: {table(error.get('data')).get('message', '')}]" if error else ""
 
 
 def _entries(message: Mapping[str, Any], part: Mapping[str, Any], at: str) -> list[dict[str, Any]]:
@@ -108,11 +103,9 @@ def _entries(message: Mapping[str, Any], part: Mapping[str, Any], at: str) -> li
     if part.get("type") != "tool" or not isinstance(state, dict):
         return []
     tool = str(part.get("tool") or "")
-    called: dict[str, Any] = {"timestamp": _began(state) or at, "role": "tool_call", "text": "", "tool": tool}
-    entries = [{**called, "input": _input(state.get("input"))}]
+    entries = [{"timestamp": _began(state) or at, **called(tool, state.get("input"))}]
     if state.get("status") in ("completed", "error"):
-        metadata = state.get("metadata")
-        code = metadata.get("exit") if isinstance(metadata, dict) else None
+        code = table(state.get("metadata")).get("exit")
         failed = state["status"] == "error"
         text = str(state.get("error" if failed else "output") or "")
         done: dict[str, Any] = {"timestamp": at, "role": "tool_result", "text": text, "tool": tool}
@@ -121,40 +114,28 @@ def _entries(message: Mapping[str, Any], part: Mapping[str, Any], at: str) -> li
 
 
 def _began(value: Mapping[str, Any]) -> str:
-    at = value.get("time", {}).get("start") if isinstance(value.get("time"), dict) else None
+    at = table(value.get("time")).get("start")
     return timestamp(at / 1000 + 5e-7) if isinstance(at, int | float) and at > 0 else ""
 
 
-def _input(given: object) -> str:
-    if isinstance(given, dict) and isinstance(given.get("command"), str):
-        return str(given["command"])
-    return json.dumps(given, ensure_ascii=False)
-
-
-def usage(lines: Iterable[Mapping[str, Any]]) -> list[Spent]:
-    """One for every answer of a model, also to subagents, and also when it was taken back. OpenCode calls a cost that
-    it does not know 0."""
+def usage(lines: Iterable[Mapping[str, Any]]) -> list[ModelUsage]:
+    """One for every answer of a model, including answers to sub-agents and reverted ones. OpenCode reports an unknown
+    cost as 0."""
     known = _known(lines, with_removed=True)
     found = []
     for part in known.parts.values():
         tokens = part.get("tokens")
         if part.get("type") == "step-finish" and isinstance(tokens, dict):
             message = known.messages.get(str(part.get("messageID")), {})
-            cache = tokens.get("cache")
-            cache = cache if isinstance(cache, dict) else {}
-            cost = part.get("cost")
-            spent = Spent(
+            cache, cost = table(tokens.get("cache")), part.get("cost")
+            spent = ModelUsage(
                 known.times[part["id"]],
                 str(message.get("modelID") or ""),
-                _whole(tokens.get("input")),
-                _whole(tokens.get("output")) + _whole(tokens.get("reasoning")),
-                _whole(cache.get("read")),
-                _whole(cache.get("write")),
+                count(tokens.get("input")),
+                count(tokens.get("output")) + count(tokens.get("reasoning")),
+                count(cache.get("read")),
+                count(cache.get("write")),
                 float(cost) if isinstance(cost, int | float) and cost > 0 else None,
             )
             found.append(spent)
     return found
-
-
-def _whole(value: object) -> int:
-    return max(0, int(value)) if isinstance(value, int | float) and abs(value) < 1e15 else 0

@@ -1,45 +1,43 @@
-"""May an agent program obey what a repository brings for it: hooks, servers, permissions?
+"""Decides whether an agent program may obey the files that a repository has for it: hooks, servers, permissions.
 
-Claude Code and Codex ask that of a person before they obey such files, and mngr answers in the person's place. It says
-yes where they said yes themselves, in the program or with `mngr config trust`. Otherwise it says yes only where there
-are no such files: whoever runs `mngr create` in a directory wants the program to work there.
+Claude Code and Codex ask the user before they obey such files; mngr answers for the user. The answer is yes where the
+user trusted the directory in the program itself or with `mngr config trust`, and where there are no such files.
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mngr import trust
 from mngr.errors import Undecided
-from mngr.records import TYPE_CHECKING
+from mngr.json_values import file, table
 from mngr.trust import Claim
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from mngr.agents.kinds.driver import Place
+    from mngr.agents.kinds.driver import AgentContext
 
 FILES = {"claude": (".claude", ".mcp.json"), "codex": (".codex",)}
 
 
 def claims(directory: str, programs: Sequence[str] = tuple(FILES)) -> list[Claim]:
-    """What a directory brings for these programs."""
+    """The files that a directory has for these programs."""
     found = (trust.of_files(directory, name) for program in programs for name in FILES.get(program, ()))
     return [claim for claim in found if claim.lines]
 
 
-def check_new(program: str, place: Place, conversation: str) -> None:
-    """Before the first start. An agent with a conversation, which a clone has too, has worked with these files."""
-    record = place.record
-    if record.started_at is None and not place.host.entries(f"{place.home}/{conversation}"):
+def check_new(program: str, agent: AgentContext, conversation: str) -> None:
+    """Check before the first start. An agent with a conversation, such as a clone, has used these files before."""
+    record = agent.record
+    if program in record.origin.get("trusted", "").split():
+        return  # the user has answered on the machine that the code came from
+    if record.started_at is None and not agent.host.entries(f"{agent.home}/{conversation}"):
         source = record.repo or record.source or record.work_dir
-        check(program, place.host.dir, place.environ, record.work_dir, source)
+        check(program, agent.host.dir, agent.environ, record.work_dir, source)
 
 
 def check(program: str, host_dir: str, environ: Mapping[str, str], directory: str, source: str) -> None:
-    """Raise when `directory`, a copy of `source`, brings files that the program would obey and nobody has trusted."""
+    """Raise when `directory`, a copy of `source`, has files that the program would obey and the user does not trust."""
     found = claims(directory, (program,))
     if not found or _accepted(program, environ, (directory, source)):
         return
@@ -55,35 +53,16 @@ def check(program: str, host_dir: str, environ: Mapping[str, str], directory: st
 
 def _accepted(program: str, environ: Mapping[str, str], places: Sequence[str]) -> bool:
     """Whether the user told the program itself to trust one of these directories, or one above it."""
+    from pathlib import PurePath
+
     answer: tuple[str, object]
     if program == "claude":
         from mngr.agents.kinds.claude_home import user_config
 
-        known, answer = _table(_json(user_config(environ)).get("projects")), ("hasTrustDialogAccepted", True)
+        known, answer = table(file(user_config(environ)).get("projects")), ("hasTrustDialogAccepted", True)
     else:
         from mngr.agents.kinds.codex import user_settings
 
-        known, answer = _table(user_settings(environ).get("projects")), ("trust_level", "trusted")
-    above = (path for place in places for path in _upwards(place))
-    return any(answer in _table(known.get(path)).items() for path in above)
-
-
-def _upwards(path: str) -> Iterator[str]:
-    while True:
-        yield path
-        parent = os.path.dirname(path)
-        if parent == path:
-            return
-        path = parent
-
-
-def _table(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _json(path: str) -> dict[str, Any]:
-    try:
-        with open(path, "rb") as file:
-            return _table(json.load(file))
-    except (OSError, ValueError, RecursionError):
-        return {}
+        known, answer = table(user_settings(environ).get("projects")), ("trust_level", "trusted")
+    paths = (path for place in map(PurePath, places) for path in (place, *place.parents))
+    return any(answer in table(known.get(str(path))).items() for path in paths)

@@ -1,5 +1,5 @@
-"""Drives any agent program that settings describe: its states are read from its screen, messages are pasted. Whoever
-looks writes a state that is new to the agent's events, so that they tell since when it holds."""
+"""The driver of any agent program that settings describe. It reads states from the screen and pastes messages. `look`
+appends each new state to the agent's events, which then say since when the state holds."""
 
 from __future__ import annotations
 
@@ -7,38 +7,33 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mngr.agents import events as event_log
 from mngr.agents.kinds import conversation_lines, driver, rules
-from mngr.agents.kinds.driver import Launch, Place, Program, Spent, Wording
+from mngr.agents.kinds.driver import AgentContext, Driver, LaunchCommand, ModelUsage
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
-from mngr.files import read_lines
 from mngr.process import quote
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
 
 SESSIONS = "sessions"
 GIVEN = "was given a message"
 UNCLEAR = "its screen is neither `ready` nor `busy` nor `blocked`"
-# A program needs a moment to show that it works on a message: so long a screen that is `ready` is not believed.
+# How long a program may take to show that it works on a message: before that, a `ready` screen does not count.
 SETTLE_SECONDS = 1.0
 
 
-class Screen:
-    program = Program(name="", install="", oldest="", tried="")
-    ready_seconds = 60.0
-    dialogs: Sequence[tuple[str, str]] = ()
-    conversation: Sequence[str] = (SESSIONS,)
+class ScreenDriver(Driver):
+    """Confirms no message: such a program records a prompt, if at all, only with its answer."""
+
+    conversation = (SESSIONS,)
 
     def takes_prompt(self, record: Record) -> bool:
         return record.one_shot or rules.FIRST_PROMPT in record.rules
 
-    def prepare(self, place: Place, *, prompted: bool) -> Launch:
-        record, own = place.record, place.record.rules
+    def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
+        record, own = agent.record, agent.record.rules
         if record.permissions:
             raise MngrError(
                 f"mngr does not know how to set the permissions of `{record.kind}`",
@@ -54,50 +49,34 @@ class Screen:
                 )
         elif prompted:
             line = own[rules.FIRST_PROMPT]
-        elif record.started_at is not None or place.host.entries(_sessions(place)):  # what a clone took along
+        elif record.started_at is not None or agent.host.entries(_sessions(agent)):  # of a clone
             line = own.get(rules.RESUME, line)
         if prompted:
-            _check_prompt(place, line)
-        line = driver.one_shot(place, line).replace("{command}", record.command)
-        return Launch(line.replace("{home}", quote(_sessions(place))), _furnish(place))
+            _check_prompt(agent, line)
+        line = driver.one_shot(agent, line).replace("{command}", record.command)
+        return LaunchCommand(line.replace("{home}", quote(_sessions(agent))), _furnish(agent))
 
-    def look(self, place: Place, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        if rules.READY not in place.record.rules:
+    def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
+        if rules.READY not in agent.record.rules:
             return status
-        text, given_at = plain(place.screen()), _given_at(events)
-        state, reason = judged(place.record.rules, text, status, given_at=given_at, now=time.time())
+        text, given_at = plain(agent.screen()), _given_at(events)
+        state, reason = judged(agent.record.rules, text, status, given_at=given_at, now=time.time())
         if (state, reason) == (status.state, status.reason):
-            return status._replace(evidence=_evidence(place))
-        return _note(place, state, reason)
+            return status._replace(evidence=_evidence(agent))
+        return _note(agent, state, reason)
 
-    def wording(self, text: str) -> Wording:
-        return Wording(text, text)
-
-    def mark(self, place: Place) -> object:
-        return None
-
-    def received(self, place: Place, mark: object) -> list[str] | None:
-        """Such a program's own record, if it keeps one, has a prompt only when it is answered: too late to tell."""
-        return None
-
-    def occupied(self, screen: str) -> str:
-        return ""
-
-    def deliver(self, place: Place, text: str) -> bool:
-        _refuse(place, text)
+    def deliver(self, agent: AgentContext, text: str) -> bool:
+        _refuse(agent, text)
         return False
 
-    def transcript(self, place: Place) -> list[dict[str, Any]]:
-        return conversation_lines.transcript(_record(place)) if rules.RECORD in place.record.rules else []
+    def transcript(self, agent: AgentContext) -> list[dict[str, Any]]:
+        return conversation_lines.transcript(_record(agent))
 
-    def usage(self, place: Place) -> list[Spent]:
-        return conversation_lines.usage(_record(place)) if rules.RECORD in place.record.rules else []
-
-    def login(self, environ: Mapping[str, str]) -> str:
-        return ""
+    def usage(self, agent: AgentContext) -> list[ModelUsage]:
+        return conversation_lines.usage(_record(agent))
 
 
-DRIVER = Screen()
+DRIVER = ScreenDriver()
 
 
 def plain(screen: str) -> str:
@@ -105,8 +84,8 @@ def plain(screen: str) -> str:
 
 
 def judged(own: Mapping[str, str], text: str, status: Status, *, given_at: float, now: float) -> tuple[str, str]:
-    """State and reason by a screen, after what was known before. `given_at` is when it got a message since then; 0 when
-    it did not."""
+    """State and reason by a screen. `status` is the state before; `given_at` is when the agent got a message after
+    that, or 0."""
     found = {key: re.search(own[key], text, re.MULTILINE) for key in rules.PATTERNS if key in own}
     if asks := found.get(rules.BLOCKED):
         return BLOCKED, _reason(asks, text)
@@ -123,7 +102,7 @@ def judged(own: Mapping[str, str], text: str, status: Status, *, given_at: float
 
 
 def _reason(found: re.Match[str], text: str) -> str:
-    """What the first group holds; without one, the line in which the match begins."""
+    """The text of the first group; without a group, the line in which the match begins."""
     if found.re.groups and found[1]:
         return found[1].strip()
     start = text.rfind("\n", 0, found.start() + 1) + 1
@@ -131,7 +110,7 @@ def _reason(found: re.Match[str], text: str) -> str:
 
 
 def _given_at(events: Sequence[Mapping[str, Any]]) -> float:
-    """When a message went to its terminal after the last state that is noted; 0 when none did."""
+    """When the terminal got a message after the last recorded state; 0 when it got none."""
     for event in reversed(events):
         if event.get("type") == "state":
             break
@@ -140,65 +119,62 @@ def _given_at(events: Sequence[Mapping[str, Any]]) -> float:
     return 0.0
 
 
-def _note(place: Place, state: str, reason: str) -> Status:
+def _note(agent: AgentContext, state: str, reason: str) -> Status:
     event = event_log.new_event("screen", "state", state=state, reason=reason)
     try:
-        place.host.append(f"{place.state_dir}/{event_log.FILE}", event)
+        agent.host.append(f"{agent.state_dir}/{event_log.FILE}", event)
     except OSError:
-        pass  # who can only read is told the same
-    return Status(state, reason, time.time(), _evidence(place))
+        pass  # the files are read-only for this user
+    return Status(state, reason, time.time(), _evidence(agent))
 
 
-def _evidence(place: Place) -> str:
-    return f"its screen, by the rules of `agent_types.{place.record.kind}`"
+def _evidence(agent: AgentContext) -> str:
+    return f"its screen, by the rules of `agent_types.{agent.record.kind}`"
 
 
-def _check_prompt(place: Place, line: str) -> None:
-    prompt = place.host.read(place.prompt_file)
-    _refuse(place, prompt.decode("utf-8", "surrogateescape"))
+def _check_prompt(agent: AgentContext, line: str) -> None:
+    prompt = agent.host.read(agent.prompt_file)
+    _refuse(agent, prompt.decode("utf-8", "surrogateescape"))
     if "{prompt}" in line:
         driver.check_word(prompt)
 
 
-def _refuse(place: Place, text: str) -> None:
-    pattern = place.record.rules.get(rules.REFUSED)
+def _refuse(agent: AgentContext, text: str) -> None:
+    pattern = agent.record.rules.get(rules.REFUSED)
     found = re.search(pattern, text) if pattern else None
     if found:
         raise MngrError(
-            f"`{place.record.kind}` would not take this as a message: `agent_types.{place.record.kind}.refused` "
+            f"`{agent.record.kind}` would not take this as a message: `agent_types.{agent.record.kind}.refused` "
             f"fits {found[0][:40]!r}",
             hint="put a word before it",
         )
 
 
-def _sessions(place: Place) -> str:
-    """Where the program keeps what it keeps, if settings tell it to keep it there."""
-    return f"{place.home}/{SESSIONS}"
+def _sessions(agent: AgentContext) -> str:
+    """The program's own directory, if its settings move it there."""
+    return f"{agent.home}/{SESSIONS}"
 
 
-def _furnish(place: Place) -> dict[str, str]:
-    """Make the program's own directory, link what it needs of the user's into it, and say which variables name it."""
-    own, home = place.record.rules, _sessions(place)
-    place.host.make_dir(home)
-    user = driver.user_home(place.environ)
+def _furnish(agent: AgentContext) -> dict[str, str]:
+    """Make the program's own directory with links to files of the user, and return the variables that name it."""
+    own, home = agent.record.rules, _sessions(agent)
+    agent.host.make_dir(home)
+    user = driver.user_home(agent.environ)
     links = [user + path[1:] if path.startswith("~/") else path for path in shlex.split(own.get(rules.HOME_LINKS, ""))]
     if links:
         script = 'home=$1; shift; for file; do [ ! -e "$file" ] || ln -sfn "$file" "$home/${file##*/}"; done'
-        place.host.run(["sh", "-c", script, "sh", home, *links], timeout=30)
+        agent.host.run(["sh", "-c", script, "sh", home, *links], timeout=30)
     return dict.fromkeys(shlex.split(own.get(rules.HOME_ENV, "")), home)
 
 
-def _record(place: Place) -> list[dict[str, Any]]:
-    """Every line of the program's own record, oldest file first."""
+def _record(agent: AgentContext) -> list[dict[str, Any]]:
+    """Every line of the program's own record, if settings say where it is, oldest file first."""
     import fnmatch
 
-    home = _sessions(place)
-    listed = place.host.run(["find", home, "-type", "f"], timeout=30).text.split("\n")
-    pattern = place.record.rules[rules.RECORD]
-    found = []
-    for path in sorted(path for path in listed if fnmatch.fnmatchcase(path.removeprefix(f"{home}/"), pattern)):
-        try:
-            found += read_lines(place.host.read(path))
-        except FileNotFoundError:
-            continue
-    return found
+    pattern, home = agent.record.rules.get(rules.RECORD), _sessions(agent)
+    if not pattern:
+        return []
+    listed = agent.host.run(["find", home, "-type", "f"], timeout=30).text.split("\n")
+    names = sorted(path.removeprefix(f"{home}/") for path in listed)
+    matching = [f"{SESSIONS}/{name}" for name in names if fnmatch.fnmatchcase(name, pattern)]
+    return [line for name in matching for line in agent.lines(name)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
 
-from mngr import process
-from mngr.agents.kinds.driver import Program
+from mngr import json_values, process
+from mngr.agents.kinds.driver import AgentProgram
 from mngr.errors import MngrError
 from mngr.files import json_bytes, write_atomic
 from mngr.home import FORMAT_FILE
@@ -17,7 +16,7 @@ FILE = "programs.json"
 _SECONDS = 10.0
 
 
-def check(program: Program, path: str, host_dir: str) -> None:
+def check(program: AgentProgram, path: str, host_dir: str) -> None:
     """Raise for a version that is too old or known not to work. One that cannot be read is let through."""
     version = known(path, host_dir)
     if why := unusable(program, version):
@@ -28,7 +27,7 @@ def check(program: Program, path: str, host_dir: str) -> None:
         )
 
 
-def unusable(program: Program, version: str) -> str:
+def unusable(program: AgentProgram, version: str) -> str:
     """Why this version must not be used; empty when it may, or when nobody knows the version."""
     if version in program.broken:
         return f"cannot be used: {program.broken[version]}"
@@ -46,9 +45,9 @@ def known(path: str, host_dir: str) -> str:
     place = os.path.realpath(path)
     # What a package manager replaces may keep its size and its time; the time of the change of the file it cannot keep.
     identity = [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
-    cached = _read(host_dir)
-    entry = cached.get(place)
-    if isinstance(entry, dict) and entry.get("file") == identity and isinstance(entry.get("version"), str):
+    cached = json_values.file(os.path.join(host_dir, FILE))
+    entry = json_values.table(cached.get(place))
+    if entry.get("file") == identity and isinstance(entry.get("version"), str):
         return str(entry["version"])
     version = ask(path)
     if version:
@@ -68,15 +67,6 @@ def ask(path: str) -> str:
 
 def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:4])
-
-
-def _read(host_dir: str) -> dict[str, object]:
-    try:
-        with open(os.path.join(host_dir, FILE), "rb") as stream:
-            found = json.load(stream)
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _write(host_dir: str, cached: Mapping[str, object]) -> None:

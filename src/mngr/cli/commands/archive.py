@@ -1,50 +1,55 @@
-"""`mngr archive`: put agents away without losing anything of them."""
+"""`mngr archive`: hide agents from the list and keep everything they have."""
+
+from typing import Any, NamedTuple
 
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
-from mngr.agents.record import Record
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = (
-    "Stop agents and hide them from `mngr list`. Work dirs, branches, conversations and events stay; "
-    "`mngr list --archived` shows them, and `mngr start` brings one back to work."
+    "Stop agents and hide them from `mngr list`. Work dirs, branches, conversations and events stay. "
+    "`mngr list --archived` shows archived agents, and `mngr start` brings one back."
 )
 EXAMPLES = (
-    ("mngr archive fix-login", "put one away"),
-    ("mngr archive --include 'state == \"DONE\"'", "all that are done"),
+    ("mngr archive fix-login", "one agent"),
+    ("mngr archive --include 'state == \"DONE\"'", "all agents that are done"),
     ("mngr archive fix-login --undo", "show it in the list again"),
 )
 
 
+class Archived(NamedTuple):
+    """`archived`: whether this changed the agent. `archived_at`: null for an agent that is in the list."""
+
+    archived: bool
+    archived_at: str | None
+    dry_run: bool
+
+
+def results() -> list[Any]:
+    return targets.results(Archived)
+
+
 def add_arguments(parser: Parser) -> None:
     targets.add_arguments(parser)
-    parser.add_argument("--undo", action="store_true", help="show archived agents in the list again; they stay stopped")
-    parser.add_argument("--dry-run", action="store_true", help="say which would be archived, and change none")
+    parser.option("--undo", "show archived agents in the list again; they stay stopped")
+    parser.add_dry_run()
 
 
 def run(args: Args, app: App) -> int:
-    """A row has `archived` (whether this changed it) and `archived_at`, null for one that is in the list again."""
-
-    def act(agent: Agent) -> tuple[Record, bool]:
+    def act(agent: Agent) -> Archived:
         if args.dry_run:
-            return agent.record, (agent.record.archived_at is not None) == args.undo
-        return (lifecycle.unarchive if args.undo else lifecycle.archive)(app.fleet, agent)
+            return Archived((agent.record.archived_at is not None) == args.undo, agent.record.archived_at, True)
+        record, changed = agent.site.run(lifecycle.unarchive if args.undo else lifecycle.archive, agent.id)
+        return Archived(changed, record.archived_at, False)
 
-    def say(agent: Agent, done: tuple[Record, bool]) -> str:
-        if not done[1]:
-            return f"{agent.name} is {'not archived' if args.undo else 'archived already'}"
+    def say(agent: Agent, done: Archived) -> str:
+        if not done.archived:
+            return f"{agent.name} is {'not archived' if args.undo else 'already archived'}"
         if args.dry_run:
-            return f"would {'bring back' if args.undo else 'archive'} {agent.name}"
-        return f"{agent.name} is in the list again" if args.undo else f"archived {agent.name}"
+            return f"would {'unarchive' if args.undo else 'archive'} {agent.name}"
+        return f"{'unarchived' if args.undo else 'archived'} {agent.name}"
 
     targets.outlive_terminal()
-    agents = targets.resolve(args, app, archived=args.undo)
-    return targets.finish(
-        app,
-        agents,
-        act,
-        lambda agent, done: {"archived": done[1], "archived_at": done[0].archived_at, "dry_run": args.dry_run},
-        say,
-    )
+    return targets.finish(app, targets.resolve(args, app, archived=args.undo), act, say)

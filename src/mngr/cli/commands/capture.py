@@ -1,55 +1,63 @@
 """`mngr capture`: what is on an agent's screen."""
 
-from mngr.actions import screen
+from typing import Any, NamedTuple
+
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
 
-DESCRIPTION = "Print what an agent's terminal shows; for a stopped agent, what it showed last."
+DESCRIPTION = "Print what an agent's terminal shows. For a stopped agent, print its last screen."
 EXAMPLES = (
-    ("mngr capture fix-login", "the screen as it is now"),
-    ("mngr capture fix-login --history 500", "with 500 lines above it"),
-    ("mngr capture fix-login --colors", "with its colours"),
-    ("mngr capture fix-login --svg fix-login.svg", "as a picture"),
-    ("mngr capture fix-login --cast fix-login.cast", "all that happened there, for `asciinema play` and web pages"),
+    ("mngr capture fix-login", "the current screen"),
+    ("mngr capture fix-login --history 500", "with 500 lines of scrollback"),
+    ("mngr capture fix-login --colors", "with colors"),
+    ("mngr capture fix-login --cast fix-login.cast", "the recording, for `asciinema play` and web pages"),
 )
 
 
+class Capture(NamedTuple):
+    """`live`: whether this is the current screen, not the last one of a stopped agent."""
+
+    name: str
+    live: bool
+    screen: str
+
+
+class CastFile(NamedTuple):
+    name: str
+    file: str
+    bytes: int
+
+
+def results() -> list[Any]:
+    return [Capture, CastFile]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help="name, id or address")
-    parser.add_argument("--history", type=int, default=0, metavar="LINES", help="lines above the screen too")
-    parser.add_argument("--colors", action="store_true", help="keep colours as escape sequences")
-    file = parser.add_mutually_exclusive_group()
-    file.add_argument("--svg", metavar="FILE", help="draw the screen into a new SVG file (`-` is stdout)")
-    file.add_argument(
-        "--cast", metavar="FILE", help="copy the recording of an agent made with `--record` (`-` is stdout)"
-    )
+    parser.add_agent()
+    parser.option("--history LINES", "lines of scrollback to include", type=int, default=0)
+    parser.option("--colors", "keep colors as escape sequences")
+    parser.option("--cast FILE", "copy the recording of an agent created with `--record` (`-` is stdout)")
 
 
 def run(args: Args, app: App) -> int:
-    file = args.svg if args.svg is not None else args.cast
-    if file is not None and (args.history or args.colors):
-        raise UsageError("`--history` and `--colors` are for text, not for `--svg` and `--cast`")
+    if args.cast is not None and (args.history or args.colors):
+        raise UsageError("`--history` and `--colors` cannot be used with `--cast`")
     agent = app.fleet.find(args.agent)
-    if file is not None:
-        return _to_file(app, agent, file, "svg" if args.svg is not None else "cast")
-    text = app.fleet.capture(agent, history=args.history, colors=args.colors)
+    if args.cast is not None:
+        return _copy_recording(app, agent, args.cast)
+    text = agent.capture(history=args.history, colors=args.colors)
     if app.out.human:
         app.out.raw(text.encode("utf-8", "replace"))
     else:
-        app.out.emit_object({"name": agent.name, "live": agent.pane is not None, "screen": text})
+        app.out.emit_object(Capture(agent.name, agent.pane is not None, text))
     return 0
 
 
-def _to_file(app: App, agent: Agent, path: str, form: str) -> int:
-    """Never over a file that exists: it may be the only copy of an older recording."""
-    if form == "cast":
-        data = screen.cast(app.fleet, agent)
-    else:
-        from mngr.cli import picture
-
-        data = picture.svg(screen.cells(app.fleet, agent), agent.name).encode()
+def _copy_recording(app: App, agent: Agent, path: str) -> int:
+    """Refuses to replace a file: it may be the only copy of an older recording."""
+    data = agent.recording()
     if path == "-":
         app.out.raw(data)
         return 0
@@ -58,10 +66,10 @@ def _to_file(app: App, agent: Agent, path: str, form: str) -> int:
             file.write(data)
     except FileExistsError:
         raise MngrError(
-            f"`{path}` exists already",
-            hint=f"name another file; to replace it: `mngr capture {agent.name} --{form} - > FILE`",
+            f"`{path}` already exists",
+            hint=f"choose another file, or replace it: `mngr capture {agent.name} --cast - > FILE`",
         ) from None
     except OSError as error:
-        raise MngrError(f"`{path}` cannot be written: {error.strerror}") from None
-    app.out.emit_object({"name": agent.name, "file": path, "bytes": len(data)}, human=f"wrote {path}")
+        raise MngrError(f"cannot write `{path}`: {error.strerror}") from None
+    app.out.emit_object(CastFile(agent.name, path, len(data)), human=f"wrote {path}")
     return 0

@@ -3,134 +3,146 @@
 from __future__ import annotations
 
 import time
+from typing import Any, NamedTuple
 
 from mngr.actions import cleanup, lifecycle
 from mngr.actions import destroy as destroying
 from mngr.actions.agent import Agent
-from mngr.actions.cleanup import Wanted
-from mngr.actions.destroy import Destroyed, HasWork
-from mngr.actions.lifecycle import Stopped
+from mngr.actions.cleanup import CleanupFilter
+from mngr.actions.destroy import HasWork
 from mngr.agents.state import STATES
 from mngr.cli import targets
-from mngr.cli.ages import age, parse_duration
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.commands import destroy
+from mngr.cli.durations import age, parse_duration
 from mngr.cli.output import state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.cli.text import amount
 from mngr.errors import MngrError, Undecided, UsageError
-from mngr.records import TYPE_CHECKING
-from mngr.workspaces.work import Work
-
-if TYPE_CHECKING:
-    from typing import Any
-
+from mngr.workspaces.unsaved_work import UnsavedWork
 
 DESCRIPTION = (
-    "Stop agents, or destroy them, by age, idleness and state. Shows them and asks first; where nobody can be asked it "
-    "needs `--yes`. As `mngr destroy` does, it refuses agents with work that is found nowhere else; with `--force`, "
-    "that work is saved first."
+    "Stop agents, or destroy them, by age, idle time and state. Lists the agents and asks for confirmation; without a "
+    "terminal it requires `--yes`. Like `mngr destroy`, it refuses agents with work that exists only there; with "
+    "`--force`, that work is saved first."
 )
 EXAMPLES = (
-    ("mngr cleanup --idle 2h", "stop those without output for two hours"),
-    ("mngr cleanup --destroy --state DONE --dry-run", "which of the done ones would go, and which hold work"),
-    ("mngr cleanup --destroy --older-than 14d --state STOPPED --yes", "in a script"),
+    ("mngr cleanup --idle 2h", "stop agents without output for two hours"),
+    ("mngr cleanup --destroy --state DONE --dry-run", "list agents that are done, and their unsaved work"),
+    ("mngr cleanup --destroy --older-than 14d --state STOPPED --yes", "for a script"),
 )
+
+
+class CleanupStop(NamedTuple):
+    """`outlived`: ids of processes that could not be ended."""
+
+    action: str
+    outlived: tuple[int, ...]
+    dry_run: bool
+
+
+class CleanupDestroy(NamedTuple):
+    """`saved`: the id of the saved work."""
+
+    action: str
+    saved: str | None
+    kept_branch: str | None
+    dry_run: bool
+
+
+class WouldClean(NamedTuple):
+    """What would be saved."""
+
+    action: str
+    commits: int
+    uncommitted: tuple[str, ...]
+    dry_run: bool
+
+
+def results() -> list[Any]:
+    return targets.results(CleanupStop, CleanupDestroy, WouldClean)
 
 
 def add_arguments(parser: Parser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--stop", action="store_true", help="stop them and keep everything (the default)")
-    what.add_argument("--destroy", action="store_true", help="remove them")
-    which = parser.add_argument_group("which (all must hold)")
-    which.add_argument("--older-than", type=parse_duration, metavar="TIME", help="created longer ago than this")
-    which.add_argument(
-        "--idle", type=parse_duration, metavar="TIME", help="without output for this long, or ended for this long"
-    )
-    which.add_argument("--state", action="append", type=_state, metavar="STATE", help="in this state (can be repeated)")
+    what.option("--stop", "stop the agents and keep everything (default)")
+    what.option("--destroy", "remove the agents")
+    which = parser.add_argument_group("conditions (all must match)")
+    which.option("--older-than TIME", "created longer ago than this", type=parse_duration)
+    which.option("--idle TIME", "without output, or ended, for this long", type=parse_duration)
+    which.option("--state STATE ...", "in this state", type=_state)
     targets.add_filters(parser)
-    parser.add_argument(
-        "--force", "-f", action="store_true", help="destroy also those with work found nowhere else; it is saved first"
-    )
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="say which it would be, and change nothing")
+    parser.option("--force, -f", "also destroy agents with unsaved work; it is saved first")
+    parser.option("--yes, -y", "do not ask for confirmation")
+    parser.add_dry_run()
 
 
 def run(args: Args, app: App) -> int:
     if args.force and not args.destroy:
-        raise UsageError("`--force` is for `--destroy`: stopping loses nothing", hint="leave it out")
+        raise UsageError("`--force` requires `--destroy`")
     agents = _chosen(args, app)
+    verb = "destroy" if args.destroy else "stop"
 
-    def would(agent: Agent) -> Work:
-        return _would(args, app, agent)
+    def would(agent: Agent) -> UnsavedWork:
+        return agent.site.run(destroying.check, agent.id, force=args.force) if args.destroy else UnsavedWork()
 
     if args.dry_run or not agents:
         return targets.finish(
             app,
             agents,
             would,
-            lambda agent, found: _dry_row(args, found),
-            lambda agent, found: _dry_say(args, agent, found),
+            lambda agent, work: destroy.would_say(verb, agent, work),
+            row=lambda work: WouldClean(verb, work.commits, work.changed, True),
         )
     if not args.yes:
         if app.headless:
+            names = ", ".join(f"`{agent.name}`" for agent in agents)
             raise Undecided(
-                f"nobody can be asked whether to {_verb(args)} {amount(len(agents), 'agent')}: "
-                + ", ".join(f"`{agent.name}`" for agent in agents),
-                hint="add `--yes`, or look first with `--dry-run`",
+                f"cannot ask for confirmation to {verb} {amount(len(agents), 'agent')}: {names}",
+                hint="add `--yes`, or check first with `--dry-run`",
             )
         measured = targets.each(agents, would, list)
         _show(app, measured)
         going = sum(not isinstance(found, MngrError) for _, found in measured)
-        # Without any that would go, what follows only says why.
-        if going and not targets.confirmed(app, _verb(args), agents, going):
+        # When all of them are refused, the report says why, without a question.
+        if going and not targets.confirmed(app, verb, agents, going):
             return 1
     targets.outlive_terminal()
     if args.destroy:
-        return targets.finish(
+        code = targets.finish(
             app,
             agents,
-            lambda agent: app.fleet.destroy(agent, force=args.force),
-            _destroyed_row,
-            _destroyed_say,
+            lambda agent: agent.destroy(force=args.force),
+            lambda agent, done: destroy.say(app, done),
+            row=lambda done: CleanupDestroy(verb, done.entry.id if done.entry else None, done.kept_branch, False),
             done="destroyed",
         )
+        destroy.leave(app, agents)
+        return code
     return targets.finish(
         app,
         agents,
-        lambda agent: lifecycle.stop(app.fleet, agent, reason="stopped by `mngr cleanup`"),
-        _stopped_row,
+        lambda agent: agent.site.run(lifecycle.stop, agent.id, reason="stopped by `mngr cleanup`"),
         lambda agent, done: f"stopped {agent.name}",
+        row=lambda done: CleanupStop(verb, done.outlived, False),
         done="stopped",
     )
 
 
 def _chosen(args: Args, app: App) -> list[Agent]:
-    wanted = Wanted(args.older_than, args.idle, tuple(args.state))
-    if wanted == Wanted() and not (args.all or args.include or args.exclude):
-        raise UsageError(
-            "nothing says which agents are meant", hint="for example `mngr cleanup --idle 2h`, or `--all` for every one"
-        )
+    wanted = CleanupFilter(args.older_than, args.idle, tuple(args.state))
+    if wanted == CleanupFilter() and not (args.all or args.include or args.exclude):
+        raise UsageError("no agents were selected", hint="for example `mngr cleanup --idle 2h`, or `--all`")
     keep = targets.chosen(args)
     listing = app.fleet.list()
     for error in listing.errors:
-        app.out.warn(error.message)
+        app.out.warn(error.explained())
     agents = [agent for agent in cleanup.choose(listing.agents, wanted, time.time()) if keep(agent)]
     return agents if args.destroy else [agent for agent in agents if agent.state != "STOPPED"]
 
 
-def _verb(args: Args) -> str:
-    return "destroy" if args.destroy else "stop"
-
-
-def _would(args: Args, app: App, agent: Agent) -> Work:
-    """What would be saved; raises for an agent that would be refused."""
-    if args.destroy:
-        return destroying.check(app.fleet, agent, force=args.force)
-    return Work()
-
-
-def _show(app: App, measured: list[tuple[Agent, Work | MngrError]]) -> None:
+def _show(app: App, measured: list[tuple[Agent, UnsavedWork | MngrError]]) -> None:
     from mngr.cli.table import table
 
     now = time.time()
@@ -140,7 +152,7 @@ def _show(app: App, measured: list[tuple[Agent, Work | MngrError]]) -> None:
             "state": agent.state,
             "age": age(cleanup.age_seconds(agent, now)),
             "idle": age(cleanup.idle_seconds(agent, now)),
-            "work": _in_the_way(found) if isinstance(found, MngrError) else found.describe(),
+            "work": _refusal(found) if isinstance(found, MngrError) else found.describe(),
         }
         for agent, found in measured
     ]
@@ -156,42 +168,14 @@ def _show(app: App, measured: list[tuple[Agent, Work | MngrError]]) -> None:
     app.stderr.flush()
 
 
-def _in_the_way(error: MngrError) -> str:
+def _refusal(error: MngrError) -> str:
     if isinstance(error, HasWork):
         return f"refused without `--force`: {error.message.partition(': ')[2]}"
     return f"refused: {error.message}"
 
 
-def _dry_row(args: Args, found: Work) -> dict[str, Any]:
-    return {"action": _verb(args), "commits": found.commits, "uncommitted": list(found.changed), "dry_run": True}
-
-
-def _dry_say(args: Args, agent: Agent, found: Work) -> str:
-    return f"would {_verb(args)} {agent.name}" + (f" and save {found.describe()}" if found.any else "")
-
-
-def _destroyed_row(agent: Agent, done: Destroyed) -> dict[str, Any]:
-    return {
-        "action": "destroy",
-        "saved": done.entry.id if done.entry else None,
-        "kept_branch": done.kept_branch,
-        "dry_run": False,
-    }
-
-
-def _destroyed_say(agent: Agent, done: Destroyed) -> str:
-    text = f"destroyed {agent.name}"
-    if done.entry:
-        text += f"; its work is saved: `mngr saved restore {done.entry.id}`"
-    return text + (f"; branch {done.kept_branch} stays" if done.kept_branch else "")
-
-
-def _stopped_row(agent: Agent, done: Stopped) -> dict[str, Any]:
-    return {"action": "stop", "outlived": list(done.outlived), "dry_run": False}
-
-
 def _state(text: str) -> str:
     name = text.upper()
     if name not in STATES:
-        raise UsageError(f"`{text}` is not a state", hint=f"one of {', '.join(f'`{state}`' for state in STATES)}")
+        raise UsageError(f"invalid state `{text}`", hint=f"one of {', '.join(f'`{state}`' for state in STATES)}")
     return name

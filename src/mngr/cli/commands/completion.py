@@ -1,4 +1,4 @@
-"""`mngr completion`: the scripts that let a shell complete names."""
+"""`mngr completion`: print the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 
-# It prints a text that nobody's settings change, and shells run it at every start.
+# Shells run it at every start, and no setting changes what it prints.
 READS_SETTINGS = False
 
 SHELLS = ("bash", "zsh", "fish")
 DESCRIPTION = """\
-Complete verbs, options, agents, types, templates, states and ids with the Tab key. Once, for good:
+Complete verbs, options, agents, types, templates, states and ids with the Tab key. To install:
 
     bash: echo 'eval "$(mngr completion bash)"' >> ~/.bashrc
     zsh:  echo 'eval "$(mngr completion zsh)"' >> ~/.zshrc
     fish: mngr completion fish > ~/.config/fish/completions/mngr.fish
 
-In zsh the line has to come after `autoload -U compinit && compinit`.
+In zsh, put the line after `autoload -U compinit && compinit`.
 """
 EXAMPLES = (
     ("mngr completion bash", "print the script for bash"),
-    ('eval "$(mngr completion bash)"', "complete in this shell"),
+    ('eval "$(mngr completion bash)"', "enable completion in this shell"),
 )
 
 

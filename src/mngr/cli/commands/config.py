@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from mngr import config, settings_edit
-from mngr.cli import catalog, extensions, trusting
+from mngr import config, settings_file
+from mngr.cli import trust_prompt
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
-from mngr.cli.parser import Args, Parser, apply_settings
+from mngr.cli.parser import Args, Parser
+from mngr.cli.settings_check import (
+    OPTION_SECTIONS,
+    check,
+    checked_layer,
+    entry_of,
+    layer_of,
+    path_if_any,
+    problems_of,
+    source_name,
+    verb_names,
+)
 from mngr.cli.table import Column
 from mngr.cli.terminal import is_terminal
-from mngr.config import SCOPES, Layer, Settings, Value
+from mngr.config import SCOPES, Settings, Value
 from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
 from mngr.names import nearest, suggest
-from mngr.records import TYPE_CHECKING
-from mngr.settings_schema import NO_EFFECT, known_key
+from mngr.settings_schema import NO_EFFECT, known_key, read_layer, text_tree
 from mngr.settings_values import Key, format_key, parse_key, toml_text
 
-if TYPE_CHECKING:
-    from typing import Any
-
-# It has to mend what others cannot read.
+# It has to repair files that other verbs cannot read.
 READS_SETTINGS = False
 
 DESCRIPTION = (
@@ -35,17 +43,62 @@ EXAMPLES = (
     ("mngr config set --scope user commands.create.type codex", "a default for an option, in all projects"),
     ("mngr config set commands.create.transfer git-mirror", "for everyone in this project"),
     ("mngr config unset --scope user commands.create.type", "remove it again"),
-    ("mngr config explain commands.create.type", "who sets it, and who wins"),
+    ("mngr config explain commands.create.type", "every source of the value, and the one in force"),
     ("mngr config trust", "let this project's settings run commands and grant permissions, once you have read them"),
 )
-_OPTION_SECTIONS = ("commands", "create_templates")
+
+
+class Setting(NamedTuple):
+    key: str
+    value: Any
+    source: str
+
+
+class SettingChange(NamedTuple):
+    key: str
+    value: Any
+    scope: str
+    path: str
+
+
+class SettingRemoval(NamedTuple):
+    key: str
+    scope: str
+    path: str
+
+
+class EditedFile(NamedTuple):
+    scope: str
+    path: str
+    changed: bool
+
+
+class SettingsPath(NamedTuple):
+    scope: str
+    path: str | None
+    exists: bool
+
+
+class SettingOrigin(NamedTuple):
+    """`wins`: whether this is the value in force."""
+
+    key: str
+    source: str
+    value: Any
+    wins: bool
+
+
+def results() -> list[Any]:
+    paths, origins = {"paths": [SettingsPath]}, {"key": str, "values": [SettingOrigin]}
+    changes = [SettingChange, SettingRemoval, EditedFile]
+    return [{"settings": [Setting]}, Setting, *changes, SettingsPath, paths, origins, *trust_prompt.results()]
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
+    parser.option(
         "--scope",
+        "one file only (default for set, unset and edit: project inside a project, otherwise user)",
         choices=SCOPES,
-        help="one file only (default for set, unset and edit: project inside a project, otherwise user)",
     )
     parser.add_subcommand("list", "Show all values with their sources, and check every key", default=True)
     get = parser.add_subcommand("get", "Print one value")
@@ -59,7 +112,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_subcommand("path", "Print where the settings files are")
     explain = parser.add_subcommand("explain", "Show everything that sets a value, and what wins")
     explain.add_argument("key", metavar="KEY", help="such as `commands.create.type`, or a whole section")
-    trusting.add_subcommands(parser)
+    trust_prompt.add_subcommands(parser)
 
 
 def run(args: Args, app: App) -> int:
@@ -71,53 +124,38 @@ def run(args: Args, app: App) -> int:
         "edit": _edit,
         "path": _path,
         "explain": _explain,
-        "trust": trusting.trust_here,
-        "untrust": trusting.untrust_here,
+        "trust": trust_prompt.trust_here,
+        "untrust": trust_prompt.untrust_here,
     }[args.subcommand]
     do(args, app)
     return 0
 
 
-def check(app: App) -> list[Key]:
-    """Raise when any settings file, variable or `-S` says something that cannot be, in any section of any of them.
-    Returns the keys that are not in force because nobody trusts them."""
-    problems: dict[str, MngrError] = {}
-    ways_out: list[str] = []
-    for scope in SCOPES:
-        if _path_if_any(app, scope) is not None and (found := _problems(Settings([_layer(app, scope)]))):
-            problems.update({problem.message: problem for problem in found})
-            ways_out.append(_way_out(scope))
-    problems.update({problem.message: problem for problem in _problems(app.settings.in_force)})
-    _refuse(list(problems.values()), *ways_out)
-    return app.settings.withheld()
-
-
 def _list(args: Args, app: App) -> None:
     if args.scope:
-        layer = _layer(app, args.scope)
-        _refuse(_problems(Settings([layer])), _way_out(args.scope))
+        layer = checked_layer(app, args.scope)
         found = {format_key(key): Value(layer.values[key], layer.source) for key in sorted(layer.values)}
     else:
         check(app)
         found = app.settings.flat()
-        trusting.tell_withheld(app)
-    rows = [{"key": key, "value": value.value, "source": value.source} for key, value in found.items()]
+        trust_prompt.tell_withheld(app)
+    rows = [Setting(key, value.value, value.source) for key, value in found.items()]
     columns = [Column("KEY", "key"), _VALUE, Column("SOURCE", "source")]
-    empty = f"No settings in {_source(app, args.scope)}" if args.scope else ""
-    app.out.emit_rows(rows, columns, envelope={"settings": rows}, known=("key", "value", "source"), empty=empty)
+    empty = f"No settings in {source_name(app, args.scope)}" if args.scope else ""
+    app.out.emit_rows(rows, columns, envelope={"settings": rows}, known=Setting._fields, empty=empty)
 
 
 def _get(args: Args, app: App) -> None:
     key = _known_key(args.key)
     if args.scope:
-        layers = Settings([_layer(app, args.scope)]).explain(key)
+        layers = Settings([layer_of(app, args.scope)]).explain(key)
         found = next((value for value in layers if value.source != "default"), None)
     else:
         found = _merged(app).find(key)
     if found is None:
         raise _not_set(app, key, args.scope)
     if not app.out.human:
-        app.out.emit_object({"key": format_key(key), "value": found.value, "source": found.source})
+        app.out.emit_object(Setting(format_key(key), found.value, found.source))
         return
     text = found.value if isinstance(found.value, str) else toml_text(found.value)
     if app.out.columns is None:
@@ -129,16 +167,19 @@ def _get(args: Args, app: App) -> None:
 def _set(args: Args, app: App) -> None:
     scope = _scope_to_change(args, app)
     path = _path_to_change(app, scope)
-    key = known_key(args.key, "", _verbs())
-    layer = config.read_layer(config.text_tree(key, args.value, "", _verbs()), "", _verbs())
-    for problem in _problems(Settings([layer])):
+    key = known_key(args.key, "", verb_names())
+    layer = read_layer(text_tree(key, args.value, "", verb_names()), "", verb_names())
+    for problem in problems_of(Settings([layer])):
         raise UsageError(problem.message.replace(", set in ``,", ""), hint=problem.hint)
-    with trusting.changed_by_user(app, path):
-        _changing(scope, lambda: settings_edit.set_value(path, args.key, args.value, scope=scope, commands=_verbs()))
+    with trust_prompt.changed_by_user(app, path):
+        _changing(
+            scope,
+            lambda: settings_file.set_value(path, args.key, args.value, scope=scope, commands=verb_names()),
+        )
     value = layer.values.get(key)
     app.out.emit_object(
-        {"key": format_key(key), "value": value, "scope": scope, "path": path},
-        human=f"set {format_key(key)} = {toml_text(value)} in {_source(app, scope)}",
+        SettingChange(format_key(key), value, scope, path),
+        human=f"set {format_key(key)} = {toml_text(value)} in {source_name(app, scope)}",
     )
     if key[0] in NO_EFFECT:
         app.out.note(f"{format_key(key)} has no effect in this version of mngr")
@@ -150,13 +191,13 @@ def _unset(args: Args, app: App) -> None:
     path = _path_to_change(app, scope)
     key = parse_key(args.key)
     try:
-        with trusting.changed_by_user(app, path):
-            _changing(scope, lambda: settings_edit.unset_value(path, args.key, scope=scope))
+        with trust_prompt.changed_by_user(app, path):
+            _changing(scope, lambda: settings_file.unset_value(path, args.key, scope=scope))
     except NotFoundError as error:
         raise NotFoundError(error.message, hint=_set_elsewhere(app, key, scope) or error.hint) from None
     app.out.emit_object(
-        {"key": format_key(key), "scope": scope, "path": path},
-        human=f"removed {format_key(key)} from {_source(app, scope)}",
+        SettingRemoval(format_key(key), scope, path),
+        human=f"removed {format_key(key)} from {source_name(app, scope)}",
     )
     _say_what_holds(app, key, scope)
 
@@ -171,26 +212,28 @@ def _edit(args: Args, app: App) -> None:
             f"cannot open an editor: {why}",
             hint=f"`mngr config set --scope {scope} KEY VALUE`, or change `{path}` directly",
         )
-    before = _bytes(path)
-    with trusting.changed_by_user(app, path):
+    before = settings_file.read(path)
+    with trust_prompt.changed_by_user(app, path):
         _run_editor(app, path, scope)
-    _refuse(_problems(Settings([_layer(app, scope)])), _way_out(scope))
-    changed = _bytes(path) != before
+    checked_layer(app, scope)
+    changed = settings_file.read(path) != before
     app.out.emit_object(
-        {"scope": scope, "path": path, "changed": changed},
-        human=f"{_source(app, scope)} is changed and fine" if changed else f"{_source(app, scope)} is as it was",
+        EditedFile(scope, path, changed),
+        human=f"{source_name(app, scope)} is changed and fine"
+        if changed
+        else f"{source_name(app, scope)} is as it was",
     )
 
 
 def _path(args: Args, app: App) -> None:
     if args.scope:
         path = config.scope_path(args.scope, app.host_dir, os.getcwd())
-        app.out.emit_object({"scope": args.scope, "path": path, "exists": os.path.exists(path)}, human=path)
+        app.out.emit_object(SettingsPath(args.scope, path, os.path.exists(path)), human=path)
         return
     rows = []
     for scope in SCOPES:
-        place = _path_if_any(app, scope)
-        rows.append({"scope": scope, "path": place, "exists": place is not None and os.path.exists(place)})
+        place = path_if_any(app, scope)
+        rows.append(SettingsPath(scope, place, place is not None and os.path.exists(place)))
     columns = [
         Column("SCOPE", "scope"),
         Column("EXISTS", "exists", show=lambda row: "yes" if row["exists"] else "no"),
@@ -203,13 +246,13 @@ def _explain(args: Args, app: App) -> None:
     key = _known_key(args.key)
     settings = _merged(app)
     below = [leaf for leaf in map(parse_key, settings.flat()) if leaf[: len(key)] == key]
-    rows: list[dict[str, Any]] = []
+    rows: list[SettingOrigin] = []
     for leaf in below or [key]:
         values = settings.explain(leaf)
         for at, value in enumerate(values, 1):
             wins = at == len(values)
-            if args.scope is None or value.source == _source(app, args.scope):
-                rows.append({"key": format_key(leaf), "source": value.source, "value": value.value, "wins": wins})
+            if args.scope is None or value.source == source_name(app, args.scope):
+                rows.append(SettingOrigin(format_key(leaf), value.source, value.value, wins))
     if not rows:
         raise _not_set(app, key, args.scope)
     columns = [Column("SOURCE", "source"), _VALUE, Column("", "wins", show=lambda row: "wins" if row["wins"] else "")]
@@ -221,88 +264,27 @@ def _explain(args: Args, app: App) -> None:
 _VALUE = Column("VALUE", "value", show=lambda row: toml_text(row["value"]), flexible=True)
 
 
-def _problems(settings: Settings) -> list[MngrError]:
-    """What `[commands.*]` and `[create_templates.*]` hold that is no option of its verb, or no value for it."""
-    problems: list[MngrError] = []
-    for section in _OPTION_SECTIONS:
-        for name in settings.names(section):
-            for key, value in settings.table((section, name)).items():
-                try:
-                    _check_option((section, name, key), value)
-                except UsageError as error:
-                    problems.append(error)
-    return problems
-
-
-def _check_option(key: Key, value: Value) -> None:
-    from importlib import import_module
-
-    entry = _entry_of(key)
-    if entry is None:
-        return  # of a plugin that is not active
-    if not getattr(import_module(entry.module), "READS_SETTINGS", True):
-        why = f"has no effect: `mngr {entry.name}` takes no defaults from settings"
-        raise UsageError(f"`{format_key(key)}`, set in `{value.source}`, {why}")
-    apply_settings(command_parser(entry), {key[2]: value}, format_key(key[:2]))
-
-
-def _entry_of(key: Key) -> catalog.Entry | None:
-    """The verb whose options a section holds."""
-    name = "create" if key[0] == "create_templates" else key[1]
-    return catalog.find(name) or next((e for e in extensions.for_help(os.environ) if e.name == name), None)
-
-
-def _verbs() -> list[str] | None:
-    return extensions.known_verbs(os.environ)
-
-
-def _refuse(problems: list[MngrError], *ways_out: str) -> None:
-    if len(problems) == 1:
-        raise UsageError(problems[0].message, hint=_joined(problems[0].hint, *ways_out))
-    if problems:
-        lines = [f"{problem.message}\n  {problem.hint}" if problem.hint else problem.message for problem in problems]
-        raise UsageError(f"{len(problems)} settings are wrong:", details="\n".join(lines), hint=_joined(*ways_out))
-
-
-def _way_out(scope: str) -> str:
-    return f"`mngr config edit --scope {scope}` opens the file"
-
-
-def _layer(app: App, scope: str) -> Layer:
-    """What the file of one scope sets. An error says how to get at the file."""
-    source = _source(app, scope)
-    path = config.scope_path(scope, app.host_dir, os.getcwd())
-    ignored: list[str] = []
-    try:
-        layer = config.read_layer(config.read_file(path, source) or {}, source, _verbs(), ignored)
-    except MngrError as error:
-        raise UsageError(error.message, hint=_joined(error.hint, _way_out(scope))) from None
-    for text in ignored:
-        extensions.warn_once(text)
-    return layer
-
-
 def _merged(app: App) -> Settings:
-    """All settings; a mistake in a file is reported with the way to mend it."""
+    """All settings; a mistake in a file is reported with the way to fix it."""
     for scope in SCOPES:
-        if _path_if_any(app, scope) is not None:
-            _layer(app, scope)
+        if path_if_any(app, scope) is not None:
+            layer_of(app, scope)
     return app.settings.in_force
 
 
 def _known_key(text: str) -> Key:
     key = parse_key(text)
     try:
-        return known_key(key, "", _verbs())
+        return known_key(key, "", verb_names())
     except UsageError as error:
         raise NotFoundError(error.message, hint=error.hint) from None
 
 
 def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
     shown = format_key(key)
-    if scope is None and (untrusted := trusting.set_only_there(app, key)):
+    if scope is None and (untrusted := trust_prompt.set_only_there(app, key)):
         return untrusted
-    entry = _entry_of(key) if key[0] in _OPTION_SECTIONS and len(key) > 2 else None
+    entry = entry_of(key) if key[0] in OPTION_SECTIONS and len(key) > 2 else None
     if entry is not None:
         from mngr.cli.defaults import setting_keys
 
@@ -310,7 +292,7 @@ def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
         if key[2] not in setting_keys(parser):
             hint = suggest(key[2], setting_keys(parser), "key") or f"`{parser.prog} --help` shows the options"
             return NotFoundError(f"`{shown}` is unknown: `{key[2]}` is not an option of `{parser.prog}`", hint=hint)
-    place = f" in `{_source(app, scope)}`" if scope else ""
+    place = f" in `{source_name(app, scope)}`" if scope else ""
     in_scope = f" --scope {scope}" if scope else ""
     hint = f"`mngr config set{in_scope} {shown} VALUE` sets it"
     if key[0] in ("agent_types", "create_templates"):
@@ -321,10 +303,10 @@ def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
 
 def _set_elsewhere(app: App, key: Key, scope: str) -> str:
     for other in SCOPES:
-        if other == scope or _path_if_any(app, other) is None:
+        if other == scope or path_if_any(app, other) is None:
             continue
         try:
-            values = Settings([_layer(app, other)]).explain(key)
+            values = Settings([layer_of(app, other)]).explain(key)
         except MngrError:
             continue
         if any(value.source != "default" for value in values):
@@ -337,11 +319,11 @@ def _say_what_holds(app: App, key: Key, scope: str) -> None:
     try:
         check(app)
         found = app.settings.in_force.find(key)
-        trusting.tell_withheld(app, key)
+        trust_prompt.tell_withheld(app, key)
     except MngrError as error:
         app.out.warn(f"{error.message.rstrip(':')}; `mngr config list` says more")
         return
-    if found is not None and found.source not in ("default", _source(app, scope)):
+    if found is not None and found.source not in ("default", source_name(app, scope)):
         app.out.note(f"here it is {toml_text(found.value)}, set in {found.source}")
 
 
@@ -351,14 +333,14 @@ def _changing(scope: str, change: Callable[[], None]) -> None:
         change()
     except UsageError as error:
         raise UsageError(
-            error.message, hint=error.hint or f"mend it first: `mngr config edit --scope {scope}`"
+            error.message, hint=error.hint or f"fix it first: `mngr config edit --scope {scope}`"
         ) from None
 
 
 def _run_editor(app: App, path: str, scope: str) -> None:
     """Open the file; a directory that was made for it and stays empty is removed again."""
     from mngr import files
-    from mngr.cli.editing import run_editor
+    from mngr.cli.editor import run_editor
 
     parent = os.path.dirname(path)
     made = not os.path.isdir(parent)
@@ -385,29 +367,3 @@ def _path_to_change(app: App, scope: str) -> str:
     if scope == "user":
         LocalHost(app.host_dir).is_ours()
     return config.scope_path(scope, app.host_dir, os.getcwd())
-
-
-def _path_if_any(app: App, scope: str) -> str | None:
-    try:
-        return config.scope_path(scope, app.host_dir, os.getcwd())
-    except UsageError:
-        return None
-
-
-def _source(app: App, scope: str) -> str:
-    """What a file is called in output and errors, as everywhere."""
-    if scope != "user":
-        return ".mngr/settings.toml" if scope == "project" else ".mngr/settings.local.toml"
-    return config.short(config.scope_path(scope, app.host_dir, os.getcwd()), app.environ.get("HOME") or "")
-
-
-def _bytes(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-
-
-def _joined(*hints: str) -> str:
-    return "; ".join(hint for hint in hints if hint)

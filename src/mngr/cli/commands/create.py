@@ -3,159 +3,149 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.actions import create as creating
-from mngr.actions.create import NameTaken, Request
+from mngr.actions.agent import Agent
+from mngr.actions.create import CreateRequest, NameTaken
+from mngr.actions.site import Site
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds.kind import PERMISSIONS
-from mngr.agents.record import Record
-from mngr.cli import create_hosts, created
+from mngr.cli import create_hosts, create_report
 from mngr.cli.app import App
-from mngr.cli.inputs import HOST_IDLE_MODES, IDLE_MODES, parse_label, parse_limit, parse_windows, read_text, variables
-from mngr.cli.parser import Args, BooleanPair, Parser, apply_template, given
+from mngr.cli.option_values import (
+    HOST_IDLE_MODES,
+    IDLE_MODES,
+    parse_label,
+    parse_limit,
+    parse_sandbox,
+    parse_windows,
+    read_text,
+    variables,
+)
+from mngr.cli.parser import Args, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
-from mngr.names import Address, parse_address, suggest
+from mngr.names import Address, suggest
 from mngr.process import hide_arguments
-from mngr.records import TYPE_CHECKING
 from mngr.workspaces.plan import MODES
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from mngr.actions.reuse import Expected
 
 EXAMPLES = (
     ("mngr create fix-login", "your coding agent, in a worktree on branch mngr/fix-login"),
     ("mngr create fix-login claude --message 'Fix the login test'", "with a first message"),
     ("mngr create fix-login claude --permissions edits", "may edit files without asking"),
+    ("mngr create fix-login claude --permissions bypass --sandbox", "may do everything, in a sandbox"),
     ("mngr create server --no-connect --command 'npm start'", "any command, in the background"),
     ("mngr create bar --transfer git-mirror --branch main:", "in a repository of its own, from main"),
-    ("mngr create night --no-connect --idle-timeout 30m --timeout 8h", "stopped when either is over"),
+    ("mngr create night --no-connect --idle-timeout 30m --timeout 8h", "stopped after 30 idle minutes or 8 hours"),
     ("mngr create w --count 100 --no-connect --command 'sleep 9999'", "w-1 to w-100, at once"),
     ("mngr create web -w server='npm run dev' -w logs='tail -F log'", "with windows beside it"),
     ("mngr create fix-login --no-connect --record", "with its terminal recorded, for `mngr capture --cast`"),
+    ("mngr create fix-login@.docker --image debian:12 --dry-run", "in a new container; `NAME@HOST` uses ssh"),
     ("mngr create other-way --from fix-login", "a copy of an agent, like `mngr clone`"),
-    ("mngr create --type command -- sleep 100", "an exact argument list, with a name made up"),
+    ("mngr create --type command -- sleep 100", "an exact argument list, with a generated name"),
 )
+
+
+def results() -> list[Any]:
+    from mngr.cli.commands import clone
+    from mngr.cli.create_report import Created, WouldCreate, WouldReuse
+    from mngr.cli.schemas import Problem
+
+    class CreateRow(NamedTuple):
+        name: str
+        ok: bool
+
+    failed = (CreateRow, Problem)
+    many = [[(Created, CreateRow), failed], [(WouldCreate, CreateRow), (WouldReuse, CreateRow), failed]]
+    return [Created, WouldCreate, WouldReuse, *clone.results(), *many]
 
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "address",
         nargs="?",
-        metavar="NAME[:PATH]",
-        help="the agent's name (made up when left out), and where its copy goes; `-` reads names from stdin",
+        metavar="NAME[@HOST][:PATH]",
+        help="the agent's name (default: generated), its host (default: this machine), and where its copy goes; "
+        "`-` reads names from stdin",
     )
     parser.add_argument("kind", nargs="?", metavar="TYPE", help="what to run, like `--type`")
     parser.add_rest("ARGS", "arguments for the agent's program")
     what = parser.add_argument_group("what to run")
-    what.add_argument(
-        "--name", "-n", action="append", metavar="NAME", help="the agent's name (can be repeated: one agent each)"
-    )
-    what.add_argument("--count", type=int, metavar="N", help="so many agents at once, NAME-1 to NAME-N")
-    what.add_argument(
-        "--type", metavar="TYPE", help="an agent type, or any program on PATH (default: an installed coding agent)"
-    )
-    what.add_argument("--command", metavar="CMD", help="a shell command line; short for `--type command -- CMD`")
-    what.add_argument("--message", "-m", metavar="TEXT", help="the first message")
-    what.add_argument("--message-file", metavar="FILE", help="the first message, from a file (`-` is stdin)")
-    what.add_argument("--edit-message", action="store_true", help="write the first message in $VISUAL, $EDITOR or vi")
-    what.add_argument(
+    what.option("--name, -n NAME ...", "the agent's name (can be repeated: one agent each)")
+    what.option("--count N", "create N agents at once, NAME-1 to NAME-N", type=int)
+    what.option("--type TYPE", "an agent type, or any program on PATH (default: an installed coding agent)")
+    what.option("--command CMD", "a shell command line; short for `--type command -- CMD`")
+    what.option("--message, -m TEXT", "the first message")
+    what.option("--message-file FILE", "the first message, from a file (`-` is stdin)")
+    what.option("--edit-message", "write the first message in $VISUAL, $EDITOR or vi")
+    what.option(
         "--permissions",
-        choices=PERMISSIONS,
-        help="what a coding agent may do: ask first, edit files, edit and run tests and commit while the rest is "
+        "what a coding agent may do: ask first, edit files, edit and run tests and commit while the rest is "
         "denied (`tests`), or everything (default: as it is set up)",
+        choices=PERMISSIONS,
     )
-    what.add_argument(
-        "--one-shot", action="store_true", help="do the task of the first message without a dialog, and end"
+    what.option(
+        "--[no-]sandbox",
+        "run it with bubblewrap: your home is hidden, only its work dir can be written (implies `--transfer "
+        "git-mirror`); see `mngr help sandbox`",
+        default=False,
     )
-    what.add_argument("--env", action="append", metavar="KEY=VALUE", help="a variable for the agent (can be repeated)")
-    what.add_argument(
-        "--env-file", action="append", metavar="FILE", help="variables from a file of KEY=VALUE lines (can be repeated)"
-    )
-    what.add_argument(
-        "--pass-env",
-        action="append",
-        metavar="KEY",
-        help="a variable of yours, kept for later starts too (can be repeated)",
-    )
-    what.add_argument(
-        "--extra-window",
-        "-w",
-        action="append",
-        metavar="[NAME=]CMD",
-        help="a command in a window of its own beside the agent (can be repeated)",
-    )
-    what.add_argument(
-        "--record", action=BooleanPair, default=False, help="record its terminal, for `mngr capture --cast`"
-    )
-    where = parser.add_argument_group("its copy of the code")
-    where.add_argument(
-        "--from",
-        "--source",
+    what.option("--network", "with `--sandbox`: whether it has a network (default: on)", choices=("on", "off"))
+    what.option("--one-shot", "do the task in the first message without a dialog, then exit")
+    what.option("--env KEY=VALUE ...", "a variable for the agent")
+    what.option("--env-file FILE ...", "variables from a file of KEY=VALUE lines")
+    what.option("--pass-env KEY ...", "pass this variable of your environment, also at later starts")
+    what.option("--extra-window, -w [NAME=]CMD ...", "run a command in a tmux window beside the agent")
+    what.option("--[no-]record", "record the agent's terminal, for `mngr capture --cast`", default=False)
+    where = parser.add_argument_group("workspace")
+    where.option(
+        "--from, --source DIR|AGENT|URL",
+        "the directory to copy (default: the current one), an agent to clone, or the URL of a git repository",
         dest="source",
         default=".",
-        metavar="DIR|AGENT|URL",
-        help="the directory to copy (default: this one), an agent to clone, or the address of a git repository",
     )
-    where.add_argument("--transfer", choices=MODES, help="how to copy it (default: git-worktree, or rsync without git)")
-    where.add_argument(
-        "--branch", metavar="[BASE][:NEW]", help="branch to begin at and to make; `*` is the name (default: `:mngr/*`)"
+    where.option("--transfer", "how to copy the code (default: git-worktree, or rsync without git)", choices=MODES)
+    where.option(
+        "--branch [BASE][:NEW]",
+        "branch to start from and branch to create; `*` is the agent's name (default: `:mngr/*`)",
     )
-    where.add_argument(
-        "--include-unclean",
-        action=BooleanPair,
-        negative=("--exclude-unclean",),
+    where.option(
+        "--include-unclean / --exclude-unclean",
+        "include uncommitted changes as a commit, or leave them out",
         default=None,
-        help="carry uncommitted changes along as a commit, or leave them out",
     )
-    where.add_argument(
-        "--ensure-clean",
-        action=BooleanPair,
+    where.option(
+        "--[no-]ensure-clean",
+        "refuse a source with uncommitted changes; `--no-ensure-clean` includes them",
         default=True,
-        help="refuse a source with uncommitted changes; `--no-ensure-clean` includes them",
     )
-    where.add_argument(
-        "--upload-file",
-        action="append",
-        metavar="LOCAL:REMOTE",
-        help="a file of yours to put into its work dir (can be repeated)",
+    where.option("--upload-file LOCAL:REMOTE ...", "copy a local file into the agent's work dir")
+    where.option(
+        "--extra-provision-command CMD ...",
+        "run this in the work dir before the agent starts; if it fails, no agent is created",
     )
-    where.add_argument(
-        "--extra-provision-command",
-        action="append",
-        metavar="CMD",
-        help="run this in its work dir before it starts; if it fails, nothing is made (can be repeated)",
-    )
-    about = parser.add_argument_group("about it")
-    about.add_argument("--label", action="append", metavar="KEY=VALUE", help="a label (can be repeated)")
-    about.add_argument("--project", metavar="NAME", help="its project (default: the name of the directory)")
-    about.add_argument(
-        "--template",
-        "-t",
-        action="append",
-        metavar="NAME",
-        help="options from `[create_templates.NAME]` (can be repeated, later ones win)",
-    )
-    limited = parser.add_argument_group("when to stop it (its work is saved, and `mngr start` goes on)")
-    limited.add_argument(
-        "--idle-timeout", type=parse_limit, metavar="TIME", help="when it was idle for so long, such as `30m`; or `off`"
-    )
-    limited.add_argument(
-        "--idle-mode",
+    about = parser.add_argument_group("metadata")
+    about.option("--label KEY=VALUE ...", "label of the agent")
+    about.option("--project NAME", "project of the agent (default: the name of the directory)")
+    about.option("--template, -t NAME ...", "options from `[create_templates.NAME]` (can be repeated, later ones win)")
+    limited = parser.add_argument_group("limits: stop the agent and save its work; `mngr start` resumes it")
+    limited.option("--idle-timeout TIME", "maximum idle time, e.g. `30m`, or `off`", type=parse_limit)
+    limited.option(
+        "--idle-mode MODE",
+        "idle is: no `output` (the default), nothing from the `user`, or the `agent` waits; see `mngr help limit`",
         choices=(*IDLE_MODES, *HOST_IDLE_MODES),
-        metavar="MODE",
-        help="idle is: no `output` (the default), nothing from the `user`, or the `agent` waits; see `mngr help limit`",
     )
-    limited.add_argument("--timeout", type=parse_limit, metavar="TIME", help="when it ran for so long; or `off`")
+    limited.option("--timeout TIME", "maximum run time, e.g. `4h`, or `off`", type=parse_limit)
     create_hosts.add_arguments(parser)
-    then = parser.add_argument_group("and then")
-    then.add_argument(
-        "--reuse", action="store_true", help="if it exists already, use it (started if need be) instead of failing"
-    )
-    then.add_argument("--connect", action=BooleanPair, default=True, help="attach to it when it runs")
-    then.add_argument("--connect-command", metavar="CMD", help="run this instead of attaching")
-    then.add_argument("--dry-run", action="store_true", help="say what would be made, and make nothing")
+    then = parser.add_argument_group("after creation")
+    then.option("--reuse", "use the agent if it already exists, and start it if it is stopped, instead of failing")
+    then.option("--[no-]connect", "attach to the agent", default=True)
+    then.option("--connect-command CMD", "run this command instead of attaching")
+    then.option("--dry-run", "show what would be created, without creating it")
 
 
 def run(args: Args, app: App) -> int:
@@ -164,82 +154,85 @@ def run(args: Args, app: App) -> int:
     _settle_idle_mode(args, app)
     if args.env:
         hide_arguments(text.partition("=")[2] for text in args.env)
-    address = _address(args)
+    address = create_hosts.address(args.address, app) if args.address not in (None, "-") else None
     if not os.path.isdir(args.source):
-        from mngr.cli import elsewhere
+        from mngr.cli import create_source
 
-        code = elsewhere.run(args, app, address)
+        code = create_source.run(args, app, address)
         if code is not None:
             return code
     names, many = _names(args, app, address)
-    if many:
-        from mngr.cli import many as several
+    if args.dry_run and create_hosts.is_new(args, address):
+        return create_hosts.dry_run(args, app, address, names)
+    site = create_hosts.place(args, app, address, names)
+    with nullcontext() if site.is_near or args.dry_run else app.fleet.hosts.occupied(site):
+        if many:
+            from mngr.cli import bulk_create as several
 
-        expected = _expected(args, app) if args.reuse else None
-        return several.run(args, app, names, lambda name: _request(args, app, address, name), expected)
-    (name,) = names
-    if args.dry_run:
-        return _dry_run(args, app, address, name)
-    request = None if _exists(args, app, name) else _request(args, app, address, name)
-    message = first_message(args, app)
-    if request is not None:
-        request = request._replace(prompt=message)
-    record, reused = _made_or_reused(args, app, name, request)
+            expected = _expected(args, app) if args.reuse else None
+            return several.run(args, app, site, names, lambda name: _request(args, app, address, name), expected)
+        (name,) = names
+        if args.dry_run:
+            return _dry_run(args, app, site, address, name)
+        request = None if _exists(args, site, name) else _request(args, app, address, name)
+        message = first_message(args, app)
+        if request is not None:
+            request = request._replace(prompt=message)
+        agent, reused = _made_or_reused(args, app, site, name, request)
     if message is not None:
-        deliver(app, record, message, new=not reused)
-    app.out.emit_object(created.row(record, reused), human=created.line(record, reused))
+        deliver(agent, message, new=not reused)
+    app.out.emit_object(create_report.row(agent, reused), human=create_report.line(agent, reused))
     if not args.connect:
         return 0
-    from mngr.cli import connecting
+    from mngr.cli import connection
 
-    return connecting.after_start(app, record, args.connect_command)
+    return connection.after_start(app, agent, args.connect_command)
 
 
-def _made_or_reused(args: Args, app: App, name: str, request: Request | None) -> tuple[Record, bool]:
+def _made_or_reused(args: Args, app: App, site: Site, name: str, request: CreateRequest | None) -> tuple[Agent, bool]:
     if request is not None:
         try:
-            return creating.create(app.fleet, request), False
+            return Agent(site, creating.create_on(site, request)), False
         except NameTaken:
             if not args.reuse:
                 raise
     from mngr.actions import reuse
 
-    found = reuse.existing(app.fleet, (name,))
+    found = site.run(reuse.existing, (name,))
     if name not in found:
-        raise MngrError(f"`{name}` was destroyed at this moment", hint="run it again")
-    return reuse.use(app.fleet, found[name], _expected(args, app)), True
+        raise MngrError(f"`{name}` was just destroyed", hint="run it again")
+    return Agent(site, site.run(reuse.use, found[name].id, _expected(args, app))), True
 
 
-def _exists(args: Args, app: App, name: str) -> bool:
+def _exists(args: Args, site: Site, name: str) -> bool:
     if not args.reuse:
         return False
     from mngr.actions import reuse
 
-    return bool(reuse.existing(app.fleet, (name,)))
+    return bool(site.run(reuse.existing, (name,)))
 
 
 def _expected(args: Args, app: App) -> Expected:
-    """What an agent that exists has to be to be used: as far as it was said."""
+    """What an existing agent must match to be reused: only what the command line says."""
     from mngr.actions.reuse import Expected
 
     kind = args.kind or (args.type if "type" in given(args) else None)
     if args.command is None and not kind and not args.rest:
-        return Expected(source=args.source, transfer=args.transfer)
+        return Expected(source=args.source, transfer=args.transfer, sandbox=parse_sandbox(args) or None)
     chosen, rest = _kind(args, app)
-    return Expected(chosen.name, chosen.command_line(rest), args.source, args.transfer)
+    command, sandbox = chosen.command_line(rest), parse_sandbox(args) or None
+    return Expected(chosen.name, command, args.source, args.transfer, sandbox)
 
 
-def deliver(app: App, record: Record, message: str, *, new: bool = True) -> None:
-    """See to the first message: a `new` agent may have begun with it."""
-    from mngr.actions import find
+def deliver(agent: Agent, message: str, *, new: bool = True) -> None:
+    """Deliver the first message, unless a `new` agent was started with it."""
     from mngr.actions import message as messages
 
     try:
-        send = messages.first if new else messages.deliver
-        send(app.fleet, find.agent(app.fleet, record.id), message)
+        agent.site.run(messages.first if new else messages.deliver, agent.id, message)
     except MngrError as error:
         raise MngrError(
-            f"`{record.name}` runs, but its first message was not delivered: {error.message}",
+            f"`{agent.name}` runs, but its first message was not delivered: {error.message}",
             hint=error.hint,
             exit_code=error.exit_code,
         ) from None
@@ -251,7 +244,7 @@ def _apply_templates(args: Args, app: App) -> None:
     for name in args.template:
         if name not in known:
             raise UsageError(
-                f"no template is called `{name}`",
+                f"no template named `{name}`",
                 hint=suggest(name, tuple(known), "template") or "`mngr help settings` shows how to write one",
             )
         merged.update(app.settings.table(("create_templates", name)))
@@ -259,31 +252,24 @@ def _apply_templates(args: Args, app: App) -> None:
         apply_template(app.parser, args, merged, "create_templates." + "+".join(args.template))
 
 
-def _address(args: Args) -> Address | None:
-    address = parse_address(args.address) if args.address not in (None, "-") else None
-    if address is not None and address.host not in (None, "local"):
-        raise UsageError(f"no host is called `{address.host}`", hint="agents run on this machine: leave out `@HOST`")
-    return address
-
-
 def _names(args: Args, app: App, address: Address | None) -> tuple[list[str], bool]:
-    """The names, and whether this is about many agents, be it by chance only one."""
+    """The names, and whether the request is for several agents (even if it yields only one)."""
     names = [*args.name, *([address.name] if address is not None and address.name else [])]
     if args.name and len(names) > len(args.name) and len(args.name) == 1:
         raise UsageError(f"the name is given twice: `{names[1]}` and `--name {names[0]}`")
     many = args.address == "-" or len(names) > 1 or args.count is not None
     if many and address is not None and address.path is not None:
-        raise UsageError("many agents cannot share one target path", hint="leave out `:PATH`")
+        raise UsageError("several agents cannot share one target path", hint="leave out `:PATH`")
     if not many:
         return names or [_made_up_name(app)], False
-    from mngr.cli import many as several
+    from mngr.cli import bulk_create as several
 
     return several.names(args, app, names, lambda: _made_up_name(app)), True
 
 
-def _request(args: Args, app: App, address: Address | None, name: str) -> Request:
+def _request(args: Args, app: App, address: Address | None, name: str) -> CreateRequest:
     kind, rest = _kind(args, app)
-    return Request(
+    return CreateRequest(
         name=name,
         kind=kind,
         rest=rest,
@@ -302,6 +288,7 @@ def _request(args: Args, app: App, address: Address | None, name: str) -> Reques
         provision=tuple(args.extra_provision_command),
         permissions=args.permissions or "",
         one_shot=args.one_shot,
+        sandbox=parse_sandbox(args),
         extra_paths=creating.extra_paths(app.settings),
     )
 
@@ -322,7 +309,7 @@ def _kind(args: Args, app: App) -> tuple[kinds.Kind, tuple[str, ...]]:
 
 
 def _settle_idle_mode(args: Args, app: App) -> None:
-    """A mode of hosts becomes one of ours; where none fits, there is no limit."""
+    """Replace an idle mode of hosts by the nearest one of agents; without one, there is no idle limit."""
     if args.idle_mode in HOST_IDLE_MODES:
         args.idle_mode, note = HOST_IDLE_MODES[args.idle_mode]
         args.idle_timeout = args.idle_timeout if args.idle_mode else None
@@ -333,7 +320,7 @@ def _settle_idle_mode(args: Args, app: App) -> None:
 def _limits(args: Args) -> dict[str, Any]:
     if not (args.idle_timeout or args.timeout):
         if args.idle_mode and "idle_mode" in given(args):
-            raise UsageError("`--idle-mode` makes no sense without `--idle-timeout`", hint="add `--idle-timeout 30m`")
+            raise UsageError("`--idle-mode` requires `--idle-timeout`", hint="add `--idle-timeout 30m`")
         return {}
     from mngr.agents.limits import Limits
 
@@ -359,11 +346,11 @@ def first_message(args: Args, app: App) -> str | None:
         raise UsageError("`--message` and `--message-file` cannot be used together")
     text = args.message if args.message_file is None else read_text(args.message_file, app)
     if args.edit_message:
-        from mngr.cli.editing import edit_text
+        from mngr.cli.editor import edit_text
 
         text = edit_text(app, text or "", "The agent's first message. Lines that begin with # are left out.")
         if not text:
-            raise MngrError("the message is empty, so nothing was made")
+            raise MngrError("the message is empty, so no agent was created")
     if text is not None:
         from mngr.actions.message import clean
 
@@ -374,22 +361,22 @@ def first_message(args: Args, app: App) -> str | None:
 def _made_up_name(app: App) -> str:
     import coolname
 
-    taken = set(app.fleet.store.names())
+    taken = set(app.fleet.local.store.names())
     for _ in range(100):
         name = str(coolname.generate_slug(2))
         if name not in taken:
             return name
-    raise MngrError("no free name could be made up", hint="name the agent: `mngr create NAME`")
+    raise MngrError("could not generate a free name", hint="name the agent: `mngr create NAME`")
 
 
-def _dry_run(args: Args, app: App, address: Address | None, name: str) -> int:
-    if _exists(args, app, name):
-        from mngr.cli import many as several
+def _dry_run(args: Args, app: App, site: Site, address: Address | None, name: str) -> int:
+    if _exists(args, site, name):
+        from mngr.cli import bulk_create as several
 
-        return several.dry_run_reuse(app, name, _expected(args, app))
+        return several.dry_run_reuse(app, site, name, _expected(args, app))
     request = _request(args, app, address, name)
     if not args.edit_message:
         request = request._replace(prompt=first_message(args, app))
-    plan, command = creating.preview(app.fleet, request)
-    app.out.emit_object(created.dry_run_row(request, plan, command), human=created.dry_run_text(request, plan, command))
+    request = creating.preview(site, request)
+    app.out.emit_object(create_report.dry_run_row(request), human=create_report.dry_run_text(request))
     return 0

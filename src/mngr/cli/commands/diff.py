@@ -1,20 +1,32 @@
 """`mngr diff`: what an agent changed."""
 
+from typing import Any, NamedTuple
+
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 
-DESCRIPTION = "Show everything an agent changed since it began: its commits, uncommitted and untracked files."
+DESCRIPTION = "Show everything an agent changed since it was created: commits, uncommitted changes and untracked files."
 EXAMPLES = (
     ("mngr diff fix-login", "the whole change, as a patch"),
-    ("mngr diff fix-login --stat", "files and how much"),
+    ("mngr diff fix-login --stat", "changed lines per file"),
 )
 
 
+class Diff(NamedTuple):
+    name: str
+    base_commit: str | None
+    diff: str
+
+
+def results() -> list[Any]:
+    return [Diff]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help="name, id or address")
+    parser.add_agent()
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--stat", action="store_true", help="files and how much changed in each")
-    how.add_argument("--name-only", action="store_true", help="file names only")
+    how.option("--stat", "number of changed lines per file")
+    how.option("--name-only", "file names only")
 
 
 def run(args: Args, app: App) -> int:
@@ -22,11 +34,9 @@ def run(args: Args, app: App) -> int:
     options = [option for option, given in (("--stat", args.stat), ("--name-only", args.name_only)) if given]
     if app.out.colour:
         options.append("--color=always")
-    data = app.fleet.diff(agent, *options)
+    data = agent.diff(*options)
     if app.out.human:
         app.out.raw(data)
     else:
-        app.out.emit_object(
-            {"name": agent.name, "base_commit": agent.record.base_commit, "diff": data.decode(errors="replace")}
-        )
+        app.out.emit_object(Diff(agent.name, agent.record.base_commit, data.decode(errors="replace")))
     return 0

@@ -1,34 +1,39 @@
-"""`mngr doctor`: is this machine ready, and is anything left over?"""
+"""`mngr doctor`: check this machine."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from mngr.actions import doctor
 from mngr.actions.doctor import FAIL, NOTE, OK, UNKNOWN, WARN, Check
-from mngr.actions.fleet import Fleet
+from mngr.cli import settings_check
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.commands import config
 from mngr.cli.parser import Args, Parser
-from mngr.cli.table import Column
 from mngr.cli.terminal import visible
-from mngr.cli.text import amount
+from mngr.errors import MngrError
+from mngr.fleet.fleet import Fleet
 
-# It has to say what is wrong with the settings.
+# It reports what is wrong with the settings.
 READS_SETTINGS = False
 
 DESCRIPTION = (
-    "Look at the programs, directories, settings, records and sessions that mngr needs, at the coding agents that it "
-    "knows, and at what was left behind. Nothing is changed. Exits with 1 when a check failed; a warning or a note is "
-    "no failure."
+    "Check the programs, directories, settings, records and sessions that mngr needs, the coding agents that it knows, "
+    "leftovers, and the known hosts. Changes nothing. Exits with 1 if a check failed; warnings and notes are not "
+    "failures."
 )
 EXAMPLES = (
-    ("mngr doctor", "every check on a line, with what to do below it"),
-    ("mngr doctor --format json", "the same for a script"),
+    ("mngr doctor", "one line per check, with hints"),
+    ("mngr doctor --format json", "for a script"),
 )
 
 _STYLES = {OK: "", NOTE: "dim", WARN: "yellow", FAIL: "red", UNKNOWN: "magenta"}
 _SHOWN_ITEMS = 10
+
+
+def results() -> list[Any]:
+    return [{"checks": [Check], "ok": bool}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -37,15 +42,36 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     fleet = Fleet(environ=app.environ, cwd=_here())
-    checks = doctor.examine(fleet, lambda: config.check(app))
+    checks = doctor.examine(fleet.local, lambda: settings_check.check(app))
+    checks += _hosts(fleet)
     failed = sum(check.status == FAIL for check in checks)
     if app.out.human:
         _print(app, checks)
         _print_sum(app, checks, failed)
     else:
-        rows = [check.as_json() for check in checks]
-        app.out.emit_rows(rows, (Column("NAME", "name"),), envelope={"checks": rows, "ok": not failed})
+        app.out.emit_rows(checks, (), envelope={"checks": checks, "ok": not failed})
     return 1 if failed else 0
+
+
+def _hosts(fleet: Fleet) -> list[Check]:
+    """A check for each known host. One that does not answer is a warning: this machine is ready without it."""
+    if not os.path.isdir(fleet.local.host.dir) or fleet.alone:
+        return []
+    try:
+        others = [site for site in fleet.hosts.sites() if not site.is_near]
+        answers = fleet.hosts.ask_each(others, doctor.examine_host)
+    except MngrError as error:
+        return [Check("hosts", WARN, error.message, error.hint)]
+    finally:
+        fleet.close()
+    checks = []
+    for site, answer in answers:
+        name = f"host {site.name}"
+        if isinstance(answer, MngrError):
+            checks.append(Check(name, WARN, answer.message, answer.hint))
+        else:
+            checks.append(answer._replace(name=name))
+    return checks
 
 
 def _print(app: App, checks: list[Check]) -> None:
@@ -56,7 +82,7 @@ def _print(app: App, checks: list[Check]) -> None:
         for item in check.items[:_SHOWN_ITEMS]:
             app.out.line(f"{indent}{visible(item)}")
         if len(check.items) > _SHOWN_ITEMS:
-            app.out.line(f"{indent}and {len(check.items) - _SHOWN_ITEMS} more; `--format json` has all")
+            app.out.line(f"{indent}and {len(check.items) - _SHOWN_ITEMS} more; `--format json` lists all")
         if check.hint:
             app.out.line(f"{indent}hint: {visible(check.hint)}")
 
@@ -71,7 +97,7 @@ def _print_sum(app: App, checks: list[Check], failed: int) -> None:
 
 
 def _here() -> str:
-    """The current directory, or the root when it was removed under our feet."""
+    """The current directory, or the root if the current directory was deleted."""
     try:
         return os.getcwd()
     except FileNotFoundError:

@@ -1,65 +1,74 @@
 """`mngr exec`: run a command in an agent's work dir and environment."""
 
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
 from mngr.actions import execute
 from mngr.actions.agent import Agent
 from mngr.cli import targets
-from mngr.cli.ages import parse_duration
 from mngr.cli.app import App
-from mngr.cli.parser import Args, BooleanPair, Parser
-from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+from mngr.cli.durations import parse_duration
+from mngr.cli.parser import Args, Parser
+from mngr.errors import FAILED, MngrError, UsageError
 from mngr.process import Result, join
 
-DESCRIPTION = "Run a command where agents work: in the work dir, with the agent's variables, beside its own process."
+Outcome = Result | MngrError
+
+DESCRIPTION = "Run a command in the work dir of agents, with their variables, beside their own processes."
 EXAMPLES = (
     ("mngr exec fix-login 'git status --short'", "one agent"),
     ("mngr exec fix-login -- pytest -q tests", "an exact argument list"),
-    ("mngr exec --all 'git log --oneline -1'", "all of them, in parallel"),
+    ("mngr exec --all 'git log --oneline -1'", "all agents, in parallel"),
 )
 
 
+class Execution(TypedDict):
+    """`exit_code` is null, and `error` says why, if the command was not run."""
+
+    agent: str
+    success: bool
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    error: NotRequired[str]
+
+
+def results() -> list[Any]:
+    return [{"results": [Execution]}]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "words",
-        nargs="*",
-        metavar="AGENT... COMMAND",
-        help="agents (`-` reads them from stdin), then one shell command line",
-    )
+    parser.words("words", "AGENT... COMMAND", "agents (`-` reads them from stdin), then one shell command line")
     targets.add_filters(parser)
     parser.add_rest("COMMAND", "the command as an exact argument list")
-    parser.add_argument("--cwd", metavar="DIR", help="a directory below the work dir")
-    parser.add_argument(
-        "--timeout", type=parse_duration, default=600.0, metavar="TIME", help="kill it after this long (default: 10m)"
+    parser.option("--cwd DIR", "directory below the work dir")
+    parser.option(
+        "--timeout TIME", "kill the command after this time (default: 10m)", type=parse_duration, default=600.0
     )
-    parser.add_argument(
-        "--start",
-        action=BooleanPair,
-        help="start agents that do not run, or refuse them (default: run the command beside them as they are)",
+    parser.option(
+        "--[no-]start", "start stopped agents first, or refuse them (default: leave them stopped and run the command)"
     )
-    parser.add_argument(
-        "--on-error",
-        choices=("continue", "abort"),
-        default="continue",
-        help="after a failure continue with the others, or stop there",
-    )
-    parser.add_argument("--stream", action="store_true", help="show output as it comes; one agent only")
+    targets.add_on_error(parser)
+    parser.option("--stream", "show output as it comes (one agent only)")
 
 
 def run(args: Args, app: App) -> int:
-    names, command = _split(args)
-    args.agents = names
+    args.agents, command = _split(args)
     agents = targets.resolve(args, app)
     if args.stream:
-        for agent in agents:
-            _prepare(args, app, agent)
         return _stream(args, app, agents, command)
 
     def act(agent: Agent) -> Result:
         _prepare(args, app, agent)
-        return app.fleet.exec(agent, command, timeout=args.timeout, cwd=args.cwd)
+        return agent.exec(command, timeout=args.timeout, cwd=args.cwd)
+
+    def report(outcomes: list[tuple[Agent, Outcome]]) -> int:
+        return _report(app, outcomes)
 
     if args.on_error == "abort":
-        return _report(app, targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError) or not done.ok))
-    return targets.each(agents, act, lambda outcomes: _report(app, outcomes))
+        return report(targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError) or not done.ok))
+    return targets.each(agents, act, report)
 
 
 def _prepare(args: Args, app: App, agent: Agent) -> None:
@@ -67,9 +76,9 @@ def _prepare(args: Args, app: App, agent: Agent) -> None:
         return
     if not args.start:
         raise MngrError(
-            f"`{agent.name}` is {agent.state}", hint=f"`mngr exec {agent.name} --start ...` starts it first"
+            f"`{agent.name}` is {agent.state}", hint=f"start it first: `mngr exec {agent.name} --start ...`"
         )
-    app.fleet.start(agent)
+    agent.start()
 
 
 def _split(args: Args) -> tuple[list[str], str]:
@@ -78,58 +87,60 @@ def _split(args: Args) -> tuple[list[str], str]:
         return args.words, join(args.rest) if len(args.rest) > 1 else args.rest[0]
     filtered = args.all or args.include or args.exclude
     if not args.words or (len(args.words) == 1 and not filtered):
-        raise UsageError("an agent and a command are needed", hint="`mngr exec NAME 'git status'`")
+        raise UsageError("an agent and a command are required", hint="`mngr exec NAME 'git status'`")
     return args.words[:-1], args.words[-1]
 
 
 def _stream(args: Args, app: App, agents: list[Agent], command: str) -> int:
     if len(agents) != 1:
-        raise UsageError("`--stream` works with one agent")
+        raise UsageError(f"`--stream` takes one agent, not {len(agents)}")
+    _prepare(args, app, agents[0])
     app.stdout.flush()
-    return FAILED if execute.attached(app.fleet, agents[0], command, timeout=args.timeout, cwd=args.cwd) else 0
+    agent = agents[0]
+    if agent.site.is_near:
+        code = execute.attached(agent.site, agent.id, command, timeout=args.timeout, cwd=args.cwd)
+    else:
+        code = _relayed(args, app, agent, command)
+    return FAILED if code else 0
 
 
-def _report(app: App, outcomes: "list[tuple[Agent, Result | MngrError]]") -> int:
-    single = len(outcomes) == 1
-    if single and isinstance(outcomes[0][1], MngrError):
-        raise outcomes[0][1]
-    rows = []
-    good = 0
-    for agent, result in outcomes:
+def _relayed(args: Args, app: App, agent: Agent, command: str) -> int:
+    """Print what the command of another machine writes, as it comes. Returns its exit code."""
+    code = 0
+    for stream, data in agent.site.run(execute.streamed, agent.id, command, timeout=args.timeout, cwd=args.cwd):
+        if stream == "exit":
+            code = int(data)
+        else:
+            target = app.stdout if stream == "out" else app.stderr
+            target.buffer.write(data)
+            target.flush()
+    return code
+
+
+def _report(app: App, outcomes: list[tuple[Agent, Outcome]]) -> int:
+    def show(agent: Agent, result: Outcome) -> None:
         if isinstance(result, MngrError):
-            rows.append(
-                {
-                    "agent": agent.name,
-                    "success": False,
-                    "exit_code": None,
-                    "stdout": "",
-                    "stderr": "",
-                    "error": result.message,
-                }
-            )
-            if app.out.human and not isinstance(result, targets.Left):
-                app.out.warn(f"{agent.name}: {result.message}")
-            continue
-        good += result.ok
-        output, errors = (data.decode(errors="replace") for data in (result.stdout, result.stderr))
-        rows.append(
-            {
-                "agent": agent.name,
-                "success": result.ok,
-                "exit_code": result.exit_code,
-                "stdout": output,
-                "stderr": errors,
-            }
-        )
-        if app.out.human:
-            _show(app, agent, result, single)
-    if not app.out.human:
-        app.out.emit_rows(
-            rows, (), envelope={"results": rows}, known=("agent", "success", "exit_code", "stdout", "stderr")
-        )
-    elif not rows:
-        app.out.line("No agents found")
-    return 0 if good == len(rows) else FAILED if single or good == 0 else PARTIAL
+            targets.show_result(app, agent.name, result, str)
+        else:
+            _show(app, agent, result, single=len(outcomes) == 1)
+
+    def emit() -> None:
+        rows = [_row(agent.name, result) for agent, result in outcomes]
+        app.out.emit_rows(rows, (), envelope={"results": rows}, known=tuple(Execution.__annotations__)[:-1])
+
+    return targets.conclude(app, outcomes, show, emit, good=lambda result: result.ok)
+
+
+def _row(name: str, result: Outcome) -> Execution:
+    if isinstance(result, MngrError):
+        return Execution(agent=name, success=False, exit_code=None, stdout="", stderr="", error=result.message)
+    return Execution(
+        agent=name,
+        success=result.ok,
+        exit_code=result.exit_code,
+        stdout=result.stdout.decode(errors="replace"),
+        stderr=result.stderr.decode(errors="replace"),
+    )
 
 
 def _show(app: App, agent: Agent, result: Result, single: bool) -> None:

@@ -1,8 +1,9 @@
 """`mngr help`: all verbs, one verb, or a topic."""
 
 import os
+from typing import Any, NamedTuple
 
-from mngr.cli import catalog, extensions, overview
+from mngr.cli import catalog, overview, plugin_verbs
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
@@ -14,34 +15,42 @@ from mngr.names import suggest
 READS_SETTINGS = False
 
 EXAMPLES = (
-    ("mngr help create", "what `mngr create` takes, with examples"),
+    ("mngr help create", "options and examples of `mngr create`"),
     ("mngr help addresses", "how to name agents, hosts and paths"),
-    ("mngr help --topics", "what else is explained"),
+    ("mngr help --topics", "all topics"),
 )
 
 
+class HelpName(NamedTuple):
+    name: str
+    summary: str
+
+
+def results() -> list[Any]:
+    return [list[HelpName]]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("about", nargs="*", metavar="VERB|TOPIC", help="what to explain; all verbs when left out")
+    parser.words("about", "VERB|TOPIC", "what to explain (default: all verbs)")
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--commands", action="store_true", help="print the names of all verbs, one a line")
-    only.add_argument("--topics", action="store_true", help="print the names of all topics, one a line")
+    only.option("--commands", "print the names of all verbs, one per line")
+    only.option("--topics", "print the names of all topics, one per line")
 
 
 def run(args: Args, app: App) -> int:
     if args.commands:
-        entries = (*catalog.ENTRIES, *_added(app))
-        rows = [{"name": e.name, "summary": e.summary} for e in entries if not e.hidden]
-        return _names(rows, app)
+        entries = (*catalog.VERBS, *_added(app))
+        return _names([HelpName(e.name, e.summary) for e in entries], app)
     if args.topics:
-        return _names([{"name": name, "summary": summary} for name, summary in catalog.TOPICS], app)
+        return _names([HelpName(*topic) for topic in catalog.TOPICS], app)
     if not args.about:
         app.stdout.write(overview.full(app.out.colour, _added(app)))
         return 0
     return _explain(args.about, app)
 
 
-def _added(app: App) -> tuple[catalog.Entry, ...]:
-    return extensions.for_help(app.environ, app.overrides)
+def _added(app: App) -> tuple[catalog.Verb, ...]:
+    return plugin_verbs.for_help(app.environ, app.overrides)
 
 
 def topic_text(name: str) -> str:
@@ -51,7 +60,7 @@ def topic_text(name: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except FileNotFoundError:
-        raise MngrError(f"the text of `{name}` is missing from this installation", hint="install mngr again") from None
+        raise MngrError(f"the help text of `{name}` is missing from this installation", hint="reinstall mngr") from None
 
 
 def _explain(about: list[str], app: App) -> int:
@@ -65,7 +74,7 @@ def _explain(about: list[str], app: App) -> int:
         for part in parts:
             if part not in parser.subcommands:
                 hint = suggest(part, tuple(parser.subcommands), "one")
-                raise UsageError(f"`{part}` is not a part of `{parser.prog}`", hint=hint)
+                raise UsageError(f"`{parser.prog}` has no subcommand `{part}`", hint=hint)
             parser = parser.subcommands[part]
         app.print_help(parser)
         return 0
@@ -84,9 +93,9 @@ def _coloured(text: str) -> str:
     return f"{paint(first, 'bold')}\n{rest}"
 
 
-def _names(rows: list[dict[str, str]], app: App) -> int:
+def _names(rows: list[HelpName], app: App) -> int:
     if app.out.human:
-        app.out.line("\n".join(row["name"] for row in rows))
+        app.out.line("\n".join(row.name for row in rows))
     else:
         app.out.emit_rows(rows, [Column("NAME", "name"), Column("SUMMARY", "summary")])
     return 0

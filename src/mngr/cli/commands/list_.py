@@ -5,35 +5,46 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from mngr.actions import find
 from mngr.actions.agent import Agent, Listing
 from mngr.agents import state
 from mngr.cli import targets
-from mngr.cli.ages import age
 from mngr.cli.app import App
+from mngr.cli.durations import age
 from mngr.cli.output import state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import UsageError
 from mngr.names import suggest
-from mngr.records import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from typing import Any
-
-
-DESCRIPTION = "Show all agents, those that need you first. What could not be read is told, never left out in silence."
+DESCRIPTION = "Show all agents, those that need you first. Agents and hosts that cannot be read are reported."
 EXAMPLES = (
-    ("mngr list", "everyone"),
-    ("mngr list --watch", "and keep it up to date"),
-    ("mngr list --blocked --waiting", "who needs me"),
+    ("mngr list", "all agents"),
+    ("mngr list --watch", "keep the list up to date"),
+    ("mngr list --blocked --waiting", "agents that wait for you"),
     ("mngr list --include 'labels.team == \"backend\" && idle_seconds > 600'", "a filter; see `mngr help filters`"),
     ("mngr list --format '{name}\\t{state}'", "for a script"),
-    ("mngr list --ids --done | mngr destroy -", "ids, for other verbs"),
-    ("mngr list --archived", "those that were put away"),
-    ("mngr list --explain fix-login", "why it has the state it has"),
+    ("mngr list --ids --done | mngr destroy -", "ids for other verbs"),
+    ("mngr list --archived", "archived agents"),
+    ("mngr list --explain fix-login", "why it has this state"),
 )
+
+
+class Explanation(NamedTuple):
+    name: str
+    state: str
+    reason: str
+    evidence: str
+
+
+def results() -> list[Any]:
+    from mngr.actions.agent_fields import AgentFields
+    from mngr.cli.schemas import Problem
+
+    return [{"agents": [AgentFields], "errors": [Problem]}, Explanation]
+
 
 _BY_NEED = {
     name: at
@@ -44,58 +55,29 @@ _STATE_FLAGS = ("running", "waiting", "blocked", "done", "failed", "stopped")
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("agents", nargs="*", metavar="AGENT", help="only these; `-` reads them from stdin")
-    which = parser.add_argument_group("which")
+    parser.add_argument("agents", nargs="*", metavar="AGENT", help="only these agents; `-` reads them from stdin")
+    which = parser.add_argument_group("selection")
     for name in _STATE_FLAGS:
         which.add_argument(f"--{name}", action="store_true", help=f"agents that are {name.upper()}")
-    which.add_argument("--archived", action="store_true", help="those put away with `mngr archive`, hidden else")
-    which.add_argument("--active", action="store_true", help="agents that are neither FAILED nor archived")
-    which.add_argument("--local", action="store_true", help="agents on this machine")
-    which.add_argument("--remote", action="store_true", help="agents on other machines")
-    which.add_argument(
-        "--provider", action="append", metavar="NAME", help="agents on hosts of this provider (can be repeated)"
-    )
-    which.add_argument(
-        "--project",
-        action="append",
-        metavar="NAME",
-        help="agents of this project; `.` is the current one (can be repeated)",
-    )
-    which.add_argument(
-        "--label",
-        action="append",
-        metavar="KEY[=VALUE]",
-        help="agents with this label (can be repeated: all must match)",
-    )
-    which.add_argument(
-        "--host-label",
-        action="append",
-        metavar="KEY[=VALUE]",
-        help="agents on hosts with this label (can be repeated: all must match)",
-    )
-    which.add_argument(
-        "--include",
-        action="append",
-        metavar="EXPR",
-        help="agents that match the filter (can be repeated: all must match)",
-    )
-    which.add_argument(
-        "--exclude", action="append", metavar="EXPR", help="not the agents that match the filter (can be repeated)"
-    )
-    which.add_argument("--stdin", action="store_true", help="only the agents named on stdin, one a line")
-    which.add_argument("--limit", type=int, metavar="N", help="at most so many")
-    how = parser.add_argument_group("how")
-    how.add_argument("--fields", metavar="A,B", help="show these fields, such as `name,state,host.name`")
-    how.add_argument(
-        "--header", action="append", metavar="FIELD=TITLE", help="title of a column of `--fields` (can be repeated)"
-    )
-    how.add_argument(
-        "--sort", metavar="FIELD [desc]", help="order by a field, or by several: `state, create_time desc`"
-    )
-    how.add_argument("--ids", action="store_true", help="print ids only")
-    how.add_argument("--addrs", action="store_true", help="print addresses only, such as `fix-login@local.local`")
-    how.add_argument("--watch", "-w", action="store_true", help="stay, and show every change")
-    how.add_argument("--explain", metavar="AGENT", help="say which evidence decided the state of one agent")
+    which.option("--archived", "archived agents (hidden by default)")
+    which.option("--active", "agents that are neither FAILED nor archived")
+    which.option("--local", "agents on this machine")
+    which.option("--remote", "agents on other machines")
+    which.option("--provider NAME ...", "agents on hosts of this provider")
+    which.option("--project NAME ...", "agents of this project; `.` is the current one")
+    which.option("--label KEY[=VALUE] ...", "agents with this label (can be repeated: all must match)")
+    which.option("--host-label KEY[=VALUE] ...", "agents on hosts with this label (can be repeated: all must match)")
+    targets.add_expressions(which, "agents")
+    which.option("--stdin", "only the agents named on stdin, one per line")
+    which.option("--limit N", "show at most N agents", type=int)
+    how = parser.add_argument_group("output")
+    how.option("--fields A,B", "show these fields, such as `name,state,host.name`")
+    how.option("--header FIELD=TITLE ...", "column title for `--fields`")
+    how.option("--sort FIELD [desc]", "sort by one or more fields: `state, create_time desc`")
+    how.option("--ids", "print ids only")
+    how.option("--addrs", "print addresses only, such as `fix-login@local.local`")
+    how.option("--watch, -w", "keep running and show every change")
+    how.option("--explain AGENT", "show the evidence for the state of one agent")
 
 
 def run(args: Args, app: App) -> int:
@@ -105,7 +87,7 @@ def run(args: Args, app: App) -> int:
         _drop_interval(args, app)
     names = _names(args, app)
     if args.watch:
-        from mngr.cli.watching import watch
+        from mngr.cli.live_list import watch
 
         return watch(
             app,
@@ -119,33 +101,34 @@ def run(args: Args, app: App) -> int:
 
 def _explain(app: App, name: str) -> int:
     agent = app.fleet.find(name)
-    value = {"name": agent.name, "state": agent.state, "reason": agent.status.reason, "evidence": agent.status.evidence}
-    lines = find.explain(agent)
+    value = Explanation(agent.name, agent.state, agent.status.reason, agent.status.evidence)
+    lines = find.explain(agent.view)
     if agent.record.limits:
         from mngr.actions import limits
 
-        lines.append(limits.explain(app.fleet, agent))
+        lines.append(agent.site.run(limits.explain, agent.id))
     app.out.emit_object(value, human="\n".join(lines))
     return 0
 
 
 def _drop_interval(args: Args, app: App) -> None:
-    """`--watch 5`: every change is shown when it happens, so that a number of seconds is not needed."""
+    """`--watch 5`: drop the number of seconds, since every change is shown when it happens."""
     seconds = [word for word in args.agents if word.isdecimal()]
     if seconds and not {agent.name for agent in app.fleet.list().agents}.intersection(seconds):
         args.agents = [word for word in args.agents if word not in seconds]
-        app.out.note(f"`--watch` shows every change when it happens, not every {seconds[0]} s")
+        app.out.note("`--watch` takes no interval: every change is shown when it happens")
 
 
 def _names(args: Args, app: App) -> list[str] | None:
-    names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
-    if args.stdin:
-        names += app.read_stdin().split()
+    names = app.names([*args.agents, "-"] if args.stdin else args.agents)
     return names if args.agents or args.stdin else None
 
 
 def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> list[dict[str, Any]]:
-    agents = listing.agents if names is None else find.many(app.fleet, names) if names else []
+    agents = listing.agents
+    if names is not None:
+        by_id = {agent.id: agent for agent in agents}
+        agents = [by_id[agent.id] for agent in app.fleet.find_many(names) if agent.id in by_id]
     now = time.time()
     keep = targets.chosen(args)
     args.project = [_current_project() if name == "." else name for name in args.project]
@@ -167,8 +150,8 @@ def _wanted(args: Args, agent: Agent) -> bool:
     return (
         (not states or agent.state in states)
         and (not args.project or record.project in args.project)
-        and (not args.local or record.host == "local")
-        and (not args.provider or "local" in args.provider)
+        and (not args.local or agent.site.is_near)
+        and (not args.provider or agent.site.provider in args.provider)
         and all(_has_label({**record.labels, "project": record.project}, text) for text in args.label)
     )
 
@@ -197,13 +180,13 @@ def _current_project() -> str:
 
 
 def _sort(rows: list[dict[str, Any]], text: str) -> None:
-    """By the first field, then by the next: `state, name desc`. `-name` is short for `name desc`."""
+    """Sort by the first field, then by the next: `state, name desc`. `-name` is short for `name desc`."""
     for part in reversed(text.split(",")):
         field, _, order = part.strip().partition(" ")
         order = "desc" if field.startswith("-") else order.strip().lower()
         field = _RENAMED.get(field.removeprefix("-"), field.removeprefix("-"))
         if order not in ("", "asc", "desc"):
-            raise UsageError(f"`{order}` is not an order", hint='`--sort "create_time desc"`')
+            raise UsageError(f"invalid sort order `{order}`", hint='`--sort "create_time desc"`')
         if rows:
             _check_field(rows[0], field)
         rows.sort(key=_sortable_by(field), reverse=order == "desc")
@@ -214,7 +197,7 @@ def _sortable_by(field: str) -> Callable[[dict[str, Any]], tuple[int, Any]]:
 
 
 def _sortable(value: Any) -> tuple[int, Any]:
-    """Numbers by size, text by letters, what is not known last."""
+    """Numbers by size, then text by letters, then what is not known."""
     if value is None:
         return (2, "")
     return (0, value) if isinstance(value, int | float) else (1, str(value))
@@ -232,14 +215,12 @@ def _check_field(row: dict[str, Any], path: str) -> None:
     if first not in row or (rest and first == "host" and rest not in row["host"]):
         names = (*row, *(f"host.{name}" for name in row["host"]))
         titled = {"branch": "initial_branch", "why": "state_reason", "for": "state_since"}.get(path.lower())
-        hint = f"that column is the field `{titled}`" if titled else suggest(path, names, "field")
+        hint = f"the field of that column is `{titled}`" if titled else suggest(path, names, "field")
         raise UsageError(f"agents have no field `{path}`", hint=hint)
 
 
 def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -> None:
-    for error in listing.errors:
-        if app.out.human:
-            app.out.warn(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
+    app.out.warn_of(listing.errors)
     if args.ids:
         app.out.raw("".join(f"{row['id']}\n" for row in rows).encode())
         return
@@ -247,53 +228,24 @@ def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -
         lines = (f"{row['name']}@{row['host']['name']}.{row['host']['provider']}\n" for row in rows)
         app.out.raw("".join(lines).encode())
         return
-    errors = [{"error": error.message, "hint": error.hint} for error in listing.errors]
+    errors = [error.as_json() for error in listing.errors]
     columns = _columns(args, rows, app.out.columns if app.out.human else None)
     shown = [_with_ages(row) for row in rows] if app.out.human and not args.fields else rows
     app.out.emit_rows(
-        shown, columns, envelope={"agents": rows, "errors": errors}, known=_KNOWN, empty="No agents found"
+        shown, columns, envelope={"agents": rows, "errors": errors}, known=_known(app), empty="No agents found"
     )
 
 
-_KNOWN = (
-    "id",
-    "name",
-    "type",
-    "command",
-    "state",
-    "state_reason",
-    "state_since",
-    "exit_code",
-    "signal",
-    "work_dir",
-    "transfer",
-    "repo",
-    "initial_branch",
-    "base_branch",
-    "base_commit",
-    "create_time",
-    "start_time",
-    "archived_at",
-    "runtime_seconds",
-    "idle_seconds",
-    "pid",
-    "session",
-    "attached",
-    "labels.*",
-    "limits.idle_seconds",
-    "limits.idle_mode",
-    "limits.run_seconds",
-    "project",
-    "index",
-    "host.id",
-    "host.name",
-    "host.provider",
-    "host.provider_name",
-    "host.state",
-    "host.tags.*",
-    "host.ssh",
-    "host.snapshots",
-)
+def _known(app: App) -> list[str]:
+    """The fields that a template may name."""
+    if app.out.format != "template":
+        return []
+    from mngr.actions.agent_fields import AgentFields
+    from mngr.cli.schemas import fields
+
+    return fields(AgentFields)
+
+
 # Names that scripts for the original use, and ours.
 _RENAMED = {"created_at": "create_time", "git.original_branch": "initial_branch"}
 
@@ -315,6 +267,8 @@ def _columns(args: Args, rows: list[dict[str, Any]], terminal: int | None) -> li
         Column("BRANCH", "initial_branch"),
         Column("WHY", "state_reason", flexible=True),
     ]
+    if any(row.get("host", {}).get("provider", "local") != "local" for row in rows):
+        columns.insert(1, Column("HOST", "host.name"))
     return columns if terminal is None else _fitting(columns, rows, terminal)
 
 
@@ -326,7 +280,7 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _fitting(columns: list[Column], rows: list[dict[str, Any]], terminal: int) -> list[Column]:
-    """Leave out what says least until a line fits: what is the same for all comes in `--fields` or a wider window."""
+    """Leave out the least useful columns until a line fits."""
     reasons = min(_READABLE, max((len(row["state_reason"]) for row in rows), default=0))
     for field in ("initial_branch", "type", "project"):
         longest = [

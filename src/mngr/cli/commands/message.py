@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+
 from mngr.actions import message as messages
 from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery
 from mngr.cli import targets
 from mngr.cli.app import App
-from mngr.cli.inputs import read_text
-from mngr.cli.parser import Args, BooleanPair, Parser
+from mngr.cli.option_values import read_text
+from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import is_terminal
-from mngr.errors import BLOCKED, FAILED, PARTIAL, MngrError, UsageError
-from mngr.records import TYPE_CHECKING
+from mngr.errors import BLOCKED, MngrError, UsageError
 
 if TYPE_CHECKING:
     from mngr.actions.reply import Reply
@@ -19,47 +20,59 @@ if TYPE_CHECKING:
     Outcomes = list[tuple[Agent, Delivery | MngrError]]
 
 DESCRIPTION = (
-    "Give a message to agents, once and whole, and wait until each has it in its own record. A type that cannot tell, "
-    "such as a plain command, gets it pasted into its terminal, and Enter pressed. An agent that asks something takes "
-    "none before it is answered. Every message is logged with an id (`mngr event`)."
+    "Send a message to agents, exactly once, and wait until each agent has recorded it. Agents that keep no record, "
+    "such as plain commands, get the text pasted into their terminal, followed by Enter. An agent that asks a question "
+    "accepts no message until it is answered. Every message is logged with an id (`mngr event`)."
 )
 EXAMPLES = (
     ("mngr message fix-login -m 'Please add a test'", "one agent"),
-    ("mngr message fix-login fix-logout --message-file prompt.md", "a longer text, to two of them"),
+    ("mngr message fix-login fix-logout --message-file prompt.md", "a longer text, to two agents"),
     ("git diff | mngr message reviewer", "text from stdin"),
-    ("mngr message --all -m 'Commit what you have'", "everyone"),
-    ("mngr message reviewer -m 'Is it right?' --wait-reply", "and print what it answers"),
+    ("mngr message --all -m 'Commit what you have'", "all agents"),
+    ("mngr message reviewer -m 'Is it right?' --wait-reply", "wait for the reply and print it"),
 )
+
+
+class FailedMessage(TypedDict):
+    agent: str
+    error: str
+    hint: str
+
+
+class Deliveries(TypedDict):
+    """`acknowledged` is null for an agent that cannot acknowledge."""
+
+    successful_agents: list[str]
+    failed_agents: list[FailedMessage]
+    blocked_agents: list[str]
+    message_ids: dict[str, str]
+    acknowledged: dict[str, bool | None]
+    replies: NotRequired[dict[str, str]]
+
+
+def results() -> list[Any]:
+    return [Deliveries]
 
 
 def add_arguments(parser: Parser) -> None:
     targets.add_arguments(parser)
-    parser.add_argument("--message", "-m", metavar="TEXT", help="the text")
-    parser.add_argument("--message-file", metavar="FILE", help="the text, from a file (`-` is stdin)")
-    parser.add_argument("--start", action=BooleanPair, default=False, help="start stopped agents first")
-    parser.add_argument(
-        "--wait-reply", action="store_true", help="wait until they stop working, and print what they said"
-    )
-    parser.add_argument(
-        "--timeout", type=_seconds, metavar="TIME", help="wait no longer than this for replies, exit code 4"
-    )
-    parser.add_argument(
-        "--on-error",
-        choices=("continue", "abort"),
-        default="continue",
-        help="after a failure go on with the others, or not",
-    )
+    parser.option("--message, -m TEXT", "text of the message")
+    parser.option("--message-file FILE", "file with the text (`-` is stdin)")
+    parser.option("--[no-]start", "start stopped agents first", default=False)
+    parser.option("--wait-reply", "wait until the agents stop working, and print their replies")
+    parser.option("--timeout TIME", "stop waiting for replies after this time (exit code 4)", type=_seconds)
+    targets.add_on_error(parser)
 
 
 def _seconds(text: str) -> float:
-    from mngr.cli.ages import parse_duration
+    from mngr.cli.durations import parse_duration
 
     return parse_duration(text)
 
 
 def run(args: Args, app: App) -> int:
     if args.timeout is not None and not args.wait_reply:
-        raise UsageError("`--timeout` is for `--wait-reply`", hint="add it, or leave out `--timeout`")
+        raise UsageError("`--timeout` requires `--wait-reply`")
     text = _text(args, app)
     messages.clean(text)
     agents = targets.resolve(args, app)
@@ -67,10 +80,8 @@ def run(args: Args, app: App) -> int:
 
     def act(agent: Agent) -> Delivery:
         if not args.wait_reply:
-            return app.fleet.message(agent, text, start=args.start)
-        from mngr.actions import reply
-
-        replies[agent.name] = reply.ask(app.fleet, agent, text, start=args.start, timeout=args.timeout)
+            return agent.message(text, start=args.start)
+        replies[agent.name] = agent.ask(text, start=args.start, timeout=args.timeout)
         return replies[agent.name].delivery
 
     def report(outcomes: Outcomes) -> int:
@@ -89,37 +100,41 @@ def _text(args: Args, app: App) -> str:
     if args.message_file is not None:
         return read_text(args.message_file, app)
     if "-" in args.agents or is_terminal(app.stdin):
-        raise UsageError("no message was given", hint="`-m TEXT`, `--message-file FILE`, or text on stdin")
+        raise UsageError("no message was given", hint="use `-m TEXT`, `--message-file FILE` or stdin")
     return app.read_stdin()
 
 
 def _report(app: App, outcomes: Outcomes, replies: dict[str, Reply] | None) -> int:
-    failed = [(agent, result) for agent, result in outcomes if isinstance(result, MngrError)]
-    if app.out.human and len(outcomes) == 1 and failed:
-        raise failed[0][1]
-    good = [(agent, result) for agent, result in outcomes if isinstance(result, Delivery)]
-    blocked = [(agent, result) for agent, result in good if result.blocked]
-    value = {
-        "successful_agents": [agent.name for agent, _ in good],
-        "failed_agents": [{"agent": agent.name, "error": error.message, "hint": error.hint} for agent, error in failed],
-        "blocked_agents": [agent.name for agent, _ in blocked],
-        "message_ids": {agent.name: result.message_id for agent, result in good},
-        "acknowledged": {agent.name: result.acknowledged for agent, result in good},
-    }
-    lines = [f"{agent.name}: {'acknowledged' if result.acknowledged else 'delivered'}" for agent, result in good]
-    if replies is not None:
-        value["replies"] = {name: found.text for name, found in replies.items()}
-        names = [agent.name for agent, _ in good]
-        lines = [replies[name].text if len(outcomes) == 1 else f"{name}: {replies[name].text}" for name in names]
-    app.out.emit_object(value, human="\n".join(lines))
-    if app.out.human:
-        for agent, error in failed:
-            if isinstance(error, targets.Left):
-                continue
-            app.out.warn(f"{agent.name}: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
-        for agent, _ in blocked:
-            why = f": {replies[agent.name].reason}" if replies is not None else ""
-            app.out.warn(f"{agent.name} has the message, but is blocked{why}")
-    if failed:
-        return PARTIAL if good else failed[0][1].exit_code if len(failed) == 1 else FAILED
-    return BLOCKED if blocked else 0
+    good = {agent.name: result for agent, result in outcomes if isinstance(result, Delivery)}
+    failed = [(agent.name, result) for agent, result in outcomes if isinstance(result, MngrError)]
+    blocked = [name for name, result in good.items() if result.blocked]
+
+    def show(agent: Agent, result: Delivery | MngrError) -> None:
+        targets.show_result(app, agent.name, result, lambda done: _sentence(done, replies, len(outcomes) == 1))
+
+    def emit() -> None:
+        value: Deliveries = {
+            "successful_agents": list(good),
+            "failed_agents": [{"agent": name, "error": error.message, "hint": error.hint} for name, error in failed],
+            "blocked_agents": blocked,
+            "message_ids": {name: result.message_id for name, result in good.items()},
+            "acknowledged": {name: result.acknowledged for name, result in good.items()},
+        }
+        if replies is not None:
+            value["replies"] = {name: found.text for name, found in replies.items()}
+        app.out.emit_object(value)
+
+    if len(outcomes) == 1 and failed and not app.out.human:
+        emit()  # scripts read `failed_agents`, also of one agent
+        return failed[0][1].exit_code
+    code = targets.conclude(app, outcomes, show, emit)
+    for name in blocked if app.out.human else ():
+        why = f": {replies[name].reason}" if replies is not None else ""
+        app.out.warn(f"{name} received the message but is blocked{why}")
+    return code or (BLOCKED if blocked else 0)
+
+
+def _sentence(done: Delivery, replies: dict[str, Reply] | None, single: bool) -> str:
+    if replies is None:
+        return f"{done.name}: {'acknowledged' if done.acknowledged else 'delivered'}"
+    return replies[done.name].text if single else f"{done.name}: {replies[done.name].text}"

@@ -1,32 +1,49 @@
-"""`mngr observe`: what changes among all agents, a line of JSON each, until Ctrl-C."""
+"""`mngr observe`: print changes of all agents as lines of JSON, until Ctrl-C."""
 
 from __future__ import annotations
 
+from typing import Any, NotRequired, TypedDict
+
 from mngr.actions.agent import Listing
+from mngr.actions.agent_fields import AgentFields
 from mngr.agents.events import new_event
 from mngr.cli.app import App
 from mngr.cli.output import to_json
 from mngr.cli.parser import Args, Parser
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
 
 DESCRIPTION = (
-    "Print one JSON object per line: AGENT_DISCOVERED for every agent there is and each that is created, AGENT_CHANGED "
-    "when its state, name, labels or project change, AGENT_DESTROYED when it is gone, and ERROR for what cannot be "
-    "read. `agent` is the agent as in `mngr list --format json`. Ends with Ctrl-C."
+    "Print one JSON object per line until Ctrl-C: AGENT_DISCOVERED for every existing and every new agent, "
+    "AGENT_CHANGED when its state, name, labels or project change, AGENT_DESTROYED when it is gone, and ERROR for what "
+    "cannot be read. `agent` has the fields of `mngr list --format json`."
 )
 EXAMPLES = (
     ("mngr observe", "all changes"),
-    ("mngr observe --discovery-only", "only which agents come and go"),
+    ("mngr observe --discovery-only", "only new and destroyed agents"),
 )
 _SOURCE = "mngr/agents"
 _COMPARED = ("name", "state", "state_reason", "labels", "project", "archived_at")
 
 
+class Observed(TypedDict):
+    """An ERROR has `error`, all other types have the last four."""
+
+    event_id: str
+    timestamp: str
+    source: str
+    type: str
+    error: NotRequired[str]
+    agent_id: NotRequired[str]
+    name: NotRequired[str]
+    state: NotRequired[str]
+    agent: NotRequired[AgentFields]
+
+
+def results() -> list[Any]:
+    return [Observed]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("--discovery-only", action="store_true", help="leave out AGENT_CHANGED")
+    parser.option("--discovery-only", "leave out AGENT_CHANGED")
 
 
 def run(args: Args, app: App) -> int:
@@ -44,7 +61,7 @@ def run(args: Args, app: App) -> int:
 
 
 def _changes(known: dict[str, dict[str, Any]], errors: set[str], listing: Listing) -> list[dict[str, Any]]:
-    """What differs from what was known, which is brought up to date. An agent that cannot be read is not gone."""
+    """The events since the last listing; updates `known` and `errors`. An unreadable agent is not reported as gone."""
     events = []
     seen = {agent.id: agent.as_json() for agent in listing.agents}
     for agent_id, facts in seen.items():
@@ -69,7 +86,7 @@ def _event(type: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print(app: App, event: dict[str, Any]) -> None:
-    """Lines of JSON whatever the format, unless it is a template."""
+    """A line of JSON, or of the template."""
     if app.out.format == "template":
         app.out.emit_object(event, known=("event_id", "timestamp", "source", "type", "agent_id", "name", "state"))
     else:

@@ -1,95 +1,108 @@
-"""`mngr pull`: bring an agent's commits or files here."""
+"""`mngr pull`: bring an agent's commits or files into the current repository or directory."""
 
 import os
+from typing import Any, NamedTuple
 
-from mngr.actions import commits, copying
+from mngr.actions import commits, file_copy
 from mngr.actions.agent import Agent
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
-from mngr.cli.text import amount
 from mngr.errors import UsageError
 from mngr.names import parse_address
 
 DESCRIPTION = (
-    "Bring an agent's commits here as its branch: made, or moved forward, never merged in silence. With a path, "
-    "`--files` or `--artifacts`, copy files instead; what they would replace is saved first."
+    "Bring an agent's commits into this repository as the agent's branch, which is created or fast-forwarded, never "
+    "merged. With a path, `--files` or `--artifacts`, copy files instead; files that the copy replaces are saved first."
 )
 EXAMPLES = (
     ("mngr pull fix-login", "its commits, as branch mngr/fix-login"),
-    ("mngr pull fix-login --dry-run", "which commits, and what they change"),
-    ("mngr pull fix-login --into current", "move the current branch forward to them"),
+    ("mngr pull fix-login --dry-run", "list the commits and what they change"),
+    ("mngr pull fix-login --into current", "fast-forward the current branch to them"),
     ("mngr pull fix-login:report.html out/", "one file"),
-    ("mngr pull fix-login --artifacts", "what it put into $MNGR_ARTIFACTS_DIR"),
+    ("mngr pull fix-login --artifacts", "the files in its $MNGR_ARTIFACTS_DIR"),
 )
 
 
+class CopyResult(NamedTuple):
+    """`saved`: the id under which the replaced files are saved."""
+
+    name: str
+    source: str
+    target: str
+    files: tuple[str, ...]
+    saved: str | None
+    dry_run: bool
+
+
+def results() -> list[Any]:
+    from mngr.cli.schemas import DryRun
+
+    return [(commits.Pulled, DryRun), CopyResult]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("agent", metavar="AGENT[:PATH]", help="the agent, and a path in its work dir for files")
-    parser.add_argument("dest", nargs="?", metavar="DEST", help="where files go (default: here)")
-    parser.add_argument(
-        "--into", choices=("branch", "current", "none"), default="branch", help="where commits go (default: branch)"
+    parser.add_argument("agent", metavar="AGENT[:PATH]", help="the agent; for files, with a path in its work dir")
+    parser.add_argument("dest", nargs="?", metavar="DEST", help="where to copy files (default: current directory)")
+    parser.option(
+        "--into",
+        "update the agent's branch (default), the current branch, or none",
+        choices=("branch", "current", "none"),
+        default="branch",
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--files", action="store_true", help="all files of the work dir, not commits")
-    which.add_argument("--artifacts", action="store_true", help="files of the agent's artifacts directory")
-    parser.add_argument("--dry-run", action="store_true", help="say what would come, and change nothing")
+    which.option("--files", "copy all files of the work dir instead of commits")
+    which.option("--artifacts", "copy the files of the agent's artifacts directory")
+    parser.add_dry_run()
 
 
 def run(args: Args, app: App) -> int:
     address = parse_address(args.agent)
     agent = app.fleet.find(str(address._replace(path=None)))
     if args.artifacts:
-        return report_copy(app, app.fleet.pull_artifacts(agent, args.dest, dry_run=args.dry_run), args.dry_run)
+        return report_copy(app, agent.pull_artifacts(args.dest, dry_run=args.dry_run), args.dry_run)
     if address.path is not None or args.files or agent.record.repo is None or _is_place(args.dest):
-        copied = app.fleet.pull_files(agent, address.path or ".", args.dest, dry_run=args.dry_run)
+        copied = agent.pull_files(address.path or ".", args.dest, dry_run=args.dry_run)
         return report_copy(app, copied, args.dry_run)
     if args.dest is not None:
         raise UsageError(
-            "a destination is for files; commits arrive as a branch",
+            "DEST is for files, and commits are pulled to a branch",
             hint=f"`mngr pull {agent.name} --files {args.dest}`",
         )
     return _pull_commits(args, app, agent)
 
 
 def _is_place(dest: str | None) -> bool:
-    """Whether a destination can only mean a directory for files, and not a branch for commits."""
+    """Whether a destination can only be a directory for files."""
     return dest is not None and (dest.startswith((".", "/", "~")) or os.path.isdir(dest))
 
 
-def report_copy(app: App, copied: copying.Copied, dry_run: bool) -> int:
-    value = {
-        **copied._asdict(),
-        "files": list(copied.files),
-        "saved": copied.saved.id if copied.saved else None,
-        "dry_run": dry_run,
-    }
+def report_copy(app: App, copied: file_copy.Copied, dry_run: bool) -> int:
+    saved = copied.saved
     if dry_run:
         text = "\n".join(f"would copy {path}" for path in copied.files) or "nothing would change"
+    elif copied.files:
+        text = f"copied {amount(len(copied.files), 'file')} to {copied.target}"
     else:
-        text = (
-            f"copied {amount(len(copied.files), 'file')} to {copied.target}"
-            if copied.files
-            else "nothing to copy: all is the same"
-        )
-    app.out.emit_object(value, human=text)
-    if copied.saved:
-        app.out.note(
-            f"{amount(len(copied.saved.changed), 'replaced file')} saved: "
-            f"`mngr saved restore {copied.saved.id} --to DIR` brings them back"
-        )
+        text = "nothing to copy: all files are the same"
+    result = CopyResult(copied.name, copied.source, copied.target, copied.files, saved.id if saved else None, dry_run)
+    app.out.emit_object(result, human=text)
+    if saved:
+        files = amount(len(saved.changed), "replaced file")
+        app.out.note(f"saved {files}: `mngr saved restore {saved.id} --to DIR` restores them")
     return 0
 
 
 def _pull_commits(args: Args, app: App, agent: Agent) -> int:
-    pulled = app.fleet.pull(agent, into=args.into, dry_run=args.dry_run)
+    pulled = agent.pull(into=args.into, dry_run=args.dry_run)
     app.out.emit_object({**pulled._asdict(), "dry_run": args.dry_run}, human=_sentence(pulled, args))
     if args.dry_run and app.out.human and pulled.commits:
-        app.out.raw(commits.summary(app.fleet, agent))
+        app.out.raw(agent.site.run(commits.summary, agent.id))
     if pulled.already_here and args.into == "branch" and pulled.commits:
-        app.out.note(f"`mngr merge {agent.name}` brings it into the current branch")
+        app.out.note(f"`mngr merge {agent.name}` merges it into the current branch")
     if pulled.uncommitted:
         files = amount(pulled.uncommitted, "uncommitted file")
-        app.out.note(f"{files} stayed there: `mngr pull {agent.name} --files DIR` copies them")
+        app.out.note(f"not pulled: {files}; `mngr pull {agent.name} --files DIR` copies them")
     return 0
 
 
@@ -100,9 +113,9 @@ def _sentence(pulled: commits.Pulled, args: Args) -> str:
     if args.dry_run:
         return f"would pull {what} of {pulled.name}"
     if args.into == "none":
-        return f"{what} of {pulled.name} at refs/mngr/pulled/{pulled.name}"
+        return f"fetched {what} of {pulled.name} to refs/mngr/pulled/{pulled.name}"
     if args.into == "current":
-        return f"moved {pulled.branch} forward to {pulled.commit[:10]}, with {what} of {pulled.name}"
+        return f"fast-forwarded {pulled.branch} to {pulled.commit[:10]}, with {what} of {pulled.name}"
     if pulled.already_here:
-        return f"{what} of {pulled.name} already here: it works on branch {pulled.branch} of this repository"
-    return f"{what} of {pulled.name} on branch {pulled.branch}" + ("" if pulled.new else ", all here already")
+        return f"nothing to pull: {pulled.name} works on branch {pulled.branch} of this repository ({what})"
+    return f"{what} of {pulled.name} on branch {pulled.branch}" + ("" if pulled.new else ", nothing new")

@@ -1,134 +1,195 @@
-"""`mngr saved`: work kept by the safety net."""
+"""`mngr saved`: work that mngr saved before it could be lost."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from mngr.actions import restore
+from mngr.actions.portable import SAVED
 from mngr.agents.record import seconds_of
-from mngr.cli.ages import age
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.commands.transcript import local_time
+from mngr.cli.durations import age
+from mngr.cli.output import as_mapping
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.cli.text import amount
-from mngr.process import checked
-from mngr.records import TYPE_CHECKING
-from mngr.tools.git import Git
-from mngr.workspaces import saved
-from mngr.workspaces.saved import Entry
+from mngr.fleet import kept
+from mngr.fleet.kept import Kept
+from mngr.workspaces.saved_work import SavedEntry
 
-if TYPE_CHECKING:
-    from typing import Any
-
-
-DESCRIPTION = "Commits, uncommitted and untracked files of agents that were destroyed, and files that a copy replaced."
+DESCRIPTION = (
+    "Work that mngr saved before it could be lost: commits, uncommitted and untracked files of destroyed agents, and "
+    "files that a copy replaced. Saved work of agents on other hosts is kept there, and comes here before mngr "
+    "destroys such a host; `ID@HOST` names an entry of one host."
+)
 EXAMPLES = (
-    ("mngr saved list", "what is kept"),
-    ("mngr saved show fix-login-1", "what is in it"),
-    ("mngr saved restore fix-login-1", "a stopped agent with all of it, as it was"),
-    ("mngr saved restore fix-login-1 --to ../recovered", "only the files, in a directory"),
+    ("mngr saved list", "all saved work"),
+    ("mngr saved show fix-login-1", "what an entry holds"),
+    ("mngr saved restore fix-login-1", "restore it as a stopped agent"),
+    ("mngr saved restore fix-login-1 --to ../recovered", "restore only the files, to a directory"),
+    ("mngr saved restore fix-login-1 --name second-try@local", "under another name, on this machine"),
 )
 
 
+class LeftOutFile(NamedTuple):
+    """A file that was too large to be saved."""
+
+    path: str
+    megabytes: float
+
+
+class SavedContent(NamedTuple):
+    """`commits`: how many only the agent had. `files`: how many uncommitted and ignored files. `commit` holds all of
+    it, under `ref` in `repo`."""
+
+    age: str
+    commits: int
+    files: int
+    uncommitted: tuple[str, ...]
+    ignored: tuple[str, ...]
+    left_out: list[LeftOutFile]
+    repo: str
+    ref: str
+    commit: str
+    branch: str | None
+
+
+class SavedOf(NamedTuple):
+    id: str
+    name: str
+    reason: str
+    saved_at: str
+    host: str
+
+
+class RestoredFiles(NamedTuple):
+    id: str
+    work_dir: str
+
+
+class RestoredAgent(NamedTuple):
+    id: str
+    agent_id: str
+    name: str
+    work_dir: str
+    branch: str | None
+
+
+def results() -> list[Any]:
+    from mngr.cli.schemas import Problem
+
+    row = (SavedOf, SavedContent)
+    return [{"saved": [row], "errors": [Problem]}, row, RestoredFiles, RestoredAgent]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_subcommand("list", "Show what is kept, newest first", default=True)
-    show = parser.add_subcommand("show", "Show what saved work holds")
-    show.add_argument("id", metavar="ID", help="an id of `saved list`, or an agent's name for its newest")
-    show.add_argument("--patch", "-p", action="store_true", help="the whole change, not only file names")
-    back = parser.add_subcommand("restore", "Bring saved work back")
-    back.add_argument("id", metavar="ID", help="an id of `saved list`, or an agent's name for its newest")
-    back.add_argument("--name", "-n", metavar="NAME", help="a name for the restored agent (default: its old one)")
-    back.add_argument("--to", metavar="DIR", help="put the files there instead of making an agent")
-    back.add_argument("--branch", metavar="BRANCH", help="the branch to restore to (default: its old one, if free)")
-    back.add_argument("--dry-run", action="store_true", help="say what would come back, and change nothing")
+    parser.add_subcommand("list", "Show all saved work, newest first", default=True)
+    show = parser.add_subcommand("show", "Show the content of saved work")
+    show.add_argument("id", metavar="ID", help="id from `saved list`, or an agent's name for its newest entry")
+    show.option("--patch, -p", "show the whole change, not only file names")
+    back = parser.add_subcommand("restore", "Restore saved work")
+    back.add_argument("id", metavar="ID", help="id from `saved list`, or an agent's name for its newest entry")
+    back.option("--name, -n NAME", "name of the restored agent, or `[NAME]@HOST` (default: its old name and host)")
+    back.option("--to DIR", "restore the files to this directory instead of an agent")
+    back.option("--branch BRANCH", "branch to restore to (default: its old branch, if free)")
+    back.add_dry_run()
 
 
 def run(args: Args, app: App) -> int:
-    app.fleet.host.is_ours()  # raises when the directory is another program's
+    app.fleet.local.host.is_ours()  # raises when the directory is another program's
     if args.subcommand == "list":
         return _list(app)
-    entry = saved.find(app.fleet.host, args.id)
-    return _show(args, app, entry) if args.subcommand == "show" else _restore(args, app, entry)
+    found = kept.find(app.fleet, args.id, restore.find)
+    return _show(args, app, found) if args.subcommand == "show" else _restore(args, app, found)
 
 
 def _list(app: App) -> int:
-    entries, broken = saved.survey(app.fleet.host)
-    for error in broken.values() if app.out.human else ():
-        app.out.warn(error.message + f"\n  hint: {error.hint}")
-    rows = [_row(entry) for entry in reversed(entries)]
+    found = kept.everywhere(app.fleet, restore.survey)
+    problems = [*found.broken.values(), *found.unreached]
+    app.out.warn_of(problems)
+    rows = [_row(one) for one in reversed(found.entries)]
     columns = [
         Column("ID", "id"),
+        *([] if app.fleet.alone else [Column("HOST", "host")]),
         Column("AGE", "age"),
         Column("COMMITS", "commits", right=True),
         Column("FILES", "files", right=True),
         Column("WHY", "reason"),
         Column("REPOSITORY", "repo", flexible=True),
     ]
-    errors = [{"error": error.message, "hint": error.hint} for error in broken.values()]
+    errors = [error.as_json() for error in problems]
     app.out.emit_rows(rows, columns, envelope={"saved": rows, "errors": errors}, empty="No saved work")
     return 0
 
 
-def _row(entry: Entry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "name": entry.name,
-        "reason": entry.reason,
-        "saved_at": entry.saved_at,
-        "age": age(time.time() - seconds_of(entry.saved_at)),
-        "commits": entry.commits,
-        "files": len(entry.changed) + len(entry.ignored),
-        "uncommitted": list(entry.changed),
-        "ignored": list(entry.ignored),
-        "left_out": [{"path": path, "megabytes": megabytes} for path, megabytes in entry.left_out],
-        "repo": entry.repo,
-        "ref": entry.ref,
-        "commit": entry.commit,
-        "branch": entry.agent.branch if entry.agent else None,
-    }
+def _row(found: Kept) -> dict[str, Any]:
+    entry = found.entry
+    branch = entry.agent.branch if entry.agent else None
+    own = SavedOf(entry.id, entry.name, entry.reason, entry.saved_at, found.site.name)
+    return {**own._asdict(), **content(entry, branch)}
 
 
-def _show(args: Args, app: App, entry: Entry) -> int:
+def content(entry: SavedEntry, branch: str | None) -> Mapping[str, Any]:
+    """What saved work and snapshots have in common."""
+    return as_mapping(
+        SavedContent(
+            age=age(time.time() - seconds_of(entry.saved_at)),
+            commits=entry.commits,
+            files=len(entry.changed) + len(entry.ignored),
+            uncommitted=entry.changed,
+            ignored=entry.ignored,
+            left_out=[LeftOutFile(path, megabytes) for path, megabytes in entry.left_out],
+            repo=entry.repo,
+            ref=entry.ref,
+            commit=entry.commit,
+            branch=branch,
+        )
+    )
+
+
+def _show(args: Args, app: App, found: Kept) -> int:
+    entry = found.entry
     if not app.out.human:
-        app.out.emit_object(_row(entry))
+        app.out.emit_object(_row(found))
         return 0
-    git = Git(app.fleet.host, entry.repo)
-    app.out.line(f"{entry.id}: work of `{entry.name}`, saved on {entry.reason}, {' '.join(local_time(entry.saved_at))}")
-    app.out.line(f"in {entry.repo}, as {entry.ref}")
-    colour = ["--color=always"] if app.out.colour else []
+    log, diff = found.site.run(restore.show, entry, patch=args.patch, colour=app.out.colour)
+    app.out.line(f"{entry.id}: work of `{entry.name}`, reason: {entry.reason}, {' '.join(local_time(entry.saved_at))}")
+    at = "" if found.site.is_near else f"on {found.site.name} "
+    app.out.line(f"{at}in {entry.repo}, as {entry.ref}")
     if entry.commits:
         app.out.line(f"\n{amount(entry.commits, 'commit')}:")
-        app.out.raw(checked(git.run("log", "--oneline", *colour, f"-{entry.commits}", entry.parent)).stdout)
+        app.out.raw(log)
     if entry.commit != entry.parent:
         app.out.line(f"\n{amount(len(entry.changed) + len(entry.ignored), 'uncommitted file')}:")
-        how = ["--patch"] if args.patch else ["--stat"]
-        app.out.raw(checked(git.run("diff", *how, *colour, entry.parent, entry.commit)).stdout)
+        app.out.raw(diff)
     for path, megabytes in entry.left_out:
         app.out.line(f"not saved: {path} ({megabytes:.0f} MB, ignored by git)")
     return 0
 
 
-def _restore(args: Args, app: App, entry: Entry) -> int:
+def _restore(args: Args, app: App, found: Kept) -> int:
+    entry, target, name = found.entry, found.site, args.name
+    if name is not None and "@" in name:
+        address = app.fleet.hosts.address(name)
+        target, name = app.fleet.hosts.site(address.host or "local", address.provider), address.name
     if args.dry_run:
         what = f"{amount(entry.commits, 'commit')} and {amount(len(entry.changed), 'file')}"
-        app.out.emit_object(_row(entry), human=f"would restore {what} of {entry.name}")
+        app.out.emit_object(_row(found), human=f"would restore {what} of {entry.name}")
     elif args.to is not None:
-        path = restore.as_files(app.fleet, entry, args.to, branch=args.branch)
-        app.out.emit_object({"id": entry.id, "work_dir": path}, human=f"restored {entry.id} to {path}")
+        with kept.brought(found, app.fleet.local, SAVED) as here:
+            path = restore.as_files(app.fleet.local, here, args.to, branch=args.branch)
+        app.out.emit_object(RestoredFiles(entry.id, path), human=f"restored {entry.id} to {path}")
     else:
-        record = app.fleet.restore_saved(entry.id, name=args.name, branch=args.branch).record
-        value = {
-            "id": entry.id,
-            "agent_id": record.id,
-            "name": record.name,
-            "work_dir": record.work_dir,
-            "branch": record.branch,
-        }
+        with kept.brought(found, target, SAVED) as there, app.fleet.hosts.occupied(target):
+            record = target.run(restore.as_agent, there, name=name, branch=args.branch)
         branch = f", branch {record.branch}" if record.branch else ""
         app.out.emit_object(
-            value, human=f"restored {entry.id} as stopped agent {record.name}{branch}\nfiles: {record.work_dir}"
+            RestoredAgent(entry.id, record.id, record.name, record.work_dir, record.branch),
+            human=f"restored {entry.id} as stopped agent {record.name}{branch}\nfiles: {record.work_dir}",
         )
-        look = f"`mngr diff {record.name}` shows its work" if record.git else f"`mngr exec {record.name} ls` looks"
-        app.out.note(f"`mngr start {record.name}` runs it again, {look}")
+        look = f"`mngr diff {record.name}`" if record.git else f"`mngr exec {record.name} ls`"
+        app.out.note(f"`mngr start {record.name}` starts it, {look} shows its work")
     return 0

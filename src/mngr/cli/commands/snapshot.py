@@ -1,43 +1,86 @@
-"""`mngr snapshot`: keep an agent as it is, and bring it back to that."""
+"""`mngr snapshot`: keep an agent as it is, and reset it to that later."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from mngr.actions import find
 from mngr.actions import snapshots as actions
 from mngr.actions.agent import Agent
-from mngr.agents.record import seconds_of
+from mngr.actions.portable import SNAPSHOTS
 from mngr.cli import targets
-from mngr.cli.ages import age
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.commands.saved import SavedContent, content
 from mngr.cli.commands.transcript import parse_count
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.cli.text import amount
 from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.fleet import kept
+from mngr.fleet.kept import Kept, KeptListing
 from mngr.names import check_name, suggest
-from mngr.records import TYPE_CHECKING
-from mngr.workspaces.kept import Entry
-from mngr.workspaces.snapshots import check_place, free_name, name_of
-
-if TYPE_CHECKING:
-    from typing import Any
-
+from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.snapshots import name_of
 
 DESCRIPTION = (
     "Keep an agent as it is now: commits, uncommitted and untracked files, small ignored files, its conversation and "
-    "its settings. Without an agent's name the agent we run in is meant, else the only one of this repository."
+    "its settings. Without an agent's name, the agent that runs this command is meant, otherwise the only agent of "
+    "this repository. Snapshots of agents on other hosts are kept there; `NAME@HOST` names one of a host."
 )
 EXAMPLES = (
-    ("mngr snapshot create my-snapshot", "of the only agent of this repository; it may work on meanwhile"),
-    ("mngr snapshot create fix-login before-rewrite", "of one by name"),
-    ("mngr snapshot create --all --name before-merge", "of every agent"),
+    ("mngr snapshot create my-snapshot", "of the only agent of this repository; it keeps working"),
+    ("mngr snapshot create fix-login before-rewrite", "of one agent"),
+    ("mngr snapshot create --all --name before-merge", "of all agents"),
     ("mngr snapshot list", "all snapshots, newest first"),
-    ("mngr snapshot restore my-snapshot", "bring its agent back to it; what that replaces is saved"),
-    ("mngr snapshot restore my-snapshot --as second-try", "a new, stopped agent from it"),
-    ("mngr snapshot destroy my-snapshot", "forget it for good"),
+    ("mngr snapshot restore my-snapshot", "reset its agent to it; replaced work is saved"),
+    ("mngr snapshot restore my-snapshot --as second-try", "create a new, stopped agent from it"),
+    ("mngr snapshot destroy my-snapshot", "delete it"),
 )
+
+
+class SnapshotOf(NamedTuple):
+    id: str
+    name: str
+    agent: str
+    agent_id: str | None
+    created_at: str
+    host: str
+
+
+class WouldKeep(NamedTuple):
+    id: str
+    name: str
+    agent: str
+    dry_run: bool
+
+
+class RestoredSnapshot(NamedTuple):
+    """`saved`: the id of the work that was replaced. `made`: whether the agent had to be created."""
+
+    snapshot: str
+    agent_id: str
+    name: str
+    work_dir: str
+    branch: str | None
+    saved: str | None
+    made: bool
+    running: bool
+
+
+class DestroyedSnapshots(NamedTuple):
+    destroyed: list[str]
+    dry_run: bool
+
+
+_KNOWN = (*SnapshotOf._fields, *SavedContent._fields)
+
+
+def results() -> list[Any]:
+    from mngr.cli.schemas import DryRun, Problem
+
+    row = (SnapshotOf, SavedContent)
+    created = [row, WouldKeep, *targets.results(row, WouldKeep)]
+    return [{"snapshots": [row], "errors": [Problem]}, *created, (row, DryRun), RestoredSnapshot, DestroyedSnapshots]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,27 +89,27 @@ def add_arguments(parser: Parser) -> None:
         "words",
         nargs="*",
         metavar="AGENT... [NAME]",
-        help="agents (`-` reads them from stdin); a last word that names none is the snapshot's NAME",
+        help="agents (`-` reads them from stdin); a last word that is not an agent is the snapshot's name",
     )
     targets.add_filters(create)
-    create.add_argument("--name", "-n", metavar="NAME", help="the snapshot's name (made up when left out)")
-    create.add_argument("--dry-run", action="store_true", help="say what would be kept, and keep nothing")
+    create.option("--name, -n NAME", "name of the snapshot (default: generated)")
+    create.add_dry_run()
     some = parser.add_subcommand("list", "Show snapshots, newest first", default=True)
     some.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="only those of these agents; `-` reads them from stdin"
+        "agents", nargs="*", metavar="AGENT", help="only snapshots of these agents; `-` reads them from stdin"
     )
-    some.add_argument("--limit", type=parse_count, metavar="N", help="at most N, the newest")
-    back = parser.add_subcommand("restore", "Bring an agent back to a snapshot")
-    back.add_argument("agent", nargs="?", metavar="AGENT", help="its agent, if several have one of that name")
-    back.add_argument("snapshot", metavar="NAME", help="a name or an id of `snapshot list`")
-    back.add_argument("--as", dest="new_name", metavar="NEW", help="make a new, stopped agent of it instead")
-    back.add_argument("--dry-run", action="store_true", help="say what would come back, and change nothing")
-    forget = parser.add_subcommand("destroy", "Forget snapshots for good")
+    some.option("--limit N", "show at most N, the newest", type=parse_count)
+    back = parser.add_subcommand("restore", "Reset an agent to a snapshot")
+    back.add_argument("agent", nargs="?", metavar="AGENT", help="its agent, if several have a snapshot of that name")
+    back.add_argument("snapshot", metavar="NAME", help="name or id from `snapshot list`")
+    back.option("--as NEW", "create a new, stopped agent from it instead", dest="new_name")
+    back.add_dry_run()
+    forget = parser.add_subcommand("destroy", "Delete snapshots")
     forget.add_argument("names", nargs="*", metavar="NAME", help="names or ids; with the options below, agents")
-    forget.add_argument("--snapshot", action="append", metavar="ID", help="this one (can be repeated)")
-    forget.add_argument("--all-snapshots", action="store_true", help="all of the agent")
-    forget.add_argument("--force", "-f", action="store_true", help="do not ask before all are gone")
-    forget.add_argument("--dry-run", action="store_true", help="say which would go, and change nothing")
+    forget.option("--snapshot ID ...", "this snapshot")
+    forget.option("--all-snapshots", "all snapshots of the agents")
+    forget.option("--force, -f", "do not ask before deleting all of them")
+    forget.add_dry_run()
 
 
 def run(args: Args, app: App) -> int:
@@ -74,52 +117,47 @@ def run(args: Args, app: App) -> int:
 
 
 def _create(args: Args, app: App) -> int:
-    """One agent's snapshot is a document; for agents from stdin, a filter or several names it is a list of them."""
+    """Prints an object for one agent, and a list for agents from stdin, a filter or several names."""
     app.out.check_fields(_KNOWN)
     name = _take_name(args, app)
     many = "-" in args.words or len(args.words) > 1 or args.all or args.include or args.exclude
     if not many:
-        word = args.words[0] if args.words else None
-        return _create_one(
-            args, app, find.one(app.fleet, word) if word else actions.the_implied(app.fleet, "keep"), name
-        )
+        word = args.words[0] if args.words else app.fleet.local.run(actions.the_implied, "keep").id
+        return _create_one(args, app, app.fleet.find(word), name)
     args.agents = args.words
-    agents = targets.resolve(args, app)
 
-    def act(agent: Agent) -> dict[str, Any]:
-        return _would_keep(app, agent, name) if args.dry_run else _row(actions.create(app.fleet, agent, name))
+    def act(agent: Agent) -> Mapping[str, Any]:
+        if args.dry_run:
+            return _would_keep(agent, name)._asdict()
+        return _row(Kept(agent.site, agent.snapshot(name)))
 
     verb = "would keep" if args.dry_run else "kept"
     return targets.finish(
-        app,
-        agents,
-        act,
-        lambda agent, row: row,
-        lambda agent, row: f"{verb} {agent.name} as {row['name']}",
+        app, targets.resolve(args, app), act, lambda agent, row: f"{verb} {agent.name} as {row['name']}"
     )
 
 
 def _create_one(args: Args, app: App, agent: Agent, name: str | None) -> int:
     if args.dry_run:
-        value = _would_keep(app, agent, name)
-        app.out.emit_object(value, human=f"would keep {agent.name} as {value['name']}")
+        wanted = _would_keep(agent, name)
+        app.out.emit_object(wanted, human=f"would keep {agent.name} as {wanted.name}")
         return 0
-    entry = actions.create(app.fleet, agent, name)
-    app.out.emit_object(_row(entry), human=f"kept {agent.name} as {name_of(entry)}: {_content(entry)}")
-    _tell_left_out(app, entry)
-    app.out.note(f"`mngr snapshot restore {name_of(entry)}` brings {agent.name} back to it")
+    entry = agent.snapshot(name)
+    row = _row(Kept(agent.site, entry))
+    app.out.emit_object(row, human=f"kept {agent.name} as {row['name']}: {_content(entry)}")
+    for path, megabytes in entry.left_out:
+        app.out.note(f"not kept: `{path}` ({megabytes:.0f} MB, ignored by git)")
+    app.out.note(f"`mngr snapshot restore {name_of(entry)}` resets {agent.name} to it")
     return 0
 
 
-def _would_keep(app: App, agent: Agent, name: str | None) -> dict[str, Any]:
-    check_place(agent.record)
-    wanted = name or free_name(app.fleet.host, agent.record.name)
-    return {"id": f"{agent.name}/{wanted}", "name": wanted, "agent": agent.name, "dry_run": True}
+def _would_keep(agent: Agent, name: str | None) -> WouldKeep:
+    wanted = agent.site.run(actions.would_create, agent.id, name)
+    return WouldKeep(f"{agent.name}/{wanted}", wanted, agent.name, True)
 
 
 def _take_name(args: Args, app: App) -> str | None:
-    """The snapshot's name: `--name`, or the last word if it names no agent, which is then no longer among the words.
-    A first word of two is always an agent."""
+    """The snapshot's name: `--name`, or the last word if it is not an agent; that word is removed from the words."""
     last = args.words[-1] if args.words else "-"
     is_name = last != "-" and last not in _names(app)
     if args.name is not None:
@@ -133,21 +171,22 @@ def _take_name(args: Args, app: App) -> str | None:
 
 
 def _names(app: App) -> set[str]:
-    return {key for agent in find.listing(app.fleet).agents for key in (agent.name, agent.id)}
+    return {key for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
 
 
 def _list(args: Args, app: App) -> int:
-    names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
-    broken = _broken(app, names if args.agents else None)
-    for error in broken.values() if app.out.human else ():
-        app.out.warn(error.message + f"\n  hint: {error.hint}")
-    entries = _all_of(app, names) if args.agents else actions.survey(app.fleet)[0]
-    entries = sorted(entries, key=lambda entry: entry.saved_at, reverse=True)
-    rows = [_row(entry) for entry in entries[: args.limit]]
-    errors = [{"error": error.message, "hint": error.hint} for error in broken.values()]
+    names = app.names(args.agents)
+    listing = kept.everywhere(app.fleet, actions.survey)
+    problems = [*_broken(listing, names if args.agents else None).values(), *listing.unreached]
+    app.out.warn_of(problems)
+    found = _all_of(app, listing, names) if args.agents else listing.entries
+    found = sorted(found, key=lambda one: one.entry.saved_at, reverse=True)
+    rows = [_row(one) for one in found[: args.limit]]
+    errors = [error.as_json() for error in problems]
     columns = [
         Column("NAME", "name"),
         Column("AGENT", "agent"),
+        *([] if app.fleet.alone else [Column("HOST", "host")]),
         Column("AGE", "age"),
         Column("COMMITS", "commits", right=True),
         Column("FILES", "files", right=True),
@@ -158,141 +197,121 @@ def _list(args: Args, app: App) -> int:
     return 0
 
 
-_KNOWN = (
-    *("id", "name", "agent", "agent_id", "created_at", "age", "commits", "files", "uncommitted", "ignored"),
-    *("left_out", "repo", "ref", "commit", "branch"),
-)
+def _row(found: Kept) -> dict[str, Any]:
+    entry = found.entry
+    agent_id = entry.agent.id if entry.agent else None
+    own = SnapshotOf(entry.id, name_of(entry), entry.name, agent_id, entry.saved_at, found.site.name)
+    return {**own._asdict(), **content(entry, entry.branch)}
 
 
-def _row(entry: Entry) -> dict[str, Any]:
-    """One snapshot: `commits` are those that only its agent had, `files` how many uncommitted and ignored ones it
-    holds, `left_out` what was too large, `commit` all of it as one commit under `ref` in `repo`."""
-    return {
-        "id": entry.id,
-        "name": name_of(entry),
-        "agent": entry.name,
-        "agent_id": entry.agent.id if entry.agent else None,
-        "created_at": entry.saved_at,
-        "age": age(time.time() - seconds_of(entry.saved_at)),
-        "commits": entry.commits,
-        "files": len(entry.changed) + len(entry.ignored),
-        "uncommitted": list(entry.changed),
-        "ignored": list(entry.ignored),
-        "left_out": [{"path": path, "megabytes": megabytes} for path, megabytes in entry.left_out],
-        "repo": entry.repo,
-        "ref": entry.ref,
-        "commit": entry.commit,
-        "branch": entry.branch,
-    }
-
-
-def _content(entry: Entry) -> str:
+def _content(entry: SavedEntry) -> str:
     if entry.plain_files:
         return amount(len(entry.changed), "file")
     files = amount(len(entry.changed) + len(entry.ignored), "uncommitted file")
     return f"{amount(entry.commits, 'commit')} of its own, {files}"
 
 
-def _tell_left_out(app: App, entry: Entry) -> None:
-    for path, megabytes in entry.left_out:
-        app.out.note(f"`{path}` ({megabytes:.0f} MB, ignored by git) was not kept")
-
-
 def _restore(args: Args, app: App) -> int:
-    """The agent's `name`, `agent_id`, `work_dir` and `branch`, the `saved` work that was replaced, whether the agent
-    had to be `made` again, and whether it is `running`."""
-    entry = _one(app, args.snapshot, [args.agent] if args.agent is not None else None)
+    found = _one(app, args.snapshot, [args.agent] if args.agent is not None else None)
+    entry, target, name = found.entry, found.site, args.new_name
+    if name is not None and "@" in name:
+        address = app.fleet.hosts.address(name)
+        target, name = app.fleet.hosts.site(address.host or "local", address.provider), address.name or entry.name
     if args.dry_run:
-        value = {**_row(entry), "dry_run": True}
-        app.out.emit_object(value, human=f"would bring {args.new_name or entry.name} back to {entry.id}")
+        value = {**_row(found), "dry_run": True}
+        app.out.emit_object(value, human=f"would reset {args.new_name or entry.name} to {entry.id}")
         return 0
     targets.outlive_terminal()
-    done = actions.restore_to(app.fleet, entry, name=args.new_name)
+    with kept.brought(found, target, SNAPSHOTS) as there, app.fleet.hosts.occupied(target):
+        done = target.run(actions.restore_to, there, name=name)
     record = done.record
-    value = {
-        "snapshot": entry.id,
-        "agent_id": record.id,
-        "name": record.name,
-        "work_dir": record.work_dir,
-        "branch": record.branch,
-        "saved": done.saved.id if done.saved else None,
-        "made": done.made,
-        "running": done.running,
-    }
+    result = RestoredSnapshot(
+        snapshot=entry.id,
+        agent_id=record.id,
+        name=record.name,
+        work_dir=record.work_dir,
+        branch=record.branch,
+        saved=done.saved.id if done.saved else None,
+        made=done.made,
+        running=done.running,
+    )
     if done.made:
-        human = f"made {record.name} again from {entry.id}, stopped\nfiles: {record.work_dir}"
+        human = f"created {record.name} from {entry.id}, stopped\nfiles: {record.work_dir}"
     else:
-        human = f"{record.name} is back at {entry.id}" + (" and runs again" if done.running else "")
-    app.out.emit_object(value, human=human)
+        human = f"reset {record.name} to {entry.id}" + (" and started it again" if done.running else "")
+    app.out.emit_object(result, human=human)
     if done.note:
         app.out.note(done.note)
     if done.saved:
-        app.out.note(f"what was there before is saved: `mngr saved show {done.saved.id}`")
+        app.out.note(f"the replaced work is saved: `mngr saved show {done.saved.id}`")
     if not done.running:
-        app.out.note(f"`mngr start {record.name}` runs it")
+        app.out.note(f"`mngr start {record.name}` starts it")
     return 0
 
 
 def _destroy(args: Args, app: App) -> int:
-    """`destroyed`: the ids that went."""
     if args.snapshot and args.all_snapshots:
         raise UsageError("`--snapshot` and `--all-snapshots` cannot be used together")
     if args.all_snapshots:
-        agents = args.names or [actions.the_implied(app.fleet, "forget snapshots of").name]
-        chosen = _all_of(app, agents)
-        for error in _broken(app, agents).values():
-            app.out.warn(error.message + f"\n  hint: {error.hint}")
+        agents = args.names or [actions.the_implied(app.fleet.local, "delete snapshots of").name]
+        listing = kept.everywhere(app.fleet, actions.survey)
+        chosen = _all_of(app, listing, agents)
+        for error in (*_broken(listing, agents).values(), *listing.unreached):
+            app.out.warn(error.explained())
         ask = chosen and not (args.force or args.dry_run or app.headless)
-        if ask and not app.confirm(f"Forget {amount(len(chosen), 'snapshot')} for good?"):
+        if ask and not app.confirm(f"Delete {amount(len(chosen), 'snapshot')}?"):
             return 1
     elif args.snapshot:
         chosen = [_one(app, word, args.names) for word in args.snapshot]
     elif args.names:
         chosen = [_one(app, word) for word in args.names]
     else:
-        raise UsageError("no snapshot was named", hint="`mngr snapshot list` shows them; `--all-snapshots` means all")
-    chosen = list({entry.id: entry for entry in chosen}.values())
-    if not args.dry_run:
-        actions.remove(app.fleet, chosen)
+        raise UsageError("no snapshot was named", hint="`mngr snapshot list` shows all snapshots")
+    chosen = list({(one.site.name, one.entry.id): one for one in chosen}.values())
+    for site in () if args.dry_run else dict.fromkeys(one.site for one in chosen):
+        site.run(actions.remove, [one.entry for one in chosen if one.site is site])
     verb = "would destroy" if args.dry_run else "destroyed"
     app.out.emit_object(
-        {"destroyed": [entry.id for entry in chosen], "dry_run": args.dry_run},
-        human="\n".join(f"{verb} {entry.id}" for entry in chosen) or "No snapshots",
+        DestroyedSnapshots([one.entry.id for one in chosen], args.dry_run),
+        human="\n".join(f"{verb} {one.entry.id}" for one in chosen) or "No snapshots",
     )
     return 0
 
 
-def _broken(app: App, agents: list[str] | None) -> dict[str, MngrError]:
-    """The errors of snapshots that cannot be read, all or those of some agents, by their ids."""
-    found = actions.survey(app.fleet)[1]
-    return {name: error for name, error in found.items() if agents is None or name.partition("/")[0] in agents}
+def _broken(listing: KeptListing, agents: list[str] | None) -> dict[str, MngrError]:
+    """The errors of unreadable snapshots, by id: all, or those of some agents."""
+    return {name: error for name, error in listing.broken.items() if agents is None or name.partition("/")[0] in agents}
 
 
-def _all_of(app: App, names: list[str]) -> list[Entry]:
-    """Those of some agents, by name; also of agents that are gone."""
-    entries, _ = actions.survey(app.fleet)
-    agents = {key: agent for agent in find.listing(app.fleet).agents for key in (agent.name, agent.id)}
-    found: list[Entry] = []
+def _all_of(app: App, listing: KeptListing, names: list[str]) -> list[Kept]:
+    """The snapshots of some agents, by name; the agents need not exist any more."""
+    agents = {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
+    found: list[Kept] = []
     for name in names:
         agent = agents.get(name)
-        mine = [entry for entry in entries if (actions.belongs(entry, agent) if agent else entry.name == name)]
-        if not mine and agent is None and not _broken(app, [name]):
-            known = [*(agent.name for agent in agents.values()), *(entry.name for entry in entries)]
+        mine = [
+            one
+            for one in listing.entries
+            if (actions.belongs(one.entry, agent.id) if agent else one.entry.name == name)
+        ]
+        if not mine and agent is None and not _broken(listing, [name]):
+            known = [*(agent.name for agent in agents.values()), *(one.entry.name for one in listing.entries)]
             raise NotFoundError(f"no agent named `{name}` has snapshots", hint=suggest(name, known, "name"))
         found += mine
     return found
 
 
-def _one(app: App, word: str, agents: list[str] | None = None) -> Entry:
+def _one(app: App, word: str, agents: list[str] | None = None) -> Kept:
     """A snapshot by name or id; with agents, only theirs."""
     if not agents:
-        return actions.one(app.fleet, word)
-    entries = _all_of(app, agents)
-    found = [entry for entry in entries if word in (entry.id, name_of(entry))]
+        return kept.find(app.fleet, word, actions.one)
+    listing = kept.everywhere(app.fleet, actions.survey)
+    entries = _all_of(app, listing, agents)
+    found = [one for one in entries if word in (one.entry.id, name_of(one.entry))]
     if not found:
-        actions.refuse_unreadable(word, _broken(app, agents))
+        actions.refuse_unreadable(word, _broken(listing, agents))
         raise NotFoundError(
-            f"{', '.join(f'`{name}`' for name in agents)} has no snapshot called `{word}`",
-            hint=suggest(word, [name_of(entry) for entry in entries], "one") or "`mngr snapshot list` shows all",
+            f"{', '.join(f'`{name}`' for name in agents)} has no snapshot named `{word}`",
+            hint=suggest(word, [name_of(one.entry) for one in entries], "one") or "`mngr snapshot list` shows all",
         )
     return found[-1]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from mngr import waiting
+from typing import Annotated, Any, NamedTuple, TypeVar
+
 from mngr.actions import transcript as transcripts
 from mngr.actions.agent import Agent
 from mngr.actions.transcript import ROLES
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.cli.text import amount
 from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 DESCRIPTION = (
     "Print what was said to an agent and what it said and did, oldest first, in one form for all agent types. A type "
@@ -24,40 +21,53 @@ DESCRIPTION = (
 )
 EXAMPLES = (
     ("mngr transcript fix-login", "the whole conversation"),
-    ("mngr transcript fix-login --role assistant --tail 1", "the last thing it said"),
-    ("mngr transcript fix-login --follow", "and what comes from now on"),
-    ("mngr transcript fix-login --format jsonl", "a line of JSON for each entry"),
+    ("mngr transcript fix-login --role assistant --tail 1", "its last reply"),
+    ("mngr transcript fix-login --follow", "print new entries as they come"),
+    ("mngr transcript fix-login --format jsonl", "one line of JSON per entry"),
 )
 
 _STYLES = {"user": "bold", "assistant": "green", "tool_call": "cyan"}
 _KNOWN = ("timestamp", "role", "text", "tool", "input", "exit_code")
-# Of the output of a tool a person sees so many lines; the other formats have all.
-_LONGEST_RESULT = 20
+_LONGEST_RESULT = 20  # lines of a tool's output that a person sees
+
+
+class TranscriptEntry(NamedTuple):
+    timestamp: str
+    role: str
+    text: str
+
+
+def results() -> list[Any]:
+    from mngr.cli.schemas import OPEN
+
+    return [list[Annotated[TranscriptEntry, OPEN]]]
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("agent", metavar="AGENT", help="name, id or address")
-    parser.add_argument(
-        "--role", action="append", choices=(*ROLES, "tool"), help="only entries of this role (can be repeated)"
-    )
-    parser.add_argument("--tail", type=parse_count, metavar="N", help="only the last N")
-    parser.add_argument("--head", type=parse_count, metavar="N", help="only the first N")
-    parser.add_argument("--follow", "-f", action="store_true", help="stay, and print new ones as they come")
+    parser.add_agent()
+    parser.option("--role ...", "only entries of this role", choices=(*ROLES, "tool"))
+    add_part(parser, "entries")
+
+
+def add_part(parser: Parser, what: str) -> None:
+    parser.option("--tail N", f"only the last N {what}", type=parse_count)
+    parser.option("--head N", f"only the first N {what}", type=parse_count)
+    parser.option("--follow, -f", f"keep running and print new {what} as they come")
 
 
 def run(args: Args, app: App) -> int:
     refuse_head_with(args)
     agent = app.fleet.find(args.agent)
-    found = transcripts.read(app.fleet, agent)
+    found = agent.site.run(transcripts.read, agent.id)
     wanted = part(args, [entry for entry in found.entries if _is_wanted(args, entry)])
-    show = _Shown(app)
+    show = _EntryPrinter(app)
     if wanted or not args.follow:
         show.entries(wanted)
     if not found.kept:
         app.out.note(_no_transcript(agent, len(found.entries)))
     elif not found.entries:
-        app.out.note(f"nothing was said by or to {agent.name} yet")
-    return _follow(args, app, agent, found.entries, show) if args.follow else 0
+        app.out.note(f"the transcript of {agent.name} is empty")
+    return _follow(args, agent, found.entries, show) if args.follow else 0
 
 
 def refuse_head_with(args: Args) -> None:
@@ -66,56 +76,37 @@ def refuse_head_with(args: Args) -> None:
 
 
 def part(args: Args, entries: list[T]) -> list[T]:
-    """The first or the last of them, as `--head` and `--tail` say."""
+    """The entries that `--head` or `--tail` selects."""
     if args.head is not None:
         return entries[: args.head]
     return entries if args.tail is None else entries[max(0, len(entries) - args.tail) :]
 
 
 def _is_wanted(args: Args, entry: dict[str, Any]) -> bool:
-    """The role `tool` is both the calls and the results of tools."""
+    """The role `tool` means both calls and results."""
     role = str(entry["role"])
     return not args.role or role in args.role or (role.startswith("tool_") and "tool" in args.role)
 
 
 def _no_transcript(agent: Agent, messages: int) -> str:
-    kind = f"an agent of type `{agent.record.kind}` keeps no transcript"
+    kind = f"agents of type `{agent.record.kind}` keep no transcript"
     if messages:
-        return f"{kind}: these are only the messages that were sent to it"
+        return f"{kind}; only the messages sent to {agent.name} are shown"
     return f"{kind}, and no message was sent to {agent.name}; `mngr capture {agent.name}` shows its screen"
 
 
-def _follow(args: Args, app: App, agent: Agent, shown: list[dict[str, Any]], show: _Shown) -> int:
-    """Print each entry once, also one that comes before others: a program may write down late what it said."""
-    from collections import Counter
-
-    state_dir = app.fleet.store.state_dir(agent.id)
-    seen = Counter(map(_words, shown))
+def _follow(args: Args, agent: Agent, shown: list[dict[str, Any]], show: _EntryPrinter) -> int:
     try:
-        for _ in waiting.changes([state_dir], deadline=waiting.Deadline(None), at_least_every=2.0):
-            entries = transcripts.read(app.fleet, agent).entries
-            left, new = seen.copy(), []
-            for entry in entries:
-                left[_words(entry)] -= 1
-                if left[_words(entry)] < 0 and _is_wanted(args, entry):
-                    new.append(entry)
-            if new:
-                show.entries(new)
-            seen |= Counter(map(_words, entries))
-            if agent.id not in app.fleet.host.entries(app.fleet.store.dir):
-                break
+        for entries in agent.site.run(transcripts.follow, agent.id, shown):
+            if wanted := [entry for entry in entries if _is_wanted(args, entry)]:
+                show.entries(wanted)
     except KeyboardInterrupt:
         pass
     return 0
 
 
-def _words(entry: dict[str, Any]) -> tuple[str, ...]:
-    """An entry without its time, which another record of the same message has not."""
-    return tuple(str(entry.get(name)) for name in ("role", "text", "tool", "input"))
-
-
-class _Shown:
-    """Prints entries; remembers the day of the last one, which is said when it changes."""
+class _EntryPrinter:
+    """Prints entries, with a line for each new day."""
 
     def __init__(self, app: App) -> None:
         self._out = app.out
@@ -143,14 +134,14 @@ class _Shown:
         lines = "\n".join(parts).rstrip("\n").split("\n") if parts else []
         left_out = len(lines) - _LONGEST_RESULT if role == "tool_result" else 0
         if left_out > 1:
-            self._out.line(f"  ({amount(left_out, 'line')} left out; `--format jsonl` has all)", "dim")
+            self._out.line(f"  ({amount(left_out, 'line')} left out; `--format jsonl` prints all)", "dim")
             lines = lines[left_out:]
         for line in lines:
             self._out.line(f"  {line}".rstrip())
 
 
 def local_time(text: str) -> tuple[str, str]:
-    """Day and time of day where the user is; as it is written when it cannot be read."""
+    """Local day and time; the text itself if it is not a time."""
     import time
 
     from mngr.agents.record import seconds_of
@@ -164,5 +155,5 @@ def local_time(text: str) -> tuple[str, str]:
 
 def parse_count(text: str) -> int:
     if not text.isdecimal():
-        raise UsageError(f"{text!r} is not a number of entries", hint="for example `--tail 20`")
+        raise UsageError(f"invalid number {text!r}", hint="for example `--tail 20`")
     return int(text)

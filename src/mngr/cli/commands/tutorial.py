@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from mngr.agents.kinds.kind import PERMISSIONS
-from mngr.cli.ages import parse_duration
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.parser import Args, BooleanPair, Parser
+from mngr.cli.durations import parse_duration
+from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.cli.text import amount
 from mngr.config import project_root
 from mngr.e2e.artifacts import usual_place
 from mngr.e2e.shell_blocks import ScriptBlock
 from mngr.errors import UsageError
-from mngr.records import TYPE_CHECKING
 from mngr.tutorial import check as checking
 from mngr.tutorial import sources
-from mngr.tutorial.check import Problem, Report
+from mngr.tutorial.check import Report, TutorialProblem
 from mngr.tutorial.sources import Sources
-
-if TYPE_CHECKING:
-    from typing import Any
 
 DESCRIPTION = (
     "A tutorial is a shell script of examples: blocks with empty lines between them, in sections with headings. "
@@ -31,11 +28,11 @@ DESCRIPTION = (
     "where they are, if not at `tutorial.sh` and `tests`."
 )
 EXAMPLES = (
-    ("mngr tutorial check", "is every example cited by a test, and really run?"),
+    ("mngr tutorial check", "check that every example is cited by a test and was run"),
     ("mngr tutorial blocks --format json", "the examples, with their ids, lines, sections and commands"),
     ("mngr tutorial check --script tutorial.sh --tests tests --no-artifacts", "citations only"),
-    ("mngr tutorial sync --dry-run", "what an agent would be told to repair; without it, one is"),
-    ("mngr tutorial fill --dry-run", "the same for examples below headings that have none"),
+    ("mngr tutorial sync --dry-run", "show what an agent would be asked to fix"),
+    ("mngr tutorial fill --dry-run", "show the headings that an agent would be asked to fill"),
     ("mngr tutorial install-skill --for claude --dry-run", "`sync` as a slash command of a coding agent"),
 )
 _MOST_PROBLEMS = 40
@@ -43,8 +40,42 @@ _MOST_LINES = 12
 _MOST_FILES = 5
 
 
+def results() -> list[Any]:
+    from mngr.tmr.changed_file import Flag
+    from mngr.tutorial.talk import Turn
+
+    problem = {
+        **dict.fromkeys(("kind", "message", "file"), str),
+        "line": int,
+        **dict.fromkeys(("block", "section", "test", "text", "diff", "hint"), str | None),
+    }
+    talk = {**dict.fromkeys(("agent", "branch", "work_dir", "end", "prompt"), str | None), "rounds": [Turn]}
+    asked = {"script": str, **talk, "dry_run": bool}
+    block = {
+        **dict.fromkeys(("id", "kind", "section", "text"), str),
+        **dict.fromkeys(("first_line", "last_line"), int),
+        **dict.fromkeys(("comment_only", "preamble"), bool),
+        **dict.fromkeys(("heading", "unfinished"), str | None),
+        "commands": [str],
+    }
+    counts = dict.fromkeys(("blocks", "cited", "commands"), int)
+    section = {"section": str, "line": int, **counts, "run": int | None}
+    found = {"ok": bool, "problems": [problem]}
+    checked = {"commands_run": int | None, "runs": Any, "uncommitted": [str], "sections": [section]}
+    proposal = {"heading": str, **dict.fromkeys(("text", "problem", "kind"), str | None)}
+    proposed = {"kept": [proposal], "dropped": [proposal], "rejected": [proposal]}
+    skill = {**dict.fromkeys(("agent", "path", "found"), str), "kept": str | None, "dry_run": bool}
+    return [
+        {"script": str, "blocks": [block]},
+        {"script": str, **counts, **checked, **found},
+        {**asked, **found, "before": int, "flags": [Flag]},
+        {**asked, "program": str, "validated_by": str, **proposed, "headings": [str], "unfilled": [str]},
+        {"skills": [skill]},
+    ]
+
+
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument("--script", metavar="FILE", help="the tutorial (default: `tutorial.sh`)")
+    parser.option("--script FILE", "the tutorial (default: `tutorial.sh`)")
     parser.add_subcommand("blocks", "List the blocks of the tutorial")
     check = parser.add_subcommand("check", "Check that every example is cited by a test, and was run", default=True)
     _add_tests(check)
@@ -58,10 +89,9 @@ def add_arguments(parser: Parser) -> None:
     )
     _add_tests(sync)
     _add_artifacts(sync)
-    sync.add_argument(
-        "--test-command",
-        metavar="CMD",
-        help="run this before each check; it must pass too (setting `tutorial.test_command`; default, if there is a "
+    sync.option(
+        "--test-command CMD",
+        "run this before each check; it must pass too (setting `tutorial.test_command`; default, if there is a "
         "recorded run: pytest)",
     )
     _add_agent_options(sync, "sync-tutorial")
@@ -72,95 +102,73 @@ def add_arguments(parser: Parser) -> None:
         "rejected and listed: they show where the interface is not what users expect. The others are shown one by one, "
         "to keep or drop.",
     )
-    fill.add_argument("--program", metavar="NAME", help="what the tutorial is about (default: what it runs most)")
-    fill.add_argument(
-        "--reference", metavar="FILE|CMD", help="its reference, or a command that prints it (default: its `--help`)"
-    )
-    fill.add_argument(
-        "--validate", metavar="CMD", help="a command that fails for a bad example, with `{}` in it for the example"
-    )
-    fill.add_argument("--yes", "-y", action="store_true", help="keep all valid proposals, without asking")
+    fill.option("--program NAME", "program that the tutorial is about (default: the one it runs most)")
+    fill.option("--reference FILE|CMD", "reference of the program, or a command that prints it (default: its `--help`)")
+    fill.option("--validate CMD", "command that fails for a bad example; `{}` stands for the example")
+    fill.option("--yes, -y", "keep all valid proposals, without asking")
     _add_agent_options(fill, "fill-tutorial")
     skill = parser.add_subcommand("install-skill", "Install `sync-tutorial-to-e2e-tests` for coding agents")
-    skill.add_argument(
-        "--for",
-        dest="agent",
-        action="append",
-        choices=("claude", "codex"),
-        help="only for this one (default: both; can be repeated)",
+    skill.option(
+        "--for ...", "only for this one (default: both; can be repeated)", dest="agent", choices=("claude", "codex")
     )
-    skill.add_argument(
-        "--scope", choices=("project", "user"), default="project", help="in this project (the default) or in your home"
+    skill.option(
+        "--scope", "in this project (the default) or in your home", choices=("project", "user"), default="project"
     )
-    skill.add_argument("--force", "-f", action="store_true", help="replace one that was changed, and keep it beside")
-    skill.add_argument("--dry-run", action="store_true", help="say what would be written, and write nothing")
+    skill.option("--force, -f", "replace one that was changed, and keep it beside")
+    skill.option("--dry-run", "say what would be written, and write nothing")
 
 
 def _add_agent_options(parser: Parser, name: str) -> None:
     """What `sync` and `fill` have in common."""
     parser.add_rest("ARGS", "arguments for the agent's program")
-    parser.add_argument("--type", metavar="TYPE", help="an agent type (default: an installed coding agent)")
-    parser.add_argument(
+    parser.option("--type TYPE", "an agent type (default: an installed coding agent)")
+    parser.option(
         "--permissions",
+        "what a coding agent may do, as in `mngr create`: `tests` is recommended (no default: choose)",
         choices=PERMISSIONS,
-        help="what a coding agent may do, as in `mngr create`: `tests` is recommended (no default: choose)",
     )
-    parser.add_argument("--name", "-n", metavar="NAME", help=f"the agent's name (default: `{name}`, or one like it)")
-    parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="send the agent at most this many prompts (default: 5)"
-    )
-    parser.add_argument(
-        "--timeout",
+    parser.option("--name, -n NAME", f"the agent's name (default: `{name}`, or one like it)")
+    parser.option("--rounds N", "send the agent at most this many prompts (default: 5)", type=int, default=5)
+    parser.option(
+        "--timeout TIME",
+        "stop waiting for the agent after this time (default: 1h)",
         type=parse_duration,
         default=3600.0,
-        metavar="TIME",
-        help="stop waiting for the agent after this time (default: 1h)",
     )
-    parser.add_argument(
-        "--prompt", metavar="FILE", help="your own prompt, a Jinja template, instead of the packaged one"
-    )
-    parser.add_argument("--transfer", metavar="MODE", help="how the code is copied, as in `mngr create`")
-    parser.add_argument(
-        "--include-unclean",
-        action=BooleanPair,
-        negative=("--exclude-unclean",),
+    parser.option("--prompt FILE", "your own prompt, a Jinja template, instead of the packaged one")
+    parser.option("--transfer MODE", "how the code is copied, as in `mngr create`")
+    parser.option(
+        "--include-unclean / --exclude-unclean",
+        "carry uncommitted changes along as a commit, or leave them out",
         default=None,
-        help="carry uncommitted changes along as a commit, or leave them out",
     )
-    parser.add_argument("--dry-run", action="store_true", help="print the prompt and what is missing, and do nothing")
+    parser.option("--dry-run", "print the prompt and what is missing, and do nothing")
 
 
 def _add_tests(parser: Parser) -> None:
-    parser.add_argument(
-        "--tests",
-        action="append",
-        metavar="DIR|FILE",
-        help="where the tests are (default: `tests`; can be repeated)",
-    )
+    parser.option("--tests DIR|FILE ...", "where the tests are (default: `tests`; can be repeated)")
 
 
 def _add_artifacts(parser: Parser) -> None:
-    parser.add_argument(
-        "--artifacts",
-        action="append",
-        metavar="DIR",
-        help="a recorded run of the tests, or a directory of runs: the newest counts (default: `.mngr/e2e`; can be "
+    parser.option(
+        "--artifacts DIR ...",
+        "a recorded run of the tests, or a directory of runs: the newest counts (default: `.mngr/e2e`; can be "
         "repeated)",
     )
-    parser.add_argument("--no-artifacts", action="store_true", help="do not look at what was run")
+    parser.option("--no-artifacts", "do not look at what was run")
 
 
 def run(args: Args, app: App) -> int:
     if args.subcommand in ("blocks", "check"):
         return {"blocks": _blocks, "check": _check}[args.subcommand](app, places(args, app))
-    from mngr.cli import tutoring
+    from mngr.cli import tutorial_agents
 
     if args.subcommand == "install-skill":
-        return tutoring.run_install(args, app, project_root(os.getcwd(), app.host_dir) or os.getcwd())
+        return tutorial_agents.run_install(args, app, project_root(os.getcwd(), app.host_dir) or os.getcwd())
     place = places(args, app)
     if args.subcommand == "sync":
-        return tutoring.run_sync(args, app, place, problem_json)
-    return tutoring.run_fill(args, app, place)
+        return tutorial_agents.run_sync(args, app, place, problem_json)
+    return tutorial_agents.run_fill(args, app, place)
 
 
 def places(args: Args, app: App) -> Sources:
@@ -269,7 +277,7 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def problem_json(problem: Problem) -> dict[str, Any]:
+def problem_json(problem: TutorialProblem) -> dict[str, Any]:
     return {name: value if value != "" else None for name, value in problem._asdict().items()}
 
 

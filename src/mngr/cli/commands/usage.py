@@ -3,123 +3,121 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from mngr import waiting
-from mngr.actions import find, usage
+from mngr.actions import usage
 from mngr.actions.agent import Agent
-from mngr.actions.usage import BY, Report
-from mngr.cli.ages import parse_duration
+from mngr.actions.usage import BY, UsageReport
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.durations import parse_duration
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.cli.text import amount
 from mngr.errors import TimedOut, UsageError
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 DESCRIPTION = (
-    "Show how many tokens agents used and what that cost: as their programs say themselves, else by the price of the "
-    "model, which your settings can change (`mngr help settings`). A model without a known price is told as such, "
-    "never as 0. INPUT is without what was read from or written to a cache. A clone counts from its creation on. "
-    "Destroyed agents have no rows of their own any more; without names, one row holds what they used, and the other "
-    "tables count it with the rest."
+    "Show how many tokens agents used and what they cost: as reported by the agents, otherwise by the price of the "
+    "model, which your settings can change (`mngr help settings`). Usage without a known price is counted separately, "
+    "never as 0. INPUT excludes cached tokens. A clone counts from its creation on. Destroyed agents share one row, "
+    "which is left out when agents are named; the other tables include them."
 )
 EXAMPLES = (
-    ("mngr usage", "every agent that used anything, the dearest first"),
-    ("mngr usage fix-login reviewer", "only these"),
-    ("mngr usage --by model --since 7d", "which models, in the last seven days"),
-    ("mngr usage --by day", "day by day"),
-    ("mngr usage wait --until 'cost_usd > 20' --timeout 8h", "return when more than $20 is spent"),
+    ("mngr usage", "all agents with usage, highest cost first"),
+    ("mngr usage fix-login reviewer", "two agents"),
+    ("mngr usage --by model --since 7d", "per model, in the last seven days"),
+    ("mngr usage --by day", "per day"),
+    ("mngr usage wait --until 'cost_usd > 20' --timeout 8h", "wait until more than $20 is spent"),
     ("mngr usage --by project --format '{name}\\t{cost_usd}'", "for a script"),
 )
 
 _KNOWN = ("name", "id", *usage.Totals._fields)
-_NOT_KNOWN = "not known"
 _CENT = 0.01
 
 
-def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="only these: name, id or address; `-` reads them from stdin"
-    )
-    parser.add_argument("--by", choices=BY, default=usage.AGENT, help="what a row is (default: agent)")
-    parser.add_argument(
-        "--since", type=parse_since, metavar="TIME", help="only what was used since: `7d` or `12h` ago, or `2026-05-31`"
-    )
+class RowName(NamedTuple):
+    """What a row of usage is about. `id` is null for a row that is not one agent."""
 
-    parser.add_argument(
-        "--until",
-        action="append",
-        metavar="EXPR",
-        help="wait until the total matches, then print it (can be repeated: all must match)",
-    )
-    parser.add_argument(
-        "--timeout", type=parse_duration, metavar="TIME", help="wait no longer than this for `--until`, exit code 4"
-    )
+    name: str
+    id: str | None
+
+
+def results() -> list[Any]:
+    from mngr.cli.schemas import Problem
+
+    return [{"by": str, "usage": [(RowName, usage.Totals)], "total": usage.Totals, "errors": [Problem]}]
+
+
+def add_arguments(parser: Parser) -> None:
+    parser.words("agents", "AGENT", "name, id or address; `-` reads them from stdin")
+    parser.option("--by", "what a row stands for (default: agent)", choices=BY, default=usage.AGENT)
+    parser.option("--since TIME", "only usage since then: `7d` or `12h` ago, or `2026-05-31`", type=parse_since)
+
+    parser.option("--until EXPR ...", "wait until the total matches, then print it (can be repeated: all must match)")
+    parser.option("--timeout TIME", "stop waiting after this time (exit code 4)", type=parse_duration)
 
 
 def run(args: Args, app: App) -> int:
     if args.agents[:1] == ["wait"] and args.until:
         args.agents = args.agents[1:]
     if args.timeout is not None and not args.until:
-        raise UsageError("`--timeout` is for `--until`", hint="`mngr usage wait --until 'cost_usd > 20' --timeout 8h`")
-    names = [word for name in args.agents for word in (app.read_stdin().split() if name == "-" else [name])]
-    agents = find.many(app.fleet, names) if names else None if not args.agents else []
-    report = (
-        _awaited(args, app, agents) if args.until else usage.report(app.fleet, agents, by=args.by, since=args.since)
-    )
+        hint = "`mngr usage wait --until 'cost_usd > 20' --timeout 8h`"
+        raise UsageError("`--timeout` requires `--until`", hint=hint)
+    names = app.names(args.agents)
+    agents = app.fleet.find_many(names) if names else None if not args.agents else []
+    if args.until:
+        report = _awaited(args, app, agents)
+    else:
+        report = app.fleet.usage(agents, by=args.by, since=args.since)
     if app.out.human:
-        for error in report.errors:
-            app.out.warn(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
+        app.out.warn_of(report.errors)
         _print(args, app, report)
         return 0
     rows = [row.as_json() for row in report.rows]
-    errors = [{"error": error.message, "hint": error.hint} for error in report.errors]
+    errors = [error.as_json() for error in report.errors]
     envelope = {"by": args.by, "usage": rows, "total": usage.as_json(report.total), "errors": errors}
     app.out.emit_rows(rows, (), envelope=envelope, known=_KNOWN)
     return 0
 
 
-def _awaited(args: Args, app: App, agents: list[Agent] | None) -> Report:
+def _awaited(args: Args, app: App, agents: Sequence[Agent] | None) -> UsageReport:
     """The first report whose total matches all of `--until`. Raises TimedOut."""
     from mngr.actions import filters
 
     tests = [filters.parse_over(text, (*usage.Totals._fields, "cost")) for text in args.until]
-    app.fleet.host.prepare()
+    app.fleet.local.host.prepare()
     total = usage.as_json(usage.Totals())
     for _ in waiting.changes(
-        [app.fleet.store.dir], deadline=waiting.Deadline(args.timeout), at_least_every=2.0, step=0.1
+        [app.fleet.local.store.dir], deadline=waiting.Deadline(args.timeout), at_least_every=2.0, step=0.1
     ):
-        report = usage.report(app.fleet, agents, by=args.by, since=args.since)
+        report = app.fleet.usage(agents, by=args.by, since=args.since)
         total = usage.as_json(report.total)
         if all(matches({**total, "cost": {"total_cost_usd": total["cost_usd"]}}) for matches in tests):
             return report
     seen = ", ".join(f"{name} {value}" for name, value in total.items())
-    raise TimedOut(f"after {args.timeout:g} s the total does not match: {seen}")
+    raise TimedOut(f"the total did not match within {args.timeout:g} s: {seen}")
 
 
-def _print(args: Args, app: App, report: Report) -> None:
+def _print(args: Args, app: App, report: UsageReport) -> None:
     rows = [row.as_json() for row in report.rows]
     if rows:
         rows.append({"name": "total", "id": "", **usage.as_json(report.total), "sum": True})
-    app.out.emit_rows(rows, columns(rows, args.by), empty="Nothing was used")
+    app.out.emit_rows(rows, columns(rows, args.by), empty="No usage")
     if report.total.unpriced:
-        priceless = amount(report.total.unpriced, "answer")
-        app.out.note(f"{priceless} of models without a known price: `mngr help settings` says how to give one")
+        answers = amount(report.total.unpriced, "answer")
+        app.out.note(f"{answers} by models without a known price; `mngr help settings` explains how to set one")
 
 
 def columns(rows: list[dict[str, Any]], by: str) -> list[Column]:
-    """Money has as many places as the smallest amount needs, so that it lines up."""
+    """Costs have four decimal places if one of them is below a cent."""
     places = 4 if any(0 < (row["cost_usd"] or 0) < _CENT for row in rows) else 2
 
     def cost(row: Any) -> str:
-        return _NOT_KNOWN if row["cost_usd"] is None else f"${row['cost_usd']:,.{places}f}"
+        return "unknown" if row["cost_usd"] is None else f"${row['cost_usd']:,.{places}f}"
 
     found = [
-        Column(by.upper(), "name", flexible=True, show=lambda row: row["name"] or "not named", style=_style),
+        Column(by.upper(), "name", flexible=True, show=lambda row: row["name"] or "unknown", style=_style),
         *(Column(title, field, right=True, show=_count(field)) for title, field in _COUNTS),
         Column("COST", "cost_usd", right=True, show=cost, style=_style),
     ]
@@ -146,12 +144,12 @@ def _style(row: Any) -> str:
 
 
 def parse_since(text: str) -> float:
-    """A point in time: so long ago, or a day, or a moment of a day, where the user is."""
+    """A point in time: a duration before now, a day or a local time."""
     if text[:4].isdecimal() and text[4:5] == "-":
         from datetime import datetime
 
         try:
             return datetime.fromisoformat(text.strip()).timestamp()
         except (ValueError, OverflowError, OSError):
-            raise UsageError(f"{text!r} is not a day or a time", hint="for example `2026-05-31` or `7d`") from None
+            raise UsageError(f"invalid day or time {text!r}", hint="for example `2026-05-31` or `7d`") from None
     return time.time() - parse_duration(text)

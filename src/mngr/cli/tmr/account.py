@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator, Sequence
 
-from mngr.cli.ages import age
+from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
+from mngr.cli.durations import age, took
 from mngr.cli.terminal import cut
-from mngr.cli.text import amount, money, tokens, took
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
-from mngr.records import TYPE_CHECKING
 from mngr.tmr import places, verdict
 from mngr.tmr.headline import Headline, headline
 from mngr.tmr.questions import questions
 from mngr.tmr.summary import OVER, doing, ended_at, seconds, verdict_of, why
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 VERDICT_STYLES = {
     **dict.fromkeys(verdict.INTEGRATED, "green"),
@@ -101,7 +98,7 @@ def _groups(app: App, state: RunState) -> None:
             out.line((start + cut(" ".join(text.split()), room)).rstrip(), style)
 
 
-def _told(task: TaskState, group: str, place: places.Place, asked: dict[str, tuple[str, str]]) -> tuple[str, str]:
+def _told(task: TaskState, group: str, place: places.WorkPlace, asked: dict[str, tuple[str, str]]) -> tuple[str, str]:
     """Its verdict, or what needs a person, and why."""
     if group == places.NEEDS_YOU and task.slug in asked:
         return asked[task.slug]

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds import repository_trust
-from mngr.cli.ages import parse_duration
+from mngr.cli import permissions
 from mngr.cli.app import App
+from mngr.cli.durations import parse_duration
 from mngr.cli.parser import Args
-from mngr.cli.permitted import refuse_unsaid
 from mngr.errors import MngrError, UsageError
-from mngr.records import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from mngr.tools.git import Git
+from mngr.tools.git import Git
 
 
 def of(args: Args, app: App, top: str, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,23 +54,19 @@ def at_least_one(args: Args, *names: str) -> None:
             raise UsageError(f"`--{name.replace('_', '-')}` must be at least 1")
 
 
-def check_kind(app: App, top: str, name: str, permissions: str | None, *, chosen_later: bool = False) -> None:
-    """Nobody sits beside these agents, so what they may do without asking is said before, never guessed. `top` is the
-    repository, whose files the agents obey only if it is trusted."""
-    kind = kinds.resolve(name, app.settings)
+def check_kind(app: App, top: str, name: str, given: str | None, *, chosen_later: bool = False) -> None:
+    """Refuse agents of this type unless their permissions are given and the repository at `top`, whose files they obey,
+    is trusted."""
+    kind = permissions.check(app, name, given, chosen_later=chosen_later)
     repository_trust.check(kind.driver, app.host_dir, app.environ, top, top)
-    if permissions and not kind.driver:
-        raise UsageError(f"`--permissions` is for coding agents, and `{name}` is none that mngr knows")
-    if not permissions and not chosen_later:
-        refuse_unsaid(kind)
 
 
 def check_identity(app: App, git: Git, name: str, *, given: Mapping[str, str]) -> None:
-    """Refuse coding agents that could not commit, since git knows no name and e-mail address for them."""
+    """Refuse coding agents that could not commit, because git has no name and e-mail address for them."""
     if not kinds.resolve(name, app.settings).driver or {"GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"} <= given.keys():
         return
     if not (git.ok("var", "GIT_AUTHOR_IDENT") and git.ok("var", "GIT_COMMITTER_IDENT")):
         raise MngrError(
-            "git knows no name and e-mail address for commits, so no agent could commit its work",
+            "git has no user name and e-mail address, so agents could not commit their work",
             hint="`git config --global user.name 'YOUR NAME' && git config --global user.email YOU@EXAMPLE.COM`",
         )

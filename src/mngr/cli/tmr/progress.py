@@ -7,20 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from mngr.agents import reasons
-from mngr.cli.ages import age
+from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
+from mngr.cli.durations import age
 from mngr.cli.output import to_json
 from mngr.cli.terminal import cut, is_terminal, visible
-from mngr.cli.text import amount, money, tokens
 from mngr.errors import MngrError
 from mngr.interrupts import Abandoned
-from mngr.mapreduce.folding import waits
+from mngr.mapreduce.ledger_fold import waits
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
-from mngr.records import NamedTuple
 from mngr.tmr import verdict
 from mngr.tmr.canary import NOT_ASKED
 from mngr.tmr.summary import paused, tasks_of, verdict_of
@@ -58,7 +57,7 @@ def shown(app: App, run: Run) -> Iterator[None]:
     elif not app.out.human or app.out.quiet:
         yield
     elif is_terminal(app.stderr) and not app.headless:
-        with _Live(app, run).running():
+        with _LiveProgress(app, run).running():
             yield
     else:
         with run.heard_by(lambda entry: _say(app, line(entry, run.state))):
@@ -135,14 +134,14 @@ def _unasked(canary: Mapping[str, Any]) -> str:
     return f"  not checked whether the tests run this code: {canary['why']}"
 
 
-class Sight(NamedTuple):
+class LiveFacts(NamedTuple):
     """What the picture needs beside the state: the last line on each running agent's screen, by agent."""
 
     said: Mapping[str, str] = {}
     decision: str = ""
 
 
-def picture(state: RunState, sight: Sight, *, now: float, width: int) -> list[str]:
+def picture(state: RunState, sight: LiveFacts, *, now: float, width: int) -> list[str]:
     """The lines of the live view. Pure."""
     tasks = tasks_of(state)
     settled = [task for task in tasks if task.status == "settled"]
@@ -199,12 +198,12 @@ def _costs(state: RunState, settled: int, of: int, now: float) -> str:
     return "  " + ", ".join(filter(None, parts)) if parts else ""
 
 
-class _Live:
+class _LiveProgress:
     def __init__(self, app: App, run: Run) -> None:
         self._app, self._run = app, run
         self._over = threading.Event()
         self._drawn = 0
-        self._sight = Sight()
+        self._sight = LiveFacts()
         self._looked_at = 0.0
 
     @contextmanager
@@ -238,7 +237,7 @@ class _Live:
         running = [task for task in self._run.state.tasks.values() if task.status == RUNNING][:_AGENTS_SHOWN]
         for attempt in filter(None, (task.last for task in running)):
             try:
-                lines = self._app.fleet.capture(attempt.agent_id).split("\n")
+                lines = self._app.fleet.find(attempt.agent_id).capture().split("\n")
             except (MngrError, Abandoned):
                 continue  # it has just ended, or all of this has
             said[attempt.agent] = next((text.strip() for text in reversed(lines) if text.strip()), "")

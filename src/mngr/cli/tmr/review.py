@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.terminal import is_terminal
-from mngr.cli.text import amount
-from mngr.cli.tmr import ending
-from mngr.cli.tmr.starting import broken_off, find, orchestrate, task_named, working
+from mngr.cli.tmr import run_result
+from mngr.cli.tmr.orchestrator import broken_off, find, orchestrate, task_named, working
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.mapreduce.run import Run
 from mngr.process import checked
-from mngr.records import TYPE_CHECKING, NamedTuple
 from mngr.tmr.places import integration_of, places
-from mngr.tmr.review import Work, works
+from mngr.tmr.review import ReviewItem, works
 from mngr.tmr.summary import verdict_of, why
 from mngr.tools.git import Git
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
 KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
 _KEYS = "[y] keep, [n] drop, [b] send back with a comment, [s] skip, [d] details, [p] previous, [q] quit:"
@@ -84,7 +81,7 @@ def _rebuild(app: App, run: Run, *, drop: Sequence[str] = (), accept: Sequence[s
         work.integrate(drop=sorted(drop), accept=sorted(accept))
         code = work.exit_code()
         run.note("finished", exit_code=code, summary={"why": "reviewed", "because": "built again after a review"})
-    return ending.show(app, run, code)
+    return run_result.show(app, run, code)
 
 
 def _looked_at(app: App, run: Run, accept: Sequence[str]) -> int:
@@ -93,10 +90,10 @@ def _looked_at(app: App, run: Run, accept: Sequence[str]) -> int:
         data = integration_of(run.state)
         run.end_phase("integrate", {**data, "accepted": sorted({*data.get("accepted", ()), *accept})})
     app.out.note("the branch stays as it is")
-    return ending.show(app, run, int((run.state.finished or {}).get("exit_code") or 0))
+    return run_result.show(app, run, int((run.state.finished or {}).get("exit_code") or 0))
 
 
-def _send_back(app: App, run: Run, back: Sequence[tuple[Work, str]]) -> int:
+def _send_back(app: App, run: Run, back: Sequence[tuple[ReviewItem, str]]) -> int:
     """Let the agents continue with what the person has to say, then integrate again."""
     with run.locked():
         for work, comment in back:
@@ -105,17 +102,17 @@ def _send_back(app: App, run: Run, back: Sequence[tuple[Work, str]]) -> int:
     return orchestrate(app, run, resumed=True)
 
 
-def _ask(app: App, run: Run, every: Sequence[Work]) -> list[Choice]:
+def _ask(app: App, run: Run, every: Sequence[ReviewItem]) -> list[Choice]:
     """One piece of work after the other. Who quits decides nothing."""
     if not every:
         return []
     if app.headless or not is_terminal(app.stdout):
         raise Undecided(
-            f"there {'is' if len(every) == 1 else 'are'} {amount(len(every), 'piece')} of work to look at, and nobody "
-            "can be asked",
+            f"there {'is' if len(every) == 1 else 'are'} {amount(len(every), 'piece')} of work to review, and no "
+            "terminal to ask",
             hint=f"name what to drop: `mngr tmr review {run.id} --drop TASK`",
         )
-    git = Git(app.fleet.host, str(run.state.facts["repo"]))
+    git = Git(app.fleet.local.host, str(run.state.facts["repo"]))
     choices = [Choice()] * len(every)
     at = 0
     show = True
@@ -140,7 +137,7 @@ def _ask(app: App, run: Run, every: Sequence[Work]) -> list[Choice]:
     return choices
 
 
-def _key(app: App, work: Work) -> str:
+def _key(app: App, work: ReviewItem) -> str:
     """One of the keys, asked again until it is one; no answer three times is a `q`. Enter keeps work that nothing was
     found against, and means nothing for dangerous work."""
     for _ in range(_ASKED_MAX):
@@ -152,7 +149,7 @@ def _key(app: App, work: Work) -> str:
     return "q"
 
 
-def _told(picked: Sequence[tuple[Work, Choice]]) -> str:
+def _told(picked: Sequence[tuple[ReviewItem, Choice]]) -> str:
     """The summary before anything is done."""
     counts = {
         "keep": sum(work.on_branch and choice.key not in (DROP, BACK) for work, choice in picked),
@@ -164,7 +161,7 @@ def _told(picked: Sequence[tuple[Work, Choice]]) -> str:
     return f"\n{told}: build and measure the branch again?"
 
 
-def _show(app: App, run: Run, git: Git, work: Work, place: str) -> None:
+def _show(app: App, run: Run, git: Git, work: ReviewItem, place: str) -> None:
     out = app.out
     out.line(f"\n{place}: {work.title}", "bold")
     for task in work.tasks:
@@ -179,13 +176,11 @@ def _show(app: App, run: Run, git: Git, work: Work, place: str) -> None:
     _diff(app, run, git, work, _FEW_LINES)
 
 
-def _details(app: App, run: Run, git: Git, work: Work) -> None:
+def _details(app: App, run: Run, git: Git, work: ReviewItem) -> None:
     """What the agents say, what was measured, and all of the change."""
     out = app.out
     for task in work.tasks:
-        last = task.last
-        found: Mapping[str, Any] = (last.verdict if last is not None else None) or {}
-        claim = ((last.collected if last is not None else None) or {}).get("outcome") or {}
+        found, claim = task.verdict, task.claim
         for line in _wrapped(str(claim.get("summary") or ""), (out.columns or 100) - 4):
             out.line(f"  | {line}", "dim")
         marks = {name: word for name, word in (found.get("marks") or {}).items() if word}
@@ -203,7 +198,7 @@ def _wrapped(text: str, columns: int) -> Iterator[str]:
         yield from textwrap.wrap(line, max(20, columns)) or [""]
 
 
-def _diff(app: App, run: Run, git: Git, work: Work, most: int | None) -> None:
+def _diff(app: App, run: Run, git: Git, work: ReviewItem, most: int | None) -> None:
     """The change in our own colours, since an agent's line may hold others; without the lines that only git needs."""
     lines = [line for commit in _patches(run, git, work) for line in commit]
     for line in lines[:most]:
@@ -215,7 +210,7 @@ def _diff(app: App, run: Run, git: Git, work: Work, most: int | None) -> None:
         app.out.line(f"  ... {amount(len(lines) - most, 'more line')}: [d] shows all", "dim")
 
 
-def _patches(run: Run, git: Git, work: Work) -> Iterator[list[str]]:
+def _patches(run: Run, git: Git, work: ReviewItem) -> Iterator[list[str]]:
     form = ("--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
     own = [commit for commit in work.commits if set(commit["slugs"]) <= set(work.slugs)]
     for commit in own:

@@ -36,7 +36,7 @@
     return el("ol", { class: "events" }, list.map((one) => el("li", {}, el("span", { class: "when" }, "+" + duration(Math.max(0, one.at - value.run.began_at))), el("span", {}, words(one.text)))));
   }
 
-  // Something other than a table on a page of its own, drawn anew when the run goes on.
+  // Something other than a table on a page of its own, drawn again when the run changes.
   function plainPage(kind, title, draw) {
     page(kind, async () => {
       const root = el("div", {});

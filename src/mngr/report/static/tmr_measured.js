@@ -10,6 +10,7 @@
     fixed: "A test that nobody touched proves the fix.", "fixed together": "Product and test changed, and both are needed.",
     "expectation changed": "Only the test changed its mind: the old product passes it too.", "found and fixed": "A new or changed test shows a bug that the old product has.",
     unproven: "Nothing shows that the product had to change.", stronger: "The test notices more than before.", same: "The test notices what it did before.",
+    weaker: "The test notices less than before.", "cannot fail": "The test passes whatever the product does.",
   };
 
   function four(value) {
@@ -17,17 +18,18 @@
     if (!Object.values(marks).some(Boolean)) return null;
     const cell = ([name, told]) => el("td", { title: `${told}: ${marks[name] || "not measured"}` }, outcome(marks[name]));
     const changed = value.task.kind === "expectation-changed";
+    const means = MEANS[value.task.verdict] || (value.strength && MEANS[value.strength.word]);
     return el("section", { class: "measured" }, el("h3", {}, "Its test, measured four times"),
       el("table", { class: "four" }, el("thead", {}, el("tr", {}, el("td", {}), el("th", { scope: "col" }, "on the old product"), el("th", { scope: "col" }, "on the new product"))),
         el("tbody", {}, el("tr", {}, el("th", { scope: "row" }, "the old tests"), FOUR.slice(0, 2).map(cell)),
           el("tr", { class: changed ? "differs" : null }, el("th", { scope: "row" }, "the new tests"), FOUR.slice(2).map(cell)))),
-      MEANS[value.task.verdict] ? el("p", { class: "sub" }, MEANS[value.task.verdict]) : null);
+      means ? el("p", { class: "sub" }, means) : null);
   }
 
-  function bar(label, [killed, of]) {
+  function bar(label, [killed, of], without = "not measured") {
     const full = el("i", {});
     full.style.width = (of ? (killed / of) * 100 : 0) + "%";
-    return el("div", { class: "strength-row" }, el("span", { class: "sub" }, label), el("span", { class: "strength-bar" }, full), el("span", { class: "number" }, of ? `${killed} of ${of}` : "not measured"));
+    return el("div", { class: "strength-row" }, el("span", { class: "sub" }, label), el("span", { class: "strength-bar" }, full), el("span", { class: "number" }, of ? `${killed} of ${of}` : without));
   }
 
   function strength(value) {
@@ -37,7 +39,7 @@
     const only = (title, list, mark) => (list.length ? el("details", { class: "folded", open: list.length < 6 || null }, el("summary", {}, `${title} (${list.length})`),
       el("ul", { class: "plain edits " + mark }, list.map((text) => el("li", {}, words(text))))) : null);
     return el("section", { class: "measured" }, el("h3", {}, "Strength of its test: edits that it notices"),
-      el("div", { class: "strength tone-" + tone }, bar("before", found.before), bar("after", found.after)),
+      el("div", { class: "strength tone-" + tone }, bar("before", found.before, found.word === "stronger" ? "no test" : undefined), bar("after", found.after)),
       found.word === "not measured" && found.after[1] ? el("p", { class: "sub" }, "nothing to compare with: its test did not pass before") :
       el("p", { class: "sub" }, el("b", { class: "tone-" + tone }, found.word), found.how ? `, by ${found.how}` : "", found.word === "same" ? `: no difference seen with ${found.after[1]}` : ""),
       only("Noticed only now", found.gained, "gained"), only("Noticed only before", found.lost, "lost"));

@@ -127,7 +127,7 @@
     return box;
   }
 
-  // Draws anew, with those parts open that somebody opened, or closed that somebody closed.
+  // Draws again, with those parts open that somebody opened, or closed that somebody closed.
   function redrawn(root, draw) {
     const name = (one) => one.querySelector("summary").textContent;
     const before = new Map([...root.querySelectorAll("details")].map((one) => [name(one), one.open]));

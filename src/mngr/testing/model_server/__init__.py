@@ -5,8 +5,8 @@ with ModelServer() as server:
     server.wait_for(lambda entry: entry.answer == "text", timeout=10)
 """
 
-from mngr.testing.model_server.log import Entry, Totals
+from mngr.testing.model_server.log import LoggedRequest, UsageTotals
 from mngr.testing.model_server.script import Rule, load_rules
 from mngr.testing.model_server.server import ModelServer
 
-__all__ = ["Entry", "ModelServer", "Rule", "Totals", "load_rules"]
+__all__ = ["LoggedRequest", "ModelServer", "Rule", "UsageTotals", "load_rules"]

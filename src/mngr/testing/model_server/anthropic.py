@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from mngr.records import TYPE_CHECKING
-from mngr.testing.model_server.answer import Answer, Piece, Usage, deltas, event
-from mngr.testing.model_server.request import Asked, Tool, blocks, mapping, objects, real_text, string
+from collections.abc import Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from mngr.json_values import objects, string, table
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, event
+from mngr.testing.model_server.request import ModelRequest, Tool, blocks, real_text
 
 ERRORS = {
     400: "invalid_request_error",
@@ -21,7 +20,7 @@ ERRORS = {
 }
 
 
-def parse(body: Mapping[str, Any]) -> Asked:
+def parse(body: Mapping[str, Any]) -> ModelRequest:
     texts, step = [], 0
     for message in objects(body.get("messages")):
         content = message.get("content")
@@ -33,18 +32,18 @@ def parse(body: Mapping[str, Any]) -> Asked:
                 texts.append(text)
                 step = 0
     tools = tuple(
-        Tool(string(tool.get("name")), mapping(tool.get("input_schema"))) for tool in objects(body.get("tools"))
+        Tool(string(tool.get("name")), table(tool.get("input_schema"))) for tool in objects(body.get("tools"))
     )
-    form = mapping(mapping(body.get("output_config")).get("format")) or mapping(body.get("output_format"))
-    return Asked(
+    form = table(table(body.get("output_config")).get("format")) or table(body.get("output_format"))
+    return ModelRequest(
         model=string(body.get("model")) or "scripted",
         stream=body.get("stream") is True,
         tools=tools,
         texts=tuple(texts),
         step=step,
-        session=string(mapping(body.get("metadata")).get("user_id")),
+        session=string(table(body.get("metadata")).get("user_id")),
         system="\n".join([*blocks(body.get("system"), ("text",)), *_first_texts(body)]),
-        schema=mapping(form.get("schema")) or None,
+        schema=table(form.get("schema")) or None,
     )
 
 
@@ -57,7 +56,7 @@ def _first_texts(body: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def whole(answer: Answer) -> dict[str, Any]:
+def whole(answer: ModelAnswer) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if answer.parts:
         content.append({"type": "text", "text": answer.text})
@@ -67,7 +66,7 @@ def whole(answer: Answer) -> dict[str, Any]:
     return {**message, "content": content, "stop_reason": _stop_reason(answer)}
 
 
-def stream(answer: Answer) -> list[Piece]:
+def stream(answer: ModelAnswer) -> list[StreamPiece]:
     start = _message(answer, {**_usage(answer.usage), "output_tokens": 1})
     pieces = [event("message_start", {"type": "message_start", "message": start})]
     index = 0
@@ -89,7 +88,7 @@ def error(status: int, message: str, id: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": f"req_{id}"}
 
 
-def _message(answer: Answer, usage: dict[str, Any]) -> dict[str, Any]:
+def _message(answer: ModelAnswer, usage: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": f"msg_{answer.id}",
         "type": "message",
@@ -102,11 +101,13 @@ def _message(answer: Answer, usage: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tool_use(answer: Answer) -> dict[str, Any]:
+def _tool_use(answer: ModelAnswer) -> dict[str, Any]:
     return {"type": "tool_use", "id": f"toolu_{answer.id}", "name": answer.call.name if answer.call else ""}
 
 
-def _block(index: int, opened: dict[str, Any], kind: str, field: str, texts: list[tuple[str, float]]) -> list[Piece]:
+def _block(
+    index: int, opened: dict[str, Any], kind: str, field: str, texts: list[tuple[str, float]]
+) -> list[StreamPiece]:
     delta = "content_block_delta"
     return [
         event("content_block_start", {"type": "content_block_start", "index": index, "content_block": opened}),
@@ -123,11 +124,11 @@ def _halves(text: str) -> list[str]:
     return ["", text[:middle], text[middle:]]
 
 
-def _stop_reason(answer: Answer) -> str:
+def _stop_reason(answer: ModelAnswer) -> str:
     return "tool_use" if answer.call else "end_turn"
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: TokenCounts) -> dict[str, Any]:
     return {
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import select
 import socket
 import time
-import zlib
 from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mngr.records import TYPE_CHECKING
 from mngr.testing.model_server import openai_chat
-from mngr.testing.model_server.answer import Piece, Usage
-from mngr.testing.model_server.log import Entry
+from mngr.testing.model_server.answer import StreamPiece, TokenCounts
+from mngr.testing.model_server.log import LoggedRequest
 from mngr.testing.model_server.model import (
     APIS,
     MESSAGES,
     Api,
-    Decision,
-    Refused,
+    ModelDecision,
+    RequestRefused,
     is_side,
     models,
     program_of,
@@ -29,10 +27,9 @@ from mngr.testing.model_server.model import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
-    from mngr.testing.model_server.script import Failure
-    from mngr.testing.model_server.server import Listener
+    from mngr.testing.model_server.script import ScriptedFailure
+    from mngr.testing.model_server.server import ModelListener
 
 BIGGEST_BODY = 256 * 1024 * 1024
 GARBAGE = b"\x00\xfe\xff}{ these bytes are no answer of any model ]\n" * 3
@@ -46,7 +43,7 @@ MESSAGES_OF = {
 }
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """The client hung up, or the server stops."""
 
 
@@ -55,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "mngr-model-server"
     sys_version = ""
     disable_nagle_algorithm = True
-    server: Listener
+    server: ModelListener
 
     def finish(self) -> None:
         try:
@@ -66,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         try:
             super().handle()
-        except (OSError, Gone):
+        except (OSError, ClientGone):
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
@@ -81,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
         if _plain(self.path) == "/models":
             self._json(200, models(), answer="status")
         else:
-            self._refuse(Refused(404, f"nothing is at {self.path}"))
+            self._refuse(RequestRefused(404, f"nothing is at {self.path}"))
 
     def do_POST(self) -> None:
         self._begin()
@@ -93,20 +90,20 @@ class Handler(BaseHTTPRequestHandler):
             elif path in APIS:
                 self._turn(APIS[path], raw)
             else:
-                raise Refused(404, f"nothing is at {self.path}")
-        except Refused as refused:
+                raise RequestRefused(404, f"nothing is at {self.path}")
+        except RequestRefused as refused:
             self._refuse(refused)
-        except (OSError, Gone):
+        except (OSError, ClientGone):
             self._end(answer="gone")
             raise
         except Exception as error:  # whatever a stranger sends, it gets an answer and the log has it
-            if self.entry.first_byte is not None:
+            if self.entry.first_byte_at is not None:
                 raise
-            self._refuse(Refused(500, f"the model server failed: {error!r}"))
+            self._refuse(RequestRefused(500, f"the model server failed: {error!r}"))
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815
 
-    def _refuse(self, refused: Refused, headers: Mapping[str, str] | None = None) -> None:
+    def _refuse(self, refused: RequestRefused, headers: Mapping[str, str] | None = None) -> None:
         error = _api(self.path).error(refused.status, refused.message, self.entry.id)
         self._json(refused.status, error, headers, answer="status", text=refused.message)
 
@@ -114,9 +111,8 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "POST" and self.headers.get("Content-Length", "0") != "0":
             self.close_connection = True
         self.entry = self.server.log.put(
-            Entry(
+            LoggedRequest(
                 self.server.next_id(),
-                time.monotonic(),
                 time.time(),
                 method=self.command,
                 path=self.path,
@@ -126,56 +122,25 @@ class Handler(BaseHTTPRequestHandler):
         )
 
     def _end(self, **known: Any) -> None:
-        if self.entry.ended is None:
-            self._note(ended=time.monotonic(), ended_at=time.time(), **known)
+        if self.entry.ended_at is None:
+            self._note(ended_at=time.time(), **known)
 
     def _note(self, **known: Any) -> None:
         self.entry = self.server.log.put(self.entry._replace(**known))
 
     def _body(self) -> bytes:
-        if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
-            raw = self._chunks()
-        else:
-            length = self.headers.get("Content-Length", "0")
-            if not length.isdecimal():
-                self.close_connection = True
-                raise Refused(400, "the Content-Length is no number")
-            if int(length) > BIGGEST_BODY:
-                self.close_connection = True
-                raise Refused(413, "the body is too big")
-            raw = self.rfile.read(int(length))
-            if len(raw) < int(length):
-                raise Gone
-        return self._decoded(raw)
-
-    def _chunks(self) -> bytes:
-        found = bytearray()
-        while True:
-            line = self.rfile.readline(1024).split(b";")[0].strip()
-            try:
-                size = int(line, 16)
-            except ValueError:
-                self.close_connection = True
-                raise Refused(400, "the body is not chunked as it says") from None
-            if not 0 <= size <= BIGGEST_BODY - len(found):
-                self.close_connection = True
-                raise Refused(413, "the body is too big")
-            found += self.rfile.read(size)
-            while self.rfile.readline(1024).strip():
-                pass
-            if size == 0:
-                return bytes(found)
-
-    def _decoded(self, raw: bytes) -> bytes:
-        encoding = self.headers.get("Content-Encoding", "identity").lower()
-        if encoding == "identity":
-            return raw
-        if encoding != "gzip":
-            raise Refused(415, f"the encoding `{encoding}` is not known here")
-        try:
-            return gzip.decompress(raw)
-        except (OSError, EOFError, zlib.error):
-            raise Refused(400, "the body is not gzip as it says") from None
+        length, encoding = self.headers.get("Content-Length", ""), self.headers.get("Content-Encoding", "identity")
+        if encoding.lower() != "identity":
+            raise RequestRefused(415, f"the encoding `{encoding}` is not supported")
+        if not length.isdecimal() or int(length) > BIGGEST_BODY:
+            self.close_connection = True
+            if length.isdecimal():
+                raise RequestRefused(413, "the body is too big")
+            raise RequestRefused(411, "the request needs a Content-Length")
+        raw = self.rfile.read(int(length))
+        if len(raw) < int(length):
+            raise ClientGone
+        return raw
 
     def _count_tokens(self, raw: bytes) -> None:
         asked = MESSAGES.parse(read_body(raw))
@@ -207,15 +172,15 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._drop(api, made)
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: ScriptedFailure) -> None:
         status, headers = failure.status, dict(failure.headers)
         if failure.text.startswith("{"):
             self._json(status, json.loads(failure.text), headers, answer="status", text=failure.text)
             return
         message = failure.text or MESSAGES_OF.get(status, "the script says that the server failed")
-        self._refuse(Refused(status, message), headers)
+        self._refuse(RequestRefused(status, message), headers)
 
-    def _answer(self, api: Api, made: Decision) -> None:
+    def _answer(self, api: Api, made: ModelDecision) -> None:
         answer = made.answer
         call = answer.call
         known = {
@@ -223,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
             "text": answer.text,
             "tool": call.name if call else "",
             "tool_input": call.input if call else "",
-            "usage": answer.usage if made.asked.include_usage or not made.asked.stream else Usage(),
+            "usage": answer.usage if made.asked.include_usage or not made.asked.stream else TokenCounts(),
         }
         if not made.asked.stream:
             self._pause(sum(part.seconds for part in answer.parts))
@@ -238,7 +203,7 @@ class Handler(BaseHTTPRequestHandler):
         self._chunk(last.data)
         self._chunk(b"")
 
-    def _drop(self, api: Api, made: Decision) -> None:
+    def _drop(self, api: Api, made: ModelDecision) -> None:
         """Half of the answer, and then the end of the connection."""
         self.close_connection = True
         if made.asked.stream:
@@ -267,17 +232,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _start_stream(self) -> None:
-        self._chunked = self.request_version != "HTTP/1.0"
-        headers = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
-        if self._chunked:
-            headers["Transfer-Encoding"] = "chunked"
-        else:
-            self.close_connection = True
         self._first_byte(200)
-        self._head(200, headers)
+        kind = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
+        self._head(200, {**kind, "Transfer-Encoding": "chunked"})
 
     def _chunk(self, data: bytes) -> None:
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
 
     def _head(self, status: int, headers: Mapping[str, str]) -> None:
         self.send_response(status)
@@ -290,7 +250,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _first_byte(self, status: int) -> None:
-        self._note(status=status, first_byte=time.monotonic(), first_byte_at=time.time())
+        self._note(status=status, first_byte_at=time.time())
 
     def _pause(self, seconds: float) -> None:
         """Wait so long, but no longer than the client does: its socket becomes readable when it hangs up."""
@@ -301,13 +261,13 @@ class Handler(BaseHTTPRequestHandler):
             if not poll.poll(left * 1000):
                 return
             if not self.connection.recv(1, socket.MSG_PEEK):
-                raise Gone
+                raise ClientGone
             poll.modify(self.connection, select.POLLHUP)
             if poll.poll(max(0.0, end - time.monotonic()) * 1000):
-                raise Gone
+                raise ClientGone
 
 
-def _pieces(api: Api, made: Decision) -> list[Piece]:
+def _pieces(api: Api, made: ModelDecision) -> list[StreamPiece]:
     if api.name == "chat":
         return openai_chat.stream(made.answer, made.asked.include_usage)
     return api.stream(made.answer)

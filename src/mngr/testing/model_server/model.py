@@ -6,22 +6,20 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from mngr.records import TYPE_CHECKING, NamedTuple
+from mngr.json_values import table
 from mngr.testing.model_server import anthropic, openai_chat, openai_responses
-from mngr.testing.model_server.answer import Answer, Piece, answer, side_answer, wait_answer
-from mngr.testing.model_server.request import Asked, mapping
-from mngr.testing.model_server.script import BadDirective, Failure, Rule, failure, response
-
-if TYPE_CHECKING:
-    from typing import Any
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, answer, side_answer, wait_answer
+from mngr.testing.model_server.request import ModelRequest
+from mngr.testing.model_server.script import BadDirective, Rule, ScriptedFailure, failure, response
 
 
 class Api(NamedTuple):
     name: str
-    parse: Callable[[Mapping[str, Any]], Asked]
-    whole: Callable[[Answer], dict[str, Any]]
-    stream: Callable[[Answer], list[Piece]]
+    parse: Callable[[Mapping[str, Any]], ModelRequest]
+    whole: Callable[[ModelAnswer], dict[str, Any]]
+    stream: Callable[[ModelAnswer], list[StreamPiece]]
     error: Callable[[int, str, str], dict[str, Any]]
 
 
@@ -36,17 +34,17 @@ APIS = {"/messages": MESSAGES, "/responses": RESPONSES, "/chat/completions": CHA
 PROGRAMS = {"claude-cli": "claude", "codex": "codex", "opencode": "opencode", "geminicli": "gemini", "pi": "pi"}
 
 
-class Decision(NamedTuple):
+class ModelDecision(NamedTuple):
     """What happens: a failure, or an answer after some thinking."""
 
-    asked: Asked
+    asked: ModelRequest
     attempt: int
     think_seconds: float
-    failure: Failure | None
-    answer: Answer
+    failure: ScriptedFailure | None
+    answer: ModelAnswer
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is answered with this status and message."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -55,7 +53,7 @@ class Refused(Exception):
         self.message = message
 
 
-class Model:
+class ScriptedModel:
     """Same request, same answer, but for the failures that a step still owes."""
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
@@ -63,22 +61,22 @@ class Model:
         self._attempts: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def decide(self, asked: Asked, *, side: bool, id: str, size: int) -> Decision:
-        """What the request gets; `size` is that of its body. Raises Refused when the script cannot be followed."""
+    def decide(self, asked: ModelRequest, *, side: bool, id: str, size: int) -> ModelDecision:
+        """What the request gets; `size` is that of its body. Raises RequestRefused for a script that is wrong."""
         if side:
-            return Decision(asked, 0, 0.0, None, side_answer(id, asked, size))
+            return ModelDecision(asked, 0, 0.0, None, side_answer(id, asked, size))
         if asked.running:
-            return Decision(asked, 0, 0.0, None, wait_answer(id, asked, size))
+            return ModelDecision(asked, 0, 0.0, None, wait_answer(id, asked, size))
         try:
             step = response(asked.text, asked.step, self._rules)
             answered = answer(id, asked, step, size)
         except BadDirective as error:
-            raise Refused(400, f"{error.message}{'; ' if error.hint else ''}{error.hint}") from None
+            raise RequestRefused(400, f"{error.message}{'; ' if error.hint else ''}{error.hint}") from None
         attempt = self._attempt(asked) if step.failures else 0
         fails = failure(step.failures, attempt)
-        return Decision(asked, attempt, step.think_seconds, fails, answered)
+        return ModelDecision(asked, attempt, step.think_seconds, fails, answered)
 
-    def _attempt(self, asked: Asked) -> int:
+    def _attempt(self, asked: ModelRequest) -> int:
         """How often this step of this conversation was asked before."""
         key = json.dumps([asked.session or asked.system, asked.texts, asked.step])
         name = hashlib.sha256(key.encode()).hexdigest()
@@ -88,9 +86,9 @@ class Model:
         return count
 
 
-def is_side(asked: Asked, program: str) -> bool:
+def is_side(asked: ModelRequest, program: str) -> bool:
     """Whether the program asks for itself: without tools, or for a title. Who is not known here has no such habit."""
-    wants_title = list(mapping((asked.schema or {}).get("properties"))) == ["title"]
+    wants_title = list(table((asked.schema or {}).get("properties"))) == ["title"]
     return program in PROGRAMS.values() and (wants_title or not asked.tools)
 
 
@@ -104,13 +102,13 @@ def program_of(user_agent: str) -> str:
 
 
 def read_body(raw: bytes) -> dict[str, Any]:
-    """The JSON object of a request. Raises Refused for anything else."""
+    """The JSON object of a request. Raises RequestRefused for anything else."""
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError):
-        raise Refused(400, "the body is not JSON") from None
+        raise RequestRefused(400, "the body is not JSON") from None
     if not isinstance(found, dict):
-        raise Refused(400, "the body is not a JSON object")
+        raise RequestRefused(400, "the body is not a JSON object")
     return found
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-from mngr.records import TYPE_CHECKING
-from mngr.testing.model_server.answer import Answer, Piece, Usage, deltas
+from mngr.json_values import objects, string, table
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas
 from mngr.testing.model_server.openai_responses import error
-from mngr.testing.model_server.request import Asked, Tool, blocks, mapping, objects, real_text, string
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from mngr.testing.model_server.request import ModelRequest, Tool, blocks, real_text
 
 __all__ = ["error", "parse", "stream", "whole"]
 
 
-def parse(body: Mapping[str, Any]) -> Asked:
+def parse(body: Mapping[str, Any]) -> ModelRequest:
     texts, step, system = [], 0, []
     for message in objects(body.get("messages")):
         found = blocks(message.get("content"), ("text",))
@@ -30,22 +28,22 @@ def parse(body: Mapping[str, Any]) -> Asked:
                 step = 0
         elif role in ("system", "developer"):
             system += found
-    functions = [mapping(tool.get("function")) for tool in objects(body.get("tools"))]
-    form = mapping(mapping(body.get("response_format")).get("json_schema"))
-    return Asked(
+    functions = [table(tool.get("function")) for tool in objects(body.get("tools"))]
+    form = table(table(body.get("response_format")).get("json_schema"))
+    return ModelRequest(
         model=string(body.get("model")) or "scripted",
         stream=body.get("stream") is True,
-        tools=tuple(Tool(string(one.get("name")), mapping(one.get("parameters"))) for one in functions),
+        tools=tuple(Tool(string(one.get("name")), table(one.get("parameters"))) for one in functions),
         texts=tuple(texts),
         step=step,
         session=string(body.get("prompt_cache_key")) or string(body.get("user")),
         system="\n".join(system),
-        schema=mapping(form.get("schema")) or None,
-        include_usage=mapping(body.get("stream_options")).get("include_usage") is True,
+        schema=table(form.get("schema")) or None,
+        include_usage=table(body.get("stream_options")).get("include_usage") is True,
     )
 
 
-def whole(answer: Answer) -> dict[str, Any]:
+def whole(answer: ModelAnswer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text if answer.parts else None, "refusal": None}
     if answer.call:
         message["tool_calls"] = [_tool_call(answer)]
@@ -53,7 +51,7 @@ def whole(answer: Answer) -> dict[str, Any]:
     return {**_top(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer.usage)}
 
 
-def stream(answer: Answer, include_usage: bool = True) -> list[Piece]:
+def stream(answer: ModelAnswer, include_usage: bool = True) -> list[StreamPiece]:
     pieces = [_chunk(answer, {"role": "assistant", "content": ""}, include_usage=include_usage)]
     if answer.parts:
         pieces += [
@@ -77,8 +75,13 @@ def stream(answer: Answer, include_usage: bool = True) -> list[Piece]:
 
 
 def _chunk(
-    answer: Answer, delta: dict[str, Any], *, include_usage: bool, finish_reason: str | None = None, pause: float = 0.0
-) -> Piece:
+    answer: ModelAnswer,
+    delta: dict[str, Any],
+    *,
+    include_usage: bool,
+    finish_reason: str | None = None,
+    pause: float = 0.0,
+) -> StreamPiece:
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
     value: dict[str, Any] = {**_top(answer, "chat.completion.chunk"), "choices": [choice]}
     if include_usage:
@@ -86,25 +89,25 @@ def _chunk(
     return _data(json.dumps(value), pause)
 
 
-def _data(text: str, pause: float = 0.0) -> Piece:
-    return Piece(f"data: {text}\n\n".encode(), pause)
+def _data(text: str, pause: float = 0.0) -> StreamPiece:
+    return StreamPiece(f"data: {text}\n\n".encode(), pause)
 
 
-def _top(answer: Answer, kind: str) -> dict[str, Any]:
+def _top(answer: ModelAnswer, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{answer.id}", "object": kind, "created": 0, "model": answer.model}
 
 
-def _tool_call(answer: Answer) -> dict[str, Any]:
+def _tool_call(answer: ModelAnswer) -> dict[str, Any]:
     call = answer.call
     function = {"name": call.name, "arguments": call.input} if call else {}
     return {"id": f"call_{answer.id}", "type": "function", "function": function}
 
 
-def _finish_reason(answer: Answer) -> str:
+def _finish_reason(answer: ModelAnswer) -> str:
     return "tool_calls" if answer.call else "stop"
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: TokenCounts) -> dict[str, Any]:
     return {
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,

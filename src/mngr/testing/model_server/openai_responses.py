@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from mngr.records import TYPE_CHECKING
-from mngr.testing.model_server.answer import Answer, Piece, Usage, deltas, event
-from mngr.testing.model_server.request import Asked, Tool, blocks, mapping, objects, real_text, string
+from mngr.json_values import objects, string, table
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, event
+from mngr.testing.model_server.request import ModelRequest, Tool, blocks, real_text
 from mngr.testing.model_server.tools import WAITER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
 
 ERRORS = {
     401: ("invalid_request_error", "invalid_api_key"),
@@ -21,7 +19,7 @@ ERRORS = {
 CALLS = ("function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call")
 
 
-def parse(body: Mapping[str, Any]) -> Asked:
+def parse(body: Mapping[str, Any]) -> ModelRequest:
     given = body.get("input")
     items = [{"role": "user", "content": given}] if isinstance(given, str) else list(objects(given))
     texts, step, system = [], 0, [string(body.get("instructions"))]
@@ -39,8 +37,8 @@ def parse(body: Mapping[str, Any]) -> Asked:
                 step = 0
             else:
                 system += found
-    form = mapping(mapping(body.get("text")).get("format"))
-    return Asked(
+    form = table(table(body.get("text")).get("format"))
+    return ModelRequest(
         model=string(body.get("model")) or "scripted",
         stream=body.get("stream") is True,
         tools=tuple(tools),
@@ -48,7 +46,7 @@ def parse(body: Mapping[str, Any]) -> Asked:
         step=step,
         session=string(body.get("prompt_cache_key")),
         system="\n".join(system),
-        schema=mapping(form.get("schema")) or None,
+        schema=table(form.get("schema")) or None,
         running=_running(items[-1]) if items else "",
     )
 
@@ -82,14 +80,14 @@ def _tools(value: Any, namespace: str = "") -> Iterator[Tool]:
         if kind == "namespace":
             yield from _tools(tool.get("tools"), "" if name == "functions" else name)
         elif kind in ("function", "custom"):
-            yield Tool(name, mapping(tool.get("parameters")), kind == "custom", namespace)
+            yield Tool(name, table(tool.get("parameters")), kind == "custom", namespace)
 
 
-def whole(answer: Answer) -> dict[str, Any]:
+def whole(answer: ModelAnswer) -> dict[str, Any]:
     return _response(answer, "completed", _items(answer))
 
 
-def stream(answer: Answer) -> list[Piece]:
+def stream(answer: ModelAnswer) -> list[StreamPiece]:
     bare = _response(answer, "in_progress", [])
     pieces: list[tuple[str, dict[str, Any], float]] = [
         ("response.created", {"response": bare}, 0.0),
@@ -117,7 +115,7 @@ def error(status: int, message: str, id: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def _text_events(answer: Answer, at: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], float]]:
+def _text_events(answer: ModelAnswer, at: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], float]]:
     at = {**at, "content_index": 0}
     yield "response.content_part.added", {**at, "part": _text_part("")}, 0.0
     for text, pause in deltas(answer.parts):
@@ -138,7 +136,7 @@ def _call_events(item: dict[str, Any], at: dict[str, Any]) -> Iterator[tuple[str
     yield f"{name}.done", {**at, field: text}, 0.0
 
 
-def _items(answer: Answer) -> list[dict[str, Any]]:
+def _items(answer: ModelAnswer) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     if answer.parts:
         items.append(
@@ -174,7 +172,7 @@ def _text_part(text: str) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
 
-def _response(answer: Answer, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+def _response(answer: ModelAnswer, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "id": f"resp_{answer.id}",
         "object": "response",
@@ -191,7 +189,7 @@ def _response(answer: Answer, status: str, output: list[dict[str, Any]]) -> dict
     }
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
+def _usage(usage: TokenCounts) -> dict[str, Any]:
     return {
         "input_tokens": usage.input,
         "input_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},

@@ -1,17 +1,12 @@
-"""A request as the script sees it, whatever API it came by: the last real user text and the tools on offer. Pure.
-
-Values come from strangers: each reader takes any JSON and passes over what has the wrong shape.
-"""
+"""A request in one form for all APIs: the last text that the user really wrote, and the tools on offer. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
+from mngr.json_values import objects, string
 
 
 class Tool(NamedTuple):
@@ -23,7 +18,7 @@ class Tool(NamedTuple):
     namespace: str = ""
 
 
-class Asked(NamedTuple):
+class ModelRequest(NamedTuple):
     """`step` counts the tool calls since the last real user text; `texts` are all real user texts so far. `running` is
     the program's name for a command that has not ended, although its call has."""
 
@@ -86,21 +81,6 @@ def _without_inserted(text: str) -> str:
         kept.append(text[at : found.start()])
         at = end + len(closing)
     return "".join([*kept, text[at:]])
-
-
-def objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects of a list."""
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict):
-            yield one
-
-
-def string(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def blocks(content: Any, types: tuple[str, ...]) -> list[str]:

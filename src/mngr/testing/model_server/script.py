@@ -9,12 +9,9 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
-from mngr.records import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any
 
 MARK = "%% "
 USAGE_FIELDS = ("input", "output", "cache_read", "cache_write")
@@ -32,7 +29,7 @@ class Rule(NamedTuple):
     do: str
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """Text, and the seconds over which it is streamed."""
 
     text: str
@@ -48,8 +45,8 @@ class Call(NamedTuple):
     arguments: dict[str, Any] | None = None
 
 
-class Failure(NamedTuple):
-    """`status`, `drop` or `garbage` in place of an answer, so many times. `text` is the message of a status, or its
+class ScriptedFailure(NamedTuple):
+    """`status`, `drop` or `garbage` in place of an answer, `times` times. `text` is the message of a status, or its
     whole body, if that is a JSON object; empty for the usual one."""
 
     kind: str
@@ -62,10 +59,10 @@ class Failure(NamedTuple):
 class Response(NamedTuple):
     """One step of a turn: what may fail before it, and what is answered then."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[TextPart, ...] = ()
     call: Call | None = None
     think_seconds: float = 0.0
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[ScriptedFailure, ...] = ()
     usage: dict[str, int] | None = None
 
     @property
@@ -83,12 +80,12 @@ def turn(text: str, rules: Iterable[Rule] = ()) -> list[Response]:
 
 
 def response(text: str, step: int, rules: Iterable[Rule] = ()) -> Response:
-    """The response to a user text after so many tool calls; beyond its end the turn is done."""
+    """The response to a user text after `step` tool calls; beyond its end the turn is done."""
     found = turn(text, rules)
-    return found[step] if step < len(found) else Response((Part("done"),))
+    return found[step] if step < len(found) else Response((TextPart("done"),))
 
 
-def failure(failures: Sequence[Failure], attempt: int) -> Failure | None:
+def failure(failures: Sequence[ScriptedFailure], attempt: int) -> ScriptedFailure | None:
     """What goes wrong in this attempt, counted from 0; None when it succeeds."""
     for one in failures:
         if attempt < one.times:
@@ -124,7 +121,7 @@ def check_rules(rules: Iterable[Rule | tuple[str, str]]) -> tuple[Rule, ...]:
         try:
             re.compile(rule.when)
         except re.error as error:
-            raise MngrError(f"`{rule.when}` is no regular expression: {error}", hint=RULE_HINT) from None
+            raise MngrError(f"invalid regular expression `{rule.when}`: {error}", hint=RULE_HINT) from None
     return checked
 
 
@@ -159,8 +156,8 @@ class _Draft:
     """The response that is being put together."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
-        self.failures: list[Failure] = []
+        self.parts: list[TextPart] = []
+        self.failures: list[ScriptedFailure] = []
         self.think_seconds = 0.0
         self.usage: dict[str, int] | None = None
 
@@ -190,17 +187,17 @@ def _responses(lines: list[str]) -> list[Response]:
             found.append(draft.done(call))
             draft = _Draft()
     if not draft.parts:
-        draft.parts.append(Part("done"))
+        draft.parts.append(TextPart("done"))
     return [*found, draft.done()]
 
 
 def _read(word: str, rest: str, draft: _Draft) -> Call | None:
     """Put one directive into the draft, or give the call that ends it."""
     if word == "say":
-        draft.parts.append(Part(rest))
+        draft.parts.append(TextPart(rest))
     elif word == "slow":
         seconds, _, text = rest.partition(" ")
-        draft.parts.append(Part(text, _seconds(seconds)))
+        draft.parts.append(TextPart(text, _seconds(seconds)))
     elif word == "think":
         draft.think_seconds += _seconds(rest)
     elif word == "usage":
@@ -234,9 +231,9 @@ def _here_document(rest: str, lines: list[str], at: int) -> tuple[str, str, int]
     return path, "".join(content), at + 1
 
 
-def _failure(word: str, rest: str) -> Failure:
+def _failure(word: str, rest: str) -> ScriptedFailure:
     if word != "status":
-        return Failure(word, times=_options(rest.split(), ("times",)).get("times", 1))
+        return ScriptedFailure(word, times=_options(rest.split(), ("times",)).get("times", 1))
     found = re.fullmatch(r"([45][0-9][0-9])((?:\s+[a-z0-9-]+=\S*)*)(?:\s+(.+))?", rest)
     if not found:
         raise BadDirective(f"`{MARK}status {rest}` has no code", hint=f"such as `{MARK}status 429 times=2`")
@@ -246,7 +243,7 @@ def _failure(word: str, rest: str) -> Failure:
     if text.startswith("{"):
         _object(text)
     pairs = tuple((name, value) for name, _, value in headers)
-    return Failure(word, int(found[1]), options.get("times", 1), pairs, text)
+    return ScriptedFailure(word, int(found[1]), options.get("times", 1), pairs, text)
 
 
 def _options(words: list[str], known: Sequence[str]) -> dict[str, int]:
@@ -261,7 +258,7 @@ def _options(words: list[str], known: Sequence[str]) -> dict[str, int]:
 
 def _seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", text):
-        raise BadDirective(f"`{text}` is no number of seconds", hint=f"such as `{MARK}think 1.5`")
+        raise BadDirective(f"invalid number of seconds `{text}`", hint=f"such as `{MARK}think 1.5`")
     return float(text)
 
 

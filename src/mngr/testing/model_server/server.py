@@ -10,18 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from http.server import ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
 
 from mngr.errors import MngrError
-from mngr.records import TYPE_CHECKING
 from mngr.testing.model_server.handler import Handler
-from mngr.testing.model_server.log import Entry, Log, Totals
-from mngr.testing.model_server.model import Model
+from mngr.testing.model_server.log import LoggedRequest, RequestLog, UsageTotals
+from mngr.testing.model_server.model import ScriptedModel
 from mngr.testing.model_server.programs import arguments, environment
 from mngr.testing.model_server.script import Rule, check_rules
-
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any
 
 STOP_SECONDS = 5.0
 
@@ -32,14 +29,14 @@ class ModelServer:
     def __init__(
         self, rules: Iterable[Rule | tuple[str, str]] = (), log_path: str | None = None, port: int = 0
     ) -> None:
-        self._model = Model(check_rules(rules))
-        self._log = Log(log_path)
+        self._model = ScriptedModel(check_rules(rules))
+        self._log = RequestLog(log_path)
         self._port = port
-        self._server: Listener | None = None
+        self._server: ModelListener | None = None
 
     def __enter__(self) -> ModelServer:
         try:
-            self._server = Listener(self._port, self._model, self._log)
+            self._server = ModelListener(self._port, self._model, self._log)
         except OSError as error:
             raise MngrError(
                 f"cannot listen on port {self._port}: {error.strerror}", hint="port 0 takes a free one"
@@ -66,14 +63,14 @@ class ModelServer:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     @property
-    def log(self) -> list[Entry]:
+    def log(self) -> list[LoggedRequest]:
         return self._log.snapshot()
 
-    def wait_for(self, predicate: Callable[[Entry], object], timeout: float) -> Entry:
+    def wait_for(self, predicate: Callable[[LoggedRequest], object], timeout: float) -> LoggedRequest:
         """The first request that fits, now or later. Raises TimedOut."""
         return self._log.wait_for(predicate, timeout)
 
-    def usage(self) -> Totals:
+    def usage(self) -> UsageTotals:
         """All tokens reported so far."""
         return self._log.usage()
 
@@ -86,13 +83,13 @@ class ModelServer:
         return arguments(program, self.url, model)
 
 
-class Listener(ThreadingHTTPServer):
+class ModelListener(ThreadingHTTPServer):
     """One thread for each connection; remembers them all, to end them at once."""
 
     daemon_threads = True
     request_queue_size = 512
 
-    def __init__(self, port: int, model: Model, log: Log) -> None:
+    def __init__(self, port: int, model: ScriptedModel, log: RequestLog) -> None:
         self.model = model
         self.log = log
         self._mark = os.urandom(4).hex()

@@ -6,13 +6,11 @@ import json
 import os.path
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from mngr.records import TYPE_CHECKING, NamedTuple
-from mngr.testing.model_server.request import Tool, mapping, string
+from mngr.json_values import string, table
+from mngr.testing.model_server.request import Tool
 from mngr.testing.model_server.script import BadDirective, Call
-
-if TYPE_CHECKING:
-    from typing import Any
 
 SHELLS = (
     "Bash",
@@ -85,9 +83,9 @@ def _run(command: str, tools: Sequence[Tool]) -> ToolCall:
             return orchestrated
         offered = ", ".join(tool.name for tool in tools) or "none"
         raise BadDirective(f"the request offers no shell tool, only: {offered}")
-    properties = mapping(shell.schema.get("properties"))
+    properties = table(shell.schema.get("properties"))
     name = "cmd" if "cmd" in properties else "command"
-    wants_words = mapping(properties.get(name)).get("type") == "array"
+    wants_words = table(properties.get(name)).get("type") == "array"
     arguments: dict[str, Any] = {name: ["bash", "-lc", command] if wants_words else command}
     if "yield_time_ms" in properties:
         arguments["yield_time_ms"] = LONGEST_MILLISECONDS
@@ -102,7 +100,7 @@ def _orchestrated(name: str, argument: Any, tools: Sequence[Tool]) -> ToolCall |
 
 
 def _write(writer: Tool, call: Call, cwd: str) -> ToolCall:
-    properties = mapping(writer.schema.get("properties"))
+    properties = table(writer.schema.get("properties"))
     path = os.path.join(cwd, call.subject) if cwd else call.subject
     name = next((one for one in ("file_path", "filePath", "path") if one in properties), "path")
     return ToolCall(writer.name, json.dumps(_filled({name: path, "content": call.content}, writer.schema)))
@@ -113,7 +111,7 @@ def _filled(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, A
     required = schema.get("required")
     for name in required if isinstance(required, list) else ():
         if isinstance(name, str) and name not in arguments:
-            arguments[name] = plainest(mapping(mapping(schema.get("properties")).get(name)))
+            arguments[name] = plainest(table(table(schema.get("properties")).get(name)))
     return arguments
 
 
@@ -124,8 +122,8 @@ def plainest(schema: Mapping[str, Any], depth: int = 0) -> Any:
         return choices[0]
     kind = schema.get("type")
     if kind == "object":
-        named = mapping(schema.get("properties"))
-        return {name: plainest(mapping(one), depth + 1) for name, one in named.items()} if depth < 20 else {}
+        named = table(schema.get("properties"))
+        return {name: plainest(table(one), depth + 1) for name, one in named.items()} if depth < 20 else {}
     return {"array": [], "boolean": False, "integer": 0, "number": 0}.get(string(kind), "scripted")
 
 

@@ -5,7 +5,8 @@ child, so that tests are collected once. Output edits are attempts whose command
 edit; source mutants are attempts with one change in the product. The product's files are changed in place and restored:
 it must be started in a copy of the project.
 
-MNGR_STRENGTH_TESTS    file: ids of tests or of their functions, a line each (default: all that are collected)
+MNGR_STRENGTH_TESTS    file: ids of tests or of their functions, a line each (default: all that are collected); only
+                       their files are collected, and each is measured as if it were the only one
 MNGR_STRENGTH_PRODUCT  file: the product's files, from the top, a line each; without it there are no source mutants
 MNGR_STRENGTH_TOP      the top of the copy (default: the current directory)
 MNGR_STRENGTH_PREPARE  shell command that builds the product; run for every mutant
@@ -33,7 +34,9 @@ _MAY_PASS = 3  # runs without a change that must pass before anything follows fr
 def pytest_configure(config: pytest.Config) -> None:
     path = os.environ.get("MNGR_STRENGTH_ROWS")
     if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Strength(path, config), "mngr-strength-active")
+        listed = {test.partition("::")[0] for test in _lines("MNGR_STRENGTH_TESTS") or ()}
+        config.args[:] = sorted(filter(os.path.exists, listed)) or config.args
+        config.pluginmanager.register(StrengthPlugin(path, config), "mngr-strength-active")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -59,7 +62,7 @@ def _number(variable: str, default: int) -> int:
     return int(os.environ.get(variable) or default)
 
 
-class Strength:
+class StrengthPlugin:
     """Writes a row as soon as a fact is known."""
 
     def __init__(self, path: str, config: pytest.Config) -> None:
@@ -121,7 +124,7 @@ class Strength:
                 most=self.mutants_max,
                 seconds=self.seconds,
             )
-            mutants.measure({item: self.plain[item.nodeid] for item in passing})
+            mutants.measure({item: self.plain[item.nodeid] for item in passing}, together=self.wanted is None)
         self.row("finished")
         return True
 
@@ -129,7 +132,7 @@ class Strength:
         longest = 0.0
         for _ in range(_MAY_PASS):
             began = time.monotonic()
-            outcome = attempts.cold(item, seconds=self.seconds)
+            outcome = attempts.attempt(item, seconds=self.seconds)
             longest = max(longest, time.monotonic() - began)
             if outcome != "passed":
                 self.row("test", id=item.nodeid, outcome=outcome, seconds=round(longest, 3))

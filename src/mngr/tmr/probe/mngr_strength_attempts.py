@@ -19,22 +19,13 @@ _BATCH = 60
 First = Callable[[], object]  # what a child does before it runs the test
 
 
-def cold(item: pytest.Item, *, seconds: float, first: First = lambda: None) -> str:
-    """Run a test with all its fixtures in a child, after `first`."""
+def attempt(item: pytest.Item, *, seconds: float, first: First = lambda: None, warm: bool = False) -> str:
+    """Run a test in a child, after `first`, with all its fixtures; or, if `warm`, with the fixtures of modules and
+    sessions as they are in this process."""
 
     def work() -> str:
         first()
-        return outcome(item, None)
-
-    return in_child(work, seconds=seconds)
-
-
-def warm(item: pytest.Item, *, seconds: float, first: First = lambda: None) -> str:
-    """The same with the fixtures of modules and sessions as they are in this process."""
-
-    def work() -> str:
-        first()
-        return outcome(item, sibling(item))
+        return outcome(item, sibling(item) if warm else None)
 
     return in_child(work, seconds=seconds)
 
@@ -67,13 +58,14 @@ def in_child(work: Callable[[], str], *, seconds: float) -> str:
 
 
 def in_turn(item: pytest.Item, firsts: Sequence[First], *, plain: First, seconds: float) -> Iterator[str]:
-    """The same as `warm` for each, in few processes: children that run one attempt after another cost a fifth of
-    children that are forked for each. At the end of a child an attempt after `plain` must pass, otherwise one attempt
+    """A warm `attempt` for each, in few processes: children that run one attempt after another cost a fifth of children
+    that are forked for each. At the end of a child an attempt after `plain` must pass, otherwise one attempt
     changed another, and all of them are made again in processes of their own."""
     for start in range(0, len(firsts), _BATCH):
         batch = firsts[start : start + _BATCH]
         found = _batch(item, batch, plain, seconds)
-        yield from found or [warm(item, seconds=seconds, first=first) for first in batch]
+        alone = (attempt(item, seconds=seconds, first=first, warm=True) for first in batch)
+        yield from found or alone
 
 
 def _batch(item: pytest.Item, firsts: Sequence[First], plain: First, seconds: float) -> list[str]:

@@ -26,7 +26,7 @@ def measure(item: pytest.Item, row: Callable[..., None], *, most: int, only: Set
     record = recorder.record()
     began = time.monotonic()
 
-    def player(played: replay.Record) -> Callable[[], None]:
+    def player(played: replay.CommandRecord) -> Callable[[], None]:
         def first() -> None:
             replay.skip_time()
             replay.set_tape(replay.Player(played))
@@ -42,7 +42,7 @@ def measure(item: pytest.Item, row: Callable[..., None], *, most: int, only: Set
         why = "a full-screen program cannot be replayed"
     for _ in range(0 if why else _REPLAYS):
         began = time.monotonic()
-        outcome = attempts.warm(item, seconds=30, first=player(record))
+        outcome = attempts.attempt(item, seconds=30, first=player(record), warm=True)
         limit = max(limit, 5 * (time.monotonic() - began))
         if outcome != "passed":
             why = f"the replay without an edit: {outcome}"

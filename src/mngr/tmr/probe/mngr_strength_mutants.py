@@ -68,10 +68,12 @@ class Mutants:
         self._python = {name for name in self._mutants if source.is_python(name, self._texts[name])}
         self._changes = 0
 
-    def measure(self, plain: Mapping[pytest.Item, float]) -> None:
-        """`plain` says how long each test takes."""
+    def measure(self, plain: Mapping[pytest.Item, float], *, together: bool) -> None:
+        """`plain` says how long each test takes. With `together`, lines that few of them run come first; otherwise what
+        is tried with a test does not depend on the others, so that it can be compared with another version of it."""
         lines = self._lines(plain)
         runs = Counter((name, line) for found in lines.values() for name in found for line in found[name])
+        runs = runs if together else Counter()
         for item, seconds in plain.items():
             began = time.monotonic()
             if item in lines:
@@ -111,7 +113,7 @@ class Mutants:
         texts = {name: _SPOILED[suffix] for name in self._mutants if (suffix := self._language(name)) in _SPOILED}
         if not self._prepare and len(texts) == len(self._mutants):
             with self._changed(texts):
-                outcome = attempts.cold(item, seconds=max(_SECONDS_MIN, 5 * plain), first=self._live.spoil)
+                outcome = attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain), first=self._live.spoil)
             self._row("spoiled", id=item.nodeid, outcome=outcome)
 
     def _unused(self, item: pytest.Item, plain: float) -> set[str]:
@@ -122,7 +124,7 @@ class Mutants:
         found = set()
         for name in scripts:
             with self._changed({name: _SPOILED[self._language(name)]}):
-                if attempts.cold(item, seconds=max(_SECONDS_MIN, 5 * plain)) == "passed":
+                if attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain)) == "passed":
                     found.add(name)
         return found
 
@@ -168,7 +170,7 @@ class Mutants:
             def first() -> None:
                 self._live.swap(self._path(name), text, mutant.line)
 
-            return attempts.cold(item, seconds=max(_SECONDS_MIN, 5 * plain), first=first)
+            return attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain), first=first)
 
     def _lines(self, plain: Mapping[pytest.Item, float]) -> dict[pytest.Item, Lines]:
         """What each test runs, in this process and in others that run the product's files. Tests that do not pass while
@@ -177,10 +179,14 @@ class Mutants:
         loaded = {path: name for name in self._mutants if (path := self._path(name)) in self._live.modules}
         with tempfile.TemporaryDirectory() as directory:
             log = os.path.join(directory, "lines")
-            noting = {name: self._noted(name, log) for name in self._python if self._path(name) not in loaded}
+            noting = {
+                name: source.noted(self._texts[name], _NOTE.format(log=log, name=name))
+                for name in self._python
+                if self._path(name) not in loaded
+            }
             with self._changed(noting):
                 for item, seconds in plain.items():
-                    outcome = attempts.cold(
+                    outcome = attempts.attempt(
                         item, seconds=max(30.0, 20 * seconds), first=lambda: live.trace(loaded, _noter(log))
                     )
                     if outcome == "passed":
@@ -190,9 +196,6 @@ class Mutants:
                     if os.path.exists(log):
                         os.unlink(log)
         return found
-
-    def _noted(self, name: str, log: str) -> str:
-        return source.noted(self._texts[name], _NOTE.format(log=log, name=name))
 
     def _with_constants(self, lines: Lines, loaded: Mapping[str, str]) -> Lines:
         """Of modules that were loaded before the test: assignments outside of functions, if it runs any of the file."""

@@ -55,7 +55,7 @@ def mutants(path: str, source: str) -> list[Mutant]:
     """All of a file; none of one that cannot be read as its language."""
     if is_python(path, source):
         try:
-            return list(_Python(source).found())
+            return list(_PythonMutants(source).found())
         except (SyntaxError, ValueError):
             return []
     suffix = os.path.splitext(path)[1]
@@ -66,7 +66,7 @@ def is_python(path: str, source: str) -> bool:
     return path.endswith(".py") or re.match(r"#!.*\bpython", source) is not None
 
 
-class _Python:
+class _PythonMutants:
     def __init__(self, source: str) -> None:
         self._source = source
         self._tree = ast.parse(source)
@@ -103,7 +103,7 @@ class _Python:
         span = self._span(node)
         if inside and _can_go(node):
             yield self._made(node, "statement dropped", span, "pass", inside)
-        if isinstance(node, ast.Return) and not (node.value is None or _is_none(node.value)):
+        if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
             yield self._made(node, "returned value", span, "return None", inside)
         if isinstance(node, ast.If | ast.While) and not isinstance(node.test, ast.Constant):
             test = self._span(node.test)
@@ -252,10 +252,6 @@ def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
 def _other_word(word: re.Match[str]) -> str:
     return "".join(chr(ord(c) + 1) if c not in "zZ" else chr(ord(c) - 25) for c in word.group())
 
@@ -266,25 +262,9 @@ def _short(text: str) -> str:
 
 
 # Comments of languages that are changed line by line: what begins one that ends with the line.
-_C_LIKE = (
-    ".c",
-    ".h",
-    ".cc",
-    ".cpp",
-    ".cxx",
-    ".hpp",
-    ".rs",
-    ".go",
-    ".java",
-    ".js",
-    ".mjs",
-    ".cjs",
-    ".ts",
-    ".tsx",
-    ".cs",
-)
+_C_LIKE = ".c .h .cc .cpp .cxx .hpp .rs .go .java .js .mjs .cjs .ts .tsx .cs .kt .swift .php .scala .zig .d"
 _COMMENTS = {
-    **dict.fromkeys((*_C_LIKE, ".kt", ".swift", ".php", ".scala", ".zig", ".d"), "//"),
+    **dict.fromkeys(_C_LIKE.split(), "//"),
     **dict.fromkeys((".sh", ".bash", ".rb", ".pl", ".awk"), "#"),
     ".lua": "--",
 }
@@ -370,7 +350,7 @@ def noted(source: str, note: str) -> str:
         if _is_text(statement) or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
             first = number + 1
     # What was put before the imports of __future__ has to come after them.
-    head = [one for one in tree.body[:first] if not _is_note(one)]
+    head = [one for one in tree.body[:first] if not ast.unparse(one).startswith("__mngr_ran__(")]
     tree.body[:] = [*head, *ast.parse(note).body, *tree.body[first:]]
     first_line = source.split("\n", 1)[0] + "\n" if source.startswith("#!") else ""
     return first_line + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
@@ -383,7 +363,3 @@ def _with_notes(statements: list[ast.stmt]) -> list[ast.stmt]:
             found += ast.parse(f"__mngr_ran__({statement.lineno})").body
         found.append(statement)
     return found
-
-
-def _is_note(statement: ast.stmt) -> bool:
-    return ast.unparse(statement).startswith("__mngr_ran__(")

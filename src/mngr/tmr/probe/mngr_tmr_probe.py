@@ -113,7 +113,10 @@ class Probe:
         self.base = None if before is None else {line[17:]: line[:16] for line in before}
         self.hides = _GIVEN.get("MNGR_TMR_HIDE") == "1"
         self.sentinels: dict[str, str] = {}
+        self.task = (_lines("MNGR_TMR_TASK") or [""])[0]
+        self.touched: list[str] = []
         self.done = self._go_on()
+        self.all_good = not self.done
         self.phases: dict[str, pytest.TestReport] = {}
         self.limits: dict[str, float | None] = {}
         self.running = ""
@@ -179,6 +182,9 @@ class Probe:
                 new.append(test)
             chosen = test not in self.done and self.chosen(test, str(facts["function"]), str(facts["body"]))
             (left if chosen else gone).append(item)
+            changed = self.base is not None and self.base.get(test) != facts["body"]
+            if self.task and (changed or self.task in (test, facts["function"])):
+                self.touched.append(test)
         if new and (path := _GIVEN.get("MNGR_TMR_NEW")):
             with open(path, "w", encoding="utf-8") as file:
                 file.write("".join(f"{nodeid}\n" for nodeid in new))
@@ -255,6 +261,8 @@ class Probe:
         text = (report.longreprtext or "")[-_TEXT_MAX:] if report is not None else ""
         if outcome == "failed" and _TIMED_OUT.search(text):
             outcome = "timeout"
+        if self.running in self.touched and outcome not in ("passed", "skipped", "xfailed"):
+            self.all_good = False
         self.row(
             "ran",
             id=self.running,
@@ -288,6 +296,9 @@ class Probe:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        if self.all_good and self.touched and (path := _GIVEN.get("MNGR_TMR_TOUCHED")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("".join(f"{test}\n" for test in self.touched))
         self.row("finished", exit_code=int(exitstatus))
 
 
@@ -350,14 +361,18 @@ def described(item: pytest.Item) -> dict[str, object]:
     return facts
 
 
-_VARIES = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x"),
-    (re.compile(r"(?:/[\w.@+-]+){2,}"), "/path"),
-    (re.compile(r"\b[0-9a-f]{8,}\b"), "hex"),
-    (re.compile(r"\d+(?:\.\d+)?"), "0"),
+# The same as in `mngr.signature`: a test compares them.
+VARYING = (
+    (re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]"), ""),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?"), "TIME"),
+    (re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "ID"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "HEX"),
+    (re.compile(r"(?<![\w.])~?(/[\w.@%+=:,~-]+){2,}/?"), "PATH"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,}\b"), "HEX"),
+    (re.compile(r"""(['"`])[^'"`\s]*\b(tmp|temp)[^'"`\s]*\1"""), "TEMP"),
+    (re.compile(r"\d+(\.\d+)?"), "N"),
+    (re.compile(r"\s+"), " "),
 )
-
-
 _NAMED = re.compile(r"[\w.]+(?:Error|Exception|Exit|Failed|Interrupt|Warning)\b")
 
 
@@ -366,6 +381,6 @@ def signature(text: str) -> str:
     marked = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
     lines = marked or [line.strip() for line in reversed(text.splitlines()) if line.strip()] or [""]
     chosen = next(filter(_NAMED.match, lines), lines[0])
-    for pattern, by in _VARIES:
-        chosen = pattern.sub(by, chosen)
-    return chosen[:300]
+    for pattern, stand_in in VARYING:
+        chosen = pattern.sub(stand_in, chosen)
+    return chosen.strip()[:300]

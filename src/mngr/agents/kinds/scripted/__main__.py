@@ -7,11 +7,11 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from mngr.agents.kinds.scripted.agent import Agent, die_by
+from mngr.agents.kinds.scripted.agent import ScriptedAgent, die_by
 from mngr.agents.kinds.scripted.interrupts import Interrupts
-from mngr.agents.kinds.scripted.record import Log
+from mngr.agents.kinds.scripted.record import AgentLog
 from mngr.agents.kinds.scripted.script import parse
-from mngr.agents.kinds.scripted.terminal import Terminal
+from mngr.agents.kinds.scripted.terminal import ScriptedTerminal
 from mngr.errors import MngrError, UsageError
 
 ONE_SHOT = "--one-shot"
@@ -37,9 +37,9 @@ def main(words: list[str]) -> int:
         terminal.line(text)
 
     # One that runs inside another has its variables, but is not the agent that they tell of.
-    log = Log("" if INSIDE in os.environ else os.environ.get("MNGR_AGENT_STATE_DIR", ""), complain)
+    log = AgentLog("" if INSIDE in os.environ else os.environ.get("MNGR_AGENT_STATE_DIR", ""), complain)
     os.environ[INSIDE] = "1"
-    terminal = Terminal(log.prompt, interrupts)
+    terminal = ScriptedTerminal(log.prompt, interrupts)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
@@ -48,7 +48,7 @@ def main(words: list[str]) -> int:
         terminal.open()
         if "TMUX" in os.environ:
             terminal.settle(_SETTLE_SECONDS)
-        agent = Agent(terminal, log, interrupts, os.environ)
+        agent = ScriptedAgent(terminal, log, interrupts, os.environ)
         if once and text is not None:
             return agent.once(text.encode(errors="surrogateescape"))
         return agent.live(script)

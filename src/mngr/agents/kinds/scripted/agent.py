@@ -6,15 +6,17 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from mngr.agents.kinds.scripted import commands, editing, repository
+from mngr import process
+from mngr.agents.kinds.scripted import commands
 from mngr.agents.kinds.scripted.interrupts import Interrupted, Interrupts
 from mngr.agents.kinds.scripted.keys import END, INTERRUPT, shorten
-from mngr.agents.kinds.scripted.record import RUNNING, Log, readable
-from mngr.agents.kinds.scripted.script import ScriptError, Step, expand, inside_json, parse
-from mngr.agents.kinds.scripted.terminal import Terminal
+from mngr.agents.kinds.scripted.record import RUNNING, AgentLog, readable
+from mngr.agents.kinds.scripted.script import ScriptError, ScriptStep, expand, inside_json, parse
+from mngr.agents.kinds.scripted.terminal import ScriptedTerminal
 from mngr.errors import FAILED, MngrError
 from mngr.files import write_atomic
 from mngr.process import CommandFailed, quote
+from mngr.tools.git import Git
 from mngr.waiting import Deadline
 
 WAITING, BLOCKED = "WAITING", "BLOCKED"
@@ -22,7 +24,7 @@ TURN_ENDED = "turn ended"
 _FRAMES = "|/-\\"
 
 
-class Ended(Exception):
+class AgentExit(Exception):
     """The agent is to exit."""
 
     def __init__(self, code: int) -> None:
@@ -38,22 +40,24 @@ class StepFailed(Exception):
     """A step could not be done as written; the rest of the script is not done."""
 
 
-class Agent:
-    def __init__(self, terminal: Terminal, log: Log, interrupts: Interrupts, env: Mapping[str, str]) -> None:
+class ScriptedAgent:
+    def __init__(
+        self, terminal: ScriptedTerminal, log: AgentLog, interrupts: Interrupts, env: Mapping[str, str]
+    ) -> None:
         self._terminal = terminal
         self._log = log
         self._interrupts = interrupts
         self._env = env
         self._message = ""
         self._alone = False
-        self._deeds: dict[str, Callable[[Step], None]] = {
+        self._deeds: dict[str, Callable[[ScriptStep], None]] = {
             "say": lambda step: self._say(self._expanded(step.text)),
             "think": self._think,
             "title": lambda step: terminal.title(self._expanded(step.text)),
-            "write": lambda step: self._edit(step, lambda: editing.write(step.text, step.body)),
-            "append": lambda step: self._edit(step, lambda: editing.append(step.text, step.body)),
-            "replace": lambda step: self._edit(step, lambda: editing.replace(step.text, *step.words)),
-            "delete": lambda step: self._edit(step, lambda: editing.delete(step.text)),
+            "write": lambda step: self._edit(step, lambda: commands.put(step.text, step.body)),
+            "append": lambda step: self._edit(step, lambda: commands.put(step.text, step.body, append=True)),
+            "replace": lambda step: self._edit(step, lambda: commands.replace(step.text, *step.words)),
+            "delete": lambda step: self._edit(step, lambda: os.unlink(step.text)),
             "run": self._run,
             "run!": self._run,
             "spawn": self._spawn,
@@ -77,7 +81,7 @@ class Agent:
             "hang-ignoring-signals": self._hang,
         }
 
-    def live(self, script: tuple[Step, ...] | None) -> int:
+    def live(self, script: tuple[ScriptStep, ...] | None) -> int:
         """Follow the script, then every message, until told to exit; returns the exit code."""
         name = self._env.get("MNGR_AGENT_NAME", "")
         self._terminal.line(f"scripted agent {name}".rstrip() + ": send directives, or anything to hear it back")
@@ -90,7 +94,7 @@ class Agent:
             while True:
                 self._message = self._receive(WAITING, reason)
                 reason = self._answer(self._message)
-        except Ended as ended:
+        except AgentExit as ended:
             return ended.code
 
     def once(self, data: bytes) -> int:
@@ -101,7 +105,7 @@ class Agent:
         self._message = data.decode(errors="surrogateescape")
         try:
             reason = self._answer(self._message, fatal=True)
-        except Ended as ended:
+        except AgentExit as ended:
             return ended.code
         return 0 if reason == TURN_ENDED else FAILED
 
@@ -117,7 +121,7 @@ class Agent:
         self._say(f"you said: {shorten(text, 200)}")
         return TURN_ENDED
 
-    def _turn(self, script: tuple[Step, ...], *, fatal: bool) -> str:
+    def _turn(self, script: tuple[ScriptStep, ...], *, fatal: bool) -> str:
         """Follow the script to its end and return why the agent waits now. A `fatal` failure ends the agent."""
         try:
             self._follow(script)
@@ -130,11 +134,11 @@ class Agent:
         except StepFailed as failure:
             self._say(f"script failed: {failure}")
             if fatal:
-                raise Ended(FAILED) from None
+                raise AgentExit(FAILED) from None
             return f"script failed: {shorten(str(failure), 200)}"
         return TURN_ENDED
 
-    def _follow(self, script: tuple[Step, ...]) -> None:
+    def _follow(self, script: tuple[ScriptStep, ...]) -> None:
         for step in script:
             self._interrupts.check()
             try:
@@ -151,7 +155,7 @@ class Agent:
             self._log.state(state, reason)
         got = self._terminal.take(lambda: self._log.state(state, reason))
         if got == END or (got == INTERRUPT and state == WAITING):
-            raise Ended(0)
+            raise AgentExit(0)
         if isinstance(got, str):
             raise Interrupted
         self._log.state(RUNNING)
@@ -159,7 +163,7 @@ class Agent:
 
     def _value(self, name: str) -> str:
         if name.startswith("head"):
-            return repository.commit_at(name.replace("head", "HEAD"))
+            return Git(process, ".").commit_of(name.replace("head", "HEAD")) or ""
         return self._message if name == "message" else self._env.get("MNGR_TASK", "")
 
     def _expanded(self, text: str) -> str:
@@ -175,7 +179,7 @@ class Agent:
         self._log.turn("assistant", text)
         self._terminal.line(text)
 
-    def _think(self, step: Step) -> None:
+    def _think(self, step: ScriptStep) -> None:
         self._pass_time(step.number, "thinking")
         self._terminal.line(f"thought for {step.number:g} s")
 
@@ -191,13 +195,13 @@ class Agent:
         finally:
             self._terminal.status("")
 
-    def _edit(self, step: Step, edit: Callable[[], None]) -> None:
+    def _edit(self, step: ScriptStep, edit: Callable[[], None]) -> None:
         text = None if step.verb == "delete" else step.body
         self._log.tool_call(step.verb, step.text, text)
         edit()
         self._terminal.line(f"* {step.verb} {step.text}")
 
-    def _run(self, step: Step) -> None:
+    def _run(self, step: ScriptStep) -> None:
         command = self._shell_command(step.text)
         self._log.tool_call("run", command)
         self._terminal.line(f"$ {command}")
@@ -215,25 +219,25 @@ class Agent:
         if code and step.verb == "run!":
             raise StepFailed(f"line {step.line}: `{command}` ended with exit code {code}")
 
-    def _spawn(self, step: Step) -> None:
+    def _spawn(self, step: ScriptStep) -> None:
         command = self._shell_command(step.text)
         self._log.tool_call("spawn", command)
         pid = commands.spawn(command)
         self._terminal.line(f"$ {command} &  (process {pid})")
 
-    def _flood(self, step: Step) -> None:
+    def _flood(self, step: ScriptStep) -> None:
         total = int(step.number)
         with self._interrupts.allowed():
             for start in range(1, total + 1, 500):
                 rows = range(start, min(start + 500, total + 1))
                 self._terminal.write("".join(f"flood {row} of {total}\n" for row in rows))
 
-    def _commit(self, step: Step, message: str, paths: tuple[str, ...]) -> None:
+    def _commit(self, step: ScriptStep, message: str, paths: tuple[str, ...]) -> None:
         message = self._expanded(message)
         self._log.tool_call(step.verb, message)
         author = self._env.get("MNGR_AGENT_NAME") or "scripted agent"
         try:
-            made = repository.commit(message, author, paths)
+            made = commands.commit(message, author, paths)
         except CommandFailed as failure:
             self._log.tool_result(step.verb, failure.details, failure.result.exit_code)
             raise
@@ -241,18 +245,18 @@ class Agent:
         shown = f"{made.sha[:10]} {shorten(message, 100)}" if made.sha else made.output
         self._terminal.line(f"* {step.verb}: {shown}")
 
-    def _wait(self, step: Step) -> None:
+    def _wait(self, step: ScriptStep) -> None:
         asked = self._expanded(step.text)
         if asked:
             self._say(asked)
         self._message = self._receive(WAITING, asked or "waits for a message")
 
-    def _ask(self, step: Step) -> None:
+    def _ask(self, step: ScriptStep) -> None:
         question = self._expanded(step.text)
         self._say(f"question: {question}")
         self._message = self._receive(BLOCKED, f"question: {question}")
 
-    def _permission(self, step: Step) -> None:
+    def _permission(self, step: ScriptStep) -> None:
         wish = self._expanded(step.text)
         self._say(f"permission: {wish} (y/n)")
         answer = self._receive(BLOCKED, f"permission: {wish}")
@@ -260,59 +264,59 @@ class Agent:
             raise Denied
         self._say("approved")
 
-    def _block(self, step: Step) -> None:
+    def _block(self, step: ScriptStep) -> None:
         reason = self._expanded(step.text)
         self._say(reason)
         self._message = self._receive(BLOCKED, reason)
 
-    def _rate_limit(self, step: Step) -> None:
+    def _rate_limit(self, step: ScriptStep) -> None:
         reason = f"rate limit: retry in {step.number:g} s"
         self._terminal.line(reason)
         self._log.state(BLOCKED, reason)
         self._pass_time(step.number, reason)
         self._log.state(RUNNING)
 
-    def _if_message(self, step: Step) -> None:
+    def _if_message(self, step: ScriptStep) -> None:
         if re.search(step.text, self._message):
             self._follow(step.steps)
 
-    def _repeat(self, step: Step) -> None:
+    def _repeat(self, step: ScriptStep) -> None:
         for _ in range(int(step.number)):
             self._interrupts.check()
             self._follow(step.steps)
 
-    def _usage(self, step: Step) -> None:
+    def _usage(self, step: ScriptStep) -> None:
         *counts, cost, model = step.words
         self._log.usage(step.text, [int(count) for count in counts], float(cost) if cost else None, model)
         self._terminal.line(f"usage: {step.text or 'nothing'}")
 
-    def _outcome(self, step: Step, text: str) -> None:
+    def _outcome(self, step: ScriptStep, text: str) -> None:
         self._put_result(step, self._env.get("MNGR_OUTCOME_FILE", ""), "MNGR_OUTCOME_FILE", text)
 
-    def _artifact(self, step: Step) -> None:
+    def _artifact(self, step: ScriptStep) -> None:
         folder = self._env.get("MNGR_ARTIFACTS_DIR", "")
         self._put_result(step, folder and os.path.join(folder, step.text), "MNGR_ARTIFACTS_DIR", step.body)
 
-    def _put_result(self, step: Step, path: str, variable: str, text: str) -> None:
+    def _put_result(self, step: ScriptStep, path: str, variable: str, text: str) -> None:
         """Written to a draft and renamed: nobody reads half of it. Without a place to put it, that is said."""
         self._log.tool_call(step.verb, step.text, text)
         if not path:
             self._terminal.line(f"* {step.verb}: not written, `{variable}` is not set")
             return
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        write_atomic(path, editing.to_bytes(text))
+        write_atomic(path, commands.to_bytes(text))
         self._terminal.line(f"* {step.verb} {step.text}".rstrip())
 
-    def _exit(self, step: Step) -> NoReturn:
-        raise Ended(int(step.number))
+    def _exit(self, step: ScriptStep) -> NoReturn:
+        raise AgentExit(int(step.number))
 
-    def _crash(self, step: Step) -> NoReturn:
+    def _crash(self, step: ScriptStep) -> NoReturn:
         self._terminal.close()
         if step.words:
             die_by(signal.Signals[f"SIG{step.words[0]}"])
         os._exit(int(step.number))
 
-    def _hang(self, step: Step) -> NoReturn:
+    def _hang(self, step: ScriptStep) -> NoReturn:
         if step.verb == "hang-ignoring-signals":
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)

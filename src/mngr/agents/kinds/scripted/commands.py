@@ -1,11 +1,15 @@
-"""Commands that the agent runs: one at a time with its output shown as it comes, or left behind on its own."""
+"""What the agent does in its work directory: commands, edits of files, commits. What cannot be done as written changes
+nothing."""
 
 import os
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
 from mngr import process
-from mngr.process import checked
+from mngr.errors import MngrError
+from mngr.process import CommandFailed, checked
+from mngr.tools.git import Git
 
 SECONDS = 7 * 24 * 3600.0
 _KEPT = 100_000
@@ -13,8 +17,8 @@ _LOOK_EVERY = 0.03
 
 
 def run(command: str, show: Callable[[bytes], None]) -> tuple[int, str]:
-    """The exit code and the (end of the) output of `sh -c`. Its output goes through a file, so that a child it leaves
-    behind cannot hold us. An exception ends the whole process group."""
+    """The exit code and the (end of the) output of `sh -c`, which is shown as it comes. It goes through a file, so that
+    a child it leaves behind cannot hold us. An exception ends the whole process group."""
     import tempfile
 
     sink, path = tempfile.mkstemp(prefix="mngr-run-")
@@ -62,3 +66,46 @@ def _end_of(source: int) -> str:
     start = max(0, size - _KEPT)
     note = f"({start} bytes left out)\n" if start else ""
     return note + os.pread(source, _KEPT, start).decode(errors="replace")
+
+
+def put(path: str, text: str, *, append: bool = False) -> None:
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "ab" if append else "wb") as file:
+        file.write(to_bytes(text))
+
+
+def replace(path: str, old: str, new: str) -> None:
+    with open(path, "rb") as file:
+        data = file.read()
+    count = data.count(to_bytes(old))
+    if count != 1:
+        raise MngrError(f"the old text occurs {count} times in `{path}`, not once", details=old)
+    with open(path, "wb") as file:
+        file.write(data.replace(to_bytes(old), to_bytes(new)))
+
+
+def to_bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+class Commit(NamedTuple):
+    """`sha` is empty when there was nothing to commit."""
+
+    sha: str
+    output: str
+
+
+def commit(message: str, author: str, paths: tuple[str, ...] = ()) -> Commit:
+    """Commit everything, or only these paths; a refusal is told in git's words. Uses the author's name only where git
+    knows nobody."""
+    git = Git(process, ".")
+    only = ["--", *paths] if paths else []
+    git.must("add", "-A", *only, doing="git cannot add the changes")
+    if git.ok("diff", "--cached", "--quiet", *only):
+        return Commit("", "nothing to commit")
+    known = git.ok("var", "GIT_AUTHOR_IDENT") and git.ok("var", "GIT_COMMITTER_IDENT")
+    identity = [] if known else ["-c", f"user.name={author}", "-c", "user.email=scripted@mngr.invalid"]
+    result = git.run(*identity, "commit", "-F", "-", *only, input=to_bytes(message))
+    if not result.ok:
+        raise CommandFailed(result, "git refused to commit")
+    return Commit(git.must("rev-parse", "HEAD"), result.text)

@@ -89,15 +89,12 @@ class Composer:
         elif key == 0x04:
             yield END
         elif key in b"\x7f\x08":
-            self._erase()
+            while self.draft and self.draft.pop() & 0xC0 == 0x80:  # all bytes of the last character
+                pass
         elif key == 0x15:
             self.draft.clear()
         else:
             self.draft.append(key)
-
-    def _erase(self) -> None:
-        while self.draft and self.draft.pop() & 0xC0 == 0x80:
-            pass
 
     def _submit(self) -> list[Message | str]:
         """Enter on nothing does nothing, so that a sender may press it again."""

@@ -13,7 +13,7 @@ RUNNING = "RUNNING"
 LONGEST_TEXT = 20_000
 
 
-class Log:
+class AgentLog:
     """Appends to `events.jsonl` and `transcript.jsonl`. A failure is said on the terminal once and ends no work."""
 
     def __init__(self, state_dir: str, complain: Callable[[str], None]) -> None:

@@ -13,6 +13,7 @@ from mngr.names import nearest
 DEEPEST = 20  # scripts inside scripts
 LARGEST_NUMBER = 1_000_000_000
 SEPARATOR = "===="
+TEXT, SCRIPT = "text", "script"
 USAGE_KEYS = ("input", "output", "cache_read", "cache_write", "cost", "model")
 SIGNALS = ("ABRT", "ALRM", "BUS", "FPE", "HUP", "ILL", "INT", "KILL", "PIPE", "QUIT", "SEGV", "TERM", "USR1", "USR2")
 _HERE = re.compile(r"(?:(.*)\s)?<<([A-Za-z_][A-Za-z0-9_]*)", re.DOTALL)
@@ -24,7 +25,7 @@ class ScriptError(UsageError):
     """A script that cannot be meant; the message begins with the line."""
 
 
-class Step(NamedTuple):
+class ScriptStep(NamedTuple):
     """One directive. `text` is the rest of its line, `body` its here-document; the others, what those mean."""
 
     line: int
@@ -33,22 +34,22 @@ class Step(NamedTuple):
     body: str = ""
     number: float = 0
     words: tuple[str, ...] = ()
-    steps: tuple["Step", ...] = ()
+    steps: tuple["ScriptStep", ...] = ()
 
 
 class Form(NamedTuple):
-    """How a directive is written: its argument (in brackets: may be left out), whether a here-document follows,
-    and what reads the rest of its meaning."""
+    """How a directive is written: its argument (in brackets: may be left out), whether a here-document follows (`TEXT`
+    or `SCRIPT`), and what reads the rest of its meaning."""
 
     argument: str = ""
-    body: bool = False
-    read: Callable[[Step, int], Step] = lambda step, depth: step
+    body: str = ""
+    read: Callable[[ScriptStep], ScriptStep] = lambda step: step
 
     def usage(self, verb: str) -> str:
         return " ".join(part for part in (verb, self.argument, "<<END" if self.body else "") if part)
 
 
-def parse(text: str, first_line: int = 1, depth: int = 0) -> tuple[Step, ...]:
+def parse(text: str, first_line: int = 1, depth: int = 0) -> tuple[ScriptStep, ...]:
     """All steps in their order, or `ScriptError` for the first line that is wrong."""
     lines = _LINE.findall(text)
     steps = []
@@ -72,7 +73,12 @@ def parse(text: str, first_line: int = 1, depth: int = 0) -> tuple[Step, ...]:
             body = "".join(lines[start:at])
             at += 1
         _check_argument(argument, verb, form, number)
-        steps.append(form.read(Step(number, verb, argument, body), depth))
+        step = form.read(ScriptStep(number, verb, argument, body))
+        if form.body == SCRIPT:
+            if depth >= DEEPEST:
+                raise ScriptError(f"line {number}: scripts inside scripts are more than {DEEPEST} deep")
+            step = step._replace(steps=parse(body, number + 1, depth + 1))
+        steps.append(step)
     return tuple(steps)
 
 
@@ -117,11 +123,11 @@ def _check_argument(argument: str, verb: str, form: Form, line: int) -> None:
         raise ScriptError(f"line {line}: a NUL character cannot be given to `{verb}`")
 
 
-def _wrong(step: Step, what: str) -> ScriptError:
+def _wrong(step: ScriptStep, what: str) -> ScriptError:
     return ScriptError(f"line {step.line}: {what}", hint=f"write `{FORMS[step.verb].usage(step.verb)}`")
 
 
-def _number(step: Step, text: str, *, whole: bool, most: float = LARGEST_NUMBER) -> float:
+def _number(step: ScriptStep, text: str, *, whole: bool, most: float = LARGEST_NUMBER) -> float:
     pattern = r"[0-9]{1,12}" if whole else r"[0-9]{1,12}(\.[0-9]{1,9})?|\.[0-9]{1,9}"
     value = float(text) if re.fullmatch(pattern, text) else math.inf
     if value > most:
@@ -130,19 +136,19 @@ def _number(step: Step, text: str, *, whole: bool, most: float = LARGEST_NUMBER)
     return value
 
 
-def _seconds(step: Step, depth: int) -> Step:
+def _seconds(step: ScriptStep) -> ScriptStep:
     return step._replace(number=_number(step, step.text, whole=False))
 
 
-def _count(step: Step, depth: int) -> Step:
+def _count(step: ScriptStep) -> ScriptStep:
     return step._replace(number=_number(step, step.text, whole=True))
 
 
-def _exit_code(step: Step, depth: int) -> Step:
+def _exit_code(step: ScriptStep) -> ScriptStep:
     return step._replace(number=_number(step, step.text or "0", whole=True, most=255))
 
 
-def _crash(step: Step, depth: int) -> Step:
+def _crash(step: ScriptStep) -> ScriptStep:
     """Either `number`, an exit code, or one word, the signal's name without `SIG`."""
     name = step.text.upper().removeprefix("SIG")
     if name in SIGNALS:
@@ -152,7 +158,7 @@ def _crash(step: Step, depth: int) -> Step:
     return step._replace(number=_number(step, step.text or "1", whole=True, most=255))
 
 
-def _usage(step: Step, depth: int) -> Step:
+def _usage(step: ScriptStep) -> ScriptStep:
     """`words` are the values in the order of `USAGE_KEYS`; a cost and a model that were not given are empty."""
     given: dict[str, str] = {}
     for pair in step.text.split():
@@ -165,23 +171,20 @@ def _usage(step: Step, depth: int) -> Step:
     return step._replace(words=tuple(given.get(key, "" if key in ("cost", "model") else "0") for key in USAGE_KEYS))
 
 
-def _replacement(step: Step, depth: int) -> Step:
+def _replacement(step: ScriptStep) -> ScriptStep:
     """`words` are the old and the new text, without their last newline."""
     lines = _LINE.findall(step.body)
     cuts = [at for at, line in enumerate(lines) if line.rstrip("\r\n") == SEPARATOR]
     if len(cuts) != 1:
         raise _wrong(step, f"`replace` needs one line `{SEPARATOR}` between the old and the new text")
-    old, new = (_without_last_newline("".join(part)) for part in (lines[: cuts[0]], lines[cuts[0] + 1 :]))
+    parts = ("".join(part) for part in (lines[: cuts[0]], lines[cuts[0] + 1 :]))
+    old, new = (part.removesuffix("\n").removesuffix("\r") for part in parts)
     if not old:
         raise _wrong(step, "the old text of `replace` is empty")
     return step._replace(words=(old, new))
 
 
-def _without_last_newline(text: str) -> str:
-    return text.removesuffix("\n").removesuffix("\r")
-
-
-def _some_paths(step: Step, depth: int) -> Step:
+def _some_paths(step: ScriptStep) -> ScriptStep:
     """`words` are the paths, `body` the commit message."""
     import shlex
 
@@ -195,7 +198,7 @@ def _some_paths(step: Step, depth: int) -> Step:
     return step._replace(words=words, body=message.strip())
 
 
-def _outcome(step: Step, depth: int) -> Step:
+def _outcome(step: ScriptStep) -> ScriptStep:
     try:
         json.loads(expand(step.body, lambda name: name))
     except (ValueError, RecursionError) as error:
@@ -207,40 +210,30 @@ def _outcome(step: Step, depth: int) -> Step:
     return step
 
 
-def _artifact(step: Step, depth: int) -> Step:
+def _artifact(step: ScriptStep) -> ScriptStep:
     parts = step.text.split("/")
     if any(part in ("", ".", "..") for part in parts):
         raise _wrong(step, f"`{step.text[:60]}` is not a name inside the directory of artifacts")
     return step
 
 
-def _block(step: Step, depth: int) -> Step:
-    if depth >= DEEPEST:
-        raise ScriptError(f"line {step.line}: scripts inside scripts are more than {DEEPEST} deep")
-    return step._replace(steps=parse(step.body, step.line + 1, depth + 1))
-
-
-def _repeat(step: Step, depth: int) -> Step:
-    return _block(_count(step, depth), depth)
-
-
-def _if_message(step: Step, depth: int) -> Step:
+def _if_message(step: ScriptStep) -> ScriptStep:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `re` only warns that some sets will mean something else one day
             re.compile(step.text)
     except (re.error, RecursionError, OverflowError) as error:
         raise _wrong(step, f"`{step.text[:60]}` is not a regular expression: {error}") from None
-    return _block(step, depth)
+    return step
 
 
 FORMS = {
     "say": Form("TEXT"),
     "think": Form("SECONDS", read=_seconds),
     "title": Form("TEXT"),
-    "write": Form("PATH", body=True),
-    "append": Form("PATH", body=True),
-    "replace": Form("PATH", body=True, read=_replacement),
+    "write": Form("PATH", body=TEXT),
+    "append": Form("PATH", body=TEXT),
+    "replace": Form("PATH", body=TEXT, read=_replacement),
     "delete": Form("PATH"),
     "run": Form("COMMAND"),
     "run!": Form("COMMAND"),
@@ -253,12 +246,12 @@ FORMS = {
     "permission": Form("TEXT"),
     "block": Form("REASON"),
     "rate-limit": Form("SECONDS", read=_seconds),
-    "if-message": Form("REGEX", body=True, read=_if_message),
-    "repeat": Form("N", body=True, read=_repeat),
+    "if-message": Form("REGEX", body=SCRIPT, read=_if_message),
+    "repeat": Form("N", body=SCRIPT, read=_count),
     "usage": Form("[input=N output=N cache_read=N cache_write=N cost=USD model=NAME]", read=_usage),
-    "outcome": Form(body=True, read=_outcome),
-    "outcome-raw": Form(body=True),
-    "artifact": Form("NAME", body=True, read=_artifact),
+    "outcome": Form(body=TEXT, read=_outcome),
+    "outcome-raw": Form(body=TEXT),
+    "artifact": Form("NAME", body=TEXT, read=_artifact),
     "exit": Form("[CODE]", read=_exit_code),
     "crash": Form("[CODE or SIGNAL]", read=_crash),
     "hang": Form(),

@@ -16,7 +16,7 @@ _ASK_FOR_REPORT = b"\x1b[5n"
 _NEW_ROW = "\r\x1b[K"
 
 
-class Terminal:
+class ScriptedTerminal:
     """Standard input and output. `on_message` is called by the reading thread as soon as a message is submitted, with
     whether the agent was waiting for it."""
 

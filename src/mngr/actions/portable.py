@@ -1,0 +1,254 @@
+"""The portable form of an agent, of saved work or of a snapshot: its entry, the files of its conversation, and refs
+that git carries. The site that has it writes it, and the site that gets it reads it: no path of one means anything to
+the other."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mngr.actions import restore, source_cache
+from mngr.actions.create import take_back
+from mngr.actions.site import Site
+from mngr.agents import events
+from mngr.agents.kinds import kind, repository_trust
+from mngr.agents.record import Record
+from mngr.errors import MngrError
+from mngr.interrupts import held
+from mngr.names import is_id, is_name
+from mngr.tools import git as git_tool
+from mngr.tools.git import Git
+from mngr.workspaces import saved_entry, saved_work, snapshots
+from mngr.workspaces.origin import ensure_machine_id, machine_id
+from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
+from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.unsaved_work import has_repository
+
+SAVED = "saved"
+SNAPSHOTS = "snapshots"
+# Of a repository's git configuration, all that goes along: who commits, and how lines end.
+SENT_CONFIG = ("user.name", "user.email", "core.autocrlf", "core.eol")
+
+
+class Portable(NamedTuple):
+    """`entry` is as the site has it that wrote this, except that its agent is portable; its refs are still to be
+    fetched from there. `files` are those of the agent's state directory, by their path in it. `key` is what a cache of
+    its repository is called on other machines, `config` what git is to know there."""
+
+    entry: SavedEntry
+    files: Mapping[str, bytes]
+    key: str
+    config: Mapping[str, str]
+
+
+def pack(site: Site, agent_id: str) -> Portable:
+    """An agent as it is now. `drop` removes what this made; the agent may work on meanwhile."""
+    record = site.store.read(agent_id)
+    if record.started_at is None:
+        raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
+    site.host.prepare()
+    with site.store.agent_locked(agent_id):
+        entry = snapshots.take(
+            site.host,
+            site.store.read(agent_id),
+            site.store.state_dir(agent_id),
+            f"move-{os.urandom(4).hex()}",
+            ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
+        )
+    try:
+        return export(site, entry, SNAPSHOTS)
+    except BaseException:
+        with held():
+            snapshots.drop(site.host, entry)
+        raise
+
+
+def export(site: Site, entry: SavedEntry, room: str) -> Portable:
+    """Saved work or a snapshot. It stays where it is."""
+    if not os.path.isdir(entry.repo) or Git(site.host, entry.repo).commit_of(entry.commit) is None:
+        raise MngrError(
+            f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
+            hint="if the repository was moved, move it back for the time",
+        )
+    files = _files(_agent_dir(site, entry, room))
+    agent, key = entry.agent, ""
+    config: dict[str, str] = {}
+    if agent is not None:
+        key, config, agent = _portable(site, agent)
+        if agent.transfer == WORKTREE and not entry.plain_files:
+            entry = _with_refs(site, entry)
+    return Portable(entry._replace(agent=agent), files, key, config)
+
+
+def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
+    machine = ensure_machine_id(site.host)
+    origin = dict(record.origin) or {"machine": machine, "repo": "", "source": record.source}
+    key, config = "", {}
+    repo = record.repo if record.repo and has_repository(record.repo) else None
+    if repo is not None:
+        found = git_tool.look(site.host, repo)
+        assert found is not None
+        rooms, _, name = repo.rpartition("/")
+        cached = rooms == os.path.join(site.host.dir, source_cache.REPOSITORIES)
+        key = name if cached else cache_key(machine, found.common_dir)
+        git = Git(site.host, repo)
+        config = {item: value.text for item in SENT_CONFIG if (value := git.run("config", "--get", item)).ok}
+        if not record.origin:
+            origin["repo"] = found.home
+    if record.driver in repository_trust.FILES:
+        origin["trusted"] = record.driver  # it was asked for before the first start
+    return key, config, kind.portable_record(record)._replace(origin=origin, shared_paths=())
+
+
+def cache_key(machine: str, common_dir: str) -> str:
+    """What the cache of a repository is called on other machines."""
+    return hashlib.sha256(f"{machine}\0{common_dir}".encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def _with_refs(site: Site, entry: SavedEntry) -> SavedEntry:
+    """A worktree shares its refs with the repository. Those that it began with go along: its base, and tags."""
+    assert entry.agent is not None
+    git, below = Git(site.host, entry.repo), entry.refs_below
+    lines = git.must("for-each-ref", f"--merged={entry.parent}", "--format=%(refname) %(objectname)", "refs/tags")
+    refs = dict(line.split(" ") for line in lines.split("\n") if line)
+    base = f"refs/heads/{entry.agent.base_branch}"
+    if entry.agent.base_branch and (tip := git.commit_of(base)):
+        refs[base] = tip
+    refs |= dict(entry.refs)
+    lines = "".join(f"update {below}/{ref} {tip}\n" for ref, tip in refs.items())
+    git.must("update-ref", "--stdin", input=lines.encode())
+    return entry._replace(refs=tuple(sorted(refs.items())))
+
+
+def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
+    """Take an id here for what comes, and say where its refs are to go: `repo` and `ref` of the result. Followed by
+    `complete`, or by `drop`."""
+    site.host.prepare()
+    entry, agent = portable.entry, portable.entry.agent
+    named = is_name(entry.name) and is_id(agent.id) if agent is not None else "/" not in entry.name.lstrip(".")
+    if not named:
+        raise MngrError(f"`{entry.id}` is not the id of kept work")
+    if agent is not None:
+        agent = _settled(site, portable, agent)
+    store = os.path.join(site.host.dir, room, "files.git")
+    repo = store if entry.plain_files or agent is None or agent.repo is None else agent.repo
+    if room == SAVED:
+        place = saved_work.reserve(site.host, entry.name, agent)
+    else:
+        place = snapshots.reserve(site.host, entry.name, snapshots.unused_name(site.host, entry), agent)
+    if repo == store:
+        saved_entry.make_store(site.host, store)
+    ref = place.ref if entry.plain_files else f"{place.ref}/work"
+    return entry._replace(id=place.id, repo=repo, ref=ref, agent=agent)
+
+
+def _settled(site: Site, portable: Portable, agent: Record) -> Record:
+    """The record with what this machine has in place of what the other one had."""
+    origin, repo, source = dict(agent.origin), None, ""
+    home = bool(origin) and origin.get("machine") == machine_id(site.host)
+    if portable.key:
+        if home and has_repository(origin.get("repo", "")):
+            repo = origin["repo"]
+        else:
+            repo = source_cache.prepare(site, portable.key, portable.entry.parent, portable.config).repo.top
+            home = False
+        source = repo
+    if home and os.path.isdir(origin.get("source", "")):
+        source = origin["source"]
+    return kind.settled_record(agent)._replace(
+        work_dir=os.path.join(site.host.dir, "clones", f"{agent.name}-{agent.short_id}"),
+        transfer=MIRROR if repo else RSYNC,
+        repo=repo,
+        source=source,
+        origin={} if home else origin,
+    )
+
+
+def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes], room: str) -> SavedEntry:
+    """Its refs are here; keep the rest, so that it can be restored here."""
+    if Git(site.host, entry.repo).commit_of(entry.commit) is None:
+        raise MngrError(f"the commits of `{entry.name}` did not arrive")
+    directory = _agent_dir(site, entry, room)
+    site.host.make_dir(directory)
+    for path, data in files.items():
+        if path.startswith("/") or ".." in path.split("/"):
+            raise MngrError(f"`{path}` is not a file of an agent")
+        site.host.make_dir(os.path.dirname(os.path.join(directory, path)))
+        site.host.write(os.path.join(directory, path), data)
+    saved_entry.write(site.host, os.path.dirname(directory), entry)
+    return entry
+
+
+def drop(site: Site, entry: SavedEntry, room: str) -> None:
+    """Forget what was packed or reserved. Twice is safe."""
+    (saved_work if room == SAVED else snapshots).drop(site.host, entry)
+
+
+def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record:
+    """A stopped agent of what came, with its old id if that is free. On failure nothing is left of it."""
+    assert entry.agent is not None
+    history = _agent_dir(site, entry, SNAPSHOTS)
+    record, workspace = restore.make_again(
+        site,
+        entry,
+        name,
+        branch=None,
+        history=history,
+        taken_hint=f"`mngr migrate {name} NEW@HOST` gives it another name",
+        stop_reason=f"migrated from {came_from}",
+    )
+    try:
+        _verify(site, entry, record)
+    except BaseException:
+        with held():
+            take_back(site, record.id, workspace)
+        raise
+    site.store.log(record.id, "migrated", came_from=came_from)
+    return record
+
+
+def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
+    """Compare what was made with what came, by keeping it once more."""
+    state_dir = site.store.state_dir(record.id)
+    again = snapshots.take(
+        site.host,
+        record,
+        state_dir,
+        f"move-{os.urandom(4).hex()}",
+        ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
+    )
+    try:
+        git = Git(site.host, entry.repo)
+        trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]
+        wrong = [] if trees[0] == trees[1] else ["files"]
+        if not entry.plain_files and entry.parent != again.parent:
+            wrong.append("commits")
+        there, here = dict(entry.refs), dict(again.refs)
+        if any(here.get(ref) != tip for ref, tip in there.items() if ref != f"refs/heads/{again.branch}"):
+            wrong.append("refs")
+        old, new = (_files(_agent_dir(site, one, SNAPSHOTS)) for one in (entry, again))
+        if any(new.get(path) != data for path, data in old.items() if path != events.FILE):
+            wrong.append("conversation")
+    finally:
+        with held():
+            snapshots.drop(site.host, again)
+    if wrong:
+        raise MngrError(f"`{record.name}` did not arrive as it was: its {', '.join(wrong)} differ")
+
+
+def _agent_dir(site: Site, entry: SavedEntry, room: str) -> str:
+    return saved_work.agent_dir(site.host, entry) if room == SAVED else snapshots.agent_dir(site.host, entry)
+
+
+def _files(directory: str) -> dict[str, bytes]:
+    """Plain files only: a link leads to what is the user's own."""
+    found = {}
+    for root, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(root, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, directory)] = file.read()
+    return found

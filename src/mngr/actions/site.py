@@ -1,0 +1,102 @@
+"""A site: one machine's agents, as one caller sees them. Making one reads and touches nothing.
+
+Every function of `actions/` that takes a `site` first and plain data otherwise is a verb. Callers that are not on the
+agent's own machine use `run`, the one door through which a verb can go to another machine.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from mngr import config
+from mngr.agents.store import Store
+from mngr.hosts.local import LocalHost
+from mngr.tools.tmux import Tmux
+
+if TYPE_CHECKING:
+    from mngr.actions.create import CreateRequest
+    from mngr.agents.kinds.driver import AgentContext
+    from mngr.agents.record import Record
+    from mngr.config import Settings
+    from mngr.tools.tmux import Pane
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class RemotePath(NamedTuple):
+    """A directory of a site as git or rsync on the caller's machine names it, and the variables they need for that."""
+
+    path: str
+    env: Mapping[str, str]
+
+
+class Site:
+    """This machine: its files and processes, its records of agents, its tmux server, and the caller's environment,
+    directory and settings."""
+
+    name = "local"
+    provider = "local"
+    clock_skew = 0.0  # how much the site's clock is ahead of the caller's, in seconds
+
+    def __init__(
+        self, *, environ: Mapping[str, str] | None = None, cwd: str | None = None, settings: Settings | None = None
+    ) -> None:
+        self.environ = dict(os.environ if environ is None else environ)
+        self.cwd = cwd or os.getcwd()
+        self.host = LocalHost(config.host_dir(self.environ))
+        self.store = Store(self.host)
+        self.tmux = Tmux(self.host, self.environ)
+        if settings is not None:
+            self.__dict__["settings"] = settings
+
+    @cached_property
+    def settings(self) -> Settings:
+        """All settings that hold in this directory."""
+        return config.load(host_dir=self.host.dir, cwd=self.cwd, environ=self.environ)
+
+    @property
+    def near(self) -> Site:
+        """The site of the caller's own machine, with the user's repositories and files."""
+        return self
+
+    @property
+    def is_near(self) -> bool:
+        return self.near is self
+
+    def run(self, verb: Callable[Concatenate[Site, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """Run a verb on this site. `verb` is a module-level function of `actions/`; its arguments and its result are
+        plain data (ids, text, numbers, bytes, records), so that another machine's site can send them."""
+        return verb(self, *args, **options)
+
+    def git_path(self, directory: str) -> RemotePath:
+        """A repository of this site, for git on the caller's machine."""
+        return RemotePath(directory, {})
+
+    def fetch_files(self, path: str, target: str, *, tree: bool) -> None:
+        """Copy a file or a directory (`tree`) of this site to the caller's machine, where `target` does not exist."""
+        raise AssertionError("files of this machine need no transfer")
+
+    def send_files(self, source: str, path: str, *, tree: bool) -> None:
+        """Copy a file or a directory (`tree`) of the caller's machine to this site, in place of what is there."""
+        raise AssertionError("files of this machine need no transfer")
+
+    def terminal_argv(self, argv: Sequence[str]) -> list[str]:
+        """What to run on the caller's machine so that this program of the site gets its terminal."""
+        return list(argv)
+
+    def send_source(self, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+        """Bring the code that these planned requests begin with to this site, and plan with what is there."""
+        return list(requests)
+
+    def place(self, record: Record, pane: Pane | None = None) -> AgentContext:
+        """An agent as the driver of its program sees it."""
+        from mngr.agents.kinds.driver import AgentContext
+
+        def screen() -> str:
+            return self.tmux.capture(pane, escapes=True) if pane is not None else ""
+
+        return AgentContext(self.host, record, self.store.state_dir(record.id), self.environ, screen)

@@ -1,0 +1,94 @@
+"""The verbs that plugins add. Without plugins all of this is one look at what is installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mngr import installed
+from mngr.cli import catalog
+from mngr.cli.catalog import Verb
+from mngr.errors import MngrError
+
+if TYPE_CHECKING:
+    from mngr.config import Settings
+    from mngr.plugins import LoadedPlugin
+
+
+def entries(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> tuple[Verb, ...]:
+    """The verbs of active plugins. What is wrong with a plugin goes to stderr. Raises when the settings, which say
+    what is active, cannot be read."""
+    return _entries(environ, overrides, warn_once)
+
+
+def for_help(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> tuple[Verb, ...]:
+    """The same, and none at all where the settings cannot be read: help works then too."""
+    try:
+        return entries(environ, overrides)
+    except (MngrError, OSError):
+        return ()
+
+
+def quietly(environ: Mapping[str, str]) -> tuple[Verb, ...]:
+    """The same without a word, for completion."""
+    try:
+        return _entries(environ, (), lambda text: None)
+    except (MngrError, OSError):
+        return ()
+
+
+def known_verbs(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> list[str] | None:
+    """The names that `[commands.*]` may have. None where nobody can tell: the verbs of a plugin that is disabled or
+    broken are not known, and what the settings say about them is no mistake."""
+    names = [entry.name for entry in catalog.VERBS]
+    found = installed.plugins(environ)
+    if not found:
+        return names
+    active = installed.active(found, settings(environ, overrides))
+    if len(active) < len(found) or any(one.problems for one in load(active)):
+        return None
+    return [*names, *(entry.name for entry in _entries(environ, overrides, lambda text: None))]
+
+
+def settings(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Settings:
+    """All settings, without a look at which verbs exist."""
+    from mngr import config
+
+    return config.load(host_dir=config.host_dir(environ), cwd=os.getcwd(), environ=environ, overrides=overrides)
+
+
+def load(active: Sequence[installed.Plugin]) -> list[LoadedPlugin]:
+    """What each of these plugins adds, less what mngr itself has under the same name."""
+    if not active:
+        return []
+    from mngr import plugins
+    from mngr.agents.kinds.kind import BUILTIN
+
+    ours = [("verb", word) for entry in catalog.VERBS for word in (entry.name, *entry.aliases)]
+    ours += [("agent type", name) for name in BUILTIN]
+    return plugins.without_taken(plugins.load(active), dict.fromkeys(ours, "mngr itself"))
+
+
+_told: set[str] = set()
+
+
+def warn_once(text: str) -> None:
+    if text not in _told:
+        _told.add(text)
+        sys.stdout.flush()
+        sys.stderr.write(f"warning: {text}\n")
+
+
+def _entries(environ: Mapping[str, str], overrides: Sequence[str], warn: Callable[[str], None]) -> tuple[Verb, ...]:
+    found = installed.plugins(environ)
+    if not found:
+        return ()
+    added = []
+    for one in load(installed.active(found, settings(environ, overrides))):
+        for problem in one.warnings():
+            warn(problem)
+        for name, module, summary, aliases in one.commands:
+            added.append(Verb(name, catalog.PLUGINS, summary, aliases, module=module, plugin=one.plugin.name))
+    return tuple(added)

@@ -1,0 +1,65 @@
+"""`mngr tmr --dry-run`: the tasks, the disk, and what may be spent. Starts no agent of a task and keeps nothing."""
+
+from __future__ import annotations
+
+import tempfile
+
+from mngr.cli.amounts import amount
+from mngr.cli.app import App
+from mngr.cli.table import Column
+from mngr.errors import MngrError
+from mngr.tmr import plan
+from mngr.tmr.diagnosis import advice
+from mngr.tmr.measurer import Measurer
+from mngr.tmr.run_request import RunRequest
+from mngr.tools.git import Git
+
+_PREPARE = "`mngr config set tmr.prepare 'CMD' --scope project`"
+_COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
+
+
+def show(app: App, wish: RunRequest) -> int:
+    git = Git(app.fleet.local.host, wish.repo)
+    with tempfile.TemporaryDirectory(prefix="mngr-tmr-") as draft:
+        environment = wish.settings.environment
+        measurer = Measurer(app.fleet, None, repo=wish.repo, directory=draft, environment=environment, at_once=1)
+        try:
+            found = plan.collect(measurer, wish.base, paths=wish.paths, args=wish.args)
+        except MngrError as error:
+            if draft not in error.hint:
+                raise
+            hint = advice(error.message.partition("): ")[2]) or _PREPARE  # the draft is gone by then
+            raise MngrError(error.message, details=error.details, hint=hint) from None
+    tests = plan.functions(found.tests, [*found.chosen, *(item.id for item in found.broken)])
+    slugs = plan.slugs(tests)
+    facts = plan.estimate(
+        tests, [slugs[test] for test in tests], max_agents=wish.limits.max_agents, workspace_bytes=_size(git, wish.base)
+    )
+    if app.out.human:
+        app.out.emit_rows(facts["tasks"], _COLUMNS)
+        of_type = f" of type `{wish.workers.type}`" if wish.workers.type else ""
+        at_once = amount(facts["agents_at_once"], "agent")
+        app.out.line(f"{amount(len(tests), 'task')}, at most {at_once}{of_type} at once")
+        disk = f"about {facts['disk_mb']:g} MB" if facts["disk_mb"] >= 1 else "less than 1 MB"
+        app.out.line(f"disk: {disk} for their copies of the code")
+        app.out.line(
+            f"tokens: {facts['tokens_low']:,} to {facts['tokens_high']:,}, a rough guess: "
+            "20,000 to 50,000 per agent to read the code"
+        )
+        for item in found.broken:
+            app.out.warn(f"`{item.id}` cannot be collected: {item.signature}")
+        if found.broken:
+            app.out.note(f"hint: the code may need to be prepared first: {_PREPARE}")
+        if wish.failing:
+            app.out.note("`--failing` leaves out passing tests; which ones pass is known only after running them")
+    else:
+        broken = [{"task": item.id, "why": item.signature} for item in found.broken]
+        app.out.emit_object({**facts, "broken": broken, "base": wish.base, "type": wish.workers.type, "dry_run": True})
+    return 0
+
+
+def _size(git: Git, commit: str) -> int:
+    """The bytes of all files at a commit: what a copy takes, its repository shared or packed beside that."""
+    listed = git.must("ls-tree", "-r", "-l", "-z", commit).split("\0")
+    sizes = [line.partition("\t")[0].split()[3] for line in listed if line]
+    return sum(int(size) for size in sizes if size.isdigit())

@@ -1,0 +1,160 @@
+"""Ask the user to trust what a repository wants to run or grant, and `mngr config trust` and `untrust`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from mngr import config, settings_schema, trust
+from mngr.agents.kinds import repository_trust
+from mngr.cli.app import App
+from mngr.cli.parser import Args, Parser
+from mngr.cli.terminal import visible
+from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.hosts.local import LocalHost
+from mngr.settings_values import Key, format_key
+from mngr.trust import Claim
+
+
+class TrustedFile(NamedTuple):
+    file: str
+    lines: tuple[str, ...]
+
+
+class Trusted(NamedTuple):
+    root: str
+    trusted: list[TrustedFile]
+
+
+class Untrusted(NamedTuple):
+    """`removed`: how many answers were forgotten."""
+
+    root: str
+    removed: int
+
+
+def results() -> list[Any]:
+    return [Trusted, Untrusted]
+
+
+def add_subcommands(parser: Parser) -> None:
+    trust = parser.add_subcommand("trust", "Show what this project's files run or grant, and let them (`help trust`)")
+    trust.option("--yes, -y", "do not ask")
+    parser.add_subcommand("untrust", "Undo `trust` for this repository")
+
+
+def asked_in_passing(app: App, claims: Sequence[Claim]) -> bool:
+    """For a verb that needs it: show and ask in a terminal. False when nobody can be asked."""
+    if app.headless:
+        return False
+    _show(app, claims)
+    if not app.confirm("Trust this?"):
+        raise MngrError(
+            f"{_names(claims)} is not trusted", hint="`mngr config trust` asks again; options you type win over it"
+        )
+    _remember(app, claims)
+    return True
+
+
+def trust_made(app: App, root: str) -> None:
+    """Trust the settings of a project that mngr itself has just made."""
+    claim = _claim(app, os.path.join(root, ".mngr", "settings.toml"))
+    if claim is not None and claim.lines:
+        _remember(app, [claim])
+
+
+def trust_here(args: Args, app: App) -> None:
+    """`mngr config trust`: everything in this project that needs it and does not have it."""
+    root = _root(app)
+    settings = app.settings
+    settings.withheld()
+    files = repository_trust.claims(root)
+    claims = settings.claims() + [claim for claim in files if not trust.is_trusted(app.host_dir, claim)]
+    if not claims:
+        app.out.emit_object(Trusted(root, []), human="nothing in this project needs trust")
+        return
+    if not args.yes:
+        _show(app, claims)
+        if not app.confirm("Trust this?", hint="read the lines above, then `mngr config trust --yes`"):
+            raise MngrError(f"{_names(claims)} is not trusted", hint="nothing was changed")
+    _remember(app, claims)
+    files_trusted = [TrustedFile(claim.name, claim.lines) for claim in claims]
+    app.out.emit_object(Trusted(root, files_trusted), human=f"trusted {_names(claims)} as it is now")
+
+
+def untrust_here(args: Args, app: App) -> None:
+    """`mngr config untrust`: forget what was trusted of this repository, in all of its worktrees."""
+    root = _root(app)
+    removed = trust.forget(app.host_dir, root)
+    text = f"nothing of `{root}` is trusted any more" if removed else f"nothing of `{root}` was trusted"
+    app.out.emit_object(Untrusted(root, removed), human=text)
+
+
+@contextmanager
+def changed_by_user(app: App, path: str) -> Iterator[None]:
+    """Around a change that the user makes to a settings file through mngr: a project's file that they trusted, or that
+    needed no trust, stays trusted. On any error the answer is as it was."""
+    before = _claim(app, path)
+    yield
+    after = _claim(app, path)
+    if before is None or (before.lines and not trust.is_trusted(app.host_dir, before)):
+        return
+    if after is not None and after.lines:
+        with suppress(MngrError):  # the state directory is another program's: no verb would use these settings with it
+            _remember(app, [after])
+
+
+def tell_withheld(app: App, key: Key = ()) -> None:
+    """Note that some settings do not count, and why."""
+    withheld = app.settings.withheld(key)
+    if withheld:
+        names = ", ".join(f"`{format_key(one)}`" for one in withheld)
+        app.out.note(f"not in force until you trust them: {names}; `mngr config trust` shows them")
+
+
+def set_only_there(app: App, key: Key) -> NotFoundError | None:
+    """The error for a key that only an untrusted file sets."""
+    if not app.settings.withheld(key):
+        return None
+    return NotFoundError(
+        f"`{format_key(key)}` is set only where it is not trusted", hint="`mngr config trust` shows it"
+    )
+
+
+def _claim(app: App, path: str) -> Claim | None:
+    """What a project's settings file needs trust for; None for the user's own, and for one that cannot be read."""
+    root, name = os.path.dirname(os.path.dirname(path)), f".mngr/{os.path.basename(path)}"
+    if os.path.realpath(os.path.dirname(path)) == os.path.realpath(app.host_dir):
+        return None
+    try:
+        layer = settings_schema.read_layer(config.read_file(path, name) or {}, name, None, [])
+    except MngrError:
+        return None
+    return trust.of_settings(root, name, settings_schema.gate(layer, root).gated)
+
+
+def _root(app: App) -> str:
+    root = config.project_root(os.getcwd(), app.host_dir)
+    if root is None:
+        raise UsageError("this directory is not part of a project", hint="`cd` to the repository that you mean")
+    return root
+
+
+def _show(app: App, claims: Sequence[Claim]) -> None:
+    app.stdout.flush()
+    for claim in claims:
+        app.stderr.write(f"{visible(os.path.join(claim.root, claim.name))}:\n")
+        for line in claim.lines:
+            app.stderr.write(f"  {visible(line)}\n")
+    app.stderr.write("These can run commands as you, or let agents do more without asking.\n")
+
+
+def _remember(app: App, claims: Sequence[Claim]) -> None:
+    LocalHost(app.host_dir).is_ours()  # another program's is not written to
+    trust.remember(app.host_dir, claims)
+
+
+def _names(claims: Sequence[Claim]) -> str:
+    return " and ".join(f"`{claim.name}`" for claim in claims)

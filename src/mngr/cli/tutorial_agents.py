@@ -1,0 +1,294 @@
+"""The parts of `mngr tutorial` that talk: with an agent, and with a person about what the agent proposes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mngr.actions.create import extra_paths
+from mngr.agents.kinds import kind
+from mngr.cli import catalog, permissions, sync_flags
+from mngr.cli.amounts import amount
+from mngr.cli.app import App
+from mngr.cli.option_values import read_text
+from mngr.cli.parser import Args
+from mngr.cli.terminal import visible, visible_lines
+from mngr.errors import TIMED_OUT, MngrError, Undecided, UsageError
+from mngr.process import join
+from mngr.tmr.measurement import default_command
+from mngr.tools.git import Git
+from mngr.tutorial import fill, program, proposals, skill, sync, talk
+from mngr.tutorial.check import STALE, Report
+from mngr.tutorial.proposals import Proposal
+from mngr.tutorial.sources import Sources
+
+
+def _wish(args: Args, app: App, place: Sources, name: str, allowed: Sequence[str]) -> talk.AgentRequest:
+    """`allowed` are commands that the agent needs, for the permissions `tests`."""
+    chosen = args.type or kind.default_name(app.settings)
+    permissions.check(app, chosen, args.permissions)
+    taken = {agent.name for agent in app.fleet.list().agents}
+    names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(taken) + 2))
+    return talk.AgentRequest(
+        name=args.name or next(free for free in names if free not in taken),
+        type=chosen,
+        args=tuple(args.rest),
+        source=place.root,
+        transfer=args.transfer,
+        unclean=None if args.include_unclean is None else "include" if args.include_unclean else "exclude",
+        labels={"tutorial": name},
+        permissions=args.permissions or "",
+        allowed_commands=tuple(filter(None, allowed)),
+    )
+
+
+def _check_rounds(args: Args) -> None:
+    if args.rounds < 1:
+        raise UsageError(f"`--rounds` is at least 1, not {args.rounds}")
+
+
+def _talked(found: talk.Talked) -> dict[str, Any]:
+    """The agent, its branch, how the talk ended, and what was missing after each turn."""
+    return {
+        "agent": found.agent.name,
+        "branch": found.agent.record.branch,
+        "work_dir": found.agent.record.work_dir,
+        "end": found.end,
+        "rounds": [turn._asdict() for turn in found.turns],
+    }
+
+
+_NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None, "end": None, "rounds": []}
+
+
+def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any], dict[str, Any]]) -> int:
+    _check_rounds(args)
+    top = Git(app.fleet.local.host, place.root).run("rev-parse", "--show-toplevel")
+    place = place.seen_from(top.text) if top.ok else place
+    report = place.report()
+    stale = [problem for problem in report.problems if problem.kind == STALE]
+    report = report._replace(problems=tuple(problem for problem in report.problems if problem.kind != STALE))
+    if stale and report.ok:
+        raise MngrError(f"the citations are complete, but {stale[0].message}", hint="run the tests again")
+    job = sync.SyncJob(
+        place,
+        test_command=_test_command(args, app, place, measured=report.ran is not None or bool(stale)),
+        prompt=args.prompt,
+        prepare=app.settings.text("tmr.prepare"),
+        extra_paths=extra_paths(app.settings),
+    )
+    before = {"script": place.script, "before": len(report.problems)}
+    if report.ok or args.dry_run:
+        return _sync_not_started(args, app, job, report, {**before, **_NOT_STARTED})
+    wish = _wish(args, app, place, "sync-tutorial", (job.test_command, sync.check_command(place)))
+    app.out.note(f"{amount(len(report.problems), 'problem')}; an agent is made to repair them")
+    talked, missing = sync.run(
+        app.fleet, job, wish, report, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
+    )
+    name = talked.agent.name
+    rounds = amount(len(talked.turns), "round")
+    human = f"`{name}` made the tests match the tutorial, in {rounds}"
+    if not talked.ok:
+        human = f"{amount(len(missing), 'problem')} left after {rounds} ({_ended(talked)})"
+        human += "".join(f"\n  {problem.message}" for problem in missing[:10])
+    found = sync_flags.find(app, talked.agent, place.tests, (job.prepare, job.test_command))
+    human = "\n".join([human, *map(visible, sync_flags.shown(found))])
+    value = {
+        **before,
+        **_talked(talked),
+        "ok": talked.ok,
+        "problems": [problems_json(problem) for problem in missing],
+        "flags": [flag._asdict() for flag in found],
+        "prompt": None,
+        "dry_run": False,
+    }
+    app.out.emit_object(value, human=human)
+    if talked.agent.record.branch:
+        app.out.note(f"its work is on branch {talked.agent.record.branch}")
+    app.out.note(f"look: `mngr diff {name}`; take it: `mngr merge {name}`; then: `mngr destroy {name}`")
+    return _exit_code(talked)
+
+
+def _test_command(args: Args, app: App, place: Sources, *, measured: bool) -> str:
+    """What was run can be checked only if the tests are run in the clean checkout, so there is a default for that."""
+    given: str = args.test_command or app.settings.text("tutorial.test_command")
+    if given or not measured:
+        return given
+    return f"{app.settings.text('tmr.test_command') or default_command()} {join(place.tests)}"
+
+
+def _ended(talked: talk.Talked) -> str:
+    return f"{talked.end}: {talked.agent.status.reason}" if talked.end == talk.AGENT_BLOCKED else talked.end
+
+
+def _exit_code(talked: talk.Talked) -> int:
+    return 0 if talked.ok else TIMED_OUT if talked.end == talk.OUT_OF_TIME else 1
+
+
+def _sync_not_started(args: Args, app: App, job: sync.SyncJob, report: Report, value: dict[str, Any]) -> int:
+    prompt = sync.first_prompt(job, report) if args.dry_run else None
+    human = "nothing is missing" if report.ok else "\n".join(problem.message for problem in report.problems)
+    if prompt and not report.ok:
+        human += f"\n\nthe prompt:\n\n{prompt}"
+    app.out.emit_object(
+        {**value, "ok": report.ok, "problems": [], "flags": [], "prompt": prompt, "dry_run": args.dry_run}, human=human
+    )
+    return 0
+
+
+def run_fill(args: Args, app: App, place: Sources) -> int:
+    _check_rounds(args)
+    blocks = place.blocks()
+    headings = proposals.empty_headings(blocks)
+    name = (
+        args.program
+        or app.settings.text("tutorial.program")
+        or program.guess([command for block in blocks for command in block.commands])
+    )
+    if not name:
+        raise UsageError("cannot tell which program the tutorial is about", hint="name it: `--program NAME`")
+    shown = program.ProgramHelp(app.fleet.local.host, name, app.environ, place.root)
+    problem_of, judge = _judge(args, app, place, shown)
+    value: dict[str, Any] = {"script": place.script, "program": name, "validated_by": judge, "dry_run": args.dry_run}
+    value |= {**_NOT_STARTED, "headings": [heading.title for heading in headings], "prompt": None}
+    value |= {"kept": [], "dropped": [], "rejected": [], "unfilled": []}
+    if not headings:
+        app.out.emit_object(value, human=f"every heading of {place.script} has an example")
+        return 0
+    if not args.validate and name != "mngr":
+        shown.help()  # what judges the proposals has to work before an agent is paid for them
+    reference = _reference(args, app, place, shown)
+    job = fill.FillJob(place, name, reference, tuple(headings), tuple(blocks), problem_of, args.prompt)
+    if args.dry_run:
+        prompt = fill.first_prompt(job)
+        titles = "\n".join(f"{place.script}:{heading.line}: {heading.title}" for heading in headings)
+        shown_too = f"the prompt:\n\n{prompt}\nthe reference, {fill.REFERENCE}:\n\n{reference}"
+        app.out.emit_object({**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\n{shown_too}")
+        return 0
+    if app.headless and not args.yes:
+        raise Undecided(
+            "cannot ask which examples to keep: no terminal",
+            hint="run it in a terminal, or keep all valid ones: `mngr tutorial fill --yes`",
+        )
+    wish = _wish(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"))
+    app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
+    talked, found = fill.run(app.fleet, job, wish, rounds=args.rounds, timeout=args.timeout, tell=app.out.note)
+    kept, dropped = _choose(args, app, found.good)
+    if kept:
+        fill.write(job, kept)
+    filled = {one.heading for one in kept}
+    unfilled = [heading.title for heading in headings if heading.title not in filled]
+    value |= _talked(talked)
+    value |= {"kept": _rows(kept), "dropped": _rows(dropped), "rejected": _rows(found.rejected), "unfilled": unfilled}
+    app.out.emit_object(value, human="\n".join(_said(place, judge, kept, dropped, found.rejected, unfilled)))
+    app.out.note(f"`mngr destroy {talked.agent.name}` removes the agent")
+    return 1 if unfilled else 0
+
+
+def _rows(some: Sequence[Proposal]) -> list[dict[str, Any]]:
+    return [{name: value or None for name, value in one._asdict().items()} for one in some]
+
+
+def _said(
+    place: Sources,
+    judge: str,
+    kept: Sequence[Proposal],
+    dropped: Sequence[Proposal],
+    rejected: Sequence[Proposal],
+    unfilled: Sequence[str],
+) -> list[str]:
+    lines = [f"kept {amount(len(kept), 'example')} in {place.script}, dropped {len(dropped)}; validated by {judge}"]
+    interface = [one for one in rejected if one.kind == proposals.INTERFACE]
+    if interface:
+        lines.append("interface problems: an agent that read the reference expected these to work")
+    for one in interface:
+        lines += [f"  {one.heading}: {one.problem}", *(f"      {line}" for line in one.text.split("\n"))]
+    lines += [f"rejected: {one.heading}: {one.problem}" for one in rejected if one.kind != proposals.INTERFACE]
+    return lines + [f"still without an example: {title}" for title in unfilled]
+
+
+def _choose(args: Args, app: App, good: Sequence[Proposal]) -> tuple[list[Proposal], list[Proposal]]:
+    """Show the proposals one by one. With `--yes` all are kept."""
+    if args.yes:
+        return list(good), []
+    kept: list[Proposal] = []
+    for number, one in enumerate(good, 1):
+        shown = "\n".join(f"    {line}" for line in one.text.split("\n"))
+        if app.confirm(visible_lines(f"\n{number} of {len(good)}, under `{one.heading}`:\n\n{shown}\n\nKeep it?")):
+            kept.append(one)
+    return kept, [one for one in good if one not in kept]
+
+
+def _judge(args: Args, app: App, place: Sources, shown: program.ProgramHelp) -> tuple[Callable[[str], str], str]:
+    """What looks at the commands of proposals, and how that is called."""
+    if args.validate:
+        if "{}" not in args.validate:
+            raise UsageError("`--validate` needs `{}` where the command goes", hint="`--validate 'mytool-lint {}'`")
+        return fill.by_command(app.fleet.local.host, args.validate, place.root), f"`{args.validate}`"
+    if shown.name == "mngr":
+        return parse_problem, "the parser of mngr"
+    return lambda command: program.problem(shown, shlex.split(command)), f"the help of `{shown.name}`"
+
+
+def parse_problem(command: str) -> str:
+    """What our own parser says to a command line of mngr, without running it."""
+    from mngr.cli import plugin_verbs
+    from mngr.cli.dispatch import command_parser
+    from mngr.cli.main import split
+
+    try:
+        before, verb, after = split(shlex.split(command)[1:])
+        if verb is None:
+            return ""
+        entry = catalog.find(verb)
+        if entry is None:
+            verbs = plugin_verbs.known_verbs(os.environ, [])
+            return "" if verbs is None or verb in verbs else f"`mngr` has no verb `{verb}`"
+        parser = command_parser(entry)
+        scan = parser.scan([*before, *after])
+        if not scan.asked:
+            parser.bind(scan)
+    except MngrError as error:
+        return error.message
+    return ""
+
+
+def _reference(args: Args, app: App, place: Sources, shown: program.ProgramHelp) -> str:
+    if args.reference is None:
+        return shown.reference()
+    if os.path.exists(args.reference):
+        return read_text(args.reference, app)
+    done = app.fleet.local.host.run(["sh", "-c", args.reference], timeout=300, cwd=place.root)
+    if not done.ok:
+        raise MngrError(
+            f"`--reference {args.reference}` is not a file, and failed as a command (exit code {done.exit_code})",
+            details=done.error_text,
+        )
+    return done.stdout.decode(errors="replace")
+
+
+def run_install(args: Args, app: App, root: str) -> int:
+    agents = args.agent or list(skill.PLACES)
+    directory = root
+    if args.scope == "user":
+        directory = app.environ.get("HOME") or os.path.expanduser("~")
+    found = [skill.look(agent, directory) for agent in agents]
+    if not (args.force or args.dry_run):
+        skill.refuse_changed(found)
+    rows, lines = [], []
+    for one in found:
+        kept = None if args.dry_run else skill.install(one)
+        rows.append({"agent": one.agent, "path": one.path, "found": one.state, "kept": kept, "dry_run": args.dry_run})
+        if one.state == "same":
+            lines.append(f"{one.path} is up to date")
+        elif args.dry_run:
+            what = "replace, with --force," if one.state == "changed" else "write"
+            lines.append(f"would {what} {one.path}")
+        else:
+            lines.append(f"wrote {one.path}: type {skill.HOW[one.agent]} in {one.agent}")
+        if kept:
+            lines.append(f"what was there is now {kept}")
+    app.out.emit_object({"skills": rows}, human="\n".join(lines))
+    return 0

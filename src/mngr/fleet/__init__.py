@@ -1,0 +1,1 @@
+"""All agents of one user, on this machine and on others."""

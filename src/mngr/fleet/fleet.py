@@ -1,0 +1,240 @@
+"""The fleet: every agent of this user, and the verbs that concern more than one. Making one reads and touches nothing.
+
+The command line, scripts and the pipeline all come in here; an agent's own verbs are methods of `Agent`. Every verb
+raises `MngrError` (see `mngr.errors`) when it cannot be done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mngr.actions.site import Site
+from mngr.errors import MngrError
+
+if TYPE_CHECKING:
+    from mngr.actions.agent import Agent, AgentView, Listing
+    from mngr.actions.gc import Leftover
+    from mngr.actions.snapshots import Restored
+    from mngr.actions.usage import UsageReport
+    from mngr.agents.record import Record
+    from mngr.config import Settings
+    from mngr.fleet.hosts import Hosts
+    from mngr.workspaces.saved_work import SavedEntry
+
+
+class Fleet:
+    """The sites that this machine knows, as seen by one caller: its environment, its directory, its settings."""
+
+    def __init__(
+        self, *, environ: Mapping[str, str] | None = None, cwd: str | None = None, settings: Settings | None = None
+    ) -> None:
+        self.local = Site(environ=environ, cwd=cwd, settings=settings)
+
+    @cached_property
+    def hosts(self) -> Hosts:
+        """The machines that agents run on, and how to reach them."""
+        from mngr.fleet.hosts import Hosts
+
+        return Hosts(self.local)
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other machine is known, so that nothing of other machines is needed."""
+        room, entries = os.path.join(self.local.host.dir, "hosts"), self.local.host.entries
+        if not os.path.isdir(room):
+            return True
+        rooms = [path for name in entries(room) if os.path.isdir(path := os.path.join(room, name))]
+        return not any(name.endswith(".json") for path in rooms for name in entries(path))
+
+    def close(self) -> None:
+        """End all connections to other hosts. Agents keep running; the next verb opens a new connection."""
+        if "hosts" in self.__dict__:
+            self.hosts.close()
+
+    def list(self, only: Collection[str] | None = None) -> Listing:
+        """Every agent with its state, or those with these ids; what could not be read is in `errors`. The agents of a
+        host that does not answer in time are UNKNOWN, as they were last seen."""
+        from mngr.actions import find
+        from mngr.actions.agent import Agent, Listing
+
+        if self.alone:
+            return self._listing(*self.local.run(find.listing, only))
+        found = Listing([], [])
+        for site, answer in self.hosts.ask_each(self.hosts.sites(), find.listing, only):
+            if isinstance(answer, MngrError):
+                found.errors.append(answer)
+                views = [view for view in self.hosts.last_seen(site, answer) if only is None or view.id in only]
+            else:
+                views, errors = answer
+                found.errors.extend(errors)
+                if only is None:
+                    self.hosts.note(site, views)
+            found.agents.extend(Agent(site, view.record, view) for view in views)
+        return found
+
+    def find(self, word: str) -> Agent:
+        """The agent with this name, id or address."""
+        return self.find_many([word])[0]
+
+    def find_many(self, words: Sequence[str]) -> Sequence[Agent]:
+        """Agents by name, id or address, each once, in the order given. All must exist."""
+        if self.alone and not any("@" in word for word in words):
+            from mngr.actions import find
+            from mngr.actions.agent import Agent
+
+            return [Agent(self.local, record) for record in self.local.run(find.records, words)]
+        from mngr.fleet import search
+
+        return search.find_many(self.hosts, words)
+
+    def create(
+        self,
+        name: str,
+        *,
+        type: str | None = None,
+        command: str | None = None,
+        args: Sequence[str] = (),
+        message: str | None = None,
+        **more: Any,
+    ) -> Agent:
+        """Make and start an agent; `name` may be an address such as `foo@box`. `command` is a shell command line, or
+        `type` an agent type with its `args`. `more` are the other fields of `mngr.actions.create.CreateRequest`:
+        source, transfer, branch, env, labels, ... On failure nothing is left behind; when only the message could not be
+        delivered, the agent runs."""
+        from mngr.actions import create
+        from mngr.actions.agent import Agent
+
+        site, bare = self.hosts.place_for(name)
+        request = create.request_for(self.local, bare, type=type, command=command, args=args, prompt=message, **more)
+        with self.hosts.occupied(site):
+            agent = Agent(site, create.create_on(site, request))
+        if message is not None:
+            from mngr.actions import message as messages
+
+            site.run(messages.first, agent.id, message)
+        return agent
+
+    def create_many(self, names: Sequence[str], **options: Any) -> Sequence[Agent | MngrError]:
+        """Create agents that differ in their names only, in parallel. Returns for each name, in order, the agent or the
+        error; a failed agent is removed, the others stay. The options are those of `create`, without a message."""
+        from mngr.actions import bulk_create, create
+
+        if not names:
+            return []
+        first = create.request_for(self.local, names[0], **options)
+        return self._made(self.local.run(bulk_create.create_many, [first._replace(name=name) for name in names]))
+
+    def create_each(self, options: Mapping[str, Mapping[str, Any]]) -> Sequence[Agent | MngrError]:
+        """Make several that differ in what they run and know: for each name the options of `create`, without a message.
+        Those of the same source, transfer and branch are made together, in parallel. For each, in order, the agent, or
+        why it was not made."""
+        from mngr.actions import bulk_create
+
+        return self._made(self.local.run(bulk_create.create_each, options))
+
+    def usage(
+        self, agents: Sequence[str | Agent] | None = None, *, by: str = "agent", since: float | None = None
+    ) -> UsageReport:
+        """Tokens and money of these agents, or of all, those that were destroyed included: by agent, project, day,
+        model or type. `since` is a point in time."""
+        from mngr.actions import usage
+
+        if agents is not None:
+            groups: dict[Site, list[str] | None] = {}
+            for agent in self._agents(agents):
+                ids = groups.setdefault(agent.site, [])
+                assert ids is not None
+                ids.append(agent.id)
+        else:
+            groups = dict.fromkeys([self.local] if self.alone else self.hosts.sites())
+        parts = []
+        for site, ids in groups.items():
+            try:
+                parts.append(site.run(usage.collected, ids))
+            except MngrError as error:
+                if site.is_near:
+                    raise
+                parts.append(usage.CollectedUsage([], [], [error]))
+        return usage.report(parts, self.local.settings, by=by, since=since, named=agents is not None)
+
+    def gc(self, *, dry_run: bool = False, saved_before: float | None = None) -> Iterator[Leftover]:
+        """Remove what interrupted work left behind, after saving what exists only there: each as it is found."""
+        from mngr.actions import gc
+
+        if self.alone:
+            return self.local.run(gc.collect, dry_run=dry_run, saved_before=saved_before)
+        from mngr.fleet import host_verbs
+
+        return host_verbs.collect(self.hosts, dry_run=dry_run, saved_before=saved_before)
+
+    def wait(
+        self,
+        agents: Sequence[str | Agent],
+        states: Collection[str] = (),
+        *,
+        any_of: bool = False,
+        timeout: float | None = None,
+    ) -> Sequence[Agent]:
+        """Block until all (or any) are in one of the states; without states, until they stop working."""
+        from mngr.actions import wait
+        from mngr.fleet import watch
+
+        groups: dict[Site, list[str]] = {}
+        for agent in self._agents(agents):
+            groups.setdefault(agent.site, []).append(agent.id)
+        return watch.until(groups, states or wait.RESTING, any_of=any_of, timeout=timeout) if groups else []
+
+    def watch(self) -> Iterator[Listing]:
+        """The listing now and after every change, for ever."""
+        if not self.alone:
+            from mngr.fleet import watch
+
+            yield from watch.listings(self.hosts)
+        from mngr.actions import wait
+
+        for views, errors in self.local.run(wait.watch):
+            yield self._listing(views, errors)
+
+    def saved(self) -> Sequence[SavedEntry]:
+        """Saved work, oldest first."""
+        from mngr.workspaces import saved_work
+
+        return saved_work.entries(self.local.host) if self.local.host.is_ours() else []
+
+    def restore_saved(self, entry: str, *, name: str | None = None, branch: str | None = None) -> Agent:
+        """Bring saved work back as a stopped agent with its work dir as it was."""
+        from mngr.actions import restore
+        from mngr.actions.agent import Agent
+        from mngr.workspaces import saved_work
+
+        record = self.local.run(restore.as_agent, saved_work.find(self.local.host, entry), name=name, branch=branch)
+        return Agent(self.local, record)
+
+    def snapshots(self, agent: str | Agent | None = None) -> Sequence[SavedEntry]:
+        """All snapshots, or those of one agent, oldest first."""
+        from mngr.actions import snapshots
+
+        return self.local.run(snapshots.entries, self._agents([agent])[0].id if agent is not None else None)
+
+    def restore_snapshot(self, snapshot: str, *, name: str | None = None) -> Restored:
+        """Bring its agent back to a snapshot (`NAME` or `AGENT/NAME`); what that replaces is saved. With another name,
+        or when the agent is gone, a stopped agent is made of it."""
+        from mngr.actions import snapshots
+
+        return self.local.run(snapshots.restore_to, self.local.run(snapshots.one, snapshot), name=name)
+
+    def _agents(self, agents: Sequence[str | Agent]) -> Sequence[Agent]:
+        return [self.find(agent) if isinstance(agent, str) else agent for agent in agents]
+
+    def _listing(self, views: Sequence[AgentView], errors: Sequence[MngrError]) -> Listing:
+        from mngr.actions.agent import Agent, Listing
+
+        return Listing([Agent(self.local, view.record, view) for view in views], [*errors])
+
+    def _made(self, results: Sequence[Record | MngrError]) -> Sequence[Agent | MngrError]:
+        from mngr.actions.agent import Agent
+
+        return [result if isinstance(result, MngrError) else Agent(self.local, result) for result in results]

@@ -1,0 +1,269 @@
+"""The machines of a fleet: which there are, how to reach them, and asking many of them at once."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from mngr.actions.site import Site
+from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.fleet.known_hosts import KnownHost, KnownHosts
+from mngr.interrupts import check
+from mngr.names import Address, parse_address
+from mngr.waiting import Deadline
+
+if TYPE_CHECKING:
+    from mngr.actions.agent import AgentView
+    from mngr.providers.provider import HostInfo, HostRequest, Provider
+    from mngr.remote.channel import Opening
+    from mngr.remote.site import RemoteSite
+
+P = ParamSpec("P")
+T = TypeVar("T")
+LOCAL = "local"
+DEFAULT_PROVIDER = "ssh"
+ANSWER_SECONDS = 15.0
+# Among the details of a host that was made for an agent: it is destroyed with its last agent.
+MADE_FOR = "made_for"
+
+
+class Hosts:
+    """This machine, and the other hosts that are known or named. A connection is opened at the first use of a site and
+    shared by all that ask for the same host."""
+
+    def __init__(self, local: Site) -> None:
+        self.local = local
+        self.known = KnownHosts(local.host)
+        self._sites: dict[tuple[str, str], RemoteSite] = {}
+        self._made: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            sites, self._sites = self._sites, {}
+        for site in sites.values():
+            site.hang_up()
+        for site in sites.values():
+            site.close()
+
+    def sites(self) -> list[Site]:
+        """This machine and every known host."""
+        return [self.local, *(self._remote(host.name, host.provider) for host in self.known.all())]
+
+    def site(self, host: str, provider: str | None = None) -> Site:
+        """The site of a host. Without a provider: a known host of this name, else one that ssh can reach."""
+        if provider is None:
+            if host == LOCAL:
+                return self.local
+            candidates = [known.provider for known in self.known.all() if known.name == host]
+            if len(candidates) > 1:
+                raise UsageError(
+                    f"several hosts are called `{host}`",
+                    hint=" or ".join(f"`@{host}.{name}`" for name in candidates),
+                )
+            provider = candidates[0] if candidates else DEFAULT_PROVIDER
+        if provider == LOCAL:
+            if host != LOCAL:
+                raise UsageError(f"provider `local` has no host `{host}`", hint="this machine is `local`")
+            return self.local
+        self.provider(provider)
+        return self._remote(host, provider)
+
+    def _remote(self, host: str, provider: str) -> RemoteSite:
+        """The site of a known host. That its provider is not there any more is an error of each verb on it."""
+        from mngr.remote.site import RemoteSite
+
+        def opening() -> Opening:
+            return self.provider(provider).opening(host)
+
+        with self._lock:
+            return self._sites.setdefault((provider, host), RemoteSite(host, provider, opening, self.local))
+
+    def provider(self, name: str) -> Provider:
+        from mngr.providers import registry
+
+        return registry.find(name, self.local)
+
+    def address(self, text: str) -> Address:
+        """An address of which the provider, if it names one, exists."""
+        if "@" not in text:
+            return parse_address(text)
+        from mngr.providers import registry
+
+        return parse_address(text, registry.names(self.local.settings))
+
+    def place_for(self, text: str) -> tuple[Site, str]:
+        """Where `NAME[@[HOST][.PROVIDER]]` is to be made, and its bare name. Makes a new host if that is asked for."""
+        from mngr.providers.provider import HostRequest
+
+        address = self.address(text)
+        name = address.name or ""
+        return self.place(address.host, address.provider, HostRequest(name)), name
+
+    def place(
+        self,
+        host: str | None,
+        provider: str | None,
+        request: HostRequest,
+        progress: Callable[[str], None] = lambda text: None,
+    ) -> Site:
+        """The site for a new agent: this machine, a named host, or a host that the provider chooses or makes."""
+        if host is not None:
+            return self.site(host, provider)
+        if provider in (None, LOCAL):
+            return self.local
+        assert provider is not None
+        chosen = self.provider(provider)
+        if pool := chosen.pool():
+            return self._least_loaded(chosen, pool)
+        info = self.create(provider, request._replace(name=f"{request.name}-{os.urandom(3).hex()}"), progress)
+        self._remember(provider, info._replace(details={**info.details, MADE_FOR: "agent"}))
+        return self.site(info.name, provider)
+
+    def create(self, provider: str, request: HostRequest, progress: Callable[[str], None]) -> HostInfo:
+        """Make a host of this name and remember it. On failure nothing is left behind; what could not be removed is
+        found by `mngr gc`."""
+        maker = self.provider(provider)
+        maker.check(request)
+        if self.known.get(provider, request.name) is not None:
+            raise UsageError(f"there is a host `{request.name}.{provider}` already", hint="`mngr host list` shows it")
+        self.local.host.prepare()
+        self.known.remember(KnownHost(provider, request.name, ours=True))
+        try:
+            info = maker.create(request, progress)
+        except BaseException:
+            self.known.forget(provider, request.name)
+            raise
+        self._remember(provider, info)
+        self._made.add((provider, info.name))
+        return info
+
+    def _least_loaded(self, provider: Provider, pool: Sequence[str]) -> Site:
+        """The host of a pool on which the fewest agents run, among those that answer."""
+        from mngr.actions import find
+
+        load: list[tuple[int, Site]] = []
+        errors: list[MngrError] = []
+        for site, answer in self.ask_each([self.site(name, provider.name) for name in pool], find.listing):
+            if isinstance(answer, MngrError):
+                errors.append(answer)
+            else:
+                load.append((sum(view.status.alive for view in answer[0]), site))
+        if not load:
+            raise errors[0]
+        count, site = min(load, key=lambda pair: pair[0])
+        if provider.max_agents is not None and count >= provider.max_agents:
+            raise MngrError(
+                f"every host of `{provider.name}` that answers runs {count} agents already",
+                hint=f"`mngr list` shows them; `providers.{provider.name}.max_agents` is the limit",
+            )
+        return site
+
+    def _remember(self, provider: str, info: HostInfo) -> None:
+        self.local.host.prepare()
+        self.known.remember(KnownHost(provider, info.name, ours=info.ours, details=dict(info.details)))
+
+    @contextmanager
+    def occupied(self, site: Site) -> Iterator[None]:
+        """While an agent is made there: the host is known from now on. If that fails, a host that nobody uses is
+        forgotten, and one that this process made for the agent is destroyed."""
+        if site.is_near:
+            yield
+            return
+        known = self.known.get(site.provider, site.name)
+        if known is None:
+            self._remember(site.provider, self.provider(site.provider).host(site.name)._replace(ours=False))
+        try:
+            yield
+        except BaseException:
+            if known is None:
+                self.known.forget(site.provider, site.name)
+            elif (site.provider, site.name) in self._made and not known.agents:
+                from mngr.interrupts import held
+
+                with held():
+                    try:
+                        self.destroy(known)
+                    except MngrError:
+                        pass  # `mngr gc` finds it; the error that led here is the one to report
+            raise
+        from mngr.actions import find
+
+        try:
+            self.note(site, site.run(find.listing)[0])
+        except MngrError:
+            pass  # the agent is there; the next `list` notes it
+
+    def destroy(self, known: KnownHost) -> None:
+        """Destroy a host that mngr made, and forget it. The caller has seen to what is on it."""
+        self.disconnect(known.provider, known.name)
+        self.provider(known.provider).destroy(known.name)
+        self.known.forget(known.provider, known.name)
+
+    def disconnect(self, provider: str, name: str) -> None:
+        """End all connections to a host. Twice is safe."""
+        with self._lock:
+            site = self._sites.pop((provider, name), None)
+        if site is not None:
+            site.close()
+        self.provider(provider).disconnect(name)
+
+    def ask_each(
+        self,
+        sites: Sequence[Site],
+        verb: Callable[Concatenate[Site, P], T],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> list[tuple[Site, T | MngrError]]:
+        """What each site answers, in order. A host that does not answer within its time is an error, and does not
+        delay the others for longer than that."""
+        if len(sites) == 1 and sites[0].is_near:
+            return [(sites[0], sites[0].run(verb, *args, **options))]
+        answers: SimpleQueue[tuple[int, T | MngrError]] = SimpleQueue()
+
+        def ask(at: int, site: Site) -> None:
+            try:
+                answers.put((at, site.run(verb, *args, **options)))
+            except MngrError as error:
+                answers.put((at, error))
+            except Exception as error:  # noqa: BLE001 (a thread has nobody else to tell)
+                answers.put((at, MngrError(f"`{site.name}`: {type(error).__name__}: {error}")))
+
+        seconds = self.local.settings.number("hosts.answer_seconds", ANSWER_SECONDS)
+        deadline = Deadline(seconds)
+        found: dict[int, T | MngrError] = {}
+        far = [(at, site) for at, site in enumerate(sites) if not site.is_near]
+        for at, site in far:
+            threading.Thread(target=ask, args=(at, site), daemon=True, name=f"ask {site.name}").start()
+        for at, site in enumerate(sites):
+            if site.is_near:
+                found[at] = site.run(verb, *args, **options)
+        while len(found) < len(sites) and not deadline.passed:
+            check()
+            try:
+                at, answer = answers.get(timeout=max(0.001, deadline.left(0.2)))
+            except Empty:
+                continue
+            found[at] = answer
+        for at, site in far:
+            late = MngrError(f"`{site.name}` did not answer within {seconds:g} s", exit_code=UNREACHED)
+            found.setdefault(at, late)
+        return [(site, found[at]) for at, site in enumerate(sites)]
+
+    def note(self, site: Site, views: Sequence[AgentView]) -> None:
+        """Keep what a host answered, for the time when it does not."""
+        if site.is_near:
+            return
+        known = self.known.get(site.provider, site.name)
+        if known is not None:
+            self.known.seen(known, views)
+
+    def last_seen(self, site: Site, error: MngrError) -> list[AgentView]:
+        """The agents of a host that does not answer, with the reason for that."""
+        known = self.known.get(site.provider, site.name)
+        return known.views(time.time(), error.message) if known is not None else []

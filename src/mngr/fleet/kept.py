@@ -1,0 +1,115 @@
+"""Saved work and snapshots on all hosts: which there are, where one is, and bringing it to another host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from mngr.actions import destroy as destroying
+from mngr.actions import portable, restore, snapshots
+from mngr.actions.portable import SAVED, SNAPSHOTS
+from mngr.actions.site import Site
+from mngr.errors import MngrError, NotFoundError
+from mngr.fleet import moves
+from mngr.workspaces.saved_entry import SavedEntry
+
+if TYPE_CHECKING:
+    from mngr.fleet.fleet import Fleet
+
+Survey = Callable[[Site], tuple[list[SavedEntry], dict[str, MngrError]]]
+
+
+class Kept(NamedTuple):
+    """An entry and the site that it is on."""
+
+    site: Site
+    entry: SavedEntry
+
+
+class KeptListing(NamedTuple):
+    """All that could be seen, oldest first, by their ids the errors of those that cannot be read, and the hosts that
+    did not answer."""
+
+    entries: list[Kept]
+    broken: Mapping[str, MngrError]
+    unreached: list[MngrError]
+
+
+def everywhere(fleet: Fleet, survey: Survey) -> KeptListing:
+    """Saved work (`restore.survey`) or snapshots (`snapshots.survey`) of this machine and of all known hosts."""
+    if fleet.alone:
+        found, broken = fleet.local.run(survey)
+        return KeptListing([Kept(fleet.local, entry) for entry in found], broken, [])
+    listing = KeptListing([], {}, [])
+    unreadable: dict[str, MngrError] = {}
+    for site, answer in fleet.hosts.ask_each(fleet.hosts.sites(), survey):
+        if isinstance(answer, MngrError):
+            listing.unreached.append(answer)
+            continue
+        listing.entries.extend(Kept(site, entry) for entry in answer[0])
+        unreadable |= answer[1]
+    listing.entries.sort(key=lambda kept: kept.entry.saved_at)
+    return listing._replace(broken=unreadable)
+
+
+def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Kept:
+    """The entry that a word means: on this machine, else on the others; `WORD@HOST` says where. `verb` finds it on one
+    machine. When none has it, a host that did not answer is an error: it may be there."""
+    name, at, host = word.rpartition("@")
+    if at:
+        address = fleet.hosts.address(f"@{host}")
+        site = fleet.hosts.site(address.host or "", address.provider)
+        return Kept(site, site.run(verb, name))
+    try:
+        return Kept(fleet.local, fleet.local.run(verb, word))
+    except NotFoundError as error:
+        if fleet.alone:
+            raise
+        missing: MngrError = error
+    found: list[Kept] = []
+    others = [site for site in fleet.hosts.sites() if not site.is_near]
+    for site, answer in fleet.hosts.ask_each(others, verb, word):
+        if not isinstance(answer, MngrError):
+            found.append(Kept(site, answer))
+        elif not isinstance(answer, NotFoundError):
+            missing = answer
+    if not found:
+        raise missing
+    return max(found, key=lambda kept: kept.entry.saved_at)
+
+
+@contextmanager
+def brought(kept: Kept, target: Site, room: str) -> Iterator[SavedEntry]:
+    """The entry on the target, for as long as the block takes. It stays where it was."""
+    if kept.site is target:
+        yield kept.entry
+        return
+    came = moves.carry(kept.site, kept.site.run(portable.export, kept.entry, room), target, room)
+    try:
+        yield came
+    finally:
+        moves.drop(target, came, room)
+
+
+def bring_home(site: Site) -> list[str]:
+    """Copy all that is found only on a host to this machine: its saved work and its snapshots as they are, the work of
+    its agents as saved work. Returns the ids they have here. What is here already does not come twice."""
+    near, brought = site.near, []
+    for room, survey in ((SAVED, restore.survey), (SNAPSHOTS, snapshots.survey)):
+        found, broken = site.run(survey)
+        for error in broken.values():
+            raise error
+        here = {(entry.name, entry.commit) for entry in near.run(survey)[0]}
+        for entry in found:
+            if (entry.name, entry.commit) not in here:
+                packed = site.run(portable.export, entry, room)
+                brought.append(moves.carry(site, packed, near, room).id)
+    for agent_id in site.run(destroying.with_work):
+        packed = site.run(portable.pack, agent_id)
+        try:
+            named = packed._replace(entry=packed.entry._replace(reason="host destroy"))
+            brought.append(moves.carry(site, named, near, SAVED).id)
+        finally:
+            moves.drop(site, packed.entry, SNAPSHOTS)
+    return brought

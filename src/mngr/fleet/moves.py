@@ -1,0 +1,170 @@
+"""Agents and kept work from one machine to another, through this one: git carries the commits, the rest goes along with
+the calls. What was on the way is removed at the end, however that goes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from mngr.actions import clone as cloning
+from mngr.actions import lifecycle, portable, usage
+from mngr.actions.agent import Agent
+from mngr.actions.clone import CloneRequest
+from mngr.actions.portable import SNAPSHOTS, Portable
+from mngr.actions.site import Site
+from mngr.agents.kinds import kind
+from mngr.agents.record import Record
+from mngr.errors import MngrError
+from mngr.interrupts import held
+from mngr.names import check_name, new_id
+from mngr.process import checked
+from mngr.tools.git import Git
+from mngr.workspaces.saved_entry import SavedEntry
+
+_FETCH = ("fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+_PUSH = ("push", "-q", "--force", "--no-verify", "--no-signed")
+
+
+class Moved(NamedTuple):
+    """`left_out` are files that git ignores and that are too large to go along, with their size in MB."""
+
+    agent: Agent
+    left_out: tuple[tuple[str, float], ...]
+
+
+def clone(source: Agent, target: Site, wish: CloneRequest) -> Moved:
+    """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left."""
+    check_name(wish.name)
+    record = source.site.run(cloning.check_source, source.id, wish.name)
+    target.run(cloning.check_free, wish.name, source.name)
+    with _sent(source, target, new_id("agent")) as (entry, left_out):
+        branch = f"mngr/{wish.name}" if record.repo is not None else None
+        command = _command(source.site.near, entry, wish)
+        made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
+    return Moved(Agent(target, made), left_out)
+
+
+def _command(near: Site, entry: SavedEntry, wish: CloneRequest) -> str:
+    assert entry.agent is not None
+    return kind.resolve(entry.agent.kind, near.settings).command_line(wish.rest) if wish.rest else entry.agent.command
+
+
+def check_migrate(source: Agent, target: Site, name: str) -> Record:
+    """Raise what would be in the way of `migrate`. Changes nothing."""
+    check_name(name)
+    target.run(cloning.check_free, name, source.name)
+    return source.site.run(cloning.check_source, source.id, name)
+
+
+def migrate(source: Agent, target: Site, name: str) -> Moved:
+    """Move an agent to another machine: it stops, is made again there with its id, compared, and destroyed here. One
+    that ran is started there: last, since ending an agent ends all processes with its id, and the machine of a
+    container sees those inside. On failure the source stays and runs again."""
+    site = source.site
+    check_migrate(source, target, name)
+    ran = source.now().status.alive
+    if ran:
+        source.stop()
+    try:
+        usage.settle(site, source.record)
+        with _sent(source, target, source.id) as (entry, left_out):
+            made = target.run(portable.as_agent, entry, name, site.name)
+    except BaseException:
+        if ran:
+            with held():
+                source.start()
+        raise
+    agent = Agent(target, made)
+    try:
+        source.destroy(discard=True)
+    except MngrError as error:
+        raise MngrError(
+            f"`{name}` is on `{target.name}` now, stopped, but the one on `{site.name}` could not be removed",
+            details=error.explained(),
+            hint=f"`mngr destroy {source.name}@{site.name}`, then `mngr start {name}@{target.name}`",
+        ) from None
+    if ran:
+        try:
+            agent = Agent(target, target.run(lifecycle.start, made.id)[0])
+        except MngrError as error:
+            raise MngrError(
+                f"`{name}` is on `{target.name}` now, but could not be started there: {error.message}",
+                details=error.details,
+                hint=error.hint or f"`mngr start {name}`, or back: `mngr migrate {name} @{site.name}`",
+                exit_code=error.exit_code,
+            ) from None
+    return Moved(agent, left_out)
+
+
+@contextmanager
+def _sent(source: Agent, target: Site, agent_id: str) -> Iterator[tuple[SavedEntry, tuple[tuple[str, float], ...]]]:
+    """The agent as a snapshot on the target with this id, for as long as the block takes."""
+    packed = source.site.run(portable.pack, source.id)
+    try:
+        agent = packed.entry.agent
+        assert agent is not None
+        came = carry(source.site, packed, target, SNAPSHOTS, agent_id)
+        try:
+            yield came, packed.entry.left_out
+        finally:
+            drop(target, came, SNAPSHOTS)
+    finally:
+        drop(source.site, packed.entry, SNAPSHOTS)
+
+
+def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str | None = None) -> SavedEntry:
+    """Bring kept work to another machine, among its saved work or its snapshots. Its agent may get another id."""
+    entry = packed.entry
+    if entry.agent is not None and agent_id is not None:
+        packed = packed._replace(entry=entry._replace(agent=entry.agent._replace(id=agent_id)))
+    came = target.run(portable.reserve, packed._replace(files={}), room)
+    try:
+        _carry_refs(source, entry, target, came)
+        return target.run(portable.complete, came, packed.files, room)
+    except BaseException:
+        drop(target, came, room)
+        raise
+
+
+def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) -> None:
+    host = source.near.host
+    if target.is_near:
+        _fetch(source, old, Git(host, new.repo), new.refs_below)
+    elif source.is_near:
+        _push(Git(host, old.repo), old.refs_below, target, new)
+    else:
+        between = os.path.join(host.dir, f"between-{os.urandom(4).hex()}.git")
+        try:
+            checked(host.run(["git", "init", "-q", "--bare", between], timeout=60), "git could not make a repository")
+            _fetch(source, old, Git(host, between), new.refs_below)
+            _push(Git(host, between), new.refs_below, target, new)
+        finally:
+            with held():
+                host.remove(between)
+
+
+def _fetch(source: Site, old: SavedEntry, here: Git, below: str) -> None:
+    there = source.git_path(old.repo)
+    spec = _refspec(old, old.refs_below, below)
+    here.must(*_FETCH, there.path, spec, env=there.env, doing=f"the work could not be fetched from `{source.name}`")
+
+
+def _push(here: Git, below: str, target: Site, new: SavedEntry) -> None:
+    there = target.git_path(new.repo)
+    spec = _refspec(new, below, new.refs_below)
+    here.must(*_PUSH, there.path, spec, env=there.env, doing=f"the work could not be sent to `{target.name}`")
+
+
+def _refspec(entry: SavedEntry, old: str, new: str) -> str:
+    return f"+{old}:{new}" if entry.plain_files else f"+{old}/*:{new}/*"
+
+
+def drop(site: Site, entry: SavedEntry, room: str) -> None:
+    """Forget what was on the way. Never raises for a host that cannot be reached."""
+    with held():
+        try:
+            site.run(portable.drop, entry, room)
+        except MngrError:
+            pass  # the error that led here is the one to tell; `mngr snapshot list` shows what is left

@@ -1,0 +1,83 @@
+"""Find agents by name, id or address, wherever they are. One of this machine costs no other host a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mngr.actions import find
+from mngr.actions.agent import Agent
+from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.names import is_id
+
+if TYPE_CHECKING:
+    from mngr.actions.site import Site
+    from mngr.fleet.hosts import Hosts
+
+
+def find_many(hosts: Hosts, words: Sequence[str]) -> list[Agent]:
+    """The agents, each once, in the order given. Raises when one does not exist, or when a name has several."""
+    chosen: dict[str, Agent] = {}
+    for word in words:
+        agent = _one(hosts, word)
+        chosen[agent.id] = agent
+    return list(chosen.values())
+
+
+def _one(hosts: Hosts, word: str) -> Agent:
+    address = None if is_id(word) else hosts.address(word)
+    key = word if address is None else address.name
+    if key is None:
+        raise UsageError(f"`{word}` does not name an agent", hint="`mngr list` shows the names")
+    if address is not None and (address.host is not None or address.provider is not None):
+        return _on(hosts, key, address.host, address.provider)
+    local = _local(hosts.local, key)
+    likely = [hosts.site(host.name, host.provider) for host in hosts.known.all() if key in host.names]
+    found = [*local, *_asked(hosts, likely, key)]
+    if not found:
+        others = [site for site in hosts.sites() if not site.is_near and site not in likely]
+        found = _asked(hosts, others, key)
+    if len(found) > 1:
+        raise UsageError(
+            f"several agents are called `{key}`",
+            hint="say which: " + ", ".join(f"`{key}@{agent.site.name}`" for agent in found),
+        )
+    if not found:
+        hosts.local.run(find.records, [key])  # raises, with the closest name
+    return found[0]
+
+
+def _on(hosts: Hosts, key: str, host: str | None, provider: str | None) -> Agent:
+    if host is not None:
+        site = hosts.site(host, provider)
+        if site.is_near:
+            return Agent(site, site.run(find.records, [key])[0])
+        (view,) = site.run(find.views, [key])
+        return Agent(site, view.record, view)
+    sites = [site for site in hosts.sites() if site.provider == provider]
+    found = _asked(hosts, sites, key)
+    if len(found) != 1:
+        raise NotFoundError(f"no agent named `{key}` on a host of provider `{provider}`", hint="`mngr list` shows all")
+    return found[0]
+
+
+def _local(site: Site, key: str) -> list[Agent]:
+    try:
+        return [Agent(site, record) for record in site.run(find.records, [key])]
+    except NotFoundError:
+        return []
+
+
+def _asked(hosts: Hosts, sites: Sequence[Site], key: str) -> list[Agent]:
+    """The agents of this name or id on these hosts. When none has it, a host that did not answer is an error: the agent
+    may be there."""
+    found: list[Agent] = []
+    unreached: MngrError | None = None
+    for site, answer in hosts.ask_each(sites, find.views, [key]) if sites else ():
+        if isinstance(answer, MngrError):
+            unreached = unreached or (None if isinstance(answer, NotFoundError) else answer)
+        else:
+            found += [Agent(site, view.record, view) for view in answer if key in (view.name, view.id)]
+    if unreached is not None and not found:
+        raise unreached
+    return found

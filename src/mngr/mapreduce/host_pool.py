@@ -1,0 +1,293 @@
+"""The other machines of a run: made or taken from a pool once, used by agents and measurements, found after a kill.
+
+Every host is in the ledger before it is used. A host that does not answer is only left alone; it is lost when its
+provider says that it is gone, or when its agents were unknown for as long as the limits of the run say."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from mngr.actions import bulk_create, find
+from mngr.actions.agent import Agent
+from mngr.actions.site import Site
+from mngr.errors import MngrError
+from mngr.fleet import host_verbs
+from mngr.fleet.hosts import Hosts
+from mngr.fleet.known_hosts import KnownHost
+from mngr.mapreduce import observations
+from mngr.mapreduce.ledger import LedgerFact, fact
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import HOST_LOST
+from mngr.providers.provider import GONE, RUNNING, HostRequest, Unsupported
+from mngr.waiting import wait_until
+
+# What the ledger says of a host.
+MAKING, READY, LOST, DESTROYED = "making", "ready", "lost", "destroyed"
+# How long a new agent or measurement waits for a host while none answers.
+_NONE_SECONDS = 600.0
+
+
+class HostRules(NamedTuple):
+    """Which hosts a run uses: those of a provider's pool, or at most `most` that it makes."""
+
+    provider: str
+    agents_per_host: int = 4
+    most: int = 1
+    jobs_per_host: int = 2
+
+
+class HostPool:
+    """The hosts of one run; thread-safe. Making one touches nothing."""
+
+    def __init__(self, run: Run, hosts: Hosts, rules: HostRules) -> None:
+        self._run, self._hosts, self.rules = run, hosts, rules
+        self._lock, self._turn = threading.RLock(), threading.Lock()
+        self._states, self._snapshot = _read(run.ledger.entries())
+        self._jobs: Counter[str] = Counter()
+        self.unreached: dict[str, str] = {}  # why, by host
+
+    def open(self) -> None:
+        """Name the hosts of a pool, or look after those that a killed orchestrator was making. Twice is safe."""
+        provider = self._hosts.provider(self.rules.provider)
+        for name in [name for name, state in self._states.items() if state == MAKING]:
+            made = provider.host(name).state == RUNNING
+            if not made:
+                self._hosts.known.forget(provider.name, name)
+            self._note(name, READY if made else DESTROYED)
+        if self._states:
+            return
+        for name in provider.pool():
+            self._hosts.local.host.prepare()
+            if self._hosts.known.get(provider.name, name) is None:
+                self._hosts.known.remember(KnownHost(provider.name, name))
+            self._note(name, READY)
+        if not self._states:
+            provider.require("create")
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts that can be used, whether they answer at the moment or not."""
+        with self._lock:
+            return [name for name, state in self._states.items() if state == READY]
+
+    @property
+    def room(self) -> int:
+        """How many agents can work at the same time."""
+        count = self.rules.most if self._makes else len([name for name in self.names if name not in self.unreached])
+        return max(1, count * self.rules.agents_per_host)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether none of the hosts answers."""
+        names = self.names
+        return bool(names) and all(name in self.unreached for name in names)
+
+    @property
+    def room_for_jobs(self) -> int:
+        return max(1, (self.rules.most if self._makes else len(self.names)) * self.rules.jobs_per_host)
+
+    @property
+    def _makes(self) -> bool:
+        return not self._hosts.provider(self.rules.provider).pool()
+
+    def site(self, name: str) -> Site:
+        return self._hosts.site(name, self.rules.provider) if name else self._hosts.local
+
+    def is_lost(self, name: str) -> bool:
+        """Whether the provider said that the host is gone."""
+        with self._lock:
+            return self._states.get(name) in (LOST, DESTROYED)
+
+    def answers(self, name: str) -> bool:
+        """Ask the host now. One that does not answer is not used until it does."""
+        if not name:
+            return True
+        ((_, answer),) = self._hosts.ask_each([self.site(name)], find.listing, ())
+        if isinstance(answer, MngrError):
+            self.fail(name, answer.message)
+            return False
+        self.unreached.pop(name, None)
+        return True
+
+    def fail(self, name: str, why: str) -> None:
+        """Note that a host did not answer, and ask its provider about it."""
+        self.unreached[name] = why
+        known = self._hosts.known.get(self.rules.provider, name)
+        if known is None or not known.ours:
+            return
+        try:
+            gone = host_verbs.state_of(self._hosts, known).state == GONE
+        except MngrError:
+            return
+        if gone and not self.is_lost(name):
+            self._note(name, LOST, because=why)
+
+    def ask(self, names: Iterable[str], verb: Callable[..., Any], *args: Any) -> dict[str, Any]:
+        """What each host answers; for those that do not answer, an error. One that did not before is not asked."""
+        found: dict[str, Any] = {}
+        asked: list[str] = []
+        for name in names:
+            if name in self.unreached or self.is_lost(name):
+                found[name] = MngrError(self.unreached.get(name) or f"`{name}` is gone")
+            else:
+                asked.append(name)
+        answers = self._hosts.ask_each([self.site(name) for name in asked], verb, *args) if asked else []
+        for name, (_, answer) in zip(asked, answers, strict=True):
+            found[name] = answer
+            if isinstance(answer, MngrError):
+                self.fail(name, answer.message)
+        return found
+
+    def assign(self, agents: Sequence[str]) -> dict[str, str]:
+        """A host with a free place for each of these new agents."""
+        with self._turn:
+            load = Counter(self._agents())
+            found = {}
+            for agent in agents:
+                found[agent] = self._choose(load, self.rules.agents_per_host)
+                load[found[agent]] += 1
+            return found
+
+    def _agents(self) -> Iterator[str]:
+        """The host of each agent that holds a place there."""
+        for _, attempt in observations.open_attempts(self._run.state):
+            kept = attempt.agent_id and attempt.ended not in (HOST_LOST, "blocked")
+            if attempt.host and (attempt.goes_on or kept):
+                yield attempt.host
+
+    @contextmanager
+    def job(self, host: str = "") -> Iterator[str]:
+        """A host for a measurement, for as long as that lasts; `host` is where it runs already."""
+        with self._turn:
+            host = host or self._choose(self._jobs, self.rules.jobs_per_host)
+            self._jobs[host] += 1
+        try:
+            yield host
+        finally:
+            with self._turn:
+                self._jobs[host] -= 1
+
+    def _choose(self, load: Mapping[str, int], most: int) -> str:
+        """The least loaded host that answers; a new one while all are full and another may be made."""
+        up = [name for name in self.names if name not in self.unreached]
+        best = min(up, key=lambda name: load.get(name, 0), default=None)
+        if (best is None or load.get(best, 0) >= most) and self._makes and len(self.names) < self.rules.most:
+            return self._make()
+        if best is not None:
+            return best
+        wait_until(lambda: self._run.stop_asked or any(map(self.answers, self.names)), timeout=_NONE_SECONDS, every=5.0)
+        up = [name for name in self.names if name not in self.unreached]
+        if not up:
+            why = next(iter(self.unreached.values()), "")
+            raise MngrError(
+                f"no host of `{self.rules.provider}` answers" + (f": {why}" if why else ""),
+                hint=f"`mngr host list` shows them; `mngr tmr resume {self._run.id}` continues",
+            )
+        return up[0]
+
+    def _make(self) -> str:
+        name = f"{self._run.id}-h{len(self._states) + 1}"
+        self._note(name, MAKING)
+        try:
+            request = HostRequest(name, snapshot=self._snapshot)
+            self._hosts.create(self.rules.provider, request, lambda text: None)
+        except BaseException:
+            self._note(name, DESTROYED)
+            raise
+        self._note(name, READY)
+        return name
+
+    def keep_prepared(self) -> None:
+        """Snapshot the first host, on which the code has been prepared by now, so that further ones begin with that.
+        Only where the provider can, while no agent is there, and once."""
+        if not self._makes or self._snapshot or self.rules.most < 2 or len(self.names) != 1:
+            return
+        provider, (name,) = self._hosts.provider(self.rules.provider), self.names
+        views = self.ask([name], find.listing)[name]
+        if isinstance(views, MngrError) or views[0]:
+            return
+        try:
+            self._snapshot = provider.snapshot(name, f"{self._run.id}-prepared")
+        except Unsupported:
+            return
+        self._run.note("host_snapshot", name=name, snapshot=self._snapshot)
+
+    def create_each(
+        self, hosts: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]
+    ) -> list[Agent | MngrError]:
+        """Make these agents, each on its host, all hosts at the same time. For each, in order, the agent, or why it was
+        not made."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        groups: dict[str, dict[str, Mapping[str, Any]]] = {}
+        for agent, wish in options.items():
+            groups.setdefault(hosts[agent], {})[agent] = wish
+        with ThreadPoolExecutor(len(groups)) as threads:
+            made = dict(
+                pair for some in threads.map(lambda host: self._create_on(host, groups[host]), groups) for pair in some
+            )
+        return [made[agent] for agent in options]
+
+    def _create_on(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Agent | MngrError]]:
+        site = self.site(host)
+        results = bulk_create.create_each(site, options)
+        made = [one if isinstance(one, MngrError) else Agent(site, one) for one in results]
+        if any(isinstance(one, MngrError) for one in made):
+            self.answers(host)
+        self.note_agents(host)
+        return list(zip(options, made, strict=True))
+
+    def note_agents(self, host: str) -> None:
+        """Keep what is on a host, for the time when it does not answer."""
+        if host and not isinstance(found := self.ask([host], find.listing)[host], MngrError):
+            self._hosts.note(self.site(host), found[0])
+
+    def finish(self) -> list[str]:
+        """Destroy the hosts that mngr made for the run, and return the problems. One with work that is not home, or
+        that does not answer, stays."""
+        problems = []
+        for name in self.names:
+            known = self._hosts.known.get(self.rules.provider, name)
+            if known is None or not known.ours:
+                continue
+            if left := [agent for agent, host in self._uncollected() if host == name]:
+                problems.append(f"`{name}` is kept: the work of {', '.join(left)} was not collected")
+                continue
+            try:
+                host_verbs.destroy(self._hosts, known, force=True, discard=True)
+            except MngrError as error:
+                problems.append(f"`{name}` could not be destroyed: {error.message}")
+            else:
+                self._note(name, DESTROYED)
+        return problems
+
+    def _uncollected(self) -> Iterator[tuple[str, str]]:
+        for task in self._run.state.tasks.values():
+            for attempt in task.attempts:
+                if attempt.agent_id and attempt.collected is None:
+                    yield attempt.agent, attempt.host
+
+    def _note(self, name: str, state: str, **more: Any) -> None:
+        with self._lock:
+            self._run.note_all([host_fact(name, self.rules.provider, state, **more)])
+            self._states[name] = state
+
+
+def host_fact(name: str, provider: str, state: str, **more: Any) -> LedgerFact:
+    return fact("host", name=name, provider=provider, state=state, **more)
+
+
+def _read(entries: Iterable[Mapping[str, Any]]) -> tuple[dict[str, str], str]:
+    """The hosts that a ledger names with their states, and the snapshot of the prepared one."""
+    states: dict[str, str] = {}
+    snapshot = ""
+    for entry in entries:
+        if entry["type"] == "host":
+            states[str(entry["name"])] = str(entry["state"])
+        elif entry["type"] == "host_snapshot":
+            snapshot = str(entry["snapshot"])
+    return states, snapshot

@@ -1,0 +1,274 @@
+"""Providers that are command lines: what to run to open a shell on a host, and to create, list, stop, start, snapshot
+and destroy hosts. The words of a line are arguments of a program, never a shell's: no value needs quoting."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.interrupts import held
+from mngr.process import CommandFailed, Result, checked, run
+from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, Provider
+from mngr.remote import boot
+from mngr.remote.channel import Opening
+from mngr.waiting import Deadline
+from mngr.workspaces.origin import ensure_machine_id
+
+if TYPE_CHECKING:
+    from mngr.actions.site import Site
+
+LINES = ("open", "open_tty", "build", "create", "list", "stop", "start", "snapshot", "destroy")
+KEYS = frozenset({*LINES, "image", "install", "hosts", "host_dir", "connect_seconds", "network", "memory", "cpus"}) | {
+    *("pids", "max_hours", "idle_stop_minutes"),
+}
+CONNECT_SECONDS = 30.0
+# How long a line may take: some download an image.
+_SECONDS = 1800.0
+_LIST_SECONDS = 30.0
+_READY_SECONDS = 300.0
+_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+_STATES = {
+    **dict.fromkeys(("running", "up", "active", "ready"), RUNNING),
+    **dict.fromkeys(("exited", "stopped", "created", "configured", "paused", "dead", "succeeded", "failed"), STOPPED),
+    **dict.fromkeys(("pending", "starting", "initialized", "restarting", "queued"), STARTING),
+}
+# Ends with the first process of the host: after `max` seconds, or after `idle` seconds in which no tmux server ran and
+# nobody was connected. A bracket in the pattern keeps the script from finding itself.
+_KEEPER = """\
+idle=0; end=$(($(date +%s) + {max}))
+while [ $(date +%s) -lt $end ]; do
+  if grep -qs "tmux: server" /proc/[0-9]*/comm || grep -qs "lib/[0-9a-f]*/[s]tart.py" /proc/[0-9]*/cmdline; then
+    idle=0
+  else
+    idle=$((idle + {step})); [ $idle -le {idle} ] || exit 0
+  fi
+  sleep {step}
+done"""
+_FOR_EVER = 100 * 365 * 86400
+_FIELDS = {
+    "build arguments": "build_arg",
+    "start arguments": "start_arg",
+    "labels of hosts": "label",
+    "variables of hosts": "env",
+}
+
+
+class CommandProvider(Provider):
+    """A provider by its settings. Only `open` is required; a verb without a line is refused."""
+
+    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
+        super().__init__(name)
+        if unknown := sorted({key for key in values if key != "type"} - KEYS):
+            raise UsageError(f"`providers.{name}.{unknown[0]}` is not a setting of a provider of this type")
+        self._near = near
+        self._values = values
+        self._lines = {key: _texts(values.get(key)) for key in LINES}
+        if not self._lines["open"]:
+            raise UsageError(
+                f"provider `{name}` does not say how to open a shell on a host",
+                hint=f"set `providers.{name}.open`, for example to `ssh {{host}}`; `mngr help providers` explains it",
+            )
+        if (self._number("max_hours") or self._number("idle_stop_minutes")) and not self._uses("create", "keeper"):
+            raise UsageError(f"provider `{name}` has limits for hosts, but its `create` does not use `{{keeper}}`")
+
+    def opening(self, host: str) -> Opening:
+        values = {"host": host}
+        terminal = expand(self._lines["open_tty"], values)
+        state_dir = str(self._values.get("host_dir") or "").replace("{host}", host)
+        seconds = self._number("connect_seconds") or CONNECT_SECONDS
+        argv = expand(self._lines["open"], values)
+        opening = Opening(host, argv, self._near.environ, state_dir, seconds, terminal)
+        return opening._replace(recover=lambda error: self._recover(opening, error))
+
+    def hosts(self) -> list[HostInfo]:
+        """Those that `list` prints, which mngr made, and those that the settings name."""
+        found = {name: HostInfo(name, UNKNOWN) for name in _texts(self._values.get("hosts"))}
+        if self._lines["list"]:
+            for line in self._run("list", {}, seconds=_LIST_SECONDS).text.splitlines():
+                name, _, state = line.strip().partition(" ")
+                word = state.strip().split(" ")[0].lower()
+                if name:
+                    ours = name not in found
+                    found[name] = HostInfo(name, _STATES.get(word, UNKNOWN) if word else RUNNING, ours)
+        return list(found.values())
+
+    def host(self, name: str) -> HostInfo:
+        if not self._lines["list"]:
+            return HostInfo(name, UNKNOWN)
+        return super().host(name)
+
+    def pool(self) -> list[str]:
+        return [] if self._lines["create"] else _texts(self._values.get("hosts"))
+
+    def check(self, request: HostRequest) -> None:
+        self.require("create")
+        values = self._of_request(request)
+        for what, placeholder in _FIELDS.items():
+            line = "build" if placeholder == "build_arg" else "create"
+            used = self._uses(line, placeholder) or (placeholder == "env" and self._uses(line, "env_name"))
+            if values[placeholder] and not used:
+                raise self._unsupported(what)
+        if request.snapshot and not (self._lines["snapshot"] and self._uses("create", "image")):
+            raise self._unsupported("snapshots of hosts")
+        if request.build_args and (request.image or request.snapshot):
+            raise UsageError("an image is built, or one is given: not both", hint="leave out `--build-arg`")
+
+    def require(self, verb: str) -> None:
+        if not self._lines[verb]:
+            raise self._unsupported(f"`{verb}`: its settings have no such line")
+
+    def create(self, request: HostRequest, progress: Callable[[str], None]) -> HostInfo:
+        self.check(request)
+        values = self._of_request(request)
+        if request.build_args:
+            progress(f"building an image for {request.name}")
+            values["image"] = _last_line(self._run("build", values)) or request.image
+        progress(f"creating {request.name}")
+        if any(info.name == request.name for info in self.hosts()):
+            raise MngrError(f"provider `{self.name}` already has a host `{request.name}`", hint="`mngr host list`")
+        try:
+            self._run("create", values, {**self._near.environ, **request.env})
+            return self._ready(request.name)._replace(labels=request.labels, details={"image": str(values["image"])})
+        except BaseException:
+            with held():
+                self._undo(request.name)
+            raise
+
+    def start(self, host: str) -> None:
+        if self.host(host).state != RUNNING:
+            self._run("start", {"host": host})
+            self._ready(host)
+
+    def stop(self, host: str) -> None:
+        if self.host(host).state != STOPPED:
+            self._run("stop", {"host": host})
+
+    def destroy(self, host: str) -> None:
+        if self.host(host).state != GONE:
+            self._run("destroy", {"host": host})
+
+    def snapshot(self, host: str, name: str) -> str:
+        return _last_line(self._run("snapshot", {"host": host, "snapshot": name})) or name
+
+    def _undo(self, host: str) -> None:
+        try:
+            self.destroy(host)
+        except MngrError:
+            pass  # `mngr gc` finds it; the error that led here is the one to report
+
+    def _ready(self, host: str) -> HostInfo:
+        """The host, once the provider says that it runs."""
+        deadline = Deadline(_READY_SECONDS)
+        while (info := self.host(host)).state == STARTING and not deadline.passed:
+            deadline.pause(0.3)
+        if info.state in (RUNNING, UNKNOWN) and not (info.state == UNKNOWN and self._lines["list"]):
+            return info._replace(ours=True)
+        raise MngrError(f"`{host}` was created but is {info.state}", hint="its image may end at once: `sh` must run")
+
+    def _recover(self, opening: Opening, error: MngrError) -> None:
+        """Install what a host lacks. Raises what is wrong with the host otherwise."""
+        if isinstance(error, boot.Missing):
+            if not self._values.get("install") or not error.install:
+                raise error
+            result = run([*opening.argv, error.install], timeout=_SECONDS, env=opening.env, cwd="/")
+            checked(result, f"what mngr needs could not be installed on `{opening.host}`")
+            return
+        state = self.host(opening.host).state if self._lines["list"] else UNKNOWN
+        at = f"{opening.host}.{self.name}"
+        if state == STOPPED:
+            raise MngrError(
+                f"host `{opening.host}` is stopped", hint=f"start it: `mngr host start {at}`", exit_code=UNREACHED
+            )
+        known = opening.host in _texts(self._values.get("hosts"))
+        if state == GONE and not known:
+            hint = f"`mngr host forget {at}` forgets it and its agents"
+            raise MngrError(f"provider `{self.name}` has no host `{opening.host}`", hint=hint, exit_code=UNREACHED)
+        raise error
+
+    def _of_request(self, request: HostRequest) -> dict[str, str | Sequence[str]]:
+        build = [*request.build_args, *(["."] if request.build_args and request.build_args[-1][:1] == "-" else [])]
+        return {
+            "host": request.name,
+            "image": request.snapshot or request.image or str(self._values.get("image") or ""),
+            "build_arg": build,
+            "start_arg": request.start_args,
+            "label": [f"{key}={value}" for key, value in request.labels.items()],
+            "env": [f"{key}={value}" for key, value in request.env.items()],
+            "env_name": list(request.env),
+            "keeper": self._keeper(),
+            **{key: _shown(self._values.get(key)) for key in ("network", "memory", "cpus", "pids")},
+        }
+
+    def _keeper(self) -> str:
+        longest, idle = self._number("max_hours") * 3600, self._number("idle_stop_minutes") * 60
+        if not idle:
+            return f"exec sleep {longest or _FOR_EVER:.0f}"
+        step = max(1, min(30, round(idle / 4)))
+        return _KEEPER.format(max=round(longest or _FOR_EVER), idle=round(idle), step=step)
+
+    def _run(
+        self,
+        line: str,
+        values: Mapping[str, str | Sequence[str]],
+        env: Mapping[str, str] | None = None,
+        seconds: float = _SECONDS,
+    ) -> Result:
+        self.require(line)
+        if self._uses(line, "owner"):
+            self._near.host.prepare()
+            values = {**values, "owner": ensure_machine_id(self._near.host)}
+        argv = expand(self._lines[line], values)
+        result = run(argv, timeout=seconds, env=env or self._near.environ, cwd=self._near.cwd)
+        if not result.ok:
+            raise CommandFailed(result, f"provider `{self.name}`: `{' '.join(argv[:2])}` failed")
+        return result
+
+    def _uses(self, line: str, placeholder: str) -> bool:
+        return any(f"{{{placeholder}}}" in word for word in self._lines[line])
+
+    def _number(self, key: str) -> float:
+        value = self._values.get(key)
+        return float(value) if isinstance(value, int | float) else 0.0
+
+
+def expand(words: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> list[str]:
+    """The words with their placeholders filled in. A word is left out when its value is empty, and repeated for each
+    item of a list. Braces around anything else stay."""
+    found: list[str] = []
+    for word in words:
+        names = [name for name in _PLACEHOLDER.findall(word) if name in values]
+        lists = [name for name in names if not isinstance(values[name], str)]
+        rounds = [{lists[0]: item} for item in values[lists[0]]] if lists else [{}]
+        for more in rounds:
+            filled = {name: more.get(name, values[name]) for name in names}
+            if all(filled.values()):
+                found.append(_PLACEHOLDER.sub(lambda m, f=filled: str(f.get(m[1], m[0])), word))  # type: ignore[misc]
+    return found
+
+
+def packaged() -> dict[str, Mapping[str, object]]:
+    """The providers of `packaged.toml`, by name."""
+    import shlex
+    import tomllib
+
+    with open(os.path.join(os.path.dirname(__file__), "packaged.toml"), "rb") as file:
+        tables = tomllib.load(file)
+    for table in tables.values():
+        table.update({key: shlex.split(table[key]) for key in LINES if key in table})
+    return tables
+
+
+def _last_line(result: Result) -> str:
+    lines = result.text.strip().splitlines()
+    return lines[-1].strip() if lines else ""
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list | tuple) else []

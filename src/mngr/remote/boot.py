@@ -1,0 +1,172 @@
+"""First contact with a host: find its Python, send our program if the host does not have it, start `serve` there.
+
+One POSIX `sh` line does it, so that any login shell can run it. A random token marks the first byte of ours: login
+shells print greetings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.process import quote
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# What runs on the agent's host; the command line, the pipeline and its pages stay here.
+_DIRECTORIES = ("actions", "agents", "hosts", "tools", "workspaces", "remote")
+_NEAR_ONLY = ("plugins.py", "settings_file.py")
+_PYTHONS = "python3 python3.14 python3.13 python3.12 python3.11 python3.10"
+_START = """import sys
+sys.path.insert(0, sys.argv[1])
+from mngr.remote.serve import main
+main()
+"""
+# Takes the zip from the stream, exactly as many bytes as it has, and unpacks it where nobody sees half of it.
+_UNPACK = """import io, os, shutil, sys, zipfile
+place = sys.argv[1]
+def read(size):
+    data = b""
+    while len(data) < size:
+        part = os.read(0, min(size - len(data), 65536))
+        if not part:
+            sys.exit(1)
+        data += part
+    return data
+data = read(int(read(10)))
+draft = "%s.%d.draft" % (place, os.getpid())
+state = os.path.dirname(os.path.dirname(place))
+try:
+    os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
+    if not os.path.exists(os.path.join(state, "format")) and not set(os.listdir(state)) <= {"lib", "settings.toml"}:
+        sys.stderr.write("%s was written by another program" % state)
+        sys.exit(1)
+    zipfile.ZipFile(io.BytesIO(data)).extractall(draft)
+    with open(os.path.join(draft, "python"), "w") as file:
+        file.write(sys.executable + chr(10))
+    os.rename(draft, place)
+except OSError as error:
+    shutil.rmtree(draft, True)
+    if not os.path.isdir(place):
+        sys.stderr.write("mngr cannot be unpacked to %s: %s" % (place, error.strerror))
+        sys.exit(1)
+os.execv(sys.executable, [sys.executable, "-I", "-S", os.path.join(place, "start.py"), place])
+"""
+# `$d` is the state directory, `$l` our program in it, `$p` the Python that unpacked it. No single quote, backslash or
+# newline: csh and fish read this line too. A Python is tried, since a version manager leaves names that do not run.
+_LINE = (
+    "umask 77; h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h MNGR_HOST_DIR=$d; "
+    "l=$d/lib/{key}; n=; for n in tmux git; do command -v $n >/dev/null 2>&1 || break; n=; done; "
+    'if [ -z "$n" ]; then if [ -e "$l/python" ]; then read p < "$l/python"; if [ -x "$p" ]; then '
+    'echo "{token} ready"; exec "$p" -I -S "$l/start.py" "$l"; fi; fi; '
+    'for p in {pythons}; do $p -I -S -c "import sys; sys.exit(sys.version_info < (3, 10))" >/dev/null 2>&1 && '
+    'echo "{token} send" && exec $p -I -S -c '
+    '"import os; exec(bytes().join(os.read(0, 1) for i in range({unpack})))" "$l"; done; n=python3; fi; '
+    'ID=; [ -e /etc/os-release ] && . /etc/os-release; echo "{token} missing $n $ID"; exit 127'
+)
+# Our program is there: a channel was open before.
+_TERMINAL_LINE = (
+    "h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h; l=$d/lib/{key}; "
+    'read p < "$l/python"; exec "$p" -I -S -c '
+    '"import sys; sys.path.insert(0, sys.argv[1]); from mngr.remote.terminal import far; far()" "$l"'
+)
+_INSTALL = {
+    **dict.fromkeys(("debian", "ubuntu", "raspbian", "linuxmint"), "apt-get install -y {}"),
+    **dict.fromkeys(("fedora", "rhel", "centos", "rocky", "almalinux", "amzn"), "dnf install -y {}"),
+    "alpine": "apk add {}",
+    "arch": "pacman -Sy --noconfirm {}",
+}
+
+_NEEDED = "python3 tmux git rsync"
+
+
+class Program(NamedTuple):
+    """Our program as another host gets it: its name by content, and its files."""
+
+    key: str
+    files: dict[str, bytes]
+
+    def zipped(self) -> bytes:
+        import io
+        import zipfile
+
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in self.files.items():
+                archive.writestr(name, data)
+        return target.getvalue()
+
+
+@cache
+def program() -> Program:
+    """The half of this package that runs on an agent's host. Read once per process, for all hosts."""
+    import hashlib
+
+    files = {f"mngr/{name}": _read(os.path.join(PACKAGE, name)) for name in sorted(_names())}
+    files["start.py"] = _START.encode()
+    digest = hashlib.sha256()
+    for name, data in files.items():
+        digest.update(b"%d %d %s" % (len(name), len(data), name.encode()))
+        digest.update(data)
+    return Program(digest.hexdigest()[:16], files)
+
+
+def _names() -> Iterator[str]:
+    yield from (name for name in os.listdir(PACKAGE) if name.endswith(".py") and name not in _NEAR_ONLY)
+    for top in _DIRECTORIES:
+        for directory, inner, names in os.walk(os.path.join(PACKAGE, top)):
+            inner[:] = [name for name in inner if name != "__pycache__"]
+            here = os.path.relpath(directory, PACKAGE)
+            yield from (os.path.join(here, name) for name in names)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def load(found: Program) -> bytes:
+    """What a host gets that asks for our program: the few lines that unpack it, and the program."""
+    zipped = found.zipped()
+    return _UNPACK.encode() + b"%010d" % len(zipped) + zipped
+
+
+def line(key: str, token: str, state_dir: str = "") -> str:
+    """What the host's login shell is given to run. `state_dir` is the state directory there, by default `~/.mngr`."""
+    script = _LINE.format(state=_state(state_dir), key=key, pythons=_PYTHONS, token=token, unpack=len(_UNPACK))
+    return f"exec sh -c {quote(script)}"
+
+
+def terminal_line(key: str, state_dir: str = "") -> str:
+    """What the host's login shell is given to run `mngr.remote.terminal.far`."""
+    return f"exec sh -c {quote(_TERMINAL_LINE.format(state=_state(state_dir), key=key))}"
+
+
+def _state(state_dir: str) -> str:
+    if any(character in state_dir for character in "'\"\\$`!\n"):
+        raise UsageError(f"the state directory {state_dir!r} has characters that a login shell may change")
+    return f'"$h/{state_dir[2:]}"' if state_dir.startswith("~/") else f'"{state_dir}"' if state_dir else "$h/.mngr"
+
+
+class Missing(MngrError):
+    """A program that we need is not on the host. `install` installs all that we need there, if that is known."""
+
+    exit_code = UNREACHED
+
+    def __init__(self, message: str, *, hint: str = "", install: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.install = install
+
+
+def missing(words: Sequence[str], host: str) -> Missing:
+    """What a host lacks, with the command that installs it there."""
+    name, system = words[0], words[1] if len(words) > 1 else ""
+    install = _INSTALL.get(system, "")
+    what = "Python 3.10 or newer" if name == "python3" else f"`{name}`"
+    return Missing(
+        f"`{host}` has no {what} on its PATH",
+        hint=f"install it there: `{install.format(name)}`" if install else f"install `{name}` there",
+        install=("apt-get update && DEBIAN_FRONTEND=noninteractive " if "apt" in install else "")
+        + install.format(_NEEDED),
+    )

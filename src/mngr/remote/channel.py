@@ -1,0 +1,399 @@
+"""The near end of a channel: starts our program on a host, sends calls to it, and returns their answers.
+
+Many threads can call at the same time. Each wait has a deadline or is watched by heartbeats, so that a host that stops
+answering is an error and never a hang."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mngr import process
+from mngr.errors import UNREACHED, MngrError
+from mngr.interrupts import Abandoned, Terminated, check, held
+from mngr.remote import boot, troubles
+from mngr.remote.codec import Decoder, Encoder, as_error
+from mngr.remote.frames import BadStream, Frame, MessageReader, pack
+from mngr.waiting import Deadline
+
+BEAT_SECONDS = 15.0
+SILENCE_SECONDS = 45.0
+_CANCEL_SECONDS = 5.0
+_LONGEST_GREETING = 64 << 10
+_LAST_ERRORS = 4 << 10
+_LATEST = 1e11  # a time after this is not from a clock
+
+
+class Unreached(MngrError):
+    """A host cannot be reached, or stopped answering. What it was asked to do may or may not be done."""
+
+    exit_code = UNREACHED
+
+
+class Opening(NamedTuple):
+    """How to reach a host: `argv` is a program that runs the shell command line at its end on the host, with the
+    program's input and output; `terminal` gives it a terminal. `state_dir` is the state directory there, by default
+    `~/.mngr`. `recover` gets the error when the host cannot be used: it returns when another try is worth it, and
+    raises what to report otherwise."""
+
+    host: str
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    state_dir: str = ""
+    seconds: float = 15.0
+    terminal: Sequence[str] = ()
+    recover: Callable[[MngrError], None] | None = None
+
+
+class Channel:
+    """A held stream to our program on one host. Raises Unreached when the host does not answer in time."""
+
+    def __init__(self, opening: Opening, settings: Mapping[str, object] = {}) -> None:
+        self.host = opening.host
+        self.requests = 0
+        self._numbers = itertools.count(1)
+        self._inboxes: dict[int, queue.SimpleQueue[Frame | MngrError]] = {}
+        self._lock = threading.Lock()
+        self._messages = MessageReader()
+        self._errors = b""
+        self._lost: MngrError | None = None
+        self._closing = self._greeted = False
+        self._thread: threading.Thread | None = None
+        self._input = -1
+        self._exit_code: int | None = None
+        self._program = os.path.basename(opening.argv[0])
+        self._heard_at = time.monotonic()
+        program = boot.program()
+        token = f"mngr-{os.urandom(8).hex()}"
+        self._spawn([*opening.argv, boot.line(program.key, token, opening.state_dir)], opening.env)
+        try:
+            try:
+                self._contact(program, token.encode(), Deadline(opening.seconds), opening.seconds)
+            except BadStream as error:
+                raise self._garbage(error) from None
+        except BaseException:
+            with held():
+                self._reap(0.0)
+                self.close()
+            raise
+        encoder = Encoder()
+        self._send({"settings": encoder.encode(dict(settings))}, bytes(encoder.body))
+        self._thread = threading.Thread(target=self._read_on, daemon=True, name=f"channel to {self.host}")
+        self._thread.start()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the stream has ended, so that a new one is needed."""
+        return self._lost is not None
+
+    def call(self, verb: str, args: Sequence[object], options: Mapping[str, object]) -> Any:
+        """The verb's result, or its error. A verb that yields gives an iterator. Ctrl-C here interrupts it there."""
+        number, inbox = next(self._numbers), queue.SimpleQueue[Frame | MngrError]()
+        encoder = Encoder()
+        header = {"id": number, "call": verb, "args": encoder.encode(list(args))}
+        header["options"] = encoder.encode(dict(options))
+        self._inboxes[number] = inbox
+        self.requests += 1
+        if self._lost is not None:
+            inbox.put(self._lost)
+        else:
+            self._send(header, bytes(encoder.body))
+        answers = self._answers(number, inbox, encoder.functions)
+        first, value = next(answers)
+        return self._items(answers) if first == "stream" else value
+
+    def _items(self, answers: Iterator[tuple[str, Any]]) -> Iterator[Any]:
+        for kind, value in answers:
+            if kind == "item":
+                yield value
+
+    def _answers(
+        self, number: int, inbox: queue.SimpleQueue[Frame | MngrError], functions: Sequence[Callable[..., object]]
+    ) -> Iterator[tuple[str, Any]]:
+        """What comes of one call, until its answer. Raises its error."""
+        over = False
+        try:
+            while not over:
+                frame = self._next(inbox)
+                header, decode = frame.header, Decoder(frame.body).decode
+                if "answer" in header:
+                    over = True
+                    yield "answer", decode(header["answer"])
+                elif "error" in header:
+                    over = True
+                    raise as_error(decode(header["error"]))
+                elif "interrupted" in header:
+                    over = True
+                    raise Unreached(f"`{self.host}` interrupted the call")
+                elif "called" in header:
+                    at, args = _numbered(decode(header["called"]), len(functions))
+                    _call(functions[at], args)
+                elif "item" in header:
+                    yield "item", decode(header["item"])
+                elif "stream" in header:
+                    yield "stream", None
+                else:
+                    raise BadStream("a frame is neither an answer nor an error")
+        except BadStream as error:
+            raise self._garbage(error) from None
+        except (KeyboardInterrupt, Terminated, Abandoned, GeneratorExit):
+            if not over:
+                with held():
+                    self._cancel(number, inbox)
+            raise
+        finally:
+            self._inboxes.pop(number, None)
+
+    def _next(self, inbox: queue.SimpleQueue[Frame | MngrError], deadline: Deadline | None = None) -> Frame:
+        while True:
+            check()
+            try:
+                found = inbox.get(timeout=0.2 if deadline is None else max(0.001, deadline.left(0.2)))
+            except queue.Empty:
+                if deadline is not None and deadline.passed:
+                    raise Unreached(f"`{self.host}` did not answer") from None
+                continue
+            if isinstance(found, MngrError):
+                raise found
+            return found
+
+    def _cancel(self, number: int, inbox: queue.SimpleQueue[Frame | MngrError]) -> None:
+        """Interrupt the verb, and wait a while until it has undone what it had begun."""
+        try:
+            self._send({"cancel": number})
+            deadline = Deadline(_CANCEL_SECONDS)
+            while not self._next(inbox, deadline).header.keys() & {"answer", "error", "interrupted"}:
+                pass
+        except (MngrError, Abandoned):
+            pass
+
+    def close(self) -> None:
+        """End the stream. Verbs that run are interrupted by that."""
+        self.hang_up()
+        self._reap()
+
+    def hang_up(self) -> None:
+        """End the stream and do not wait until the program that held it has ended. Twice is safe."""
+        if self._closing:
+            return
+        self._closing = True
+        self._fail(Unreached(f"the connection to `{self.host}` was closed"))
+        os.close(self._input)
+        self._input = -1  # a write from now on fails, and does not reach another file
+        if self._thread is None:
+            self._close_output()
+
+    def _close_output(self) -> None:
+        """Only whoever reads may close: a number that is free again soon belongs to another file."""
+        os.close(self._output)
+        os.close(self._error)
+
+    def _reap(self, seconds: float = 2.0) -> None:
+        """Wait for the end of the program that holds the connection, and end it after a while. Twice is safe."""
+        for patience, number in ((seconds, signal.SIGTERM), (1.0, signal.SIGKILL)):
+            if self._ended(patience):
+                return
+            os.killpg(self._pid, number)
+        self._ended(None)
+
+    def _ended(self, seconds: float | None) -> bool:
+        deadline = Deadline(seconds)
+        while self._exit_code is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            if pid:
+                self._exit_code = os.waitstatus_to_exitcode(status)
+            elif deadline.passed:
+                return False
+            else:
+                deadline.pause(0.002)
+        return True
+
+    def _spawn(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+        theirs_in, self._input = os.pipe()
+        self._output, theirs_out = os.pipe()
+        self._error, theirs_error = os.pipe()
+        descriptors = (theirs_in, theirs_out, theirs_error)
+        try:
+            self._pid = process.start(argv, cwd="/", env=env, descriptors=descriptors)
+        finally:
+            for fd in descriptors:
+                os.close(fd)
+        os.set_blocking(self._input, False)
+
+    def _contact(self, program: boot.Program, token: bytes, deadline: Deadline, seconds: float) -> None:
+        """Read up to our token, and send our program if the host asks for it."""
+        words = self._greeting(token, deadline, seconds)
+        self._greeted = True
+        if words[:1] == ["missing"]:
+            raise boot.missing(words[1:] or ["sh"], self.host)
+        if words == ["send"]:
+            try:
+                self._write(boot.load(program), deadline)
+            except Unreached:
+                pass  # what the host printed about it, or that the time is over, is read next
+        while not (frame := self._first_frame(deadline, seconds)).header.get("ready"):
+            pass
+        now = frame.header.get("now")
+        if isinstance(now, bool) or not isinstance(now, int | float) or not 0 <= now < _LATEST:
+            raise BadStream("the clock of the host makes no sense")
+        self.clock_skew = now - time.time()
+
+    def _greeting(self, token: bytes, deadline: Deadline, seconds: float) -> list[str]:
+        seen = b""
+        while True:
+            before, found, after = seen.partition(token)
+            if found and b"\n" in after:
+                line, _, rest = after.partition(b"\n")
+                self._rest = rest
+                return line.decode("ascii", "replace").split()
+            if len(before) > _LONGEST_GREETING:
+                raise Unreached(f"`{self.host}` prints too much at login", details=troubles.printable(before))
+            data = self._read(deadline, seconds, before)
+            seen += data
+
+    def _first_frame(self, deadline: Deadline, seconds: float) -> Frame:
+        data, self._rest = self._rest, b""
+        while True:
+            found = list(self._messages.feed(data))
+            if found:
+                return found[0]
+            data = self._read(deadline, seconds, b"")
+
+    def _read(self, deadline: Deadline, seconds: float, printed: bytes) -> bytes:
+        """The next bytes while the channel opens. Raises Unreached with what the host or its program printed."""
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        poll.register(self._error, select.POLLIN)
+        while True:
+            check()
+            for fd, _ in poll.poll(deadline.left(0.2) * 1000):
+                data = os.read(fd, 1 << 16)
+                if fd == self._output and data:
+                    return data
+                if fd == self._error and data:
+                    self._errors = (self._errors + data)[-_LAST_ERRORS:]
+                elif fd == self._error:
+                    poll.unregister(fd)
+                else:
+                    self._drain_errors()
+                    what = "cannot start mngr" if self._greeted else "cannot be reached"
+                    raise self._unreached(what, printed, ended=self._ended(0.5))
+            if deadline.passed:
+                raise self._unreached(f"did not answer within {seconds:g} s", printed)
+
+    def _unreached(self, what: str, printed: bytes, *, ended: bool = False) -> Unreached:
+        said = troubles.printable(self._errors + printed)
+        hint = troubles.hint(said, self.host, self._program)
+        if not said and ended:
+            said = f"`{self._program}` ended with exit code {self._exit_code} and printed nothing"
+        return Unreached(f"`{self.host}` {what}", details=said, hint=hint)
+
+    def _garbage(self, error: BadStream) -> Unreached:
+        return Unreached(f"`{self.host}` sent something that is not an answer", details=error.message)
+
+    def _drain_errors(self) -> None:
+        poll = select.poll()
+        poll.register(self._error, select.POLLIN)
+        while poll.poll(50) and (data := os.read(self._error, 1 << 16)):
+            self._errors = (self._errors + data)[-_LAST_ERRORS:]
+
+    def _send(self, header: Mapping[str, Any], body: bytes = b"") -> None:
+        self._write(pack(header, body))
+
+    def _write(self, data: bytes, deadline: Deadline | None = None) -> None:
+        """Raises Unreached when the stream has ended, or takes nothing more until the deadline or the last beat."""
+        left = memoryview(data)
+        try:
+            with self._lock:
+                while left:
+                    if self._writable(200):
+                        left = left[os.write(self._input, left[: 1 << 16]) :]
+                    elif self._lost or (deadline is not None and deadline.passed):
+                        raise self._lost or Unreached(f"`{self.host}` does not read")
+        except OSError:
+            raise self._lost or Unreached(f"the connection to `{self.host}` was lost") from None
+
+    def _writable(self, milliseconds: int) -> bool:
+        poll = select.poll()
+        poll.register(self._input, select.POLLOUT)
+        return bool(poll.poll(milliseconds))
+
+    def _beat(self) -> None:
+        """Never waits: a stream that takes nothing is found by the silence on its other side."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if self._writable(0):
+                    os.write(self._input, pack({"beat": True}))
+            finally:
+                self._lock.release()
+
+    def _read_on(self) -> None:
+        """The thread that reads all answers and sends heartbeats, until the stream ends."""
+        poll = select.poll()
+        poll.register(self._output, select.POLLIN)
+        poll.register(self._error, select.POLLIN)
+        beat_at = time.monotonic() + BEAT_SECONDS
+        try:
+            while not self._closing:
+                for fd, _ in poll.poll(1000):
+                    data = os.read(fd, 1 << 16)
+                    if fd == self._error:
+                        self._errors = (self._errors + data)[-_LAST_ERRORS:]
+                        if not data:
+                            poll.unregister(fd)
+                        continue
+                    if not data:
+                        raise Unreached(
+                            f"the connection to `{self.host}` was lost", details=troubles.printable(self._errors)
+                        )
+                    self._heard_at = time.monotonic()
+                    for message in self._messages.feed(data):
+                        self._deliver(message)
+                now = time.monotonic()
+                if now - self._heard_at > SILENCE_SECONDS:
+                    raise Unreached(f"`{self.host}` stopped answering {now - self._heard_at:.0f} s ago")
+                if now >= beat_at:
+                    beat_at = now + BEAT_SECONDS
+                    self._beat()
+        except BadStream as error:
+            self._fail(self._garbage(error))
+        except MngrError as error:
+            self._fail(error)
+        except OSError:
+            self._fail(Unreached(f"the connection to `{self.host}` was lost"))
+        finally:
+            self._close_output()
+
+    def _deliver(self, message: Frame) -> None:
+        number = message.header.get("id")
+        if number is None and "error" in message.header:  # of no call: the other end cannot read what we send
+            raise as_error(Decoder(message.body).decode(message.header["error"]))
+        inbox = self._inboxes.get(number) if isinstance(number, int) else None
+        if inbox is not None:
+            inbox.put(message)
+
+    def _fail(self, error: MngrError) -> None:
+        self._lost = self._lost or error
+        for inbox in tuple(self._inboxes.values()):
+            inbox.put(error)
+
+
+def _numbered(value: object, limit: int) -> tuple[int, list[Any]]:
+    match value:
+        case [int() as at, list() as args] if 0 <= at < limit:
+            return at, args
+    raise BadStream("a function is called that was not sent")
+
+
+def _call(function: Callable[..., object], args: list[Any]) -> None:
+    """Functions that are sent report progress: they take a text or a number."""
+    if len(args) != 1 or not isinstance(args[0], str | int):
+        raise BadStream("a function is called with what it does not take")
+    function(args[0])

@@ -1,0 +1,165 @@
+"""A site on another machine: the same verbs, run there by our program at the other end of a channel."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
+
+from mngr.actions.site import RemotePath, Site
+from mngr.process import join, quote
+from mngr.remote import boot, shapes
+from mngr.remote.channel import Channel, Opening, Unreached
+
+if TYPE_CHECKING:
+    from mngr.actions.create import CreateRequest
+    from mngr.config import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# The settings that verbs read on the agent's host. Everything else stays here: it may hold secrets and paths.
+_SENT = ("tmux.session_prefix", "tmux.history_lines", "record.max_mb", "saved.ignored_max_mb")
+# What git and rsync call the host; the program that they run to reach it knows which one is meant.
+_ALIAS = "mngr"
+# What a host calls our terminal when it does not know the name that we have for it.
+_COMMON_TERM = "xterm-256color"
+# A host is not trusted: what it sends is checked before it is kept, and starts nothing here.
+_CAREFUL_GIT = {"transfer.fsckObjects": "true", "core.hooksPath": os.devnull, "fetch.recurseSubmodules": "false"}
+
+
+class RemoteSite(Site):
+    """A site that is reached through what `opening` gives. The channel opens with the first verb and is held until
+    `close`. The site's files, records and tmux server are not here: only verbs reach them."""
+
+    def __init__(self, name: str, provider: str, opening: Callable[[], Opening], near: Site) -> None:
+        self.name, self.provider = name, provider
+        self.environ, self.cwd = near.environ, near.cwd
+        self.__dict__["settings"] = near.settings
+        self._near = near
+        self._how = opening
+        self._channel: Channel | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def near(self) -> Site:
+        return self._near
+
+    @cached_property
+    def _opening(self) -> Opening:
+        """Raises when the provider is not there any more."""
+        return self._how()
+
+    @property
+    def requests(self) -> int:
+        """How many calls were sent to the host so far."""
+        return 0 if self._channel is None else self._channel.requests
+
+    def run(self, verb: Callable[Concatenate[Site, P], T], *args: P.args, **options: P.kwargs) -> T:
+        """Run a verb on the agent's host: one request and its answer. Raises what the verb raises there, and Unreached
+        when no answer came; then the verb may or may not be done."""
+        annotation = verb.__annotations__.get("return", "object")
+        found = self._open().call(f"{verb.__module__}:{verb.__name__}", args, options)
+        if isinstance(found, Iterator):
+            return cast("T", self._checked(found, annotation))
+        if not shapes.fits(found, annotation):
+            raise self._wrong()
+        return cast("T", found)
+
+    def _checked(self, items: Iterator[object], annotation: object) -> Iterator[object]:
+        for item in items:
+            if not shapes.fits([item], annotation):
+                raise self._wrong()
+            yield item
+
+    def _wrong(self) -> Unreached:
+        return Unreached(f"`{self.name}` sent something that is not an answer", details="it has another form")
+
+    def hang_up(self) -> None:
+        """Begin to end the connection; `close` waits for its end."""
+        if self._channel is not None:
+            self._channel.hang_up()
+
+    def close(self) -> None:
+        """End the connection. Agents keep running; the next verb opens a new connection."""
+        with self._lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def git_path(self, directory: str) -> RemotePath:
+        shell = f"sh {quote(self._script())}"
+        env = {**self._opening.env, "GIT_SSH_COMMAND": shell, "GIT_SSH_VARIANT": "simple", "GIT_ALLOW_PROTOCOL": "ssh"}
+        given = env.get("GIT_CONFIG_COUNT", "")
+        count = int(given) if given.isdecimal() else 0
+        for at, (key, value) in enumerate(_CAREFUL_GIT.items(), count):
+            env.update({f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value})
+        env["GIT_CONFIG_COUNT"] = str(count + len(_CAREFUL_GIT))
+        return RemotePath(f"{_ALIAS}:{directory}", env)
+
+    def fetch_files(self, path: str, target: str, *, tree: bool) -> None:
+        from mngr.remote import files
+
+        files.fetch(self, path, target, tree=tree)
+
+    def send_files(self, source: str, path: str, *, tree: bool) -> None:
+        from mngr.remote import files
+
+        files.send(self, source, path, tree=tree)
+
+    def rsync_path(self, path: str) -> RemotePath:
+        """A path of this site, for rsync on the caller's machine."""
+        return RemotePath(f"{_ALIAS}:{path}", {**self._opening.env, "RSYNC_RSH": f"sh {quote(self._script())}"})
+
+    def terminal_argv(self, argv: Sequence[str]) -> list[str]:
+        kind = self.environ.get("TERM") or _COMMON_TERM
+        known = f"infocmp {quote(kind)} >/dev/null 2>&1 && TERM={quote(kind)} || TERM={_COMMON_TERM}; export TERM"
+        line = f"{known}; exec {join(argv)}"
+        if self._opening.terminal:
+            return [*self._opening.terminal, line]
+        there = boot.terminal_line(boot.program().key, self._opening.state_dir)
+        return [sys.executable, "-m", "mngr.remote.terminal", line, *self._opening.argv, there]
+
+    def send_source(self, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+        from mngr.remote import source
+
+        return source.send(self, requests)
+
+    def _script(self) -> str:
+        """A script that runs a shell command line on the host, as `ssh HOST COMMAND` does, for git and rsync."""
+        host = self._near.host
+        path = os.path.join(host.dir, "hosts", self.provider, f"{self.name}.sh")
+        what = f"HOST COMMAND...: run the command line on {self.name!r}"
+        text = f'#!/bin/sh\n# {what}\nshift\nexec {join(self._opening.argv)} "$*"\n'
+        try:
+            if host.read(path) == text.encode("utf-8", "surrogateescape"):
+                return path
+        except FileNotFoundError:
+            host.make_dir(os.path.dirname(path))
+        host.write(path, text.encode("utf-8", "surrogateescape"), 0o700)
+        return path
+
+    def _open(self) -> Channel:
+        with self._lock:
+            if self._channel is None or self._channel.lost:
+                self._channel = self._connected()
+                self.clock_skew = self._channel.clock_skew
+            return self._channel
+
+    def _connected(self) -> Channel:
+        for recover in (self._opening.recover, self._opening.recover, None):
+            try:
+                return Channel(self._opening, sent(self.settings))
+            except (Unreached, boot.Missing) as error:
+                if recover is None:
+                    raise
+                recover(error)
+        raise AssertionError
+
+
+def sent(settings: Settings) -> dict[str, object]:
+    """The settings that are sent to a host."""
+    return {key: found for key in _SENT if (found := settings.get(key)) is not None}

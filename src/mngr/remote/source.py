@@ -1,0 +1,121 @@
+"""Bring the code of new agents to their host: commits by `git push` into a cache there, files by rsync, uploads in the
+request itself. The user's repository is only read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from mngr.actions import bulk_create, create, portable, provision, source_cache
+from mngr.agents.kinds import kind, repository_trust
+from mngr.errors import MngrError, UsageError
+from mngr.interrupts import held
+from mngr.process import checked
+from mngr.tools.git import Git
+from mngr.workspaces.origin import ensure_machine_id
+from mngr.workspaces.plan import NONE, Plan
+
+if TYPE_CHECKING:
+    from mngr.actions.create import CreateRequest
+    from mngr.actions.site import Site
+    from mngr.remote.site import RemoteSite
+
+_PUSH_TRIES = 5
+
+
+def send(site: RemoteSite, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+    """The requests, planned with what is on the host then. One round trip when the host has the commit already, and a
+    `git push` when it has not."""
+    requests = [request._replace(kind=kind.portable(request.kind)) for request in requests]
+    if requests[0].transfer == NONE:
+        return [_in_place(request) for request in requests]
+    near = site.near
+    requests = create.with_plans(site, requests)
+    near.host.prepare()
+    machine = ensure_machine_id(near.host)
+    requests = bulk_create.with_unclean(near, requests)
+    plan = requests[0].planned
+    origin = {"machine": machine, "repo": plan.repo.home if plan.repo else "", "source": plan.source}
+    origin["trusted"] = " ".join(_trusted(near, {request.kind.driver for request in requests}, plan))
+    if plan.repo is not None:
+        cache = _send_commits(site, machine, plan)
+        there = [one.planned._replace(source=cache.repo.top, repo=cache.repo) for one in requests]
+    else:
+        there = [one.planned._replace(source=_send_files(site, plan.source, one.agent_id)) for one in requests]
+    return [
+        _carrying(near, request, plan.source)._replace(plan=planned, origin=origin)
+        for request, planned in zip(requests, there, strict=True)
+    ]
+
+
+def _trusted(near: Site, programs: Collection[str], plan: Plan) -> list[str]:
+    """The programs that may obey the files that the repository has for them. Raises when the user has not said so."""
+    found = sorted(program for program in programs if program in repository_trust.FILES)
+    for program in found:
+        source = plan.repo.home if plan.repo else plan.source
+        repository_trust.check(program, near.host.dir, near.environ, plan.source, source)
+    return found
+
+
+def _in_place(request: CreateRequest) -> CreateRequest:
+    if request.target is None:
+        raise UsageError(
+            "`--transfer none` on another machine needs a directory there",
+            hint=f"`mngr create {request.name}@HOST:DIRECTORY --transfer none`",
+        )
+    return request._replace(source=request.target, target=None)
+
+
+def _send_commits(site: RemoteSite, machine: str, plan: Plan) -> source_cache.Cache:
+    """The cache on the host, with the plan's start, the branch it began at, and the tags it holds."""
+    assert plan.repo is not None and plan.start is not None
+    here = Git(site.near.host, plan.source)
+    config = {key: found.text for key in portable.SENT_CONFIG if (found := here.run("config", "--get", key)).ok}
+    key = portable.cache_key(machine, plan.repo.common_dir)
+    cache = site.run(source_cache.prepare, key, plan.start, config)
+    if cache.has:
+        return cache
+    refs = [f"{plan.start}:refs/mngr/start/{plan.start}"]
+    if plan.base_branch and here.has_branch(plan.base_branch):
+        refs.append(f"+refs/heads/{plan.base_branch}:refs/heads/{plan.base_branch}")
+    tags = here.must("for-each-ref", f"--merged={plan.start}", "--format=%(refname)", "refs/tags").split("\n")
+    there = site.git_path(cache.repo.top)
+    words = ["push", "-q", "--force", "--no-verify", "--no-signed", there.path, *refs]
+    words += [f"+{tag}:{tag}" for tag in tags if tag]
+    result = here.run(*words, env=there.env)
+    for _ in range(_PUSH_TRIES):
+        if b"cannot lock ref" not in result.stderr:
+            break
+        # Another `create` of the same repository sends the same at this moment, and one of them is refused.
+        if site.run(source_cache.prepare, key, plan.start, config).has:
+            return cache
+        result = here.run(*words, env=there.env)
+    checked(result, f"the code could not be sent to `{site.name}`")
+    return cache
+
+
+def _send_files(site: RemoteSite, source: str, agent_id: str) -> str:
+    directory = site.run(source_cache.files_place, agent_id)
+    try:
+        site.send_files(source, directory, tree=True)
+    except BaseException:
+        with held():
+            try:
+                site.run(source_cache.forget_files, agent_id)
+            except MngrError:
+                pass  # the error that led here is the one to tell
+        raise
+    return directory
+
+
+def _carrying(near: Site, request: CreateRequest, source: str) -> CreateRequest:
+    """The request with its files in it: uploads, and the ignored files that every copy of the code needs."""
+    extra = tuple((os.path.join(source, path), os.path.normpath(path)) for path in request.extra_paths)
+    for full, path in extra:
+        if not os.path.lexists(full):
+            raise MngrError(f"`workspace.extra_paths` names `{path}`, which does not exist in `{source}`")
+    project = request.project or request.labels.get("project") or os.path.basename(source.rstrip("/"))
+    uploads = (*request.uploads, *extra)
+    carried, names = provision.packed(uploads) if uploads else (b"", ())
+    return request._replace(project=project, carried=carried, uploads=names, extra_paths={})

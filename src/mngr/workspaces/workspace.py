@@ -1,0 +1,389 @@
+"""Make a workspace as planned, and unmake it. When it fails half-way, what was made of it is removed, and only that."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mngr import files
+from mngr.errors import MngrError
+from mngr.interrupts import held
+from mngr.process import CommandFailed, checked
+from mngr.tools.git import Git, quoted_path
+from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from mngr.hosts.host import Host
+
+COPY_SECONDS = 3600.0
+TAKEN_HINT = "name a directory that does not exist yet"
+# Of a repository's settings, what a copy of it needs: who commits, how files are converted, and the kind of hash.
+_CARRIED = r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
+
+
+def repo_lock(host: Host, common_dir: str) -> AbstractContextManager[bool]:
+    """Held while a repository's list of worktrees or refs changes: git fails when ten processes do that at once."""
+    return host.locked(
+        f"repo-{zlib.crc32(os.fsencode(common_dir)):08x}", timeout=600, what=f"the repository `{common_dir}`"
+    )
+
+
+class Workspace:
+    """A workspace to make, and what this process has made of it so far: nothing else may be removed on failure."""
+
+    def __init__(self, plan: Plan, directory: str) -> None:
+        self.plan = plan
+        self.directory = directory
+        self.claimed = False
+        self.made_directory = False  # otherwise it was there, empty
+        self.made_branch = False
+        self.entry: str | None = None  # what git knows of a worktree, in the repository
+        self._hold: int | None = None
+
+    def make(self, host: Host, extra_paths: Mapping[str, str]) -> str | None:
+        """Make the workspace and return the commit it begins at. On failure nothing is left that could be removed."""
+        plan, start = self.plan, self.plan.start
+        if plan.transfer == NONE:
+            return start
+        try:
+            if plan.include_unclean and plan.transfer != RSYNC:
+                start = unclean_commit(Git(host, plan.source), plan)
+            self.claim(0o700 if plan.transfer == RSYNC else 0o777)  # until rsync gives it the mode of the source
+            if plan.transfer == WORKTREE:
+                _worktree(host, self, start)
+            elif plan.transfer == MIRROR:
+                _mirror(host, plan, self.directory, start)
+            else:
+                _copy(host, plan, self.directory)
+            _bring_extra_paths(host, plan, self.directory, extra_paths)
+            task_dir(self.directory)
+        except BaseException as error:
+            with held():
+                try:
+                    if isinstance(error, CommandFailed):
+                        error.hint = error.hint or _why(plan, self.directory)
+                    self.unmake(host)
+                except (MngrError, OSError):
+                    pass  # the error that led here is the one to tell
+            raise
+        self.release()
+        return start
+
+    def unmake(self, host: Host) -> None:
+        """Remove what was made of it so far. Twice is safe."""
+        self.remove_files()
+        repo = self.plan.repo
+        if repo is None or not (self.entry or self.made_branch):
+            return
+        with repo_lock(host, repo.common_dir):
+            self.remove_entry()
+            if self.made_branch:
+                Git(host, repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
+                self.made_branch = False
+
+    def claim(self, mode: int = 0o777) -> None:
+        """Make the directory, or take one that is there and empty. Nobody else can take it until `release`; by then it
+        must hold something. Raises when it is anything else."""
+        try:
+            os.makedirs(os.path.dirname(self.directory), exist_ok=True)
+            with held():
+                try:
+                    os.mkdir(self.directory, mode)
+                    self.made_directory = True
+                except FileExistsError:
+                    refuse_taken(self.directory)
+                self._hold = files.hold_directory(self.directory)
+                self.claimed = self._hold is not None
+        except (FileExistsError, NotADirectoryError):
+            raise MngrError(f"`{os.path.dirname(self.directory)}` is not a directory") from None
+        if not self.claimed:
+            raise MngrError(f"another process is filling the directory `{self.directory}`")
+        if os.listdir(self.directory):
+            self.claimed = False
+            self.release()
+            refuse_taken(self.directory)
+
+    def release(self) -> None:
+        if self._hold is not None:
+            os.close(self._hold)
+            self._hold = None
+
+    def remove_files(self) -> None:
+        """Remove the directory; one that was there before is only emptied."""
+        if self.claimed and self.made_directory:
+            files.remove_tree(self.directory)
+        elif self.claimed and os.path.isdir(self.directory):
+            files.empty_directory(self.directory)
+        elif self.claimed:
+            os.mkdir(self.directory)  # git removes it together with a worktree that it could not make
+        self.claimed = False
+        self.release()
+
+    def remove_entry(self) -> None:
+        """Make git forget the worktree, as `git worktree remove` does. The caller holds the repository's lock."""
+        entry, self.entry = self.entry, None
+        if entry is not None:
+            files.remove_tree(entry)
+            _drop_empty(os.path.dirname(entry))
+
+
+def refuse_taken(directory: str) -> None:
+    """Raise when a workspace cannot be made here: what is there is not an empty directory."""
+    if os.path.lexists(directory) and not os.path.isdir(directory):
+        raise MngrError(f"`{directory}` exists and is not a directory", hint=TAKEN_HINT)
+    if os.path.isdir(directory) and os.listdir(directory):
+        raise MngrError(f"the directory `{directory}` is not empty", hint=TAKEN_HINT)
+
+
+def _why(plan: Plan, directory: str) -> str:
+    """What git does not say when it could not write."""
+    if plan.transfer == WORKTREE and plan.repo is not None and not os.access(plan.repo.common_dir, os.W_OK):
+        return "the repository cannot be written to; `--transfer git-mirror` works on a copy of it"
+    return files.space_hint(directory) or files.space_hint(plan.source)
+
+
+def remove_worktree(host: Host, repo: str, common_dir: str, directory: str) -> None:
+    """Remove the directory and git's note of it. Twice is safe; a repository that is gone is fine."""
+    files.remove_tree(directory)
+    if os.path.isdir(common_dir):
+        with repo_lock(host, common_dir):
+            _forget_worktree(host, repo, common_dir, directory)
+
+
+def _forget_worktree(host: Host, repo: str, common_dir: str, directory: str) -> None:
+    """Remove git's note of a worktree whose directory is gone, also a locked one. A note that git was killed over may
+    lack the path and is known by its name; no command of git removes that."""
+    if Git(host, repo).run("worktree", "remove", "--force", "--force", directory).ok:
+        return
+    note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
+    if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
+        files.remove_tree(note)
+    _drop_empty(os.path.dirname(note))
+
+
+def _drop_empty(rooms: str) -> None:
+    """git itself removes the list of worktrees with its last entry."""
+    try:
+        os.rmdir(rooms)
+    except OSError:
+        pass  # there are others, or it is gone
+
+
+def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
+    plan, directory = workspace.plan, workspace.directory
+    assert plan.repo is not None and start is not None and plan.branch is not None
+    git = Git(host, plan.repo.top)
+    rooms = os.path.join(plan.repo.common_dir, "worktrees")
+    words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
+    with repo_lock(host, plan.repo.common_dir):
+        # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
+        if plan.create_branch:
+            refuse_taken_branch(host, plan)
+        before, made = host.entries(rooms), None
+        with held():
+            try:
+                made = git.run("worktree", "add", "-q", "--no-checkout", *words)
+                workspace.made_branch = made.ok and plan.create_branch
+            finally:  # git undoes its own failures, unless it was killed
+                said = made.error_text if made is not None else ""
+                if f"'{directory}' already exists" in said:
+                    workspace.claimed = False  # another program put something there
+                else:
+                    workspace.entry = worktree_entry(directory) or _broken_entry(host, rooms, before, directory)
+                if plan.create_branch and not workspace.made_branch and "a branch named" not in said:
+                    git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
+        checked(made, "git could not make the worktree")
+    check_out_worktree(host, directory)
+
+
+def worktree_entry(directory: str) -> str | None:
+    """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
+    try:
+        with open(os.path.join(directory, ".git"), "rb") as file:
+            line = os.fsdecode(file.read()).removesuffix("\n")
+    except OSError:
+        return None
+    path = line.removeprefix("gitdir: ")
+    return os.path.normpath(os.path.join(directory, path)) if path != line else None
+
+
+def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> str | None:
+    """The entry that a killed git has left, which may not name its directory yet. Git gives it the directory's name."""
+    name = os.path.basename(directory)
+    return os.path.join(rooms, name) if name in host.entries(rooms) and name not in before else None
+
+
+def check_out_worktree(host: Host, directory: str) -> None:
+    """Write the files. Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended."""
+    Git(host, directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
+
+
+def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
+    assert plan.repo is not None
+    how = "--shared" if plan.shared_objects else "--no-hardlinks" if plan.copied_objects else ""
+    clone_repository(host, plan.repo.top, plan.repo.common_dir, directory, how)
+    check_out_mirror(host, plan._replace(start=start), directory)
+
+
+def check_out_mirror(host: Host, plan: Plan, directory: str) -> None:
+    assert plan.start is not None and plan.branch is not None
+    mirror = Git(host, directory)
+    words = ["--no-track", "-B", plan.branch, plan.start] if plan.create_branch else [plan.branch]
+    mirror.must("checkout", "-q", *words, doing="git could not check out the files")
+
+
+def clone_repository(host: Host, source: str, common_dir: str, directory: str, how: str = "") -> None:
+    """Make `.git` in a directory, with all branches and tags of the source, and check out nothing. With `--shared` it
+    reads the objects of the source: linking and removing each of them can take longer than what the copy is for."""
+    words = ["git", "clone", "-q", "--bare", *filter(None, [how]), common_dir]
+    clone = host.run([*words, os.path.join(directory, ".git")], timeout=COPY_SECONDS)
+    checked(clone, "git could not copy the repository")
+    config = Git(host, source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
+    _write_config(directory, common_dir, dict(item.split("\n", 1) for item in config if "\n" in item))
+
+
+def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -> None:
+    """The clone's own configuration: the user's identity and upstream, no way back into the source repository."""
+    lines = [
+        "[core]",
+        f"\trepositoryformatversion = {int('extensions.objectformat' in carried)}",
+        "\tfilemode = true",
+        "\tbare = false",
+        "\tlogallrefupdates = true",
+    ]
+    if os.path.isdir(os.path.join(common_dir, "lfs")):
+        lines += ["[lfs]", f"\tstorage = {quoted_path(os.path.join(common_dir, 'lfs'))}"]
+    for key, value in carried.items():
+        section, _, name = key.rpartition(".")
+        head, _, sub = section.partition(".")
+        lines += [f"[{head} {quoted_path(sub)}]" if sub else f"[{head}]", f"\t{name} = {quoted_path(value)}"]
+        if key == "remote.origin.url":
+            lines.append("\tfetch = +refs/heads/*:refs/remotes/origin/*")
+    files.write_atomic(
+        os.path.join(directory, ".git", "config"), ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), 0o644
+    )
+
+
+def copy_files(host: Host, source: str, directory: str, *, git: bool) -> None:
+    """Everything in the source directory, its repository too, without the work trees that belong to others."""
+    files.make_private_dir(directory)
+    inside = os.path.relpath(host.dir, source)  # a home directory may hold our own state: not copied into itself
+    exclude = [] if inside.startswith("..") else ["--exclude", f"/{inside}"]
+    if git:
+        exclude += ["--exclude", "/.git/worktrees"]  # they would point to the work trees of others
+    words = ["rsync", "-a", *exclude, f"{source.rstrip('/')}/", f"{directory}/"]
+    checked(host.run(words, timeout=COPY_SECONDS), "the files could not be copied")
+
+
+def _copy(host: Host, plan: Plan, directory: str) -> None:
+    copy_files(host, plan.source, directory, git=plan.repo is not None)
+    if plan.repo is not None and plan.branch is not None:
+        git = Git(host, directory)
+        words = ["-B", plan.branch] if plan.create_branch else [plan.branch]
+        if not plan.include_unclean:
+            git.must("reset", "-q", "--hard", doing="git could not reset the copy")
+            git.must("clean", "-q", "-f", "-d", doing="git could not clean the copy")
+        git.must(
+            "checkout",
+            "-q",
+            *words,
+            *([plan.start] if plan.create_branch and plan.start else []),
+            doing="git could not switch the copy",
+        )
+
+
+def unclean_commit(git: Git, plan: Plan) -> str:
+    """The source's uncommitted changes as a commit on top of HEAD; the source itself stays as it is."""
+    from mngr.workspaces import uncommitted_files
+
+    assert plan.start is not None
+    changed = [path for path in git.changed_paths() if not path.startswith(".mngr/")]
+    return git.commit_tree(
+        uncommitted_files.dirty_tree(git, changed), [plan.start], f"Uncommitted changes carried into {plan.branch}\n"
+    )
+
+
+def refuse_taken_branch(host: Host, plan: Plan) -> None:
+    """Raise when the new branch exists, or another one is in its place. Looks at files only: git is asked when they
+    do not tell."""
+    assert plan.repo is not None and plan.branch is not None
+    if _may_be_taken(plan.repo.common_dir, plan.branch) and (reason := why_no_branch(host, plan)):
+        raise reason
+
+
+def _may_be_taken(common_dir: str, branch: str) -> bool:
+    if os.path.isdir(os.path.join(common_dir, "reftable")):
+        return True
+    parts = branch.split("/")
+    names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    heads = os.path.join(common_dir, "refs", "heads")
+    if os.path.lexists(os.path.join(heads, branch)) or any(os.path.isfile(os.path.join(heads, n)) for n in names):
+        return True
+    try:
+        with open(os.path.join(common_dir, "packed-refs"), "rb") as file:
+            packed = file.read()
+    except FileNotFoundError:
+        return False
+    return any(b" refs/heads/" + os.fsencode(name) + end in packed for name in names for end in (b"\n", b"/"))
+
+
+def why_no_branch(host: Host, plan: Plan) -> MngrError | None:
+    """What stands in the way of the new branch, in words."""
+    if not plan.create_branch:
+        return None
+    branch, git = plan.branch or "", Git(host, plan.source)
+    if git.has_branch(branch):
+        return MngrError(
+            f"a branch called `{branch}` exists already",
+            hint=f"go on with it: `--branch {branch}`, or choose another: `--branch ':{branch}-2'`",
+        )
+    parts = branch.split("/")
+    for parent in ("/".join(parts[:end]) for end in range(1, len(parts))):
+        if git.has_branch(parent):
+            return MngrError(
+                f"git cannot have `{branch}` beside a branch called `{parent}`",
+                hint="choose another name: `--branch ':agents/*'`, or rename that branch: "
+                f"`git branch -m {parent} {parent}-old`",
+            )
+    below = git.must("for-each-ref", "--count=1", "--format=%(refname:short)", f"refs/heads/{branch}/")
+    if below:
+        return MngrError(
+            f"git cannot have `{branch}` beside a branch called `{below}`",
+            hint=f"choose another name: `--branch ':{branch}-2'`",
+        )
+    return None
+
+
+def _bring_extra_paths(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:
+    """Untracked files an agent needs (`workspace.extra_paths`): copied, or shared by a link."""
+    for path, how in extra_paths.items():
+        relative = os.path.normpath(path)
+        source, target = os.path.join(plan.source, relative), os.path.join(directory, relative)
+        if os.path.isabs(relative) or relative.startswith(".."):
+            raise MngrError(f"`workspace.extra_paths` names `{path}`, which is not below the source directory")
+        if os.path.lexists(target):
+            continue  # tracked, or copied with everything else
+        if not os.path.lexists(source):
+            raise MngrError(f"`workspace.extra_paths` names `{path}`, which does not exist in `{plan.source}`")
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if how == "share":
+            os.symlink(source, target)
+        else:
+            checked(host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS), f"`{path}` could not be copied")
+        if plan.repo is not None and not Git(host, directory).ok("check-ignore", "-q", "--", relative):
+            raise MngrError(
+                f"`workspace.extra_paths` names `{path}`, which git does not ignore: the agent would commit it",
+                hint=f"add `/{relative}` to `.gitignore` or to `.git/info/exclude`"
+                + (" (a pattern that ends in `/` does not match a link)" if how == "share" else ""),
+            )
+
+
+def task_dir(directory: str) -> None:
+    """A place for outcome and artifacts inside the work dir, which git ignores without a change to the repository."""
+    task = os.path.join(directory, ".mngr", "task")
+    os.makedirs(os.path.join(task, "artifacts"), exist_ok=True)
+    files.write_atomic(os.path.join(task, ".gitignore"), b"*\n", 0o644)

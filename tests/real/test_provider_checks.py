@@ -1,0 +1,74 @@
+"""Every provider passes one list of checks: a command line, a stand-in for `kubectl`, a real sshd, real containers."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from mngr.checks.provider_checks import CANARY, FAILED, ProviderSubject, run_all, table
+from mngr.fleet.fleet import Fleet
+from tests.support import far
+from tests.support.containers import IMAGE, Containers
+from tests.support.pods import Pods, add_settings
+from tests.support.sshd import Sshd
+from tests.support.user import User
+
+FIXED = dict.fromkeys(
+    ("creates and destroys", "same name refused", "stops and starts", "snapshots", "variables and labels"),
+    "its hosts are there already",
+)
+POD = dict.fromkeys(("stops and starts", "snapshots", "variables and labels"), "its settings have no such line")
+
+
+def pipe(user: User, stack: ExitStack) -> ProviderSubject:
+    there = User()
+    stack.callback(there.close)
+    line = " ".join(far.argv(there))
+    add_settings(user, f'[providers.pipe]\nopen = "{line}"\nopen_tty = "{line}"\nhosts = ["there"]\n')
+    lacks = {**FIXED, "unknown host": "every name is this machine"}
+    return ProviderSubject(fleet(user, stack), "pipe", "there", lacks)
+
+
+def pods(user: User, stack: ExitStack) -> ProviderSubject:
+    stack.callback(Pods(user).close)
+    return ProviderSubject(fleet(user, stack), "pods", lacks=POD)
+
+
+def ssh(user: User, stack: ExitStack) -> ProviderSubject:
+    there = User()
+    stack.callback(there.close)
+    server = stack.enter_context(Sshd(there))
+    user.env.update(server.client.env(user.env))
+    add_settings(user, '[providers.ssh]\nhosts = ["box"]\n')
+    return ProviderSubject(fleet(user, stack), "ssh", "box", FIXED)
+
+
+def podman(user: User, stack: ExitStack) -> ProviderSubject:
+    engine = stack.enter_context(Containers())
+    user.env.update(engine.env(user.env))
+    add_settings(user, f'[providers.podman]\nimage = "{IMAGE}"\nmemory = "512m"\npids = 500\n')
+    return ProviderSubject(fleet(user, stack), "podman")
+
+
+def fleet(user: User, stack: ExitStack) -> Fleet:
+    user.env[CANARY] = "secret"
+    made = Fleet(environ=user.env, cwd=str(user.repo))
+    stack.callback(made.close)
+    return made
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as made:
+        yield made
+
+
+@pytest.mark.parametrize("make", [pipe, pods, ssh, podman])
+@pytest.mark.timeout(300)
+def test_a_provider_does_what_every_provider_has_to_do(
+    user: User, stack: ExitStack, make: Callable[[User, ExitStack], ProviderSubject]
+) -> None:
+    subject = make(user, stack)
+    results = run_all(subject)
+    print(table({subject.name: results}))
+    assert not [f"{name}: {result}" for name, result in results.items() if result.startswith(FAILED)]

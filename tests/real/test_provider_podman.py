@@ -1,0 +1,80 @@
+"""Real containers: an agent in a new one, limits, a built image, a prepared snapshot, and containers that end."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.containers import IMAGE, Containers
+from tests.support.pods import add_settings
+from tests.support.user import User, wait_for
+
+
+@pytest.fixture
+def engine(user: User) -> Iterator[Containers]:
+    with Containers() as made:
+        user.env.update(made.env(user.env))
+        yield made
+
+
+def state(user: User, name: str) -> str:
+    listed = user.mngr("host", "list", "--format", "json").ok().json["hosts"]
+    return str({host["name"]: host["state"] for host in listed}[name])
+
+
+def test_an_agent_in_a_container_with_limits_from_a_prepared_snapshot(user: User, engine: Containers) -> None:
+    add_settings(
+        user, f'[providers.docker]\nimage = "{IMAGE}"\nmemory = "300m"\ncpus = 0.5\npids = 200\nnetwork = "none"\n'
+    )
+    user.mngr("host", "create", "base.docker").ok()
+    ready = user.mngr("host", "prepare", "base.docker", "--command", "echo it > /made", "--snapshot", "made").ok()
+    assert "ready: base.docker" in ready.stdout
+    user.mngr(
+        "create", "foo@.docker", "--snapshot", "made", "--host-env", "A=b c", "--no-connect", "--command", "cat"
+    ).ok()
+    seen = (
+        user.mngr("exec", "foo", "cat /made; printenv A; echo new > new; git add new; git commit -qm new").ok().stdout
+    )
+    assert seen == "it\nb c\n"
+    name = user.agent("foo")["host"]["name"]
+    facts = engine.podman(
+        "inspect", "-f", "{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.HostConfig.NetworkMode}}", name
+    )
+    assert facts.ok().stdout == f"{300 << 20} 200 none\n"
+    assert "1 commit that no other branch has" in user.mngr("host", "destroy", name).failed(1).stderr
+    user.mngr("pull", "foo").ok()
+    assert user.mngr("host", "stop", name).ok().stdout == f"stopped {name} and its agents: foo\n"
+    assert state(user, name) == "STOPPED"
+    stopped = user.agent("foo")
+    assert stopped["state"] == "UNKNOWN" and f"host `{name}` is stopped; STOPPED" in stopped["state_reason"]
+    assert f"mngr host start {name}.docker" in user.mngr("exec", "foo", "true").failed(6).stderr
+    user.mngr("host", "start", name).ok()
+    user.mngr("start", "foo", "--no-connect").ok()
+    user.mngr("host", "destroy", name, "base", "--force").ok()
+    assert engine.podman("ps", "-aq").ok().stdout == ""
+
+
+def test_a_container_ends_when_no_agent_runs_in_it_or_its_time_is_over(user: User, engine: Containers) -> None:
+    add_settings(user, f'[providers.idle]\ntype = "podman"\nimage = "{IMAGE}"\nidle_stop_minutes = 0.05\n')
+    add_settings(user, f'[providers.old]\ntype = "podman"\nimage = "{IMAGE}"\nmax_hours = 0.001\n')
+    user.mngr("create", "foo@w.idle", "--new-host", "--no-connect", "--command", "sleep 9999").ok()
+    user.mngr("host", "create", "o.old").ok()
+    wait_for(lambda: _status(engine, "o") == "exited", "the container to end after its time")
+    assert _status(engine, "w") == "running" and user.state("foo") == "RUNNING"
+    user.mngr("stop", "foo").ok()
+    wait_for(lambda: _status(engine, "w") == "exited", "the idle container to end")
+    assert state(user, "w") == "STOPPED"
+
+
+def _status(engine: Containers, name: str) -> str:
+    return engine.podman("inspect", "-f", "{{.State.Status}}", name).ok().stdout.strip()
+
+
+def test_an_image_is_built_for_a_container(user: User, engine: Containers) -> None:
+    (user.repo / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY README.md /readme\n")
+    words = ("--build-arg=--file=Dockerfile", "-b", ".", "--start-arg=--env=START=1", "--host-label", "team=one")
+    add_settings(user, "[providers.podman]\n")
+    user.mngr("host", "create", "built.podman", *words, timeout=200).ok()
+    assert engine.podman("exec", "built", "sh", "-c", "cat /readme; echo $START").ok().stdout.endswith("\n1\n")
+    label = engine.podman("inspect", "-f", '{{index .Config.Labels "team"}}', "built").ok().stdout
+    assert label == "one\n"
+    user.mngr("host", "destroy", "built.podman").ok()
