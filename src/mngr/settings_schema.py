@@ -60,7 +60,7 @@ SCHEMA: Schema = {
             "resources": {"*": NUMBER},
         }
     },
-    "hosts": {"answer_seconds": NUMBER},
+    "hosts": dict.fromkeys(("answer_seconds", "verb_seconds"), NUMBER),
     "workspace": {"extra_paths": PATHS},
     "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
     "saved": {"ignored_max_mb": NUMBER},

@@ -95,6 +95,36 @@ def test_garbage_is_a_named_error_and_the_other_agents_are_listed(hostile: Hosti
     assert hostile.user.mngr("stop", "foo@bad.evil").exit_code in (1, 6)
 
 
+ONLY_ALIVE = """
+import os, threading, time
+def beat():
+    while True:
+        time.sleep(0.1)
+        os.write(1, pack({{"beat": True}}))
+threading.Thread(target=beat, daemon=True).start()
+def answer(call, number):
+    return found(call, number) or b"" if SEEN else b""
+SEEN = {seen}
+"""
+
+
+def test_a_host_that_only_says_that_it_is_there_keeps_no_verb_waiting(hostile: Hostile) -> None:
+    user = hostile.user
+    add_settings(user, "[hosts]\nverb_seconds = 1\n")
+    hostile.answers_with(ONLY_ALIVE.format(seen=True))
+    assert {agent["name"] for agent in user.agents()} == {"mine", "foo"}
+    for words in (
+        *(["message", "foo", "-m", "x"], ["pull", "foo"], ["destroy", "foo"], ["rename", "foo", "bar"]),
+        *(["exec", "foo", "true", "--timeout", "1s"], ["wait", "foo", "DONE", "--timeout", "1s"]),
+    ):
+        done = user.mngr(*words, timeout=30).failed(6)
+        assert "`bad` gave no answer and showed no progress for " in done.stderr, (words, done)
+    hostile.answers_with(ONLY_ALIVE.format(seen=False))
+    assert "`bad`" in user.mngr("message", "foo@bad.evil", "-m", "x", timeout=30).failed(6).stderr
+    agents = user.mngr("list", "--format", "json", "-S", "hosts.answer_seconds=1").ok().json["agents"]
+    assert {agent["name"]: agent["state"] for agent in agents} == {"mine": "RUNNING", "foo": "UNKNOWN"}
+
+
 def test_escapes_in_states_reasons_and_errors_do_not_reach_the_terminal(hostile: Hostile) -> None:
     hostile.answers_with(
         """

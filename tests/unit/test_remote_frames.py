@@ -135,7 +135,8 @@ def test_a_large_body_travels_in_parts_that_other_messages_may_come_between():
     first = data[: frames.PART + 100]
     cut = len(b"".join(frames._frame(frame.header, frame.body) for frame in FrameReader().feed(first)))
     messages = list(MessageReader().feed(data[:cut] + pack({"id": 2}, b"small") + data[cut:]))
-    assert [(m.header["id"], m.body) for m in messages] == [(2, b"small"), (1, large)]
+    assert [m.header["id"] for m in messages if "part" in m.header and not m.body] == [1] * (len(messages) - 2)
+    assert [(m.header["id"], m.body) for m in messages if m.body] == [(2, b"small"), (1, large)]
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,13 @@ def line(key: str, token: str, state_dir: str = "") -> str:
     return f"exec sh -c {quote(script)}"
 
 
+def greeting(seen: bytes, token: bytes) -> tuple[bytes, list[str] | None, bytes]:
+    """What a login printed before our token, the words after it once their line is whole, and what follows."""
+    before, found, after = seen.partition(token)
+    line, end, rest = after.partition(b"\n")
+    return before, line.decode("ascii", "replace").split() if found and end else None, rest
+
+
 def terminal_line(key: str, state_dir: str = "") -> str:
     """What the host's login shell is given to run `mngr.remote.terminal.far`."""
     return f"exec sh -c {quote(_TERMINAL_LINE.format(state=_state(state_dir), key=key))}"

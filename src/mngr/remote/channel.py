@@ -19,7 +19,7 @@ from mngr import process
 from mngr.errors import UNREACHED, MngrError
 from mngr.interrupts import Abandoned, Terminated, check, held
 from mngr.remote import boot, troubles
-from mngr.remote.codec import Decoder, Encoder, as_error
+from mngr.remote.codec import Decoder, Encoder, as_error, call_back
 from mngr.remote.frames import BadStream, Frame, MessageReader, pack
 from mngr.waiting import Deadline
 
@@ -55,7 +55,7 @@ class Opening(NamedTuple):
 class Channel:
     """A held stream to our program on one host. Raises Unreached when the host does not answer in time."""
 
-    def __init__(self, opening: Opening, settings: Mapping[str, object] = {}) -> None:
+    def __init__(self, opening: Opening, settings: Mapping[str, object] = {}, beat: float = BEAT_SECONDS) -> None:
         self.host = opening.host
         self.requests = 0
         self._numbers = itertools.count(1)
@@ -84,7 +84,7 @@ class Channel:
                 self.close()
             raise
         encoder = Encoder()
-        self._send({"settings": encoder.encode(dict(settings))}, bytes(encoder.body))
+        self._send({"settings": encoder.encode(dict(settings)), "beat": beat}, bytes(encoder.body))
         self._thread = threading.Thread(target=self._read_on, daemon=True, name=f"channel to {self.host}")
         self._thread.start()
 
@@ -93,8 +93,11 @@ class Channel:
         """Whether the stream has ended, so that a new one is needed."""
         return self._lost is not None
 
-    def call(self, verb: str, args: Sequence[object], options: Mapping[str, object]) -> Any:
-        """The verb's result, or its error. A verb that yields gives an iterator. Ctrl-C here interrupts it there."""
+    def call(
+        self, verb: str, args: Sequence[object], options: Mapping[str, object], seconds: float | None = None
+    ) -> Any:
+        """The verb's result, or its error. A verb that yields gives an iterator. Ctrl-C here interrupts it there, and
+        so does the end of our patience: `seconds` without an answer, an item, a part of one, or progress."""
         number, inbox = next(self._numbers), queue.SimpleQueue[Frame | MngrError]()
         encoder = Encoder()
         header = {"id": number, "call": verb, "args": encoder.encode(list(args))}
@@ -105,7 +108,7 @@ class Channel:
             inbox.put(self._lost)
         else:
             self._send(header, bytes(encoder.body))
-        answers = self._answers(number, inbox, encoder.functions)
+        answers = self._answers(number, inbox, encoder.functions, seconds)
         first, value = next(answers)
         return self._items(answers) if first == "stream" else value
 
@@ -115,13 +118,19 @@ class Channel:
                 yield value
 
     def _answers(
-        self, number: int, inbox: queue.SimpleQueue[Frame | MngrError], functions: Sequence[Callable[..., object]]
+        self,
+        number: int,
+        inbox: queue.SimpleQueue[Frame | MngrError],
+        functions: Sequence[Callable[..., object]],
+        seconds: float | None,
     ) -> Iterator[tuple[str, Any]]:
         """What comes of one call, until its answer. Raises its error."""
         over = False
         try:
             while not over:
-                frame = self._next(inbox)
+                frame = self._next(inbox, Deadline(seconds))
+                if frame is None:
+                    raise self._given_up(number, seconds)
                 header, decode = frame.header, Decoder(frame.body).decode
                 if "answer" in header:
                     over = True
@@ -133,13 +142,12 @@ class Channel:
                     over = True
                     raise Unreached(f"`{self.host}` interrupted the call")
                 elif "called" in header:
-                    at, args = _numbered(decode(header["called"]), len(functions))
-                    _call(functions[at], args)
+                    call_back(functions, decode(header["called"]))
                 elif "item" in header:
                     yield "item", decode(header["item"])
                 elif "stream" in header:
                     yield "stream", None
-                else:
+                elif not header.keys() & {"part", "working"}:
                     raise BadStream("a frame is neither an answer nor an error")
         except BadStream as error:
             raise self._garbage(error) from None
@@ -151,26 +159,37 @@ class Channel:
         finally:
             self._inboxes.pop(number, None)
 
-    def _next(self, inbox: queue.SimpleQueue[Frame | MngrError], deadline: Deadline | None = None) -> Frame:
+    def _next(self, inbox: queue.SimpleQueue[Frame | MngrError], deadline: Deadline) -> Frame | None:
+        """What comes next of a call; None when nothing comes until the deadline."""
         while True:
             check()
             try:
-                found = inbox.get(timeout=0.2 if deadline is None else max(0.001, deadline.left(0.2)))
+                found = inbox.get(timeout=max(0.001, deadline.left(0.2)))
             except queue.Empty:
-                if deadline is not None and deadline.passed:
-                    raise Unreached(f"`{self.host}` did not answer") from None
+                if deadline.passed:
+                    return None
                 continue
             if isinstance(found, MngrError):
                 raise found
             return found
+
+    def _given_up(self, number: int, seconds: float | None) -> Unreached:
+        """A host that lives and a verb on it that does not get on: a disk that hangs, a stopped process."""
+        try:
+            self._write(pack({"cancel": number}), Deadline(1.0))
+        except Unreached:
+            pass  # the answer to give is the same
+        hint = "it may be done or not: look with `mngr list`; `hosts.verb_seconds` is how long mngr waits"
+        return Unreached(f"`{self.host}` gave no answer and showed no progress for {seconds:g} s", hint=hint)
 
     def _cancel(self, number: int, inbox: queue.SimpleQueue[Frame | MngrError]) -> None:
         """Interrupt the verb, and wait a while until it has undone what it had begun."""
         try:
             self._send({"cancel": number})
             deadline = Deadline(_CANCEL_SECONDS)
-            while not self._next(inbox, deadline).header.keys() & {"answer", "error", "interrupted"}:
-                pass
+            while (frame := self._next(inbox, deadline)) is not None:
+                if frame.header.keys() & {"answer", "error", "interrupted"}:
+                    return
         except (MngrError, Abandoned):
             pass
 
@@ -248,15 +267,12 @@ class Channel:
     def _greeting(self, token: bytes, deadline: Deadline, seconds: float) -> list[str]:
         seen = b""
         while True:
-            before, found, after = seen.partition(token)
-            if found and b"\n" in after:
-                line, _, rest = after.partition(b"\n")
-                self._rest = rest
-                return line.decode("ascii", "replace").split()
+            before, words, self._rest = boot.greeting(seen, token)
+            if words is not None:
+                return words
             if len(before) > _LONGEST_GREETING:
                 raise Unreached(f"`{self.host}` prints too much at login", details=troubles.printable(before))
-            data = self._read(deadline, seconds, before)
-            seen += data
+            seen += self._read(deadline, seconds, before)
 
     def _first_frame(self, deadline: Deadline, seconds: float) -> Frame:
         data, self._rest = self._rest, b""
@@ -350,9 +366,8 @@ class Channel:
                             poll.unregister(fd)
                         continue
                     if not data:
-                        raise Unreached(
-                            f"the connection to `{self.host}` was lost", details=troubles.printable(self._errors)
-                        )
+                        said = troubles.printable(self._errors)
+                        raise Unreached(f"the connection to `{self.host}` was lost", details=said)
                     self._heard_at = time.monotonic()
                     for message in self._messages.feed(data):
                         self._deliver(message)
@@ -383,17 +398,3 @@ class Channel:
         self._lost = self._lost or error
         for inbox in tuple(self._inboxes.values()):
             inbox.put(error)
-
-
-def _numbered(value: object, limit: int) -> tuple[int, list[Any]]:
-    match value:
-        case [int() as at, list() as args] if 0 <= at < limit:
-            return at, args
-    raise BadStream("a function is called that was not sent")
-
-
-def _call(function: Callable[..., object], args: list[Any]) -> None:
-    """Functions that are sent report progress: they take a text or a number."""
-    if len(args) != 1 or not isinstance(args[0], str | int):
-        raise BadStream("a function is called with what it does not take")
-    function(args[0])

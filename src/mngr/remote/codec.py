@@ -5,7 +5,7 @@ fields hold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mngr.errors import FAILED, MngrError
@@ -166,3 +166,12 @@ def as_error(value: object) -> MngrError:
     if isinstance(value, MngrError):
         return value
     raise BadStream("an error is not an error")
+
+
+def call_back(functions: Sequence[Callable[..., object]], value: object) -> None:
+    """Call one of the functions that were sent. They report progress: they take a text or a number."""
+    match value:
+        case [int() as at, [str() | int() as told]] if 0 <= at < len(functions):
+            functions[at](told)
+        case _:
+            raise BadStream("a function is called that was not sent, or with what it does not take")

@@ -80,7 +80,8 @@ class FrameReader:
 
 
 class MessageReader:
-    """Takes bytes as they come and gives messages: frames with their `part` frames joined."""
+    """Takes bytes as they come and gives messages: frames with their `part` frames joined. A `part` frame itself comes
+    without its bytes, to say that the message is on its way."""
 
     def __init__(self) -> None:
         self._frames = FrameReader()
@@ -94,6 +95,7 @@ class MessageReader:
                 parts += frame.body
                 if sum(map(len, self._parts.values())) > LONGEST_MESSAGE:
                     raise BadStream("a message is too long")
+                yield Frame({"id": key, "part": True})
                 continue
             before = self._parts.pop(key, None) if isinstance(key, int) else None
             yield frame if before is None else Frame(frame.header, bytes(before + frame.body))

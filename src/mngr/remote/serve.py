@@ -64,6 +64,7 @@ class _Verb:
         self.call, self.pid, self.pipe = call, pid, pipe
         self.reader = FrameReader()
         self.answered = False
+        self.spent = 0.0
 
 
 class Server:
@@ -74,7 +75,8 @@ class Server:
         self._verbs: dict[int, _Verb] = {}
         self._settings: dict[str, Any] = {}
         self._open = True
-        self._heard_at = self._sent_at = time.monotonic()
+        self._beat = BEAT_SECONDS
+        self._heard_at = self._beat_at = time.monotonic()
         os.set_blocking(target, False)
 
     def serve(self) -> None:
@@ -84,9 +86,19 @@ class Server:
             now = time.monotonic()
             if now - self._heard_at > self._silence:
                 break
-            if now - self._sent_at >= BEAT_SECONDS:
+            if now - self._beat_at >= self._beat:
+                self._beat_at = now
                 self._send({"beat": True})
+                self._tell_progress()
         self._end_verbs()
+
+    def _tell_progress(self) -> None:
+        """Name the verbs that get on. One that waits for something else is not named, and may be given up."""
+        for verb in self._verbs.values():
+            spent = _spent(verb.pid)
+            if spent != verb.spent:
+                verb.spent = spent
+                self._send({"id": verb.call, "working": True})
 
     def _turn(self) -> None:
         poll = select.poll()
@@ -96,7 +108,7 @@ class Server:
         if len(self._out) < _FULL:
             for pipe in self._verbs:
                 poll.register(pipe, select.POLLIN)
-        for fd, _ in poll.poll(min(1.0, self._silence / 4) * 1000):
+        for fd, _ in poll.poll(min(1.0, self._silence / 4, self._beat) * 1000):
             if fd == self._source:
                 self._receive()
             elif fd == self._target:
@@ -121,6 +133,7 @@ class Server:
         header = message.header
         if "settings" in header:
             self._settings = Decoder(message.body).decode(header["settings"])
+            self._beat = float(header.get("beat", BEAT_SECONDS))
         elif "cancel" in header:
             for verb in self._verbs.values():
                 if verb.call == header["cancel"]:
@@ -164,7 +177,6 @@ class Server:
 
     def _send(self, header: Any, body: bytes = b"") -> None:
         self._out += pack(header, body)
-        self._sent_at = time.monotonic()
         self._flush()
 
     def _flush(self) -> None:
@@ -187,6 +199,23 @@ class Server:
         while left and time.monotonic() < end:
             left -= {pid for pid in left if os.waitpid(pid, os.WNOHANG)[0]}
             select.select([], [], [], 0.01)
+
+
+def _spent(pid: int) -> float:
+    """The time of the processor that a process, its descendants and their ended children had so far; where the system
+    does not tell, the time that went by."""
+    if not os.path.isdir("/proc/self"):
+        return time.monotonic()
+    from mngr.hosts.processes import descendants
+
+    ticks = 0
+    for one in descendants(pid):
+        try:
+            with open(f"/proc/{one}/stat", "rb") as file:
+                ticks += sum(map(int, file.read().rpartition(b")")[2].split()[11:15]))
+        except OSError:
+            continue  # it has ended; its parent has its time now
+    return ticks
 
 
 def find_verb(name: str) -> Callable[..., Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from mngr.actions.site import RemotePath, Site
 from mngr.process import join, quote
 from mngr.remote import boot, shapes
-from mngr.remote.channel import Channel, Opening, Unreached
+from mngr.remote.channel import BEAT_SECONDS, Channel, Opening, Unreached
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
@@ -23,6 +23,10 @@ T = TypeVar("T")
 
 # The settings that verbs read on the agent's host. Everything else stays here: it may hold secrets and paths.
 _SENT = ("tmux.session_prefix", "tmux.history_lines", "record.max_mb", "saved.ignored_max_mb")
+# How long a verb may show no progress; those of `_LOOKS` change nothing and wait for nobody.
+_VERB_SECONDS = 600.0
+_LOOK_SECONDS = 60.0
+_LOOKS = frozenset(f"mngr.actions.{name}" for name in ("find", "screen", "transcript", "outcome", "usage"))
 # What git and rsync call the host; the program that they run to reach it knows which one is meant.
 _ALIAS = "mngr"
 # What a host calls our terminal when it does not know the name that we have for it.
@@ -62,12 +66,23 @@ class RemoteSite(Site):
         """Run a verb on the agent's host: one request and its answer. Raises what the verb raises there, and Unreached
         when no answer came; then the verb may or may not be done."""
         annotation = verb.__annotations__.get("return", "object")
-        found = self._open().call(f"{verb.__module__}:{verb.__name__}", args, options)
+        patience = self._patience(verb, options)
+        found = self._open().call(f"{verb.__module__}:{verb.__name__}", args, options, patience)
         if isinstance(found, Iterator):
             return cast("T", self._checked(found, annotation))
         if not shapes.fits(found, annotation):
             raise self._wrong()
         return cast("T", found)
+
+    def _patience(self, verb: Callable[..., object], options: Mapping[str, object]) -> float | None:
+        """Seconds without an answer or progress after which a verb is given up; None where nothing may happen for as
+        long as the caller wants: one that follows, or waits without a timeout."""
+        longest = self.settings.number("hosts.verb_seconds", _VERB_SECONDS)
+        wanted = [options.get(name, 0.0) for name in ("timeout", "graceful_seconds")]
+        if verb.__name__.startswith("follow") or wanted[0] is None:
+            return None
+        base = min(longest, _LOOK_SECONDS) if verb.__module__ in _LOOKS else longest
+        return base + sum(float(some) for some in wanted if isinstance(some, int | float))
 
     def _checked(self, items: Iterator[object], annotation: object) -> Iterator[object]:
         for item in items:
@@ -152,7 +167,8 @@ class RemoteSite(Site):
     def _connected(self) -> Channel:
         for recover in (self._opening.recover, self._opening.recover, None):
             try:
-                return Channel(self._opening, sent(self.settings))
+                longest = self.settings.number("hosts.verb_seconds", _VERB_SECONDS)
+                return Channel(self._opening, sent(self.settings), min(BEAT_SECONDS, longest / 4))
             except (Unreached, boot.Missing) as error:
                 if recover is None:
                     raise
