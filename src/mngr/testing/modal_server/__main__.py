@@ -19,6 +19,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m mngr.testing.modal_server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
     parser.add_argument("--root", metavar="DIR", default="/", help="root directory of every image (default: /)")
+    parser.add_argument(
+        "--show",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a directory that each sandbox sees at the same path",
+    )
     parser.add_argument("--state", metavar="DIR", help="where sandboxes are kept (default: a new directory in memory)")
     parser.add_argument("--log", metavar="FILE", help="append one JSON line for each call")
     parser.add_argument("--max-sandboxes", type=int, metavar="N", help="refuse to run more than N sandboxes at once")
@@ -30,7 +37,10 @@ def main() -> int:
     state = tempfile.mkdtemp(prefix="mngr-modal-", dir=place)
     try:
         remove_when_we_end(state)
-        asyncio.run(serve(Settings(given.port, given.root, state, given.log, given.max_sandboxes, given.control)))
+        settings = Settings(
+            given.port, given.root, state, given.log, given.max_sandboxes, given.control, tuple(given.show)
+        )
+        asyncio.run(serve(settings))
     except MngrError as error:
         sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
         return error.exit_code

@@ -32,6 +32,7 @@ class Account:
         self.max_sandboxes = max_sandboxes
         self.apps: dict[str, str] = {}
         self.images: dict[str, tuple[str, ...]] = {}
+        self.definitions: list[Message] = []  # of images, as they were asked for
         self.secrets: dict[str, dict[str, str]] = {}
         self.sandboxes: dict[str, Sandbox] = {}
         self._named: dict[tuple[str, str], str] = {}
@@ -59,6 +60,7 @@ class Account:
         """Every definition counts as built: the root directory is what it contains."""
         id = f"im-{sha256(definition.SerializeToString(deterministic=True)).hexdigest()[:22]}"
         self.images.setdefault(id, ())
+        self.definitions.append(definition)
         return id
 
     def environment(

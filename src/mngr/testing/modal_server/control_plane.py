@@ -6,7 +6,7 @@ import asyncio
 import os
 import string
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from random import choices
 from typing import Any
 
@@ -17,7 +17,7 @@ from modal_proto import api_pb2
 from mngr.errors import MngrError
 from mngr.testing.modal_server.account import Account, token
 from mngr.testing.modal_server.sandbox import Sandbox
-from mngr.testing.modal_server.service import Call, Single
+from mngr.testing.modal_server.service import Call, Single, Streamed
 
 BUILDER_VERSION = "2025.06"
 BUILT = api_pb2.GenericResult(status=api_pb2.GenericResult.GENERIC_STATUS_SUCCESS)
@@ -59,7 +59,11 @@ class ControlPlane:
             "SecretGetOrCreate": self._secret,
             "TaskGetCommandRouterAccess": self._router_access_of_task,
             "VolumeGetOrCreate": self._volume,
+            "VolumeRemoveFile": self._remove_file,
         }
+
+    def streams(self) -> Mapping[str, Streamed]:
+        return {"VolumeListFiles": self._list_files}
 
     async def _hello(self, _: Empty, call: Call) -> api_pb2.ClientHelloResponse:
         return api_pb2.ClientHelloResponse(image_builder_version=BUILDER_VERSION)
@@ -105,6 +109,25 @@ class ControlPlane:
         version = request.version or api_pb2.VOLUME_FS_VERSION_V1
         metadata = api_pb2.VolumeMetadata(name=request.deployment_name, version=version)
         return api_pb2.VolumeGetOrCreateResponse(volume_id=id, version=version, metadata=metadata)
+
+    def _volume_path(self, volume_id: str, path: str) -> str:
+        return os.path.join(f"{self._account.layout.state}/volumes/{volume_id}", path.strip("/"))
+
+    async def _list_files(
+        self, request: api_pb2.VolumeListFilesRequest, call: Call
+    ) -> AsyncIterator[api_pb2.VolumeListFilesResponse]:
+        """Of one directory, without those below it."""
+        top = self._volume_path(request.volume_id, "")
+        found = os.scandir(self._volume_path(request.volume_id, request.path))
+        names = [os.path.relpath(entry.path, top) for entry in found]
+        yield api_pb2.VolumeListFilesResponse(entries=[api_pb2.FileEntry(path=name) for name in names])
+
+    async def _remove_file(self, request: api_pb2.VolumeRemoveFileRequest, call: Call) -> Empty:
+        try:
+            os.unlink(self._volume_path(request.volume_id, request.path))
+        except FileNotFoundError:
+            raise GRPCError(Status.NOT_FOUND, f"file `{request.path}` not found") from None
+        return Empty()
 
     async def _create(self, request: api_pb2.SandboxCreateV2Request, call: Call) -> api_pb2.SandboxCreateV2Response:
         sandbox = await self._made(request, call, self._account.new_id("sb"))

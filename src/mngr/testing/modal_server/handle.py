@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.errors import MngrError, TimedOut
@@ -37,8 +38,10 @@ class LoggedCall(NamedTuple):
 class ModalServer:
     """A server process from entering to leaving the context, with all its sandboxes."""
 
-    def __init__(self, root: str = "/", max_sandboxes: int | None = None) -> None:
+    def __init__(self, root: str = "/", max_sandboxes: int | None = None, show: Sequence[str] = ()) -> None:
+        """Sandboxes see nothing of `/home`, `/root`, `/tmp` and the like except the directories to `show`."""
         self._options = ["--root", root] + ([] if max_sandboxes is None else ["--max-sandboxes", str(max_sandboxes)])
+        self._options += [word for path in show for word in ("--show", path)]
         self.url = ""
         self.pid = 0
 
@@ -116,8 +119,14 @@ class ModalServer:
         self._order("clear")
 
     def sandboxes(self) -> list[dict[str, Any]]:
-        """All that were created: id, name, tags, running, cpu, memory, gpu, image, pid."""
+        """All that were created: id, name, tags, running, cpu, memory, gpu, image, pid, and the `definition` that the
+        client sent."""
         found: list[dict[str, Any]] = self._order("list")
+        return found
+
+    def images(self) -> list[dict[str, Any]]:
+        """The definitions of images that clients sent."""
+        found: list[dict[str, Any]] = self._order("images")
         return found
 
     def calls(self, rpc: str = "") -> list[LoggedCall]:

@@ -21,22 +21,15 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Empty in every sandbox, whatever the root directory has there: the machine's own files are nobody's business.
 HIDDEN = ("dev", "home", "media", "mnt", "proc", "root", "run", "srv", "sys", "tmp", "var/tmp")
 
-# Arguments: the state directory, the overlay's layers, the sandbox's directory and host name, then `volume path` pairs
-# up to `--`, then the words that run inside. Ends as the first process of the sandbox, in its root.
+# Arguments: the state directory, the overlay's layers, the sandbox's directory and host name, then pairs of a directory
+# and its path inside up to `--`, then the words that run inside. Ends as the first process of the sandbox, in its root.
 MOUNTS = """
 set -e
 cd "$1"
 mount -t overlay -o "lowerdir=$2,upperdir=$3/upper,workdir=$3/work,index=off,metacopy=off" overlay "$3/root"
 hostname "$4" 2>/dev/null || echo "$4" > /proc/sys/kernel/hostname
-state=$PWD
 cd "$3/root"
 shift 4
-while [ "$1" != -- ]; do
-    mkdir -p "./$2"
-    mount --bind "$state/$1" "./$2"
-    shift 2
-done
-shift
 mount -t proc proc proc
 mount -t tmpfs -o mode=755 dev dev
 mkdir dev/pts dev/shm
@@ -49,6 +42,12 @@ done
 ln -s pts/ptmx dev/ptmx
 ln -s /proc/self/fd dev/fd
 for name in 0/stdin 1/stdout 2/stderr; do ln -s "fd/${name%/*}" "dev/${name#*/}"; done
+while [ "$1" != -- ]; do
+    mkdir -p "./$2"
+    mount --bind "$1" "./$2"
+    shift 2
+done
+shift
 : > ../up
 exec chroot . "$@"
 """
@@ -59,10 +58,12 @@ RUN_IN = 'cd "$0" && exec "$@"'
 
 
 class Layout(NamedTuple):
-    """Where the server keeps everything: a directory of its own, and the root directory below all images."""
+    """Where the server keeps everything: a directory of its own, and the root directory below all images. Every sandbox
+    also sees the directories in `shown`, at the same paths."""
 
     state: str
     root: str
+    shown: tuple[str, ...] = ()
 
     def prepare(self) -> None:
         """Make the layer that hides what no sandbox may see. Raises MngrError where sandboxes cannot run."""
@@ -115,7 +116,8 @@ class Sandbox:
             os.makedirs(f"{self._layout.state}/{self._directory}/{name}")
         os.chmod(f"{self._layout.state}/{self._directory}/upper", 0o755)
         lower = ":".join([*layers, "base", self._layout.root])
-        mounts = [word for path, volume in volumes.items() for word in (f"volumes/{volume}", path)]
+        mounts = [word for path, volume in volumes.items() for word in (f"{self._layout.state}/volumes/{volume}", path)]
+        mounts += [word for path in self._layout.shown for word in (path, path)]
         command = self.definition.entrypoint_args or ["sleep", "infinity"]
         network = ["--net"] if self._has_no_network() else []
         words = ["unshare", "--mount", "--pid", "--uts", "--ipc", *network, "--fork", "--kill-child", "--"]

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 from grpclib import GRPCError, Status
 from grpclib.server import Server
 from modal_proto import api_pb2
@@ -35,17 +37,18 @@ class Settings(NamedTuple):
     log: str | None
     max_sandboxes: int | None
     controlled: bool
+    shown: tuple[str, ...]
 
 
 async def serve(settings: Settings) -> None:
     """Print the URL, then serve until a signal to end, or until standard input ends if the owner controls the server.
     Every sandbox ends with the server, and its files are removed. Raises MngrError."""
-    layout = Layout(settings.state, os.path.abspath(settings.root))
+    layout = Layout(settings.state, os.path.abspath(settings.root), tuple(map(os.path.abspath, settings.shown)))
     layout.prepare()
     account, faults = Account(layout, settings.max_sandboxes), Faults()
     plane, router, log = ControlPlane(account), Router(account), CallLog(settings.log)
     services = [
-        Service(ModalClientBase, plane.table(), {}, _admit_account, faults, log),
+        Service(ModalClientBase, plane.table(), plane.streams(), _admit_account, faults, log),
         Service(TaskCommandRouterBase, router.table(), router.streams(), _admit_task, faults, log),
     ]
     server = Server(services)
@@ -132,12 +135,20 @@ async def _order(account: Account, faults: Faults, order: dict[str, Any]) -> obj
                     "gpu": sandbox.definition.resources.gpu_config.gpu_type,
                     "image": sandbox.definition.image_id,
                     "pid": sandbox.main.pid if sandbox.main else 0,
+                    "definition": _plain(sandbox.definition),
                 }
                 for sandbox in account.sandboxes.values()
             ]
+        case "images":
+            return [_plain(definition) for definition in account.definitions]
         case other:
             raise ValueError(f"unknown order `{other}`")
     return None
+
+
+def _plain(message: Message) -> dict[str, Any]:
+    """What the client sent, field by field."""
+    return MessageToDict(message, preserving_proto_field_name=True)
 
 
 def _print(line: str) -> None:

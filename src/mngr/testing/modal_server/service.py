@@ -91,7 +91,7 @@ class Service:
             left = call.fault.cut_after
             async for part in streamed(request, call):
                 await call.stream.send_message(part)
-                if left is not None and (left := left - len(part.data)) <= 0:
+                if left is not None and (left := left - part.ByteSize()) <= 0:
                     await self._cut(call)
         else:
             raise GRPCError(Status.UNIMPLEMENTED, f"the local Modal server does not have `{rpc}`")
