@@ -239,8 +239,11 @@ def check_out_mirror(host: Host, plan: Plan, directory: str) -> None:
 def clone_repository(host: Host, source: str, common_dir: str, directory: str, how: str = "") -> None:
     """Make `.git` in a directory, with all branches and tags of the source, and check out nothing. With `--shared` it
     reads the objects of the source: linking and removing each of them can take longer than what the copy is for."""
-    words = ["git", "clone", "-q", "--bare", *filter(None, [how]), common_dir]
-    clone = host.run([*words, os.path.join(directory, ".git")], timeout=COPY_SECONDS)
+    words = ["git", "clone", "-q", "--bare", common_dir, os.path.join(directory, ".git")]
+    clone = host.run([*words, *filter(None, [how])], timeout=COPY_SECONDS)
+    if not clone.ok and not how and b"hardlink different" in clone.stderr:
+        # In a container that was started from a snapshot, a file of the snapshot becomes another one when it is linked.
+        clone = host.run([*words, "--no-hardlinks"], timeout=COPY_SECONDS)
     checked(clone, "git could not copy the repository")
     config = Git(host, source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
     _write_config(directory, common_dir, dict(item.split("\n", 1) for item in config if "\n" in item))
