@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import mngr
-from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.errors import MngrError, NotFoundError
 from mngr.providers.provider import GONE, RUNNING, STOPPED, HostRequest, Provider
 from mngr.testing.modal_server import ModalServer
 from tests.real.test_connect import Terminal
 from tests.real.test_create import write_settings
-from tests.support.modal import CANNOT_RUN
+from tests.support.modal import CANNOT_RUN, client
 from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.skipif(bool(CANNOT_RUN), reason=CANNOT_RUN)
@@ -62,6 +62,21 @@ def test_an_agent_lives_in_a_sandbox_as_it_does_on_this_machine(user: User, serv
     assert user.agents() == []
 
 
+def test_an_agent_goes_back_to_a_snapshot_and_hosts_start_from_one(user: User, server: ModalServer) -> None:
+    create(user)
+    user.mngr("exec", "foo", "--", "sh", "-c", "echo one > file; echo prepared > ~/tool").ok()
+    user.mngr("snapshot", "create", "foo", "before").ok()
+    user.mngr("exec", "foo", "--", "sh", "-c", "echo two > file").ok()
+    user.mngr("snapshot", "restore", "before").ok()
+    assert user.mngr("exec", "foo", "--", "cat", "file").ok().stdout == "one\n"
+    [name] = running(server)
+    kept = user.mngr("host", "prepare", f"{name}.modal", "--snapshot", "any", "--format", "json").ok().json["snapshot"]
+    words = ("create", "bar@.modal", "--snapshot", kept, "--no-connect", "--command", "cat")
+    user.mngr(*words, timeout=120).ok()
+    assert user.mngr("exec", "bar", "--", "sh", "-c", "cat ~/tool").ok().stdout == "prepared\n"
+    assert [one["image"] for one in server.sandboxes() if one["name"].startswith("bar-")] == [kept]
+
+
 def test_connect_attaches_a_terminal_that_follows_the_size_of_ours(user: User, server: ModalServer) -> None:
     create(user, command="while sleep 0.2; do stty size; done")
     terminal = Terminal(user, "mngr connect foo; echo left with $?")
@@ -104,17 +119,65 @@ def test_a_command_on_a_host_carries_bytes_both_ways_and_its_exit_code(user: Use
     assert "Modal does not have this" in user.run([*provider.opening("no-such").argv, "true"]).failed(255).stderr
 
 
-def test_options_reach_the_sandbox_and_unknown_ones_are_refused(user: User, server: ModalServer) -> None:
-    write_settings(user, '[providers.modal]\noptions = ["cpu=0.5", "memory=512", "max_hosts=1"]\n')
-    create(user)
+def test_every_option_reaches_modal(user: User, server: ModalServer) -> None:
+    (user.repo / "Dockerfile").write_text("FROM debian:12\nRUN echo prepared\n")
+    user.git("add", ".")
+    user.git("commit", "-qm", "an image")
+    options = ["cpu=0.5", "memory=512", "region=us-east", "timeout=900", "volume=cache:/cache", "secret=keys"]
+    options += ["cidr=10.0.0.0/8", "cidr=192.168.1.0/24"]
+    write_settings(user, f"[providers.modal]\nimage = './Dockerfile'\noptions = {options}\n")
+    client(server, "modal.Secret.objects.create('keys', {'TOKEN': 'given'})")
+    create(user, "--start-arg", "timeout=800")
     [sandbox] = server.sandboxes()
-    assert (sandbox["cpu"], sandbox["memory"]) == (0.5, 512)
-    refused = user.mngr("create", "bar@.modal", "--no-connect", "--command", "cat").failed(1)
-    assert "`max_hosts` allows no more" in refused.stderr and len(server.sandboxes()) == 1
-    provider = mngr.Fleet(environ=user.env, cwd=str(user.repo)).hosts.provider("modal")
-    for option in ("speed=9", "cpu", "cpu=many"):
-        with pytest.raises(UsageError, match=option):
-            provider.create(HostRequest("bar", start_args=(option,)), lambda text: None)
+    sent = sandbox["definition"]
+    assert (sandbox["cpu"], sandbox["memory"], sent["timeout_secs"]) == (0.5, 512, 800)
+    assert sent["scheduler_placement"]["regions"] == ["us-east"]
+    assert sent["network_access"]["allowed_cidrs"] == ["10.0.0.0/8", "192.168.1.0/24"]
+    assert [mount["mount_path"] for mount in sent["volume_mounts"]] == ["/cache"]
+    assert "FROM debian:12\nRUN echo prepared\n" in ["\n".join(one["dockerfile_commands"]) for one in server.images()]
+    assert user.mngr("exec", "foo", "--", "sh", "-c", "echo $TOKEN").ok().stdout == "given\n"
+    write_settings(user, '[providers.modal]\noptions = ["gpu=T4", "block_network=yes"]\n')
+    user.mngr("create", "bar@.modal", "--no-connect", "--command", "cat", timeout=120).ok()
+    [sandbox] = [one for one in server.sandboxes() if one["name"].startswith("bar-")]
+    assert sandbox["gpu"] == "T4" and sandbox["definition"]["network_access"]["network_access_type"] == "BLOCKED"
+    assert user.mngr("exec", "bar", "--", "cat", "/proc/net/dev").ok().stdout.count(":") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ('options = ["speed=9"]', "Modal has no option `speed=9`"),
+        ('options = ["cpu"]', "Modal has no option `cpu`"),
+        ('options = ["cpu=0"]', "`cpu` is a number of cores"),
+        ('options = ["memory=4g"]', "`memory` is a number of MiB"),
+        ('options = ["timeout=90000"]', "`timeout` is a number of seconds, at most 86400"),
+        ('options = ["gpu="]', "invalid option of Modal: `gpu=`"),
+        ('options = ["block_network=true"]', "`block_network` is `yes` or `no`"),
+        ('options = ["cidr=10.0.0.1/8"]', "10.0.0.1/8 has host bits set"),
+        ('options = ["block_network=yes", "cidr=10.0.0.0/8"]', "exclude each other"),
+        ('options = ["volume=cache:relative"]', "`NAME:PATH` with an absolute path"),
+        ('image = "./no-such"', "there is no Dockerfile `./no-such`"),
+        ("cpus = 2", "`providers.modal.cpus` is not a setting"),
+        ("max_hours = 25", "Modal ends a sandbox after 24 hours"),
+        ('max_hours = 1\noptions = ["timeout=3601"]', "`timeout=3601` is longer than `max_hours` allows"),
+    ],
+)
+def test_a_wrong_value_is_an_error_before_modal_is_asked(user: User, settings: str, said: str) -> None:
+    write_settings(user, f"[providers.modal]\n{settings}\n")
+    refused = user.mngr("create", "foo@.modal", "--no-connect", "--command", "cat").failed(2)
+    assert said in refused.stderr
+    assert user.agents() == [] and list((user.host_dir / "hosts").rglob("foo*")) == []
+
+
+def test_no_more_hosts_are_made_than_the_settings_allow_also_at_the_same_time(user: User, server: ModalServer) -> None:
+    write_settings(user, "[providers.modal]\nmax_hosts = 2\n")
+    server.delay("SandboxCreateV2", 1.0, times=4)
+    words = [("create", f"a{n}@.modal", "--no-connect", "--command", "cat") for n in range(4)]
+    children = [user.popen(*some) for some in words]
+    said = [child.communicate(timeout=120)[1].decode() for child in children]
+    assert sorted(child.returncode for child in children) == [0, 0, 1, 1]
+    assert sum("2 sandboxes of this machine run already, and `max_hosts` allows no more" in text for text in said) == 2
+    assert len(server.sandboxes()) == 2
 
 
 def test_each_reason_why_modal_cannot_be_used_is_a_clear_error(user: User, server: ModalServer, tmp_path: Path) -> None:
@@ -159,3 +222,51 @@ def test_the_helper_ends_when_its_socket_is_removed(user: User, provider: Provid
     wait_for(lambda: not helpers(), "the helper to end")
     with pytest.raises(MngrError):
         provider.snapshot("no-such", "any")
+
+
+def test_a_host_that_is_not_used_saves_its_files_and_ends_by_itself(user: User, server: ModalServer) -> None:
+    write_settings(user, "[providers.modal]\nidle_stop_minutes = 0.1\n")
+    create(user, "--host-env", "WHO=me", "--start-arg", "memory=300", command="cat")
+    user.mngr("exec", "foo", "--", "sh", "-c", "echo kept > file; echo $WHO > ~/who").ok()
+    [name] = running(server)
+    user.mngr("stop", "foo").ok()
+    wait_for(lambda: running(server) == [], "the sandbox to end")
+    [listed] = user.mngr("host", "list", "--format", "json").ok().json["hosts"]
+    assert (listed["name"], listed["state"]) == (name, "STOPPED")
+    write_settings(user, "")
+    user.mngr("host", "start", f"{name}.modal", timeout=120).ok()
+    [sandbox] = [one for one in server.sandboxes() if one["running"]]
+    assert sandbox["memory"] == 300
+    user.mngr("start", "foo", timeout=120).ok()
+    assert user.mngr("exec", "foo", "--", "sh", "-c", "cat file ~/who; echo $WHO").ok().stdout == "kept\nme\nme\n"
+    user.mngr("destroy", "foo", "--force", timeout=120).ok()
+    assert user.agents() == [] and running(server) == []
+    assert user.mngr("host", "list", "--format", "json").ok().json["hosts"] == []
+
+
+@pytest.mark.soak
+def test_a_host_at_its_greatest_age_saves_the_work_of_its_agents(user: User, server: ModalServer) -> None:
+    write_settings(user, "[providers.modal]\nmax_hours = 0.02\n")
+    create(user, command="echo made > file; sleep 9999")
+    [name] = running(server)
+    wait_for(lambda: running(server) == [], "the sandbox to end", 120)
+    write_settings(user, "")
+    user.mngr("host", "start", f"{name}.modal", timeout=120).ok()
+    assert user.state("foo") in ("STOPPED", "FAILED")
+    user.mngr("start", "foo", timeout=120).ok()
+    assert user.mngr("exec", "foo", "--", "cat", "file").ok().stdout == "made\n"
+
+
+def test_a_sandbox_that_nobody_waits_for_any_more_is_ended(user: User, server: ModalServer) -> None:
+    server.delay("SandboxCreateV2", 2.0)
+    child = user.popen("create", "foo@.modal", "--no-connect", "--command", "cat")
+    wait_for(lambda: server.calls("ImageGetOrCreate"), "the sandbox to be asked for")
+    child.kill()
+    child.communicate()
+    wait_for(lambda: server.sandboxes() and not running(server), "the sandbox to be ended")
+
+
+def test_gc_finds_what_was_left_behind(user: User, server: ModalServer, provider: Provider) -> None:
+    provider.create(HostRequest("left"), lambda text: None)
+    assert "left.modal" in user.mngr("gc", "--provider", "modal", timeout=120).ok().stdout
+    assert running(server) == []

@@ -267,8 +267,7 @@ def collect(
 def leftovers(hosts: Hosts, *, dry_run: bool, only: Sequence[str] = ()) -> Iterator[Leftover]:
     """Hosts that carry our label and that nobody knows, and known hosts that are gone. One on which there are agents is
     made known again."""
-    configured = {*_configured(hosts), *(one.provider for one in hosts.known.all())}
-    names = {name for name in configured if not only or name in only}
+    names = set(only) - {LOCAL} if only else {*_configured(hosts), *(one.provider for one in hosts.known.all())}
     found, _ = _of_providers(hosts, names)
     if not dry_run:
         yield from _swept(hosts, names)

@@ -44,6 +44,9 @@ class Helper:
     def explained(self, error: Exception) -> MngrError:
         raise NotImplementedError
 
+    def unheard(self, request: Mapping[str, Any]) -> None:
+        """The request was carried out, and the program that asked is gone."""
+
     def serve(self) -> None:
         while self._is_needed():
             self._accept(1.0)
@@ -75,8 +78,12 @@ class Helper:
             while data and b"\n" not in data:
                 data += connection.recv(CHUNK)
             if data:
-                answer = self._answer(connection, json.loads(data), descriptors)
-                connection.sendall(json.dumps(answer).encode() + b"\n")
+                request = json.loads(data)
+                answer = self._answer(connection, dict(request), descriptors)
+                try:
+                    connection.sendall(json.dumps(answer).encode() + b"\n")
+                except OSError:
+                    self.unheard(request)
         except OSError:
             pass  # the program is gone
         finally:

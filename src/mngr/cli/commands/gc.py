@@ -63,9 +63,8 @@ def run(args: Args, app: App) -> int:
 
 def _leftovers(args: Args, app: App, before: float | None) -> Iterator[Leftover]:
     """Those of this machine and of known hosts, then hosts that nobody knows or that are gone."""
-    if app.fleet.alone and not app.settings.names("providers"):
-        if not args.provider or "local" in args.provider:
-            yield from collect(app.fleet.local, dry_run=args.dry_run, saved_before=before)
+    if app.fleet.alone and not app.settings.names("providers") and set(args.provider) <= {"local"}:
+        yield from collect(app.fleet.local, dry_run=args.dry_run, saved_before=before)
     else:
         from mngr.fleet import host_verbs
 

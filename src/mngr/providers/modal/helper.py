@@ -30,11 +30,16 @@ _RESIZE = "stty -F $(cat /tmp/.mngr-terminal-{id}) rows {rows} cols {columns}"
 class ModalHelper(Helper):
     def verbs(self) -> Mapping[str, Verb]:
         self._sandboxes = Sandboxes()
-        names = ("create", "list", "snapshot", "terminate")
+        names = ("create", "drop_kept", "kept", "list", "snapshot", "terminate")
         return {name: getattr(self._sandboxes, name) for name in names}
 
     def explained(self, error: Exception) -> MngrError:
         return explained(error)
+
+    def unheard(self, request: Mapping[str, Any]) -> None:
+        """A sandbox that nobody waits for any more is not to be paid for."""
+        if request["do"] == "create":
+            self._sandboxes.terminate(request["name"])
 
     def run(self, connection: socket.socket, descriptors: list[int], request: dict[str, Any]) -> int:
         return self._run(connection, descriptors, **request)

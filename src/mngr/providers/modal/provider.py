@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.errors import NotFoundError, UsageError
 from mngr.files import make_private_dir
-from mngr.names import suggest
 from mngr.providers import pipe
-from mngr.providers.provider import GONE, STOPPED, HostInfo, HostRequest, Provider
+from mngr.providers.modal.options import LONGEST_SECONDS, parsed
+from mngr.providers.provider import STOPPED, HostInfo, HostRequest, Provider
 from mngr.remote.channel import Opening
 from mngr.workspaces.origin import ensure_machine_id
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from mngr.actions.site import Site
 
 CONNECT_SECONDS = 60.0
-_HELPER = "mngr.providers.modal.helper"
 MOST_HOSTS = 50
+_HELPER = "mngr.providers.modal.helper"
 _LONGEST_SOCKET = 90
-_STOPPED = ".stopped"
-# `options` of the settings and `--start-arg`: each `KEY=VALUE`.
-_NUMBERS: Mapping[str, type[int] | type[float]] = {"cpu": float, "memory": int, "timeout": int, "max_hosts": int}
-_TEXTS = ("gpu", "region", "block_network")
-_LISTS = ("cidr", "secret", "volume")
+_KEYS = frozenset({"type", "image", "host_dir", "options", "connect_seconds", "max_hosts", "max_hours"})
+_KEYS |= {"idle_stop_minutes"}
+# A file for each host that was made here and not destroyed: what it was made with, so that it can be started again.
+_MADE = ".made"
+# There is such a file when hosts may have been kept in the volume.
+_USES_VOLUME = "volume"
 
 
 class Modal(Provider):
@@ -37,74 +38,144 @@ class Modal(Provider):
 
     def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
         super().__init__(name)
-        self._near = near
-        self._image = str(values.get("image") or "")
-        self._host_dir = str(values.get("host_dir") or "")
+        if unknown := sorted(set(values) - _KEYS):
+            raise UsageError(
+                f"`providers.{name}.{unknown[0]}` is not a setting of a provider of this type",
+                hint=f'what a sandbox has is in `providers.{name}.options`, as in `["cpu=2", "memory=4096"]`',
+            )
+        self._near, self._values = near, values
         options = values.get("options")
         self._options = [str(item) for item in options] if isinstance(options, list | tuple) else []
-        seconds = values.get("connect_seconds")
-        self._seconds = float(seconds) if isinstance(seconds, int | float) else CONNECT_SECONDS
 
     def opening(self, host: str) -> Opening:
         words = [sys.executable, "-m", "mngr.providers.pipe", _HELPER, self._socket()]
         argv, terminal = [*words, "run", host], [*words, "terminal", host]
-        return Opening(host, argv, self._near.environ, self._host_dir, self._seconds, terminal)
+        seconds = self._number("connect_seconds", CONNECT_SECONDS)
+        return Opening(host, argv, self._near.environ, self._text("host_dir"), seconds, terminal)
 
     def hosts(self) -> list[HostInfo]:
         running = [HostInfo(one["host"], ours=True, details={"id": one["id"]}) for one in self._list()]
-        names = {host.name for host in running}
-        return running + [HostInfo(name, STOPPED, ours=True) for name in self._stopped() if name not in names]
+        stopped = {*self._stopped(), *self._kept()} - {host.name for host in running}
+        return running + [HostInfo(name, STOPPED, ours=True) for name in sorted(stopped)]
 
     def check(self, request: HostRequest) -> None:
         for what, given in (("build arguments", request.build_args), ("labels of hosts", request.labels)):
             if given:
                 raise self._unsupported(what)
+        self._sandbox_options(request.start_args)
+        self._image(request.image)
 
     def create(self, request: HostRequest, progress: Callable[[str], None]) -> HostInfo:
         name = request.name
-        image = request.snapshot or request.image or self._image
-        options = _parsed([*self._options, *request.start_args])
-        limit = options.pop("max_hosts", MOST_HOSTS)
-        if len(self._list()) >= limit:
-            raise MngrError(
-                f"{limit} sandboxes of this machine run already, and `max_hosts` allows no more",
-                hint=f"`mngr list` shows agents to destroy; `mngr config set providers.{self.name}.options` changes it",
-            )
+        image = request.snapshot or self._image(request.image)
+        made = {"image": image, "env": dict(request.env), "start_args": list(request.start_args)}
         progress(f"starting a Modal sandbox `{name}`")
-        id = self._made(name, image, dict(request.env), options)
+        make_private_dir(self._directory())
+        self._write(name, made)
+        try:
+            id = self._make(name, made)
+        except BaseException:
+            self._forget(name)
+            raise
         return HostInfo(name, ours=True, details={"id": id})
 
-    def _made(self, name: str, image: str, env: Mapping[str, str], options: Mapping[str, object]) -> str:
-        tags = {**self._tags(), "host": name}
-        return str(self._ask("create", name=name, tags=tags, image=image, env=env, options=options))
+    def _make(self, name: str, made: Mapping[str, Any], kept: bool = False) -> str:
+        """Start a sandbox. One with a limit, or of which files are kept in the volume, has a keeper."""
+        volume = ""
+        if kept or self._number("max_hours") or self._number("idle_stop_minutes"):
+            volume = self._volume()
+            self._near.host.write(os.path.join(self._directory(), _USES_VOLUME), b"")
+        return str(
+            self._ask(
+                "create",
+                name=name,
+                tags=self._tags(),
+                most=int(self._number("max_hosts", MOST_HOSTS)),
+                keeper={
+                    "volume": volume,
+                    "host_dir": self._text("host_dir"),
+                    "idle_seconds": self._number("idle_stop_minutes") * 60,
+                },
+                image=made["image"],
+                env=made["env"],
+                options=self._sandbox_options(made["start_args"]),
+            )
+        )
 
     def stop(self, host: str) -> None:
-        if self._saved(host) is None or any(one["host"] == host for one in self._list()):
-            image = self.snapshot(host, host)
-            make_private_dir(self._directory())
-            self._near.host.write(self._stopped_path(host), json.dumps({"image": image}).encode())
-            self._ask("terminate", name=host)
+        if not any(one["host"] == host for one in self._list()) and host in {*self._stopped(), *self._kept()}:
+            return
+        made = self._made(host)
+        image = self.snapshot(host, host)
+        make_private_dir(self._directory())
+        self._write(host, {**made, "image": image, "stopped": True})
+        self._ask("terminate", name=host)
 
     def start(self, host: str) -> None:
-        saved = self._saved(host)
-        if saved is None:
-            if self.host(host).state == GONE:
-                raise NotFoundError(f"Modal has no sandbox `{host}`")
+        if any(one["host"] == host for one in self._list()):
             return
-        self._made(host, saved["image"], {}, _parsed(self._options))
-        os.unlink(self._stopped_path(host))
+        kept = host in self._kept()
+        if not kept and host not in self._stopped():
+            raise NotFoundError(f"Modal has no sandbox `{host}`")
+        made = {key: value for key, value in self._made(host).items() if key != "stopped"}
+        self._make(host, made, kept)
+        self._write(host, made)
 
     def destroy(self, host: str) -> None:
         self._ask("terminate", name=host)
-        if self._saved(host) is not None:
-            os.unlink(self._stopped_path(host))
+        if host in self._kept():
+            self._ask("drop_kept", volume=self._volume(), name=host)
+        self._forget(host)
 
     def snapshot(self, host: str, name: str) -> str:
         return str(self._ask("snapshot", name=host))
 
+    def _sandbox_options(self, more: Sequence[str]) -> dict[str, Any]:
+        """Those of the settings and these. No sandbox lives longer than the settings say."""
+        options = parsed([*self._options, *more])
+        hours, idle = self._number("max_hours"), self._number("idle_stop_minutes")
+        if hours < 0 or idle < 0 or hours * 3600 > LONGEST_SECONDS:
+            raise UsageError(f"invalid limit in `providers.{self.name}`", hint="Modal ends a sandbox after 24 hours")
+        longest = int(hours * 3600) or LONGEST_SECONDS
+        if options.setdefault("timeout", longest) > longest:
+            raise UsageError(
+                f"`timeout={options['timeout']}` is longer than `max_hours` allows",
+                hint=f"`mngr config set providers.{self.name}.max_hours` changes it",
+            )
+        return options
+
+    def _image(self, name: str) -> str:
+        """The image that is asked for, or that of the settings. The path of a Dockerfile is made absolute."""
+        name = name or self._text("image")
+        if not name.startswith(("/", "./", "../")):
+            return name
+        path = os.path.normpath(os.path.join(self._near.cwd, name))
+        if not os.path.isfile(path):
+            raise UsageError(
+                f"there is no Dockerfile `{name}`", hint="the name of an image does not begin with `/` or `.`"
+            )
+        return path
+
+    def _text(self, key: str) -> str:
+        return str(self._values.get(key) or "")
+
+    def _number(self, key: str, default: float = 0.0) -> float:
+        value = self._values.get(key)
+        return float(value) if isinstance(value, int | float) else default
+
     def _list(self) -> list[dict[str, str]]:
         found: list[dict[str, str]] = self._ask("list", tags=self._tags())
         return found
+
+    def _kept(self) -> list[str]:
+        """The hosts that ended at a limit, and whose files are in our volume."""
+        if not os.path.exists(os.path.join(self._directory(), _USES_VOLUME)):
+            return []
+        found: list[str] = self._ask("kept", volume=self._volume())
+        return found
+
+    def _volume(self) -> str:
+        return "-".join(["mngr-kept", *self._tags().values()])[:60]
 
     def _tags(self) -> dict[str, str]:
         self._near.host.prepare()
@@ -116,22 +187,26 @@ class Modal(Provider):
     def _directory(self) -> str:
         return os.path.join(self._near.host.dir, "hosts", self.name)
 
-    def _stopped_path(self, host: str) -> str:
-        return os.path.join(self._directory(), f"{host}{_STOPPED}")
+    def _path(self, host: str) -> str:
+        return os.path.join(self._directory(), f"{host}{_MADE}")
+
+    def _made(self, host: str) -> dict[str, Any]:
+        """What the host was made with, or would be made with now if another machine made it."""
+        try:
+            made: dict[str, Any] = json.loads(self._near.host.read(self._path(host)))
+        except FileNotFoundError:
+            return {"image": self._image(""), "env": {}, "start_args": []}
+        return made
+
+    def _write(self, host: str, made: Mapping[str, Any]) -> None:
+        self._near.host.write(self._path(host), json.dumps(made).encode())
+
+    def _forget(self, host: str) -> None:
+        self._near.host.remove(self._path(host))
 
     def _stopped(self) -> list[str]:
-        try:
-            names = sorted(os.listdir(self._directory()))
-        except FileNotFoundError:
-            return []
-        return [name.removesuffix(_STOPPED) for name in names if name.endswith(_STOPPED)]
-
-    def _saved(self, host: str) -> dict[str, str] | None:
-        try:
-            saved: dict[str, str] = json.loads(self._near.host.read(self._stopped_path(host)))
-        except FileNotFoundError:
-            return None
-        return saved
+        names = [name for name in self._near.host.entries(self._directory()) if name.endswith(_MADE)]
+        return [name for name in (one.removesuffix(_MADE) for one in names) if self._made(name).get("stopped")]
 
     def _socket(self) -> str:
         """The helper's place: one for each login and server that Modal's variables name."""
@@ -142,23 +217,3 @@ class Modal(Provider):
             base = os.path.join(tempfile.gettempdir(), f"mngr-modal-{os.getuid()}")
         make_private_dir(base)
         return os.path.join(base, key)
-
-
-def _parsed(options: Sequence[str]) -> dict[str, Any]:
-    """The options by name; later ones win, those that are lists add up."""
-    known = frozenset({*_NUMBERS, *_TEXTS, *_LISTS})
-    found: dict[str, Any] = {}
-    for option in options:
-        key, equals, value = option.partition("=")
-        if key not in known or not equals:
-            raise UsageError(f"Modal has no option `{option}`", hint=suggest(key, known, "option"))
-        if key in _LISTS:
-            found.setdefault(key, []).append(value)
-        elif key in _NUMBERS:
-            try:
-                found[key] = _NUMBERS[key](value)
-            except ValueError:
-                raise UsageError(f"invalid number in `{option}`") from None
-        else:
-            found[key] = value
-    return found

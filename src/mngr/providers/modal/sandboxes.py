@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from mngr.errors import UNREACHED, MngrError
+from mngr.providers.modal import keeper as keeping
+from mngr.providers.modal.keeper import KEPT, PLACE
 
 if TYPE_CHECKING:
     import modal
 
 APP = "mngr"
-# Modal ends a sandbox after this time at the latest.
-LONGEST_SECONDS = 24 * 3600
 # What our program and the agents need besides a small Debian.
 _PACKAGES = ("ca-certificates", "curl", "git", "procps", "rsync", "tmux")
 
@@ -28,6 +28,9 @@ class Sandboxes:
         self._lock = threading.Lock()
         self._app: modal.App | None = None
         self._found: dict[str, modal.Sandbox] = {}
+        self._tags: dict[str, dict[str, str]] = {}  # by id; we never change them
+        self._making: set[str] = set()
+        self._counting = threading.Lock()
 
     def _get_app(self) -> modal.App:
         import modal
@@ -38,29 +41,65 @@ class Sandboxes:
             return self._app
 
     def create(
-        self, name: str, tags: Mapping[str, str], image: str, env: Mapping[str, str], options: Mapping[str, Any]
+        self,
+        name: str,
+        tags: Mapping[str, str],
+        image: str,
+        env: Mapping[str, str],
+        options: Mapping[str, Any],
+        most: int,
+        keeper: Mapping[str, Any],
     ) -> str:
-        """A new sandbox in which commands run; its id. On failure nothing is left."""
+        """A new sandbox in which commands run; its id. Refused when `most` run or are being made. On failure nothing is
+        left."""
+        with self._counting:
+            if len({one["host"] for one in self.list(tags)} | self._making) >= most:
+                raise MngrError(
+                    f"{most} sandboxes of this machine run already, and `max_hosts` allows no more",
+                    hint=f"`mngr list` shows agents to destroy; `providers.{tags['provider']}.max_hosts` is the limit",
+                )
+            self._making.add(name)
+        try:
+            return self._create(name, tags, image, env, options, keeper)
+        finally:
+            with self._counting:
+                self._making.discard(name)
+
+    def _create(
+        self,
+        name: str,
+        tags: Mapping[str, str],
+        image: str,
+        env: Mapping[str, str],
+        options: Mapping[str, Any],
+        keeper: Mapping[str, Any],
+    ) -> str:
         import modal
 
+        volumes, command, wait = _volumes(options.get("volume", ())), [], ["true"]
+        if keeper["volume"]:
+            volumes[PLACE] = modal.Volume.from_name(keeper["volume"], create_if_missing=True)
+            command = keeping.command(name, keeper["host_dir"], options["timeout"], keeper["idle_seconds"])
+            wait = keeping.ready(name)
         made = modal.Sandbox.create(
+            *command,
             app=self._get_app(),
             name=name,
-            tags=dict(tags),
+            tags={**tags, "host": name},
             image=_image(image),
             env=dict(env),
-            timeout=options.get("timeout", LONGEST_SECONDS),
+            timeout=options["timeout"],
             cpu=options.get("cpu"),
             memory=options.get("memory"),
             gpu=options.get("gpu"),
             region=options.get("region"),
-            block_network=bool(options.get("block_network")),
+            block_network=options.get("block_network", False),
             outbound_cidr_allowlist=options.get("cidr"),
             secrets=[modal.Secret.from_name(secret) for secret in options.get("secret", ())],
-            volumes=_volumes(options.get("volume", ())),
+            volumes=volumes,
         )
         try:
-            made.exec("true").wait()
+            made.exec(*wait).wait()
         except BaseException:
             made.terminate()
             raise
@@ -71,9 +110,33 @@ class Sandboxes:
         """The tags of every running sandbox that has these, with its id."""
         import modal
 
+        def tags_of(one: modal.Sandbox) -> dict[str, str]:
+            if one.object_id not in self._tags:
+                self._tags[one.object_id] = one.get_tags()
+            return {**self._tags[one.object_id], "id": one.object_id}
+
         found = list(modal.Sandbox.list(app_id=self._get_app().app_id, tags=dict(tags)))
         with ThreadPoolExecutor(16) as pool:
-            return list(pool.map(lambda one: {**one.get_tags(), "id": one.object_id}, found))
+            return list(pool.map(tags_of, found))
+
+    def kept(self, volume: str) -> Sequence[str]:
+        """The hosts whose files are in this volume."""
+        import modal
+
+        try:
+            entries = modal.Volume.from_name(volume).listdir("/")
+        except modal.exception.NotFoundError:
+            return []
+        return [entry.path.strip("/").removesuffix(KEPT) for entry in entries if entry.path.endswith(KEPT)]
+
+    def drop_kept(self, volume: str, name: str) -> None:
+        """Twice is safe."""
+        import modal
+
+        try:
+            modal.Volume.from_name(volume).remove_file(f"/{name}{KEPT}")
+        except FileNotFoundError:
+            pass
 
     def find(self, name: str) -> modal.Sandbox:
         import modal
@@ -106,8 +169,8 @@ def _image(name: str) -> modal.Image:
         return modal.Image.debian_slim().apt_install(*_PACKAGES)
     if name.startswith("im-"):
         return modal.Image.from_id(name)
-    if name.startswith(("/", "./", "../")):
-        return modal.Image.from_dockerfile(name)
+    if name.startswith("/"):
+        return modal.Image.from_dockerfile(name, context_dir=os.path.dirname(name))
     return modal.Image.from_registry(name)
 
 
