@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,11 +18,12 @@ import pytest
 
 import mngr
 from mngr.agents.record import seconds_of
-from mngr.mapreduce import engine, task_names
+from mngr.mapreduce import engine, orders, task_names
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.engine import Engine, EngineResult
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
+from mngr.mapreduce.work_threads import WorkThreads
 from tests.real.test_docs import blocks
 from tests.support.orchestrator import QUICK, Scripts, tasks_of, work
 from tests.support.user import User, wait_for
@@ -135,6 +137,46 @@ def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World)
     assert agent.record.labels == task_names.labels("r", "one", 1)
     assert runs.find(str(world.user.repo)).state == world.run.state
     assert world.user.git("status", "--porcelain") == ""
+
+
+class _Overlap(Scripts):
+    """Counts how many threads bring home the work of an agent at the same time."""
+
+    def __init__(self, fleet: mngr.Fleet) -> None:
+        super().__init__(fleet)
+        self.at_work, self.most, self.checkpoints = 0, 0, 0
+        self.slow = threading.Event()
+
+    def _visit(self) -> None:
+        self.at_work += 1
+        self.most = max(self.most, self.at_work)
+        self.slow.wait(1.0)
+        self.at_work -= 1
+
+    def checkpoint(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> None:
+        self.checkpoints += 1
+        self._visit()
+
+    def collect(self, task: TaskState, attempt: Attempt, agent: mngr.Agent) -> Mapping[str, Any]:
+        self._visit()
+        return {"outcome": None}
+
+
+def test_a_checkpoint_and_the_collection_of_an_agent_take_turns(world: World) -> None:
+    agent = world.fleet.create("r-one-1", command="sleep 9999")
+    about = {"task": "one", "number": 1}
+    world.run.note("task", task="one", slug="one", data={})
+    world.run.note("attempt", **about, agent=agent.name)
+    world.run.note("started", **about, agent_id=agent.id)
+    recipe = _Overlap(world.fleet)
+    threads = WorkThreads(world.run, recipe, world.fleet, QUICK, task_names.MAP)
+    threads.checkpoint("one", 1)
+    wait_for(lambda: recipe.at_work, "the checkpoint to begin")
+    world.run.note("ended", **about, reason="outcome", because="done", retry=False, retry_at=0.0)
+    threads.collect(orders.Collect("one", 1, agent.id))
+    threads.close(abandon=False)
+    assert (recipe.checkpoints, recipe.most) == (1, 1)
+    assert world.last("one").collected == {"outcome": None}
 
 
 def test_one_that_rests_without_an_outcome_is_asked_for_it_three_times(world: World) -> None:

@@ -80,7 +80,7 @@ class Recipe(ABC):
 
     def checkpoint(self, task: TaskState, attempt: Attempt, agent: Agent) -> None:
         """Bring here what an agent on another machine has made so far, now and then while it works: its host may get
-        lost. By default nothing is brought. This may overlap `collect`."""
+        lost. By default nothing is brought. Never at the same time as `collect` of the same agent."""
         return
 
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:

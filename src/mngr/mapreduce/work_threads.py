@@ -55,6 +55,7 @@ class WorkThreads:
     ) -> None:
         self._pool = pool
         self._fetching: set[str] = set()
+        self._turns: dict[str, threading.Lock] = {}  # by agent: its commits are fetched by one thread at a time
         self._run, self._recipe, self._fleet, self._limits, self._role = run, recipe, fleet, limits, role
         self.wake = threading.Event()
         self.busy: set[tuple[str, int]] = set()
@@ -124,7 +125,9 @@ class WorkThreads:
         self._fetching.add(attempt.agent)
 
         def fetch() -> None:
-            self._guarded("", task, lambda: self._recipe.checkpoint(task, attempt, self._agent(attempt)))
+            with self._turns.setdefault(attempt.agent, threading.Lock()):
+                if self._attempt(task_id, number)[1].goes_on:  # otherwise it is being collected
+                    self._guarded("", task, lambda: self._recipe.checkpoint(task, attempt, self._agent(attempt)))
             self._fetching.discard(attempt.agent)
 
         self._submit("checkpoint", [], fetch)
@@ -316,11 +319,12 @@ class WorkThreads:
         data: Mapping[str, Any] | None = None
         error = "its agent is gone"
         if wanted.agent_id:
-            data, error = self._guarded(
-                f"collect-{attempt.number}",
-                task,
-                lambda: self._recipe.collect(task, attempt, self._agent(attempt)),
-            )
+            with self._turns.setdefault(attempt.agent, threading.Lock()):
+                data, error = self._guarded(
+                    f"collect-{attempt.number}",
+                    task,
+                    lambda: self._recipe.collect(task, attempt, self._agent(attempt)),
+                )
         own = {"task": task.id, "number": attempt.number, "error": error}
         if wanted.agent_id and error and self._unreached(attempt):
             return

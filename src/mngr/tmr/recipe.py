@@ -142,7 +142,9 @@ class TestRecipe(Recipe):
         return found
 
     def checkpoint(self, task: TaskState, attempt: Attempt, agent: Agent) -> None:
-        fetch_commits(self._git, agent, self._checkpoint_ref(task, attempt))
+        ref = self._checkpoint_ref(task, attempt)
+        if agent.pull(into="none", dry_run=True).commit != (self._git.commit_of(ref) or self._base.commit):
+            fetch_commits(self._git, agent, ref)
 
     def _ref(self, task: TaskState, attempt: Attempt) -> str:
         return f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
