@@ -1,6 +1,7 @@
 """Every verb of an agent gives the same on this machine and through a channel: one list, run for both."""
 
 import json
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from mngr.actions.agent import Agent
 from mngr.actions.site import Site
 from mngr.agents.limits import Limits
 from mngr.errors import MngrError, NotFoundError, TimedOut
+from mngr.remote.channel import Opening, Unreached
 from mngr.remote.site import RemoteSite, sent
 from tests.support import far as far_machine
 from tests.support.user import User, wait_for
@@ -152,3 +154,25 @@ def test_only_settings_that_a_host_needs_are_sent(far):
     settings = config.load(host_dir=str(far.host_dir), cwd=str(far.repo), environ=far.env)
     assert sent(settings)["tmux.session_prefix"] == "x-"
     assert "secret" not in repr(sent(settings))
+
+
+def test_threads_that_wait_for_the_same_connection_do_not_each_wait_for_its_failure(far):
+    tried = far.root / "tried"
+    opening = Opening("far", ["sh", "-c", f"echo x >> {tried}; exec sleep 60"], far.env, seconds=3.0)
+    remote = RemoteSite("far", "pipe", lambda: opening, Site(environ=far.env, cwd=str(far.repo)))
+    errors: list[str] = []
+
+    def ask() -> None:
+        with pytest.raises(Unreached) as raised:
+            remote.run(find.listing)
+        errors.append(raised.value.message)
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == ["`far` did not answer within 3 s"] * 6
+    assert tried.read_text().count("x") == 1
+    ask()
+    assert tried.read_text().count("x") == 2, "who asks later tries again"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from mngr.actions.site import RemotePath, Site
+from mngr.errors import MngrError
 from mngr.process import join, quote
 from mngr.remote import boot, shapes
 from mngr.remote.channel import BEAT_SECONDS, Channel, Opening, Unreached
@@ -47,6 +49,8 @@ class RemoteSite(Site):
         self._how = opening
         self._channel: Channel | None = None
         self._lock = threading.Lock()
+        self._failure: MngrError | None = None
+        self._failed_at = 0.0
 
     @property
     def near(self) -> Site:
@@ -158,9 +162,18 @@ class RemoteSite(Site):
         return path
 
     def _open(self) -> Channel:
+        """The open channel. Whoever waited while another thread tried to connect in vain gets the same error: to a host
+        that does not answer, each try takes long."""
+        began = time.monotonic()
         with self._lock:
             if self._channel is None or self._channel.lost:
-                self._channel = self._connected()
+                if self._failure is not None and began <= self._failed_at:
+                    raise self._failure
+                try:
+                    self._channel = self._connected()
+                except MngrError as error:
+                    self._failure, self._failed_at = error, time.monotonic()
+                    raise
                 self.clock_skew = self._channel.clock_skew
             return self._channel
 
