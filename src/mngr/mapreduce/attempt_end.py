@@ -271,7 +271,8 @@ def _unknown(case: _Case) -> AttemptJudgement:
     if case.observed.lost:
         return AttemptJudgement(Ending(HOST_LOST, f"its host is gone: {case.observed.reason}"))
     over_at = case.due(case.since(), case.limits.lost_seconds)
-    because = f"nothing is known of it for {span(case.limits.lost_seconds)}: {case.observed.reason}"
+    unheard = f"`{case.attempt.host}` did not answer" if case.attempt.host else "nothing is known of it"
+    because = f"{unheard} for {span(case.limits.lost_seconds)}: {case.observed.reason}"
     return AttemptJudgement(Ending(HOST_LOST, because) if case.now >= over_at else None, again_at=over_at)
 
 

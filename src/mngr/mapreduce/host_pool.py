@@ -26,18 +26,19 @@ from mngr.providers.provider import GONE, RUNNING, HostRequest, Unsupported
 from mngr.waiting import wait_until
 
 # What the ledger says of a host.
-MAKING, READY, LOST, DESTROYED = "making", "ready", "lost", "destroyed"
+MAKING, READY, LOST, DESTROYED, UNREACHED = "making", "ready", "lost", "destroyed", "unreached"
 # How long a new agent or measurement waits for a host while none answers.
 _NONE_SECONDS = 600.0
 
 
 class HostRules(NamedTuple):
-    """Which hosts a run uses: those of a provider's pool, or at most `most` that it makes."""
+    """Which hosts a run uses: those of a provider's pool, or at most `most` that it makes, from `snapshot` if given."""
 
     provider: str
     agents_per_host: int = 4
     most: int = 1
     jobs_per_host: int = 2
+    snapshot: str = ""
 
 
 class HostPool:
@@ -46,7 +47,8 @@ class HostPool:
     def __init__(self, run: Run, hosts: Hosts, rules: HostRules) -> None:
         self._run, self._hosts, self.rules = run, hosts, rules
         self._lock, self._turn = threading.RLock(), threading.Lock()
-        self._states, self._snapshot = _read(run.ledger.entries())
+        self._states, prepared = _read(run.ledger.entries())
+        self._snapshot = prepared or rules.snapshot
         self._jobs: Counter[str] = Counter()
         self.unreached: dict[str, str] = {}  # why, by host
 
@@ -77,7 +79,8 @@ class HostPool:
     @property
     def room(self) -> int:
         """How many agents can work at the same time."""
-        count = self.rules.most if self._makes else len([name for name in self.names if name not in self.unreached])
+        silent = [name for name in self.names if name in self.unreached]
+        count = (self.rules.most if self._makes else len(self.names)) - len(silent)
         return max(1, count * self.rules.agents_per_host)
 
     @property
@@ -110,12 +113,23 @@ class HostPool:
         if isinstance(answer, MngrError):
             self.fail(name, answer.message)
             return False
-        self.unreached.pop(name, None)
+        self.reached(name)
         return True
+
+    def reached(self, name: str) -> bool:
+        """Note that a host answers; whether it did not before."""
+        with self._lock:
+            back = self.unreached.pop(name, None) is not None
+            if back and not self.is_lost(name):
+                self._note(name, READY, back=True)
+        return back
 
     def fail(self, name: str, why: str) -> None:
         """Note that a host did not answer, and ask its provider about it."""
-        self.unreached[name] = why
+        with self._lock:
+            if name not in self.unreached and not self.is_lost(name):
+                self._run.note_all([host_fact(name, self.rules.provider, UNREACHED, because=why)])
+            self.unreached[name] = why
         known = self._hosts.known.get(self.rules.provider, name)
         if known is None or not known.ours:
             return
@@ -287,7 +301,7 @@ def _read(entries: Iterable[Mapping[str, Any]]) -> tuple[dict[str, str], str]:
     snapshot = ""
     for entry in entries:
         if entry["type"] == "host":
-            states[str(entry["name"])] = str(entry["state"])
+            states[str(entry["name"])] = READY if entry["state"] == UNREACHED else str(entry["state"])
         elif entry["type"] == "host_snapshot":
             snapshot = str(entry["snapshot"])
     return states, snapshot

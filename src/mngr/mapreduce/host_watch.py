@@ -45,7 +45,7 @@ class HostWatch:
                 for changed in self._pool.site(name).run(wait.changed_agents):
                     if self._over.is_set():
                         return
-                    back = self._pool.unreached.pop(name, None) is not None
+                    back = self._pool.reached(name)
                     with self._lock:
                         self._news |= set(changed)
                     if changed or back:

@@ -12,7 +12,17 @@ from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED
 from mngr.json_values import table
 from mngr.mapreduce import state as states
-from mngr.mapreduce.state import Attempt, AttemptUsage, Cluster, Concurrency, Interval, Phase, RunState, TaskState
+from mngr.mapreduce.state import (
+    Attempt,
+    AttemptUsage,
+    Cluster,
+    Concurrency,
+    Interval,
+    Phase,
+    RunHost,
+    RunState,
+    TaskState,
+)
 from mngr.mapreduce.task_table import table as task_table
 
 Entry = Mapping[str, Any]
@@ -58,6 +68,9 @@ def _of_run(state: RunState, tasks: MutableMapping[str, TaskState], entry: Entry
             if entry.get("status") != "began":
                 phase = state.phases.get(name, Phase(at))._replace(ended_at=at, data=data)
             return state._replace(phases={**state.phases, name: phase})
+        case "host":
+            host = RunHost(str(entry.get("provider") or ""), str(entry.get("state") or ""), at, because)
+            return state._replace(hosts={**state.hosts, str(entry.get("name")): host})
         case "concurrency":
             limit, quiet_until = int(entry.get("limit") or 1), float(entry.get("quiet_until") or 0.0)
             return state._replace(concurrency=Concurrency(limit, at, bool(entry.get("slow_start")), quiet_until))

@@ -211,6 +211,15 @@ class Concurrency(NamedTuple):
     clean: int = 0
 
 
+class RunHost(NamedTuple):
+    """Another machine of a run. `because` says why it is lost or does not answer, `since` when `state` began."""
+
+    provider: str
+    state: str
+    since: float
+    because: str = ""
+
+
 class RunState(NamedTuple):
     """`facts` is what the run was begun with. `trip` is the open breaker. `resumed_at` is when the present orchestrator
     took over, 0 for the first. `finished` is the last summary; going on after it clears it. Commands and decisions are
@@ -221,6 +230,7 @@ class RunState(NamedTuple):
     began_at: float = 0.0
     resumed_at: float = 0.0
     phases: Mapping[str, Phase] = {}
+    hosts: Mapping[str, RunHost] = {}
     tasks: Mapping[str, TaskState] = {}
     concurrency: Concurrency = Concurrency(0)
     trip: Cluster | None = None

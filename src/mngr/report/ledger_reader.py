@@ -14,6 +14,7 @@ from mngr.mapreduce.state import RunState
 # Entries that the state does not keep, and the pages show.
 _TOLD = frozenset(
     {"decision", "concurrency", "breaker", "measured", "resumed", "retry", "stop", "paused", "waits", "gap", "override"}
+    | {"host"}
 )
 _MOST_TOLD = 5000
 

@@ -12,6 +12,7 @@ from mngr.names import nearest
 from mngr.report.source import key, picked
 from mngr.report.tmr_chart import chart
 from mngr.tmr import baseline, headline, verdict
+from mngr.tmr.host_words import host_change, host_line, host_rows
 from mngr.tmr.places import FOR_A_PERSON, NOT_TRUE, SET_ASIDE, WorkPlace, integration_of, places
 from mngr.tmr.rows import GOOD, cases, worst
 from mngr.tmr.summary import doing, ended_at, row, seconds, summary, tasks_of, verdict_of, why
@@ -72,7 +73,8 @@ def overview(known: ReportData) -> dict[str, Any]:
         "clusters": clusters(known),
         "lines": _lines(known),
         "decisions": [_decision(entry, keys) for entry in known.told if entry["type"] == "decision"][-LISTED_MAX:],
-        "changes": [_change(entry) for entry in known.told if entry["type"] in _CHANGES][-LISTED_MAX:],
+        "changes": [_change(entry) for entry in known.told if _is_change(entry)][-LISTED_MAX:],
+        "hosts": [{"name": one["host"], "text": host_line(one)} for one in host_rows(state)],
         "history": {"against": known.against, "counts": dict(Counter(filter(None, known.trends.values())))},
         "tasks": rows,
     }
@@ -135,6 +137,7 @@ def task_row(known: ReportData, task: TaskState, place: WorkPlace | None = None)
         "at_tip": at_tip(known, task.id) or worst([at_tip(known, case) for case in cases(task.id, known.at_tip)]),
         "flags": sorted({str(flag["kind"]) for flag in found["flags"]}),
         "agent": found["agent"] or "",
+        "host": found["host"] or "",
         "state": last.state if last is not None and last.goes_on else "",
         **{name: found[name] for name in ("attempts", "tokens", "cost_usd")},
         "started_at": task.attempts[0].intended_at if task.attempts else None,
@@ -302,6 +305,10 @@ def _told_of(name: str, data: Mapping[str, Any]) -> str:
 _CHANGES = frozenset({"concurrency", "breaker", "resumed", "retry", "stop", "paused", "waits", "gap", "override"})
 
 
+def _is_change(entry: Mapping[str, Any]) -> bool:
+    return entry["type"] in _CHANGES or (entry["type"] == "host" and bool(host_change(entry)))
+
+
 def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
     kind = str(entry["type"])
     texts = {
@@ -313,6 +320,7 @@ def _change(entry: Mapping[str, Any]) -> dict[str, Any]:
         "paused": f"paused: {entry['because']}" if entry.get("because") else "agents can continue",
         "waits": f"all agents wait until {_time(entry.get('until'))}: {entry.get('because')}",
         "gap": f"nobody looked at the agents since {_time(entry.get('since'))}",
+        "host": host_change(entry) if kind == "host" else "",
         "override": f"changed: {', '.join(sorted(set(entry) - {'type', 'at'}))}",
     }
     return {"at": entry["at"], "text": line(texts[kind], 600)}

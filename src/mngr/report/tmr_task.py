@@ -180,7 +180,7 @@ def _attempt(root: str, task: TaskState, attempt: Attempt, now: float) -> dict[s
     usage = attempt.usage
     screen = run_files.text(root, "tasks", task.slug, str(attempt.number), "screen.txt", most=_MOST_SHOWN, end=True)
     return {
-        **picked(attempt, "number", "agent", "intended_at", "started_at", "warned_at", "nudged_at", "ended_at"),
+        **picked(attempt, "number", "agent", "host", "intended_at", "started_at", "warned_at", "nudged_at", "ended_at"),
         **picked(attempt, "goes_on", "state", "ended", "retry"),
         "seconds": round((attempt.ended_at or now) - attempt.intended_at, 2),
         "state_reason": cut(attempt.state_reason),

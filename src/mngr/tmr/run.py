@@ -72,7 +72,7 @@ class TestRun:
         pool = HostPool(
             self.run,
             self.fleet.hosts,
-            HostRules(wish.provider, per_host, most, max(1, wish.settings.max_jobs)),
+            HostRules(wish.provider, per_host, most, max(1, wish.settings.max_jobs), wish.snapshot),
         )
         pool.open()
         return pool

@@ -17,7 +17,7 @@ from mngr.tmr.settings import TmrSettings
 class RunRequest(NamedTuple):
     """`paths` are files, directories or node ids, `args` further options of pytest. Without `integrator`, conflicts are
     set aside and the words for people are those that code can write. With `provider`, agents and tests run on its
-    hosts."""
+    hosts; new ones begin as `snapshot`."""
 
     repo: str
     base: str
@@ -33,6 +33,7 @@ class RunRequest(NamedTuple):
     limits: RunLimits = RunLimits()
     provider: str = ""
     agents_per_host: int = 4
+    snapshot: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Without the values of variables, which are in `private`."""

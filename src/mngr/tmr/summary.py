@@ -10,6 +10,7 @@ from mngr.agents.record import seconds_of
 from mngr.mapreduce import decide
 from mngr.mapreduce.state import WAITING, RunState, TaskState
 from mngr.tmr import verdict
+from mngr.tmr.host_words import host_rows, lost_on
 
 
 def tasks_of(state: RunState) -> list[TaskState]:
@@ -51,6 +52,8 @@ def row(task: TaskState) -> dict[str, Any]:
         "verdict": verdict_of(task),
         "why": why(task),
         "agent": task.last.agent if task.last else None,
+        "host": task.last.host or None if task.last else None,
+        "lost_hosts": lost_on(task),
         "attempts": len(task.attempts),
         "claim": {"status": claim.get("status"), "before": claim.get("before"), "after": claim.get("after")},
         "after": found.get("after") or None,
@@ -89,6 +92,7 @@ def summary(state: RunState) -> dict[str, Any]:
         "waits_until": state.waits_until or None,
         "paused": paused(state) or None,
         "not_stopped": sorted(one.agent for task in state.tasks.values() for one in task.attempts if one.release_error),
+        "hosts": host_rows(state),
         "began_at": state.began_at,
         "seconds": round(seconds(state, ended_at(state)), 3),
     }

@@ -109,6 +109,7 @@ def _add_run(parser: Parser) -> None:
     other = parser.add_argument_group("other machines")
     other.option("--provider NAME", "run agents and all test runs on hosts of this provider (default: on this machine)")
     other.option("--agents-per-host N", "at most N agents on each host (default: 4)", type=int, default=4)
+    other.option("--snapshot ID", "start new hosts from this snapshot: `mngr host prepare --snapshot`")
     other.option("--checkpoint TIME", "how often commits of working agents are fetched (default: 2m)", default="2m")
     limits = parser.add_argument_group("limits")
     limits.option("--max-agents N", "at most N agents at once (default: 10)", type=int, default=10)

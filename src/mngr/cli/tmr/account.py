@@ -14,6 +14,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.tmr import places, verdict
 from mngr.tmr.headline import Headline, headline
+from mngr.tmr.host_words import NOT_USED, host_line, host_rows
 from mngr.tmr.questions import questions
 from mngr.tmr.summary import OVER, doing, ended_at, seconds, verdict_of, why
 
@@ -37,6 +38,8 @@ def show(app: App, run: Run, report: str = "") -> None:
     out.line(answer.title, {"good": "green", "bad": "red", "look": "yellow"}.get(answer.tone, ""))
     if answer.more:
         out.line(" ".join(answer.more))
+    if state.hosts:
+        _hosts(app, state)
     _groups(app, state)
     left = sorted(one.agent for task in state.tasks.values() for one in task.attempts if one.release_error)
     if left:
@@ -76,6 +79,16 @@ def _facts(state: RunState, state_word: str) -> Iterator[str]:
         yield f"{amount(state.usage.unpriced, 'answer')} without a known price"
 
 
+def _hosts(app: App, state: RunState) -> None:
+    """The other machines of the run: a line for each."""
+    rows = host_rows(state)
+    app.out.line(f"\nHOSTS of `{rows[0]['provider']}` ({len(rows)})", "bold")
+    widest = max(len(row["host"]) for row in rows)
+    for row in rows:
+        style = "red" if row["state"] in NOT_USED else ""
+        app.out.line(f"  {row['host']:<{widest}}  {host_line(row)}", style)
+
+
 def _groups(app: App, state: RunState) -> None:
     out = app.out
     where = places.places(state)
@@ -105,8 +118,11 @@ def _told(task: TaskState, group: str, place: places.WorkPlace, asked: dict[str,
     if group == places.ASIDE:
         kept = f"; kept on `{place.kept_on}`" if place.kept_on else ""
         return verdict_of(task), place.reason + kept
-    tries = f"attempt {len(task.attempts)}: " if len(task.attempts) > 1 and task.status != "settled" else ""
-    return verdict_of(task), tries + why(task)
+    if task.last is None or task.status == "settled":
+        return verdict_of(task), why(task)
+    place_of = f"on `{task.last.host}`" if task.last.host else ""
+    tries = f"attempt {len(task.attempts)}" if len(task.attempts) > 1 else ""
+    return verdict_of(task), ": ".join(filter(None, [", ".join(filter(None, [place_of, tries])), why(task)]))
 
 
 def _wrapped(names: Sequence[str], columns: int) -> Iterator[str]:

@@ -228,6 +228,8 @@ def _wish(args: Args, app: App, repo: Repo) -> RunRequest:
         overrides.check_identity(app, git, chosen, given=variables(args, app))
     if args.provider:
         _check_provider(app, args)
+    elif args.snapshot:
+        raise UsageError("`--snapshot` needs `--provider`")
     settings = tmr_settings.read(app.settings, elsewhere=bool(args.provider))
     if sandbox := parse_sandbox(args):
         _check_sandbox(app, args.transfer, here=not args.provider)
@@ -272,18 +274,24 @@ def _wish(args: Args, app: App, repo: Repo) -> RunRequest:
         limits=limits,
         provider=args.provider or "",
         agents_per_host=args.agents_per_host,
+        snapshot=args.snapshot or "",
     )
 
 
 def _check_provider(app: App, args: Args) -> None:
     """Refuse a provider that cannot be used, before anything is spent."""
+    from mngr.providers.provider import HostRequest
+
     if args.provider == "local":
         raise UsageError("`--provider local` is this machine", hint="leave out `--provider`")
     if args.transfer == "git-worktree":
         raise UsageError("agents on other machines cannot share your repository", hint="leave out `--transfer`")
     provider = app.fleet.hosts.provider(args.provider)
+    if args.snapshot and provider.pool():
+        raise UsageError(f"`--snapshot` is for new hosts; those of `{args.provider}` exist already")
     if not provider.pool():
         provider.require("create")
+        provider.check(HostRequest("new", snapshot=args.snapshot or ""))
 
 
 def _check_sandbox(app: App, transfer: str, *, here: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from mngr.actions import screen
 from mngr.agents import reasons
 from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
@@ -19,14 +20,16 @@ from mngr.errors import MngrError
 from mngr.interrupts import Abandoned
 from mngr.mapreduce.ledger_fold import waits
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
+from mngr.mapreduce.state import HOST_LOST, RUNNING, WAITING, RunState, TaskState
 from mngr.tmr import verdict
 from mngr.tmr.canary import NOT_ASKED
+from mngr.tmr.host_words import NOT_USED, host_change, host_line, host_rows
 from mngr.tmr.summary import paused, tasks_of, verdict_of
 
 _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 _EVERY = 0.25
 _LINES_EVERY = 1.0
+_FAR_LINES_EVERY = 5.0  # each is a question to another machine
 _AGENTS_SHOWN = 10
 PHASES = {
     "collect": "collecting the tests",
@@ -68,6 +71,8 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
     """One entry of the ledger in words; empty for one that a person need not see. Pure."""
     kind, task = entry["type"], state.tasks.get(str(entry.get("task")))
     slug = task.slug if task is not None else ""
+    number = int(entry.get("number") or 0)
+    attempt = task.attempts[number - 1] if task is not None and 0 < number <= len(task.attempts) else None
     match kind:
         case "phase":
             if entry["status"] == "began":
@@ -80,7 +85,12 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
                 told += " (if the test is slow but healthy, raise `tmr.test_seconds`)"
             return f"  {told}" if told and entry["name"] in ("collect", "baseline", "select") else ""
         case "started":
-            return f"{slug}: started" + (f" (attempt {entry['number']})" if entry["number"] > 1 else "")
+            on = f" on `{attempt.host}`" if attempt is not None and attempt.host else ""
+            return f"{slug}: started{on}" + (f" (attempt {entry['number']})" if entry["number"] > 1 else "")
+        case "host":
+            return host_change(entry)
+        case "back" if attempt is not None:
+            return f"{slug}: `{attempt.host}` answers again, its agent is used again"
         case "warned" | "nudged" | "stirred" | "continued" | "restarted" | "returned":
             return f"{slug}: {_SAID[kind]}"
         case "uncollected" | "unreleased":
@@ -90,8 +100,11 @@ def line(entry: Mapping[str, Any], state: RunState) -> str:
             return _waiting(state, float(entry["until"]), str(entry["because"]))
         case "paused":
             return f"paused: {entry['because']}" if entry["because"] else "agents can continue"
-        case "ended":
-            return f"{slug}: {entry['because']}" + ("; will be tried again" if entry.get("retry") else "")
+        case "ended" | "lost":
+            elsewhere = (
+                " on another host" if attempt is not None and attempt.ended == HOST_LOST and attempt.host else ""
+            )
+            return f"{slug}: {entry['because']}" + (f"; will be tried again{elsewhere}" if entry.get("retry") else "")
         case "verdict":
             found = entry["data"]
             reasons = found.get("reasons") or [entry["error"]] * bool(entry.get("error"))
@@ -114,6 +127,9 @@ def standing(state: RunState, now: float) -> Iterator[str]:
         yield _waiting(state, state.waits_until, state.waits_because)
     if cause := paused(state):
         yield f"paused: {cause}"
+    for row in host_rows(state):
+        if row["state"] in NOT_USED:
+            yield f"host {row['host']} {host_line(row)}"
 
 
 def _waiting(state: RunState, until: float, because: str) -> str:
@@ -158,11 +174,13 @@ def picture(state: RunState, sight: LiveFacts, *, now: float, width: int) -> lis
     working = [task for task in state.tasks.values() if task.status == RUNNING and task.last is not None]
     working.sort(key=lambda task: task.last.started_at or 0.0 if task.last else 0.0)
     widest = max((len(task.slug) for task in working[:_AGENTS_SHOWN]), default=0)
+    hosts = max((len(task.last.host) for task in working[:_AGENTS_SHOWN] if task.last), default=0)
     for task in working[:_AGENTS_SHOWN]:
         last = task.last
         assert last is not None
         shown = last.state_reason if last.state == "BLOCKED" else sight.said.get(last.agent, "")
-        lines.append(f"  {task.slug:<{widest}}  {last.state:<8}  {age(now - (last.started_at or now)):>6}  {shown}")
+        name = f"{task.slug:<{widest}}  " + (f"{last.host:<{hosts}}  " if hosts else "")
+        lines.append(f"  {name}{last.state:<8}  {age(now - (last.started_at or now)):>6}  {shown}")
     if len(working) > _AGENTS_SHOWN:
         lines.append(f"  ... and {len(working) - _AGENTS_SHOWN} more")
     return [cut(visible(text), width) for text in lines if text]
@@ -204,13 +222,14 @@ class _LiveProgress:
         self._over = threading.Event()
         self._drawn = 0
         self._sight = LiveFacts()
-        self._looked_at = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
         thread = threading.Thread(target=self._go, name="progress", daemon=True)
         with self._run.heard_by(self._hear):
             thread.start()
+            # Apart from the picture: a host that does not answer is waited for.
+            threading.Thread(target=self._read_screens, name="screens", daemon=True).start()
             try:
                 yield
             finally:
@@ -223,21 +242,25 @@ class _LiveProgress:
 
     def _go(self) -> None:
         while not self._over.wait(_EVERY):
-            self._look()
             self._draw()
         self._draw()
         self._app.stderr.write(_SHOW_CURSOR)
         self._app.stderr.flush()
 
+    def _read_screens(self) -> None:
+        while not self._over.wait(_FAR_LINES_EVERY if self._run.state.hosts else _LINES_EVERY):
+            self._look()
+
     def _look(self) -> None:
-        if time.monotonic() - self._looked_at < _LINES_EVERY:
-            return
-        self._looked_at = time.monotonic()
-        said = {}
-        running = [task for task in self._run.state.tasks.values() if task.status == RUNNING][:_AGENTS_SHOWN]
+        said, state, fleet = {}, self._run.state, self._app.fleet
+        running = [task for task in state.tasks.values() if task.status == RUNNING][:_AGENTS_SHOWN]
         for attempt in filter(None, (task.last for task in running)):
+            host = state.hosts.get(attempt.host)
+            if self._over.is_set() or (host is not None and host.state in NOT_USED):
+                continue
             try:
-                lines = self._app.fleet.find(attempt.agent_id).capture().split("\n")
+                site = fleet.local if host is None else fleet.hosts.site(attempt.host, host.provider)
+                lines = site.run(screen.read, attempt.agent_id).split("\n")
             except (MngrError, Abandoned):
                 continue  # it has just ended, or all of this has
             said[attempt.agent] = next((text.strip() for text in reversed(lines) if text.strip()), "")

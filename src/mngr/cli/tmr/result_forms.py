@@ -17,11 +17,19 @@ _RUN = {
     "waits_until": float | None,
     "paused": str | None,
     "not_stopped": [str],
+    "hosts": [
+        {
+            **dict.fromkeys(("host", "provider", "state", "because"), str),
+            **dict.fromkeys(("agents", "working", "lost"), int),
+            "since": float,
+        }
+    ],
     "directory": str,
 }
 _ROW = {
     **dict.fromkeys(("task", "slug", "status", "verdict", "why", "summary", "place", "commit"), str),
-    **dict.fromkeys(("agent", "after"), str | None),
+    **dict.fromkeys(("agent", "after", "host"), str | None),
+    "lost_hosts": [str],
     **dict.fromkeys(("attempts", "tokens", "unpriced"), int),
     **dict.fromkeys(("cost_usd", "seconds"), float),
     **dict.fromkeys(("effect", "escalations"), Any),

@@ -113,7 +113,7 @@
     const facts = [took(one.seconds), thousands(one.usage.tokens) && thousands(one.usage.tokens) + " tokens", money(one.usage.cost_usd), moment(one.intended_at),
       one.warned_at ? "warned" : null, one.nudged_at ? "nudged" : null].filter(Boolean);
     return el("article", { class: "ask" },
-      el("div", { class: "ask-head" }, el("b", {}, `Attempt ${one.number}`), one.goes_on ? pill("running", one.state.toLowerCase() || "launching") : el("span", { class: "tag" }, one.ended), el("span", { class: "mono dim" }, one.agent)),
+      el("div", { class: "ask-head" }, el("b", {}, `Attempt ${one.number}`), one.goes_on ? pill("running", one.state.toLowerCase() || "launching") : el("span", { class: "tag" }, one.ended), el("span", { class: "mono dim" }, one.host ? `${one.agent} on ${one.host}` : one.agent)),
       el("p", { class: "sub" }, facts.join(" · ")),
       one.because ? el("p", {}, words(one.because), one.retry ? " Tried again." : "") : null,
       one.state_reason && one.goes_on ? el("p", {}, words(one.state_reason)) : null,
