@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from mngr import config, trust
 from mngr.agents.kinds import repository_trust
 from mngr.e2e.environment import short_place
+from mngr.e2e.reaper import Reaper
 from tests.support import forking
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class User:
 
     def __init__(self, place: str | None = None) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir=place or short_place()))
+        _reaper().watch(str(self.root))
         self.home = self.root / "h"
         self.host_dir = self.home / ".mngr"
         self.tmux_dir = self.root / "t"
@@ -165,6 +167,7 @@ class User:
             except ProcessLookupError:
                 continue
         shutil.rmtree(self.root, ignore_errors=True)
+        _reaper().forget(str(self.root))
 
 
 def _environ_of(pid: str) -> bytes:
@@ -213,6 +216,14 @@ def _environment() -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "TERM": "xterm-256color",
     }
+
+
+@functools.cache
+def _reaper() -> Reaper:
+    """Ends what users of this process started when it is interrupted or killed, and cannot do so itself."""
+    made = Reaper()
+    atexit.register(made.close)
+    return made
 
 
 @functools.cache
