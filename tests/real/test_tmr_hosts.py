@@ -86,6 +86,16 @@ def test_agents_and_measurements_run_on_hosts_that_are_made_and_destroyed(projec
     assert tree(project, "r1") == tree(project, "r2")
 
 
+def test_a_run_continues_with_the_hosts_that_its_provider_gives(project: Project, pods: Pods) -> None:
+    project.user.env["PODS_MOST"] = "1"
+    project.tmr("-k", "add or sub", "--provider", "pods", "--agents-per-host", "1", "--no-canary").ok()
+    assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed"}
+    refused = [one["because"] for one in entries(project, "host") if one["state"] == "destroyed" and "because" in one]
+    assert refused and all("exceeded quota" in str(because) for because in refused)
+    assert [one["reason"] for one in entries(project, "ended")] == ["outcome", "outcome"], "nobody paid for it"
+    assert {one["host"] for one in entries(project, "attempt")} == {"r1-h1"} and pods.names() == []
+
+
 def test_a_task_of_a_host_that_is_gone_continues_elsewhere_with_the_commits_that_were_fetched(
     project: Project, pods: Pods
 ) -> None:

@@ -2,7 +2,8 @@
 """A stand-in for `kubectl`: a pod is a directory with a HOME and a tmux directory, and `exec` starts a process there
 without the caller's environment. Knows the few commands that a provider by settings uses, and refuses all others.
 
-It reads `PODS`, the directory of the pods, and is run as a program, not imported."""
+It reads `PODS`, the directory of the pods, and `PODS_MOST`, how many there may be, and is run as a program, not
+imported."""
 
 import json
 import os
@@ -45,6 +46,8 @@ def create(words: list[str]) -> None:
     if dashes != "--" or [shell, c] != ["sh", "-c"] or set(given) != {"image", "labels"}:
         fail(f"unknown words {words}")
     place = PODS / name
+    if len(list(PODS.iterdir())) >= int(os.environ.get("PODS_MOST") or 1000):
+        fail(f'pods "{name}" is forbidden: exceeded quota')
     for inner in ("h", "t"):
         (place / inner).mkdir(parents=True)
     # A test that is killed leaves it running: the time is a limit for that.
@@ -58,13 +61,14 @@ def create(words: list[str]) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    (place / "pod.json").write_text(json.dumps({**given, "pid": first.pid}))
+    (place / "pod.json.new").write_text(json.dumps({**given, "pid": first.pid}))
+    (place / "pod.json.new").rename(place / "pod.json")
     print(f"pod/{name} created")
 
 
 def listed(words: list[str]) -> None:
     label = words[words.index("-l") + 1]
-    for place in sorted(PODS.iterdir()):
+    for place in sorted(place for place in PODS.iterdir() if (place / "pod.json").exists()):
         facts = json.loads((place / "pod.json").read_text())
         if facts["labels"] == label:
             print(f"{place.name}   {'Running' if alive(facts['pid']) else 'Succeeded'}")

@@ -222,13 +222,17 @@ class Hosts:
     ) -> list[tuple[Site, T | MngrError]]:
         """What each site answers, in order. A host that does not answer within its time is an error, and does not
         delay the others for longer than that."""
+        return self.call_each(sites, lambda site: site.run(verb, *args, **options))
+
+    def call_each(self, sites: Sequence[Site], call: Callable[[Site], T]) -> list[tuple[Site, T | MngrError]]:
+        """As `ask_each`, with a call that may differ from site to site."""
         if len(sites) == 1 and sites[0].is_near:
-            return [(sites[0], sites[0].run(verb, *args, **options))]
+            return [(sites[0], call(sites[0]))]
         answers: SimpleQueue[tuple[int, T | MngrError]] = SimpleQueue()
 
         def ask(at: int, site: Site) -> None:
             try:
-                answers.put((at, site.run(verb, *args, **options)))
+                answers.put((at, call(site)))
             except MngrError as error:
                 answers.put((at, error))
             except Exception as error:  # noqa: BLE001 (a thread has nobody else to tell)
@@ -242,7 +246,7 @@ class Hosts:
             threading.Thread(target=ask, args=(at, site), daemon=True, name=f"ask {site.name}").start()
         for at, site in enumerate(sites):
             if site.is_near:
-                found[at] = site.run(verb, *args, **options)
+                found[at] = call(site)
         while len(found) < len(sites) and not deadline.passed:
             check()
             try:

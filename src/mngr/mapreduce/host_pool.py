@@ -5,9 +5,11 @@ provider says that it is gone, or when its agents were unknown for as long as th
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from mngr.errors import MngrError
 from mngr.fleet import host_verbs
 from mngr.fleet.hosts import Hosts
 from mngr.fleet.known_hosts import KnownHost
+from mngr.interrupts import held
 from mngr.mapreduce import observations
 from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.run import Run
@@ -29,6 +32,11 @@ from mngr.waiting import wait_until
 MAKING, READY, LOST, DESTROYED, UNREACHED = "making", "ready", "lost", "destroyed", "unreached"
 # How long a new agent or measurement waits for a host while none answers.
 _NONE_SECONDS = 600.0
+# A host that takes longer is queued by its provider: meanwhile the run continues with the hosts that it has.
+_QUEUED_SECONDS = 20.0
+# After a host that could not be made, the run continues with those that it has for this long.
+_REFUSED_SECONDS = 60.0
+_MADE_AT_ONCE = 20
 
 
 class HostRules(NamedTuple):
@@ -50,16 +58,20 @@ class HostPool:
         self._states, prepared = _read(run.ledger.entries())
         self._snapshot = prepared or rules.snapshot
         self._jobs: Counter[str] = Counter()
+        self._queued: dict[str, Future[str]] = {}
+        self._refused_at = -math.inf
         self.unreached: dict[str, str] = {}  # why, by host
 
     def open(self) -> None:
         """Name the hosts of a pool, or look after those that a killed orchestrator was making. Twice is safe."""
         provider = self._hosts.provider(self.rules.provider)
         for name in [name for name, state in self._states.items() if state == MAKING]:
-            made = provider.host(name).state == RUNNING
-            if not made:
+            state = provider.host(name).state
+            if state not in (RUNNING, GONE):
+                provider.destroy(name)
+            if state != RUNNING:
                 self._hosts.known.forget(provider.name, name)
-            self._note(name, READY if made else DESTROYED)
+            self._note(name, READY if state == RUNNING else DESTROYED)
         if self._states:
             return
         for name in provider.pool():
@@ -78,10 +90,13 @@ class HostPool:
 
     @property
     def room(self) -> int:
-        """How many agents can work at the same time."""
-        silent = [name for name in self.names if name in self.unreached]
-        count = (self.rules.most if self._makes else len(self.names)) - len(silent)
+        """How many agents can work at the same time. No more than the hosts have places while there are no more."""
+        count = self.rules.most - len(self.names) + len(self._up) if self._may_make else len(self._up)
         return max(1, count * self.rules.agents_per_host)
+
+    @property
+    def _up(self) -> list[str]:
+        return [name for name in self.names if name not in self.unreached]
 
     @property
     def cut_off(self) -> bool:
@@ -142,6 +157,10 @@ class HostPool:
 
     def ask(self, names: Iterable[str], verb: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """What each host answers; for those that do not answer, an error. One that did not before is not asked."""
+        return self.ask_own(dict.fromkeys(names, args), verb)
+
+    def ask_own(self, names: Mapping[str, Sequence[Any]], verb: Callable[..., Any]) -> dict[str, Any]:
+        """As `ask`, with arguments for each host."""
         found: dict[str, Any] = {}
         asked: list[str] = []
         for name in names:
@@ -149,7 +168,8 @@ class HostPool:
                 found[name] = MngrError(self.unreached.get(name) or f"`{name}` is gone")
             else:
                 asked.append(name)
-        answers = self._hosts.ask_each([self.site(name) for name in asked], verb, *args) if asked else []
+        sites = [self.site(name) for name in asked]
+        answers = self._hosts.call_each(sites, lambda site: site.run(verb, *names[site.name])) if asked else []
         for name, (_, answer) in zip(asked, answers, strict=True):
             found[name] = answer
             if isinstance(answer, MngrError):
@@ -157,14 +177,19 @@ class HostPool:
         return found
 
     def assign(self, agents: Sequence[str]) -> dict[str, str]:
-        """A host with a free place for each of these new agents."""
+        """A host with a free place for each of these new agents, except for those that wait until there are more hosts.
+        Raises when there is none at all, and none to wait for."""
         with self._turn:
             load = Counter(self._agents())
-            found = {}
+            self._make_for(len(agents), load, self.rules.agents_per_host)
+            found: dict[str, str] = {}
             for agent in agents:
-                found[agent] = self._choose(load, self.rules.agents_per_host)
-                load[found[agent]] += 1
-            return found
+                if host := self._choose(load, self.rules.agents_per_host):
+                    found[agent] = host
+                    load[host] += 1
+        if agents and not found:
+            wait_until(lambda: self._may_make, timeout=5.0, every=0.2)
+        return found
 
     def _agents(self) -> Iterator[str]:
         """The host of each agent that holds a place there."""
@@ -176,26 +201,33 @@ class HostPool:
     @contextmanager
     def job(self, host: str = "") -> Iterator[str]:
         """A host for a measurement, for as long as that lasts; `host` is where it runs already."""
-        with self._turn:
-            host = host or self._choose(self._jobs, self.rules.jobs_per_host)
-            self._jobs[host] += 1
+        chosen = wait_until(lambda: self._take_job(host), timeout=math.inf, every=0.5)
+        assert chosen is not None
+        host = chosen
         try:
             yield host
         finally:
             with self._turn:
                 self._jobs[host] -= 1
 
+    def _take_job(self, host: str) -> str:
+        with self._turn:
+            if not host:
+                self._make_for(1, self._jobs, self.rules.jobs_per_host)
+                host = self._choose(self._jobs, self.rules.jobs_per_host)
+            if host:
+                self._jobs[host] += 1
+            return host
+
     def _choose(self, load: Mapping[str, int], most: int) -> str:
-        """The least loaded host that answers; a new one while all are full and another may be made."""
-        up = [name for name in self.names if name not in self.unreached]
-        best = min(up, key=lambda name: load.get(name, 0), default=None)
-        if (best is None or load.get(best, 0) >= most) and self._makes and len(self.names) < self.rules.most:
-            return self._make()
+        """The least loaded host that answers; nothing while it is full and another one is to be made."""
+        best = min(self._up, key=lambda name: load.get(name, 0), default=None)
+        if self._makes and (best is None or load.get(best, 0) >= most) and len(self.names) < self.rules.most:
+            return ""
         if best is not None:
             return best
         wait_until(lambda: self._run.stop_asked or any(map(self.answers, self.names)), timeout=_NONE_SECONDS, every=5.0)
-        up = [name for name in self.names if name not in self.unreached]
-        if not up:
+        if not (up := self._up):
             why = next(iter(self.unreached.values()), "")
             raise MngrError(
                 f"no host of `{self.rules.provider}` answers" + (f": {why}" if why else ""),
@@ -203,17 +235,60 @@ class HostPool:
             )
         return up[0]
 
-    def _make(self) -> str:
-        name = f"{self._run.id}-h{len(self._states) + 1}"
-        self._note(name, MAKING)
+    def _make_for(self, count: int, load: Mapping[str, int], most: int) -> None:
+        """Have hosts made for this many more agents or measurements, and wait for them. Those that take long are
+        queued. Raises why none could be made, if the run has no host."""
+        if not self._may_make:
+            if self._run.stop_asked and not self.names:
+                raise MngrError("the run was asked to stop while its first host was queued")
+            return
+        free = sum(max(0, most - load.get(name, 0)) for name in self._up)
+        missing = min(-(-(count - free) // most), self.rules.most - len(self.names), _MADE_AT_ONCE)
+        making = {f"{self._run.id}-h{len(self._states) + 1 + n}": Future[str]() for n in range(missing)}
+        for name, future in making.items():
+            self._note(name, MAKING)
+            threading.Thread(target=self._create, args=(name, future), daemon=True, name=f"make {name}").start()
+
+        def done() -> bool:
+            return all(future.done() for future in making.values())
+
+        try:
+            wait_until(done, timeout=_QUEUED_SECONDS, every=0.02)
+        except BaseException:
+            with held():
+                wait_until(done, timeout=_QUEUED_SECONDS, every=0.02)
+            raise
+        self._queued = {name: future for name, future in making.items() if not future.done()}
+        errors = [error for future in making.values() if future.done() and (error := future.exception())]
+        if errors and not self.names and not self._queued:
+            raise errors[0]
+
+    @property
+    def _may_make(self) -> bool:
+        """Whether more hosts may be asked for now."""
+        waits = self._run.clock.monotonic() < self._refused_at + _REFUSED_SECONDS
+        return self._makes and not waits and all(future.done() for future in self._queued.values())
+
+    def _create(self, name: str, making: Future[str]) -> None:
         try:
             request = HostRequest(name, snapshot=self._snapshot)
             self._hosts.create(self.rules.provider, request, lambda text: None)
-        except BaseException:
-            self._note(name, DESTROYED)
-            raise
-        self._note(name, READY)
-        return name
+            self._note(name, READY)
+        except BaseException as error:  # noqa: BLE001 (it is raised by whoever asks for the result)
+            if self.names:
+                self._refused_at = self._run.clock.monotonic()
+            details = error.details if isinstance(error, MngrError) else ""
+            self._note(name, DESTROYED, because=f"{error}: {details}" if details else str(error))
+            making.set_exception(error)
+        else:
+            making.set_result(name)
+
+    def cancel_queued(self) -> None:
+        """Take back the requests for hosts that nobody waits for any more."""
+        waiting = {name: future for name, future in self._queued.items() if not future.done()}
+        for name in waiting:
+            self._hosts.provider(self.rules.provider).destroy(name)
+        wait_until(lambda: all(one.done() for one in waiting.values()), timeout=_NONE_SECONDS, every=0.2)
 
     def keep_prepared(self) -> None:
         """Snapshot the first host, on which the code has been prepared by now, so that further ones begin with that.
@@ -262,13 +337,13 @@ class HostPool:
 
     def finish(self) -> list[str]:
         """Destroy the hosts that mngr made for the run, and return the problems. One with work that is not home, or
-        that does not answer, stays."""
+        that does not answer, stays. One that is lost is removed with what is there, should it come back."""
         problems = []
-        for name in self.names:
+        for name in [name for name, state in self._states.items() if state in (READY, LOST)]:
             known = self._hosts.known.get(self.rules.provider, name)
             if known is None or not known.ours:
                 continue
-            if left := [agent for agent, host in self._uncollected() if host == name]:
+            if not self.is_lost(name) and (left := [agent for agent, host in self._uncollected() if host == name]):
                 problems.append(f"`{name}` is kept: the work of {', '.join(left)} was not collected")
                 continue
             try:

@@ -81,11 +81,13 @@ class Wanted(NamedTuple):
 def look(fleet: Fleet, wanted: Mapping[str, Wanted], pool: HostPool | None = None) -> dict[str, Observation]:
     """These agents, by the names given here. One that does not exist is left out; one whose record cannot be read, or
     whose host does not answer, is UNKNOWN, and `lost` when its host is gone for good."""
-    hosts = {one.host for one in wanted.values()}
-    ids = {one.agent_id for one in wanted.values()}
-    answers: dict[str, Any] = pool.ask(sorted(hosts - {""}), outcome.listing, sorted(ids)) if pool is not None else {}
-    if "" in hosts:
-        answers[""] = fleet.local.run(outcome.listing, ids)
+    ids: dict[str, list[str]] = {}
+    for one in sorted(wanted.values()):
+        ids.setdefault(one.host, []).append(one.agent_id)
+    far = {host: (some,) for host, some in sorted(ids.items()) if host}
+    answers: dict[str, Any] = pool.ask_own(far, outcome.listing) if pool is not None else {}
+    if "" in ids:
+        answers[""] = fleet.local.run(outcome.listing, ids[""])
     answered = {host: answer for host, answer in answers.items() if not isinstance(answer, MngrError)}
     found = {host: {view.id: (view, wrote) for view, wrote in views} for host, (views, _) in answered.items()}
     seen = {}

@@ -160,6 +160,8 @@ class WorkThreads:
         if self._halted:
             batch = [one for one in batch if not one.fresh]
         hosts, nowhere = self._assign(batch)
+        if self._pool is not None and not nowhere:  # the others are decided again, as soon as there is room
+            batch = [one for one in batch if one.agent in hosts]
         launches: dict[str, tuple[orders.Start, AgentLaunch]] = {}
         intents: list[LedgerFact] = []
         for one in batch:

@@ -275,6 +275,8 @@ class TestRun:
 
     def _finish(self, gone: EngineResult, code: int | None) -> int:
         self.measurer.reap()
+        if self.pool is not None:
+            self.pool.cancel_queued()
         if code is None:
             for problem in self.pool.finish() if self.pool is not None else ():
                 self.run.note("decision", what=problem, because="the run is over")
