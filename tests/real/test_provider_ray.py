@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,11 @@ class Person:
 
     def mngr(self, *words: str, **env: str) -> Ran:
         return self.user.run([*self.cluster.enter(cwd=self.user.repo), MNGR, *words], env=env, timeout=240)
+
+    def popen(self, *words: str) -> "subprocess.Popen[bytes]":
+        argv = [*self.cluster.enter(cwd=self.user.repo), MNGR, *words]
+        options: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(argv, env=self.user.env, cwd=self.user.repo, **options)
 
     def create(self, name: str, command: str = "cat", *words: str) -> None:
         self.mngr("create", f"{name}@.ray", "--no-connect", "--command", command, *words).ok()
@@ -110,14 +116,48 @@ def test_a_stopped_host_frees_its_resources_and_keeps_its_files(person: Person, 
 def test_what_does_not_fit_is_queued_and_starts_when_there_is_room(person: Person, cluster: RayCluster) -> None:
     for name in ("one", "two"):
         person.create(name, "cat", "-s", "cpus=2")
-    words = [*cluster.enter(cwd=person.user.repo), MNGR, "create", "late@.ray", "--no-connect", "--command", "cat"]
-    with subprocess.Popen(words, env=person.user.env, cwd=person.user.repo, stderr=subprocess.PIPE) as creating:
-        wait_for(lambda: person.state("late") == "QUEUED", "a host to be queued", 60)
-        assert creating.poll() is None
+    words = ("create", "late@.ray", "--no-connect", "--command", "cat")
+    with person.popen(*words) as creating:
+        assert creating.stderr is not None and b"is QUEUED until a node" in creating.stderr.readline()
+        assert person.state("late") == "QUEUED" and creating.poll() is None
         person.destroy("one")
-        assert creating.wait(120) == 0 and creating.stderr is not None
-        assert b"is QUEUED until a node" in creating.stderr.read()
+        assert creating.wait(120) == 0
     assert person.agent("late")["state"] == "RUNNING"
+
+
+_ASK_AT_ONCE = """
+import sys, threading
+from mngr.providers.ray.cluster import Cluster
+
+cluster, errors, over = Cluster(sys.argv[1]), [], threading.Event()
+
+
+def ask():
+    try:
+        while not over.is_set():
+            if cluster.hosts("me/ray/")[0]["state"] == "RUNNING":
+                return
+    except Exception as error:
+        errors.append(error)
+
+
+for _ in range(4):
+    cluster.create("me/ray/asked", {"CPU": 1}, {}, False)
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    over.set()
+    cluster.destroy("me/ray/asked")
+    over.clear()
+print(errors)
+"""
+
+
+def test_many_may_ask_about_a_host_while_it_starts(person: Person, cluster: RayCluster) -> None:
+    words = [*cluster.enter(), sys.executable, "-c", _ASK_AT_ONCE, cluster.address]
+    assert person.user.run(words, timeout=240).ok().stdout == "[]\n"
 
 
 def test_an_interrupted_create_leaves_no_queued_host_and_a_killed_one_is_destroyed(
@@ -125,13 +165,13 @@ def test_an_interrupted_create_leaves_no_queued_host_and_a_killed_one_is_destroy
 ) -> None:
     for name in ("one", "two"):
         person.create(name, "cat", "-s", "cpus=2")
-    words = [*cluster.enter(cwd=person.user.repo), MNGR, "create", "late@.ray", "--no-connect", "--command", "cat"]
-    with subprocess.Popen(words, env=person.user.env, cwd=person.user.repo, stderr=subprocess.PIPE) as creating:
+    words = ("create", "late@.ray", "--no-connect", "--command", "cat")
+    with person.popen(*words) as creating:
         wait_for(lambda: person.state("late") == "QUEUED", "a host to be queued", 60)
         os.kill(_child(creating.pid), signal.SIGINT)
         assert creating.wait(60) == 130
     assert person.state("late") == "None"
-    with subprocess.Popen(words, env=person.user.env, cwd=person.user.repo, stderr=subprocess.PIPE) as creating:
+    with person.popen(*words) as creating:
         wait_for(lambda: person.state("late") == "QUEUED", "a host to be queued", 60)
         os.kill(_child(creating.pid), signal.SIGKILL)
     person.destroy("late")

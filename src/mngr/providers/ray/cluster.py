@@ -78,9 +78,9 @@ class Cluster:
         found = []
         for key in sorted(keys):
             if (record := self._get(key)) is not None:
-                self._raise_if_failed(key, record)
-                state = _state(record, key in actors, alive)
-                found.append({"name": _name(key), "state": state, **record})
+                error = self._failure(key, record)
+                state = GONE if error else _state(record, key in actors, alive)
+                found.append({"name": _name(key), "state": state, "error": error, **record})
         return found
 
     def stop(self, key: str) -> None:
@@ -96,8 +96,7 @@ class Cluster:
         if record.get("stopped"):
             record = {**record, "stopped": False}
             self._put(key, record)
-            self._place(key, record, self._node(key, record))
-            self._wait_for_start(key)
+            self._wait_for_start(key, self._place(key, record, self._node(key, record)))
 
     def destroy(self, key: str) -> None:
         """Twice is safe. What is on a node that cannot be asked is removed by the next supervisor there."""
@@ -142,7 +141,7 @@ class Cluster:
             except ValueError:
                 pass
             found = self._place(key, record, node)
-        self._wait_for_start(key)
+        self._wait_for_start(key, found)
         return found
 
     def _place(self, key: str, record: Mapping[str, Any], node: str) -> Any:
@@ -168,23 +167,26 @@ class Cluster:
         self._starting[key] = actor.ready.remote()
         return actor
 
-    def _wait_for_start(self, key: str) -> None:
+    def _wait_for_start(self, key: str, actor: Any) -> None:
         import ray
 
         try:
-            ray.get(self._starting.pop(key), timeout=START_SECONDS)
+            ray.get(actor.ready.remote(), timeout=START_SECONDS)
         except ray.exceptions.GetTimeoutError:
             raise MngrError(f"the node of `{_name(key)}` has no room for it now", exit_code=UNREACHED) from None
 
-    def _raise_if_failed(self, key: str, record: Mapping[str, Any]) -> None:
-        """Say why a host that this process asked for did not start."""
+    def _failure(self, key: str, record: Mapping[str, Any]) -> str:
+        """Why a host that this process asked for did not start. Several threads may ask for the same host."""
         import ray
 
         ref = self._starting.get(key)
-        if ref is not None and ray.wait([ref], timeout=0)[0]:
-            del self._starting[key]
-            if not record.get("node"):
-                ray.get(ref)
+        if ref is None or record.get("node") or not ray.wait([ref], timeout=0)[0]:
+            return ""
+        try:
+            ray.get(ref)
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is why there is no host)
+            return explained(error, self._address).message
+        return ""
 
     def _end(self, key: str, node: str, *, remove: bool) -> None:
         import ray
@@ -259,7 +261,8 @@ def _on(node: str) -> dict[str, Any]:
 
 def _state(record: Mapping[str, Any], has_actor: bool, alive: Mapping[str, str]) -> str:
     if not record.get("node"):
-        return QUEUED if has_actor else GONE
+        # Its creator writes the record first and asks for the actor then.
+        return QUEUED if has_actor or time.time() - record.get("created_at", 0.0) < START_SECONDS else GONE
     if record["node"] not in alive and record["address"] not in alive.values():
         return GONE
     return STOPPED if record.get("stopped") else RUNNING

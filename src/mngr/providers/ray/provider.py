@@ -57,7 +57,7 @@ class Ray(Provider):
 
     def hosts(self) -> list[HostInfo]:
         return [
-            HostInfo(one["name"], one["state"], True, one["created_at"], {}, {"node": str(one.get("address", ""))})
+            HostInfo(one["name"], one["state"], True, one["created_at"], {}, _details(one))
             for one in self._ask("hosts", prefix=self._key(""))
         ]
 
@@ -89,7 +89,8 @@ class Ray(Provider):
         try:
             info = wait_until(placed, timeout=math.inf, every=0.3)
             if info is None or info.state != RUNNING:
-                raise MngrError(f"the Ray cluster did not start `{name}`", exit_code=UNREACHED)
+                why = f": {info.details['error']}" if info and "error" in info.details else ""
+                raise MngrError(f"the Ray cluster did not start `{name}`{why}", exit_code=UNREACHED)
         except BaseException:
             with held():
                 self._ask("destroy", key=key)
@@ -135,6 +136,11 @@ class Ray(Provider):
         if not os.path.exists(f"{path}.address"):
             self._near.host.write(f"{path}.address", self._address.encode())
         return path
+
+
+def _details(record: Mapping[str, object]) -> dict[str, str]:
+    found = {"node": str(record.get("address", "")), "error": str(record["error"])}
+    return {key: value for key, value in found.items() if value}
 
 
 def _amount(key: str, text: str) -> float:
