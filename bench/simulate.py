@@ -21,13 +21,15 @@ if __name__ == "__main__":
 from bench import channels  # noqa: E402
 from bench.simulated_clock import SimulatedClock  # noqa: E402
 from bench.simulated_fleet import SimulatedFleet, SimulatedRecipe, SimulatedSite, Troubles  # noqa: E402
+from bench.simulated_pool import SimulatedHosts, SimulatedPool  # noqa: E402
 from mngr.mapreduce import run as runs  # noqa: E402
 from mngr.mapreduce.engine import Engine, EngineResult  # noqa: E402
 from mngr.mapreduce.limits import RunLimits  # noqa: E402
 from mngr.mapreduce.recipe import Task  # noqa: E402
 from mngr.mapreduce.run import Run  # noqa: E402
 
-SIZES = ((1000, 100), (1000, 1000), (3000, 1000), (10_000, 1000))
+# Tasks, hosts, and whether the pool of the run makes the hosts.
+SIZES = tuple((*size, pooled) for pooled in (False, True) for size in ((1000, 1000), (3000, 1000), (10_000, 1000)))
 # A thousand agents are started, collected and stopped in less time than they work.
 LIMITS = RunLimits(max_launching=50, max_collecting=16, max_checking=8)
 
@@ -58,27 +60,33 @@ class Simulation(NamedTuple):
         return Counter(one.ended for task in self.result.state.tasks.values() for one in task.attempts)
 
 
-def simulate(directory: str, *, tasks: int, hosts: int, seed: int, per_host: int = 1) -> Simulation:
+def simulate(
+    directory: str, *, tasks: int, hosts: int, seed: int, per_host: int = 1, pooled: bool = False
+) -> Simulation:
+    """`pooled` has the hosts made by the pool of the run, as those of a provider."""
     clock, troubles = SimulatedClock(), Troubles()
-    site = SimulatedSite(clock, directory, seed, hosts, per_host, troubles)
+    site = SimulatedSite(clock, directory, seed, 0 if pooled else hosts, per_host, troubles)
     run = runs.new(directory, id="r", directory=f"{directory}/run", clock=clock, base="b" * 40)
     recipe = SimulatedRecipe()
     limits = LIMITS._replace(max_agents=hosts * per_host)
-    site.plan_troubles(max(600.0, tasks / (hosts * per_host) * troubles.work_seconds))
-    engine = Engine(run, recipe, SimulatedFleet(site), limits)
+    site.plan_troubles(max(600.0, tasks / (hosts * per_host) * troubles.work_seconds), hosts)
+    far = SimulatedHosts(site)
+    pool = SimulatedPool(run, far, hosts, per_host) if pooled else None
+    engine = Engine(run, recipe, SimulatedFleet(site), limits, pool=pool)
     began, cpu = clock.now, time.process_time()
     with run.locked():
         result = engine.go([Task(f"tests/test_{n // 50}.py::test_{n}", f"t{n}") for n in range(tasks)])
+        far.close()
     spent = time.process_time() - cpu
     return Simulation(result, run, site, recipe, spent, clock.now - began, clock.turns)
 
 
-def measured(tasks: int, hosts: int, seed: int) -> dict[str, Any]:
+def measured(tasks: int, hosts: int, seed: int, pooled: bool) -> dict[str, Any]:
     """All figures of one size."""
     place = "/dev/shm" if os.path.isdir("/dev/shm") else None  # no disk to wait for
     with tempfile.TemporaryDirectory(dir=place, prefix="mngr-simulate-") as directory:
         before = _megabytes()
-        done = simulate(directory, tasks=tasks, hosts=hosts, seed=seed)
+        done = simulate(directory, tasks=tasks, hosts=hosts, seed=seed, pooled=pooled)
         most = _megabytes()
         problems = done.problems()
         ledger = Path(done.run.ledger.path)
@@ -89,6 +97,7 @@ def measured(tasks: int, hosts: int, seed: int) -> dict[str, Any]:
         return {
             "tasks": tasks,
             "hosts": hosts,
+            "who": "the pool makes" if pooled else "the site has",
             "why": done.result.why,
             "problems": [*problems[:5], f"{len(problems)} problems"] if problems else [],
             "hours": done.seconds / 3600,
@@ -130,15 +139,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--channels", action="store_true", help="the channels only")
-    parser.add_argument("--one", nargs=2, type=int, metavar=("TASKS", "HOSTS"), help="one size only, as JSON")
+    parser.add_argument("--one", nargs=3, type=int, metavar=("TASKS", "HOSTS", "POOLED"), help="one size, as JSON")
     args = parser.parse_args()
     if args.one:
-        tasks, hosts = args.one
-        print(json.dumps(measured(tasks, hosts, args.seed)))
+        tasks, hosts, pooled = args.one
+        print(json.dumps(measured(tasks, hosts, args.seed, bool(pooled))))
         return 0
     failed = False
-    for tasks, hosts in () if args.channels else SIZES:
-        command = [sys.executable, __file__, "--seed", str(args.seed), "--one", str(tasks), str(hosts)]
+    for tasks, hosts, pooled in () if args.channels else SIZES:
+        command = [sys.executable, __file__, "--seed", str(args.seed), "--one", *map(str, (tasks, hosts, int(pooled)))]
         found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         failed |= bool(found["problems"]) or found["why"] != "settled"
         print(_shown(found), flush=True)
@@ -151,7 +160,7 @@ def main() -> int:
 
 
 _SHOWN = """\
-{tasks} tasks on {hosts} hosts: {why}, {verdict}
+{tasks} tasks on {hosts} hosts that {who}: {why}, {verdict}
   simulated {hours:.2f} h in {turns} turns; attempts ended: {endings}
   troubles: {troubles}
   engine: {cpu_ms_per_task:.2f} ms of CPU per task ({cpu_percent:.1f} % of a core), {megabytes:.0f} MB more than before

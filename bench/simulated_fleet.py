@@ -3,6 +3,7 @@ seeded model. Agents start slowly, crash, ask, fall silent, meet rate limits; ho
 
 import json
 import random
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -47,6 +48,7 @@ class Troubles(NamedTuple):
 class Host:
     def __init__(self, name: str) -> None:
         self.name, self.up, self.lost_at = name, True, 0.0
+        self.agents: list[str] = []
 
 
 class SimulatedAgent:
@@ -74,6 +76,8 @@ class SimulatedSite(Site):
         self._free: deque[Host] = deque()
         self.hosts: list[Host] = []
         self.counts: Counter[str] = Counter()
+        self._pooled = not hosts
+        self._lock = threading.RLock()
         for _ in range(hosts):
             self._add_host()
         self._verbs: dict[object, Callable[..., Any]] = {
@@ -95,11 +99,11 @@ class SimulatedSite(Site):
     def run(self, verb: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return self._verbs[verb](*args, **options)
 
-    def plan_troubles(self, seconds: float) -> None:
-        """Lose hosts and meet limits at moments of the next so many seconds."""
+    def plan_troubles(self, seconds: float, hosts: int) -> None:
+        """Lose a share of this many hosts and meet limits at moments of the next so many seconds."""
         now, chance = self.clock.now, self._chance
-        for host in chance.sample(self.hosts, round(len(self.hosts) * self._troubles.host_loss)):
-            self.clock.at(now + chance.uniform(0.1, 0.9) * seconds, lambda host=host: self._lose(host))  # type: ignore[misc]
+        for _ in range(round(hosts * self._troubles.host_loss)):
+            self.clock.at(now + chance.uniform(0.1, 0.9) * seconds, self._lose_one)
         for _ in range(self._troubles.limits):
             self.clock.at(now + chance.uniform(0.2, 0.8) * seconds, self._limit)
 
@@ -108,14 +112,19 @@ class SimulatedSite(Site):
         self.hosts.append(host)
         self._free.extend([host] * self._per_host)
 
-    def _lose(self, host: Host) -> None:
+    def _lose_one(self) -> None:
+        up = [host for host in self.hosts if host.up]
+        if not up:
+            return
+        host = self._chance.choice(up)
         self.counts["hosts lost"] += 1
         host.up, host.lost_at = False, self.clock.now
         for agent in self.agents.values():
             if agent.host is host and agent.state in states.ALIVE and not agent.outcome:
                 self.counts["agents lost"] += 1
                 self._become(agent, states.UNKNOWN, f"host `{host.name}` did not answer within 10 s")
-        self.clock.at(self.clock.now + _REPLACED_SECONDS, self._add_host)
+        if not self._pooled:
+            self.clock.at(self.clock.now + _REPLACED_SECONDS, self._add_host)
 
     def _limit(self) -> None:
         running = [agent for agent in self.agents.values() if agent.state == states.RUNNING]
@@ -141,16 +150,27 @@ class SimulatedSite(Site):
         self.clock.at(self.clock.now + seconds, do)
 
     def _create_each(self, wishes: Mapping[str, Mapping[str, Any]]) -> list[Record | MngrError]:
-        return [self._create(name, wish) for name, wish in wishes.items()]
+        made: list[Record | MngrError] = []
+        for name, wish in wishes.items():
+            while self._free and not self._free[0].up:
+                self._free.popleft()
+            result = self._create(name, wish, self._free[0]) if self._free else MngrError("no host has room")
+            if not isinstance(result, MngrError):
+                self._free.popleft()
+            made.append(result)
+        return made
 
-    def _create(self, name: str, wish: Mapping[str, Any]) -> Record | MngrError:
+    def create_on(self, host: Host, wishes: Mapping[str, Mapping[str, Any]]) -> list[Record | MngrError]:
+        """Called by a thread for each host."""
+        with self._lock:
+            return [self._create(name, wish, host) for name, wish in wishes.items()]
+
+    def _create(self, name: str, wish: Mapping[str, Any], host: Host) -> Record | MngrError:
         assert name not in self.names, f"`{name}` is made twice"
         chance, troubles = random.Random(f"{self._seed} {name}"), self._troubles
-        while self._free and not self._free[0].up:
-            self._free.popleft()
-        if not self._free or chance.random() < troubles.launch_errors:
+        if chance.random() < troubles.launch_errors:
             self.counts["launch errors"] += 1
-            return MngrError("no host has room" if not self._free else "the host refused another session")
+            return MngrError("the host refused another session")
         self.names.add(name)
         id, now = f"agent-{len(self.agents):08d}", timestamp(self.clock.now)
         record = Record(
@@ -172,7 +192,8 @@ class SimulatedSite(Site):
                 fate = word
             point -= share
         work = chance.lognormvariate(0.0, 0.5) * troubles.work_seconds
-        agent = self.agents[id] = SimulatedAgent(record, self._free.popleft(), fate, work)
+        agent = self.agents[id] = SimulatedAgent(record, host, fate, work)
+        host.agents.append(id)
         agent.placed = True
         slow = chance.random() < troubles.slow_starts
         self.counts["slow starts"] += slow
@@ -211,8 +232,13 @@ class SimulatedSite(Site):
         return agent
 
     def _answers(self, agent: SimulatedAgent) -> bool:
-        """Agents at work are lost with their host; of those that had ended, the replacement has the disk."""
-        back = agent.state != states.UNKNOWN and self.clock.now >= agent.host.lost_at + _REPLACED_SECONDS
+        """Agents at work are lost with their host; of those that had ended, the replacement has the disk, unless the
+        pool has the say: then a host that is lost is gone."""
+        back = (
+            not self._pooled
+            and agent.state != states.UNKNOWN
+            and self.clock.now >= agent.host.lost_at + _REPLACED_SECONDS
+        )
         return agent.host.up or back
 
     def _reached(self, id: str) -> SimulatedAgent:
@@ -239,7 +265,7 @@ class SimulatedSite(Site):
 
     def _stop(self, id: str, *, graceful_seconds: float = 0.0) -> Stopped:
         agent = self._reached(id)
-        if agent.placed:
+        if agent.placed and not self._pooled:
             self._free.append(agent.host)
             agent.placed = False
         self._become(agent, states.STOPPED, "stopped by `mngr stop`")
@@ -262,7 +288,8 @@ class SimulatedSite(Site):
 
     def _listing(self, only: Collection[str] | None = None) -> tuple[list[AgentView], list[MngrError]]:
         found = [self.agents[id] for id in (self.agents if only is None else only) if id in self.agents]
-        self.clock.spend(_LIST_SECONDS + _LIST_SECONDS_PER_AGENT * len(found))
+        if not self._pooled:
+            self.clock.spend(_LIST_SECONDS + _LIST_SECONDS_PER_AGENT * len(found))
         return [self._view(agent) for agent in found], []
 
     def _outcomes(self, ids: Collection[str]) -> tuple[list[tuple[AgentView, bool]], list[MngrError]]:
