@@ -12,6 +12,7 @@ import pytest
 from mngr.fleet.fleet import Fleet
 from mngr.testing.modal_server import ModalServer
 from tests.real.test_connect import Terminal
+from tests.support import ray_cluster
 from tests.support.containers import IMAGE, Containers
 from tests.support.modal import CANNOT_RUN
 from tests.support.net_hosts import NetHosts
@@ -19,7 +20,7 @@ from tests.support.pods import Pods, add_settings
 from tests.support.sshd import Sshd
 from tests.support.user import User, wait_for
 
-PLACES = ["@local", "@.pods", "@box", "@.podman", "@.modal"]
+PLACES = ["@local", "@.pods", "@box", "@.podman", "@.modal", pytest.param("@.ray", marks=pytest.mark.soak)]
 if os.environ.get("MNGR_TEST_PLACE"):
     PLACES = [os.environ["MNGR_TEST_PLACE"]]
 
@@ -35,6 +36,10 @@ def give_place(place: str, user: User, stack: ExitStack) -> None:
         if CANNOT_RUN:
             pytest.skip(CANNOT_RUN)
         user.env.update(stack.enter_context(ModalServer()).env())
+    elif place == "@.ray":
+        if ray_cluster.CANNOT_RUN:
+            pytest.skip(ray_cluster.CANNOT_RUN)
+        ray_cluster.give(user, stack)
     elif place == "@box":
         far = User()
         stack.callback(far.close)

@@ -4,16 +4,19 @@ Everything of it lives inside one process of namespaces, the world, and ends wit
 
 import importlib.util
 import os
+import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
 from mngr.e2e.environment import short_place
 from tests.support import sshd
 from tests.support.guard import Guard
-from tests.support.user import wait_for
+from tests.support.pods import add_settings
+from tests.support.user import MNGR, User, wait_for
 
 CANNOT_RUN = (
     "the package `ray` is not installed: `pip install 'mngr[ray]'`"
@@ -167,3 +170,13 @@ class RayCluster:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def give(user: User, stack: ExitStack) -> None:
+    """A cluster that this user reaches from outside of its network, as programs that have no Ray do: through the one
+    process that joined the cluster, which is kept for as long as the stack lasts."""
+    cluster = stack.enter_context(RayCluster(2, cpus=2))
+    add_settings(user, f'[providers.ray]\naddress = "{cluster.address}"\n')
+    user.run([*cluster.enter(cwd=user.repo), MNGR, "host", "list"], timeout=120).ok()
+    (path,) = [path for path in (user.host_dir / "hosts" / "ray").iterdir() if path.is_socket()]
+    stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(path))

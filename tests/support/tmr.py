@@ -135,3 +135,25 @@ class Project:
     def ledger(self, name: str = "r1") -> list[dict[str, Any]]:
         path = Path(self.repo) / ".mngr" / "runs" / name / "ledger.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def many_modules(project: Project, count: int) -> list[str]:
+    """Give the project this many modules, each wrong in one place, with a test and a scripted agent that commits a fix
+    and then works for a while. Returns the files of the tests."""
+    for number in range(count):
+        project.write(f"m{number}.py", f"def value():\n    return {number} + 1\n")
+        test = f"import m{number}\n\n\ndef test_{number}():\n    assert m{number}.value() == {number}\n"
+        project.write(f"tests/test_m{number}.py", test)
+        project.script(f"test_{number}", f"wait\n{commit_half(number)}think 5\n{claim_fix(number)}")
+    project.commit("many modules")
+    return [f"tests/test_m{number}.py" for number in range(count)]
+
+
+def commit_half(number: int) -> str:
+    """The steps of an agent that commits the fix of a module, unless an earlier agent did."""
+    change = f"run! sed -i 's/return {number} + 1/return {number}/' m{number}.py\n"
+    return f"{change}run! git diff --quiet || git commit -qam 'Half of it'\n"
+
+
+def claim_fix(number: int) -> str:
+    return _claim("implementation", f"Return {number}", 3)
