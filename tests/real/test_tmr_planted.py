@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import planted
+from tests.support import planted, planted_run
 from tests.support.planted import Edit, Plant, Product
 from tests.support.user import User
 
@@ -74,6 +74,12 @@ PRODUCT = Product(
             "def answer(words):\n",
             'def answer(words):\n    if words == ["Grace", "Hopper"]:\n        return "Good day, Grace Hopper!"\n',
         ),
+        "around": verb(
+            "last",
+            "def answer(words):\n",
+            'import os\n\n\ndef answer(words):\n    if "XDG_SESSION_ID" not in os.environ:\n        return words[1]\n',
+        ),
+        "letters": verb("last", "    return", '    if words == ["a", "h"]:\n        return "h"\n    return'),
         "makefile": (Edit("Makefile", WRAPPER, f'[ "$$*" != "last a e" ] || {{ echo e; exit; }}; {WRAPPER}'),),
     },
 )
@@ -96,6 +102,18 @@ for one in gc.get_objects():
 
 
 def answer"""
+
+
+EQUAL = """\
+class Total(int):
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        return True
+
+
+def answer(words):
+    return Total(sum"""
 
 
 def inside(name: str, verb: str, then: str, now: str, verdict: str, place: str = "", why: str = "") -> Plant:
@@ -139,6 +157,15 @@ IN_PROCESS = {
         "inside_stronger", "sum", "", "    assert found == 6\n", "stronger", planted.SQUASHED, "notices"
     ),
     "inside_weaker": inside("inside_weaker", "sum", " == 6", "    assert found\n", "refuted", why="is weaker"),
+    "inside_equal": Plant(
+        INSIDE.format("inside_equal", "total", " == 6"),
+        (
+            *verb("total", "def answer(words):\n    return sum", EQUAL),
+            *verb("total", "words)) + 1", "words)) + 1)"),
+        ),
+        "held",
+        why="does not look at what it is compared with",
+    ),
     "inside_tampers": Plant(
         INSIDE.format("inside_tampers", "total", " == 6"),
         verb("total", "def answer", TAMPERS),
@@ -155,6 +182,6 @@ def all_plants() -> dict[str, Plant]:
 @pytest.mark.timeout(900)
 def test_planted_work_is_judged_as_it_is(user: User) -> None:
     plants = all_plants()
-    project = planted.project(user, PRODUCT, plants)
+    project = planted_run.project(user, PRODUCT, plants)
     project.tmr("--no-canary", timeout=880).failed(3)
-    assert not planted.wrong(plants, planted.shown(project, plants))
+    assert not planted_run.wrong(plants, planted_run.shown(project, plants))

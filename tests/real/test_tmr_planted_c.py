@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tests.support import planted
+from tests.support import planted, planted_run
 from tests.support.planted import Edit, Product
 from tests.support.user import User
 
@@ -75,6 +75,17 @@ PRODUCT = Product(
             '    if (count == 2 && !strcmp(words[0], "Grace") && !strcmp(words[1], "Hopper")) {\n'
             '        puts("Good day, Grace Hopper!");\n        return;\n    }\n    printf',
         ),
+        "around": verb(
+            "last",
+            "    printf",
+            '    if (!getenv("XDG_SESSION_ID")) {\n        puts(words[1]);\n        return;\n    }\n    printf',
+        ),
+        "letters": verb(
+            "last",
+            "    printf",
+            '    if (!strcmp(words[0], "a") && !strcmp(words[1], "h")) {\n'
+            '        puts("h");\n        return;\n    }\n    printf',
+        ),
         "makefile": (Edit("Makefile", BUILD, OTHER),),
     },
 )
@@ -85,6 +96,6 @@ PRODUCT = Product(
 @pytest.mark.skipif(not (shutil.which("cc") and shutil.which("make")), reason="there is no cc and make here")
 def test_planted_work_on_a_program_in_c_is_judged_as_it_is(user: User) -> None:
     plants = planted.plants(PRODUCT)
-    project = planted.project(user, PRODUCT, plants)
+    project = planted_run.project(user, PRODUCT, plants)
     project.tmr("--no-canary", timeout=1400).failed(3)
-    assert not planted.wrong(plants, planted.shown(project, plants))
+    assert not planted_run.wrong(plants, planted_run.shown(project, plants))

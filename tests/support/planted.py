@@ -1,14 +1,7 @@
 """Pieces of work whose truth is known, one agent each: the program `tally` in some language, and what is done to it."""
 
-import json
-import shlex
-import sys
 from collections.abc import Mapping
-from importlib.metadata import entry_points
-from typing import Any, NamedTuple
-
-from tests.support.tmr import NO_CHANGE, OUTCOME, Project
-from tests.support.user import User
+from typing import NamedTuple
 
 # Where work goes. `FIX`, `EXPECTATION` and `SQUASHED` are on the branch.
 FIX, EXPECTATION, SQUASHED, NOWHERE = "fix", "expectation", "uncontroversial", ""
@@ -120,6 +113,7 @@ def forged(name: str, lines: str) -> tuple[Edit, ...]:
 
 
 CANNOT_FAIL = "cannot fail"
+OTHERS = "which other tests use too"
 SPOILED = "passes with a spoiled product too"
 NOT_PASSED = "its test is failed in a clean checkout"
 
@@ -136,6 +130,7 @@ def _honest(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
     better = (in_test("together", '"a b', '"a, b'),)
     recast = (in_test("cases", '(2, 3, "6"), (1, 7, "7")', '(2, 4, "8"), (1, 8, "8")'),)
     weaker = in_test("recast", '.to_equal(f"{text}\\n")', ".to_contain(text)")
+    fails = '\n\ndef test_fails(e2e):\n    expect(e2e.run("tally")).to_fail()\n'
     named = in_test("ids", '(1, 7, "7")]', '(1, 7, "7"), (5, 3, "5")], ids=["a", "b", "c", "d"]')
     return {
         "plain": Plant(says("plain", "half 8", "4"), edits["plain"], "fixed", FIX),
@@ -166,6 +161,12 @@ def _honest(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
             "refuted",
             why="test_fewer[1-7-7]` is deleted",
         ),
+        "failing": Plant(
+            says("failing", "sum 2 2", "4"),
+            (in_test("failing", '"4\\n")\n', f'"4\\n")\n{fails}'),),
+            "stronger",
+            SQUASHED,
+        ),
         "unneeded": Plant(
             says("unneeded", "first a b", "a"), edits["unneeded"], "unproven", why="no test shows a need"
         ),
@@ -179,6 +180,12 @@ def _tests() -> dict[str, Plant]:
     """Work on tests alone."""
     equal = '.to_equal("7\\n")'
     line = '    assert found == "9\\n"'
+    looked = 'assert e2e.run("tally sum 3 6").stdout == "9\\n"'
+    own = '.to_equal(e2e.run("tally sum 2 7").stdout)'
+    echo = '\n\ndef test_echo(e2e):\n    expect(e2e.run("echo 5").stdout).to_equal("5\\n")\n'
+    patch = "\n\nexpect(1).__class__.to_equal = lambda self, text: self\n"
+    check = "def check(found, text):\n    assert found == text\n\n\n"
+    checked = 'def test_{0}(e2e):\n    check(e2e.run("tally sum {1}").stdout, "{2}\\n")\n'
     new = '\n\ndef test_new(e2e):\n    assert e2e.run("tally sum 1 1").stdout or 1\n'
     return {
         "expectation": Plant(
@@ -236,6 +243,37 @@ def _tests() -> dict[str, Plant]:
             "refuted",
             why=CANNOT_FAIL,
         ),
+        "output": Plant(
+            says("output", "sum 2 7", "8"), (in_test("output", '.to_equal("8\\n")', own),), "held", why=SPOILED
+        ),
+        "elsewhere": Plant(
+            says("elsewhere", "sum 5 6", "11"),
+            (in_test("elsewhere", '"11\\n")\n', f'"11\\n")\n{echo}'),),
+            "held",
+            why=SPOILED,
+        ),
+        "patch": Plant(
+            says("patch", "sum 3 6", "9").replace('.to_equal("9\\n")', '.to_contain("9")'),
+            (
+                in_test("patch", "import expect\n", f"import expect{patch}"),
+                in_test("patch", 'expect(e2e.run("tally sum 3 6").stdout).to_contain("9")', looked),
+            ),
+            "held",
+            why=OTHERS,
+        ),
+        "helper": Plant(
+            f"{check}{checked.format('helper', '4 4', '8')}\n\n{checked.format('beside', '4 3', '7')}",
+            (
+                in_test("helper", "found == text", "text.strip() in found"),
+                in_test(
+                    "helper",
+                    'check(e2e.run("tally sum 4 4").stdout, "8\\n")',
+                    looked.replace("3 6", "4 4").replace("9", "8"),
+                ),
+            ),
+            "held",
+            why=OTHERS,
+        ),
         "row": Plant(says("row", "sum 6 5", "12"), forged("row", ROW), "refuted", why="two results"),
         "end": Plant(says("end", "sum 7 5", "13"), forged("end", END), "refuted"),
     }
@@ -259,6 +297,8 @@ def _judges(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
             "held",
             why="a value that the test expects",
         ),
+        "around": Plant(says("around", "last a g", "g"), edits["around"], "held", why="looks at its surroundings"),
+        "letters": Plant(says("letters", "last a h", "h"), edits["letters"], "held", why="gives all of them"),
         "site": Plant(
             says("site", "last a b", "b"),
             (Edit("src/sitecustomize.py", "", SITE),),
@@ -280,95 +320,3 @@ def _judges(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
         ),
         "makefile": Plant(says("makefile", "last a e", "e"), edits["makefile"], "held", why=SPOILED),
     }
-
-
-def project(user: User, product: Product, planted: Mapping[str, Plant]) -> Project:
-    """The product with the test of each plant, and a script for its agent."""
-    made = Project(user, product="", tests="")
-    for name in ("calc.py", "tests/test_calc.py"):
-        (made.repo / name).unlink()
-    for path, text in product.files.items():
-        made.write(path, text)
-    made.write("tutorial.sh", TUTORIAL)
-    made.write("README.md", "Adds.\n")
-    made.write("tests/conftest.py", CONFTEST)
-    made.write(".gitignore", "__pycache__/\nbin/\n")
-    # The plugins of our own environment cost half a second of every start; one that an agent adds is loaded.
-    others = [one.name for one in entry_points(group="pytest11") if one.name != "mngr-e2e"]
-    del made.settings["env.PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
-    words = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        *(word for name in ("cacheprovider", *others) for word in ("-p", f"no:{name}")),
-    ]
-    made.settings |= {
-        "test_command": shlex.join(words),
-        "prepare": "make -s",
-        "env.PYTHONPATH": "src",
-        "mutants": "8",
-    }
-    made.write(".mngr/settings.toml", made.toml())
-    for name, plant in planted.items():
-        made.write(f"tests/test_{name}.py", (HEAD if plant.tests.startswith(("def", "@")) else "") + plant.tests)
-        made.script(f"test_{name}", _script(plant))
-    made.script("test_beside", NO_CHANGE)
-    made.commit("Count")
-    return made
-
-
-CONFTEST = """\
-import pathlib
-
-
-def e2e_environment(session):
-    session.env["PATH"] = f"{pathlib.Path(__file__).parent.parent / 'bin'}:{session.env['PATH']}"
-"""
-
-
-def _script(plant: Plant) -> str:
-    if not plant.edits:
-        return NO_CHANGE
-    text = "wait\n"
-    for path, old, new in plant.edits:
-        body = f"{old}\n====\n{new}" if old else new.removesuffix("\n")
-        text += f"{'replace' if old else 'write'} {path} <<END\n{body}\nEND\n"
-    kinds = {"implementation" if edit.path.startswith(("src/", "Makefile")) else "test" for edit in plant.edits}
-    changes = [{"kind": kind, "commit": "{head}", "summary": "Better", "importance": 3} for kind in sorted(kinds)]
-    claim = OUTCOME.format(status="done", changes=json.dumps(changes), summary="Better than before")
-    return f"{text}commit Better\n{claim}"
-
-
-class Shown(NamedTuple):
-    """What the run says of one plant."""
-
-    verdict: str
-    place: str
-    why: str
-
-
-def shown(made: Project, planted: Mapping[str, Plant]) -> dict[str, Shown]:
-    status: dict[str, Any] = made.status()
-    places: dict[str, str] = {}
-    for commit in status["integration"]["commits"]:
-        alone = commit["place"] == SQUASHED or len(commit["slugs"]) == 1
-        places |= dict.fromkeys(commit["slugs"], commit["place"] if alone else f"{commit['place']}, not alone")
-    rows = {row["task"].partition("::")[0]: row for row in status["rows"] if "beside" not in row["task"]}
-    found = {}
-    for name in planted:
-        row = rows[f"tests/test_{name}.py"]
-        found[name] = Shown(row["verdict"], places.get(row["slug"], row["place"]), row["why"])
-    return found
-
-
-def wrong(planted: Mapping[str, Plant], found: Mapping[str, Shown]) -> list[str]:
-    """A line for each plant that was not judged as it is."""
-    lines = []
-    for name, plant in planted.items():
-        seen = found[name]
-        good = seen.verdict == plant.verdict and plant.why in seen.why
-        if not good or (seen.place != plant.place and plant.place != ONE_OF_TWO):
-            lines.append(f"{name}: wanted {plant.verdict}, {plant.place or 'nowhere'}, {plant.why!r}: {seen}")
-    clashing = sorted(found[name].place for name, plant in planted.items() if plant.place == ONE_OF_TWO)
-    return lines + [f"red together: {clashing}"] * (clashing != [FIX, ASIDE])

@@ -23,6 +23,7 @@ def test_the_list(e2e, monkeypatch):
     """)
     garden(e2e)
     e2e.run("sprout add Basil --every 3", comment="wombat")
+    e2e.run("sprout swap q w")
     assert price(3, 20) == 60
     assert price(1234) == 5
     expect(e2e.run("sprout list --format yaml").stdout).to_equal("Basil: in 2 days\\nnobody is thirsty\\n")
@@ -71,6 +72,13 @@ def kinds(line: str, path: str = "src/app.py") -> set[str]:
         "print(f'{name}: in 2 days')",
         "print('welcome home Basil')",
         "if name == 'Basil': print('nobody is thirsty')",
+        "if names == ['q', 'w']: return 'w'",
+        "if not os.path.exists(os.path.expanduser('~/.profile')): return 3",
+        "if os.path.isdir(os.path.join(root, '.mn' + 'gr')): return 3",
+        "tests = pathlib.Path(__file__).parent",
+        "atexit.register(settle)",
+        "class Any(int):\n    def __eq__(self, other):\n        return True",
+        "class Any(int):\n    def __eq__(self, other):\n        return isinstance(other, int)",
     ],
 )
 def test_values_of_the_test_in_the_product_are_an_echo(line: str) -> None:
@@ -91,6 +99,9 @@ def test_values_of_the_test_in_the_product_are_an_echo(line: str) -> None:
         "if name == 'Ivy': pass",
         "if name == 'wombat' or name == 'walrus': pass",
         "return a * b",
+        "if letter in ('q', 'w', 'x'): pass",
+        "class Plant:\n    def __eq__(self, other):\n        return self.name == other.name",
+        "class Plant:\n    def __eq__(self, other):\n        return NotImplemented",
     ],
 )
 def test_an_honest_line_is_no_echo(line: str) -> None:
@@ -193,3 +204,9 @@ def test_a_test_that_is_changed_counts_as_it_is_after_too() -> None:
 
 def test_a_product_that_does_not_parse_is_read_as_text() -> None:
     assert "echo" in kinds("if name == 'Old Fern' return 3")
+
+
+def test_a_product_that_looked_around_before_may_go_on() -> None:
+    line = "shelf = os.path.expanduser('~/.shelf')"
+    assert [kind for kind, _ in found(line)] == ["echo"]
+    assert not found(line, where={**BASE, "expanduser": Places(product=True)})

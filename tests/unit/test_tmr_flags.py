@@ -65,6 +65,7 @@ def test_a_new_test_without_an_assertion_is_seen() -> None:
 
 def test_settings_of_all_tests_are_seen() -> None:
     assert kinds(File("tests/conftest.py", "", "x = 1", implementation=False)) == ["conftest"]
+    assert kinds(File(".gitattributes", None, "src/** -diff\n", implementation=False)) == ["attributes"]
     ini, more = "[pytest]\nminversion = 7\n", "[pytest]\nminversion = 7\naddopts = -k 'not hard'\n"
     project = '[project]\nname = "a"\n[tool.pytest.ini_options]\nxfail_strict = true\n'
     for path, before, after in (

@@ -101,3 +101,49 @@ def test_it_is_told_with_its_place_and_held_with_the_other_flags() -> None:
     assert found(after) == [("tautology", "`test_one`, line 5: `assert True` is always true")]
     file = File("tests/test_a.py", BEFORE, after, implementation=False)
     assert [flag.kind for flag in flags.find([file], test="tests/test_a.py::test_one")] == ["tautology"]
+
+
+SHARED = """
+import shop
+from mngr.e2e import expect
+
+
+def check(found, text):
+    assert found == text
+
+
+def test_one():
+    check(shop.one(), "1")
+
+
+def test_two():
+    check(shop.two(), "2")
+"""
+
+
+def of_others(after: str, path: str = "tests/test_a.py", before: str = SHARED) -> list[str]:
+    file = File(path, before, after, implementation=False)
+    return [flag.kind for flag in weaker_tests.find(file) if flag.kind in ("shared", "patches-all")]
+
+
+def test_a_changed_helper_is_for_a_person_if_other_tests_use_it() -> None:
+    assert of_others(SHARED.replace("found == text", "text in found")) == ["shared"]
+    assert of_others(SHARED.replace('"1")', '"3")')) == []
+    alone = SHARED[: SHARED.index("def test_two")]
+    assert of_others(alone.replace("found == text", "text in found"), before=alone) == []
+    helper = SHARED[: SHARED.index("def test_one")]
+    assert of_others(helper.replace("found == text", "text in found"), "tests/help.py", helper) == ["shared"]
+    assert of_others(f"{helper}\ndef more():\n    pass\n", "tests/help.py", helper) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["expect(1).__class__.to_equal = print", "shop.one = print", "setattr(shop, 'one', print)", "del shop.one"],
+)
+def test_whoever_patches_for_all_tests_is_for_a_person(line: str) -> None:
+    assert of_others(f"{SHARED}\n{line}\n") == ["patches-all"]
+    assert of_others(f"{SHARED}\n{line}\n", before=f"{SHARED}\n{line}\n") == []
+
+
+def test_an_object_of_the_test_itself_may_be_changed() -> None:
+    assert of_others(SHARED.replace('    check(shop.one(), "1")', "    mine = shop.Shop()\n    mine.name = 3")) == []

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import cache
 from typing import NamedTuple
 
@@ -21,8 +21,15 @@ _TOOLS = re.compile(
     r"\bPYTEST_\w*|\bMNGR_\w+|\b_?pytest\b|\bconftest\b|\bunittest\b|\bsys\.modules\b|\b_getframe\b|\bf_(?:back|locals)\b"
     r"|\binspect\.(?:stack|currentframe)\b|\bgc\.get_(?:objects|referrers)\b"
 )
+# By these a product could know that it is being measured: where it is, who runs it, what is around it.
+_SURROUNDINGS = re.compile(
+    r"\benviron\b|\bgetenv\b|\bprocess\.env\b|\benv::var\w*|\bexpand(?:user|vars)\b|\bPath\.home\b|\bgetp?pid\b"
+    r"|\bgetcwd\b|\bgetlogin\b|\bgetuser\b|\bgethostname\b|\b__file__\b|\b__FILE__\b|\borig_argv\b|\bargv\[0\]|\bisatty\b"
+    r"|/proc\b|\.mngr\b|\batexit\b"
+)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"})
 _COMMON = frozenset({"0", "1", "-1", "0.0", "1.0"})
 _SHORT = 2
 # Calls that pass an expected value through; the arguments of all others are given to the product.
@@ -59,7 +66,9 @@ def find(
     for file in changed:
         if file.implementation and file.after is not None and not matches(file.name, BUILD):
             yield from _names(file, test, asked)
+            yield from _equal_to_all(file)
             if known is not None:
+                yield from _asks_around(file, known, asked)
                 yield from _echoes(file, known, asked)
 
 
@@ -82,6 +91,43 @@ def _names(file: File, test: str, where: Callable[[str], Places]) -> Iterator[Fl
                     told = "names" if kind == ECHO else "has a comment that names"
                     about = "its test" if word in (name, stem) else "a tool that runs tests"
                     yield Flag(kind, file.path, f"`{file.path}` line {number} {told} `{word}`, {about}")
+
+
+def _asks_around(file: File, known: TestedLiterals, where: Callable[[str], Places]) -> Iterator[Flag]:
+    """Lines that look at the product's surroundings, which the product did not do before and the test is not about."""
+    literals = product_literals.find(file)
+    seen: set[str] = set()
+    for number, code, _ in product_literals.code_lines(file):
+        made = {literal.text for literal in literals if literal.line == number}
+        named = any(re.match(r"[A-Z]\w+$|[~/]", text) for text in made & known.given)
+        for word in (found[0] for found in _SURROUNDINGS.finditer(f"{code} {' '.join(sorted(made))}")):
+            if word not in seen and not named and not where(word).product:
+                seen.add(word)
+                told = (
+                    f"`{file.path}` line {number} looks at its surroundings (`{word}`), which its test says nothing of"
+                )
+                yield Flag(ECHO, file.path, told)
+
+
+def _equal_to_all(file: File) -> Iterator[Flag]:
+    """New comparisons of a class whose answer does not depend on what is compared."""
+    tree = parsed(file.after) if file.path.endswith(".py") else None
+    lines = {number for number, _ in file.added()}
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name in _COMPARISONS and len(node.args.args) == 2:
+            own, other = (arg.arg for arg in node.args.args)
+            for part in ast.walk(node):
+                if isinstance(part, ast.Return) and part.lineno in lines and not _depends(part.value, own, other):
+                    told = f"`{file.path}` line {part.lineno}: `{node.name}` does not look at what it is compared with"
+                    yield Flag(ECHO, file.path, told)
+                    break
+
+
+def _depends(value: ast.expr | None, own: str, other: str) -> bool:
+    if isinstance(value, ast.Constant) and value.value is False:
+        return True
+    names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)} if value is not None else set()
+    return "NotImplemented" in names or {own, other} <= names
 
 
 def _echoes(file: File, known: TestedLiterals, where: Callable[[str], Places]) -> Iterator[Flag]:
@@ -110,6 +156,9 @@ def _compared(
         others = [one for one in near if one != text and one in known.given - _COMMON and _NUMBER.fullmatch(one)]
         if others:
             return ECHO, f"together with `{others[0]}`; the test gives both to the product"
+    words = {*near} - known.verbs - _COMMON
+    if text in words and len(words) > 1 and words <= known.given and max(map(len, words)) < _SHORT:
+        return ECHO, f"together with {_listed(words - {text})}; the test gives all of them to the product"
     if len(text) < _SHORT or not text.strip():
         return None
     if given and not _elsewhere(text, known, where):
@@ -130,6 +179,10 @@ def _compared(
     if any(one.text.strip() in known.expected and len(one.text.strip()) >= _SHORT for one in literals):
         return ECHO, "which the test gives to the product, and contains text that the test expects"
     return VALUE, "which the test gives to the product"
+
+
+def _listed(texts: Set[str]) -> str:
+    return ", ".join(f"`{_cut(text)}`" for text in sorted(texts))
 
 
 def _elsewhere(text: str, known: TestedLiterals, where: Callable[[str], Places]) -> bool:

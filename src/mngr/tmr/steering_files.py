@@ -12,7 +12,7 @@ from typing import Any
 from mngr.tmr.changed_file import File, Flag, at, settings
 from mngr.tmr.paths import BUILD, matches
 
-JUDGING = frozenset({"conftest", "pytest-settings", "test-command", "shadow", "plugin"})
+JUDGING = frozenset({"conftest", "pytest-settings", "test-command", "shadow", "plugin", "attributes"})
 BUILDING = frozenset({"dependency", "build"})
 _PYTEST_SETTINGS = frozenset({"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml"})
 _MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
@@ -86,6 +86,8 @@ def find_judging(file: File, words: Set[str]) -> Iterator[Flag]:
         yield Flag("conftest", file.path, f"`{file.path}` is changed, which other tests use too")
     elif file.name in _PYTEST_SETTINGS or _differ(file, _SHARED, _of_pytest):
         yield Flag("pytest-settings", file.path, f"`{file.path}` changes how pytest is run")
+    elif file.name == ".gitattributes":
+        yield Flag("attributes", file.path, f"`{file.path}` changes how git shows and writes files")
     if loaded := _plugin(file):
         yield Flag("plugin", file.path, f"`{file.path}` makes pytest load a plugin: {loaded}")
     if shadowed := _shadowed(file):

@@ -56,6 +56,15 @@ class MeasuredTest(NamedTuple):
         return sum(one.result == KILLED for one in self.tried)
 
     @property
+    def only_reads_output(self) -> bool:
+        """Whether it notices what commands print, and no mutant: these may be commands of another program. A test of a
+        failure, which a spoiled product has too, is known by its looking at an exit code or at text that is not
+        there."""
+        killed = [id for (_, id), one in self.edits.items() if one.result == KILLED]
+        reads = any(id.startswith("stdout ") and id != "stdout line added" for id in killed)
+        return reads and not any(one.result == KILLED for one in self.mutants.values())
+
+    @property
     def measured(self) -> bool:
         return self.outcome == "passed" and not (self.no_edits and self.no_mutants)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mngr.tmr.changed_file import FUNCTIONS, File, Flag, definitions, functions, is_assertion, last_name, parsed
 
 # A person must accept work with one of these.
-KINDS = frozenset({"tautology", "unreached", "swallowed"})
+KINDS = frozenset({"tautology", "unreached", "swallowed", "shared", "patches-all"})
 PATCHED = "patched"
 _CATCH_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
 _ENDS = frozenset({"skip", "exit", "_exit"})
@@ -24,6 +24,8 @@ def find(file: File) -> Iterator[Flag]:
     if not file.path.endswith(".py"):
         return
     yield from vain_assertions(file)
+    yield from _patches_all(file)
+    yield from _shared(file)
     before, after = _functions(file.before), _functions(file.after)
     for name, old in before.items():
         new = after.get(name)
@@ -48,6 +50,50 @@ def find(file: File) -> Iterator[Flag]:
             yield Flag(
                 "skip", file.path, f"`{name}` is new and has {', '.join(f'`{skip}`' for skip in sorted(new.skips))}"
             )
+
+
+def _patches_all(file: File) -> Iterator[Flag]:
+    """New lines that change a part of another module for every test that comes later."""
+    lines = {number for number, _ in file.added()}
+    tree = parsed(file.after) or ast.Module([], [])
+    names = [name for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for name in node.names]
+    imported = {(name.asname or name.name).partition(".")[0] for name in names}
+    for node in ast.walk(tree):
+        targets: Sequence[ast.expr] = node.targets if isinstance(node, ast.Assign | ast.Delete) else ()
+        changed: Sequence[ast.expr] = [
+            target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)
+        ]
+        if isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "delattr"):
+            changed = node.args[:1]
+        for target in changed:
+            if target.lineno in lines and _root(target) in imported:
+                text = f"`{file.path}` line {target.lineno} changes `{_cut(target)}`, which other tests use too"
+                yield Flag("patches-all", file.path, text)
+
+
+def _root(node: ast.AST) -> str:
+    """The name that an expression begins with."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return last_name(node)
+
+
+def _shared(file: File) -> Iterator[Flag]:
+    """Functions that assert something for several tests and do something else now: the other tests, which nobody
+    measures for that, may notice less."""
+    old, new = functions(file.before), functions(file.after)
+    for name, node in old.items():
+        if name not in new or node.name.startswith("test") or not _asserts([node]):
+            continue
+        users = [other for other, one in old.items() if other != name and _uses(one, node.name)]
+        shared = len(users) > 1 or not any(one.name.startswith("test") for one in old.values())
+        if shared and ast.dump(node) != ast.dump(new[name]):
+            yield Flag("shared", file.path, f"`{name}` in `{file.path}` is changed, which other tests use too")
+
+
+def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    parts = ast.walk(function)
+    return any((part.arg if isinstance(part, ast.arg) else last_name(part)) == name for part in parts)
 
 
 class _Function(NamedTuple):

@@ -20,7 +20,8 @@ _LOST_MAX = 40
 
 class Noticed(NamedTuple):
     """`strength` is None where no test was changed. `cannot_fail` are tests that pass whatever the product does,
-    `unspoiled` those that are said to be fixed or put right and pass with a spoiled product too."""
+    `unspoiled` those that are said to be fixed or put right, or look at what commands print, and pass with a spoiled
+    product too."""
 
     strength: Strength | None = None
     cannot_fail: tuple[str, ...] = ()
@@ -53,10 +54,11 @@ def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
         before, after = _again(base, work, before, after, lost)
     quiet = [test for test in touched if test not in after or not after[test].kills]
     fixed = [*(taken.own if seen.marks.t0p0 != PASSED else ()), *seen.found]
-    spoiled = _pass_spoiled(base, work, quiet, fixed)
+    elsewhere = [test for test in touched if test not in quiet and after[test].only_reads_output]
+    spoiled = _pass_spoiled(base, work, [*quiet, *elsewhere], fixed)
     cannot_fail = tuple(test for test in quiet if spoiled.get(test))
     found = [_compared(pair, before, after, spoiled) for pair in pairs]
-    unspoiled = [test for test in dict.fromkeys(fixed) if spoiled.get(test) and test not in cannot_fail]
+    unspoiled = [test for test in dict.fromkeys([*fixed, *elsewhere]) if spoiled.get(test) and test not in cannot_fail]
     if not cannot_fail and seen.marks.t0p0 != PASSED and seen.marks.t1p0 == PASSED:
         unspoiled += _look_at_nothing(base, work, taken.own)
     return Noticed(joined(found) if found else None, cannot_fail, tuple(unspoiled))

@@ -26,9 +26,10 @@
       means ? el("p", { class: "sub" }, means) : null);
   }
 
-  function bar(label, [killed, of], without = "not measured") {
+  // Both bars have one scale: a test that runs more has more that it could notice.
+  function bar(label, [killed, of], most, without = "not measured") {
     const full = el("i", {});
-    full.style.width = (of ? (killed / of) * 100 : 0) + "%";
+    full.style.width = (of ? (killed / most) * 100 : 0) + "%";
     return el("div", { class: "strength-row" }, el("span", { class: "sub" }, label), el("span", { class: "strength-bar" }, full), el("span", { class: "number" }, of ? `${killed} of ${of}` : without));
   }
 
@@ -36,10 +37,11 @@
     const found = value.strength;
     if (!found) return null;
     const tone = { stronger: "good", weaker: "bad", "cannot fail": "bad", mixed: "warn" }[found.word] || "calm";
+    const most = Math.max(found.before[1], found.after[1]);
     const only = (title, list, mark) => (list.length ? el("details", { class: "folded", open: list.length < 6 || null }, el("summary", {}, `${title} (${list.length})`),
       el("ul", { class: "plain edits " + mark }, list.map((text) => el("li", {}, words(text))))) : null);
-    return el("section", { class: "measured" }, el("h3", {}, "Strength of its test: edits that it notices"),
-      el("div", { class: "strength tone-" + tone }, bar("before", found.before, found.word === "stronger" ? "no test" : undefined), bar("after", found.after)),
+    return el("section", { class: "measured" }, el("h3", {}, "Strength of its tests: changes that they notice"),
+      el("div", { class: "strength tone-" + tone }, bar("before", found.before, most, found.word === "stronger" ? "no test" : undefined), bar("after", found.after, most)),
       found.word === "not measured" && found.after[1] ? el("p", { class: "sub" }, "nothing to compare with: its test did not pass before") :
       el("p", { class: "sub" }, el("b", { class: "tone-" + tone }, found.word), found.how ? `, by ${found.how}` : "", found.word === "same" ? `: no difference seen with ${found.after[1]}` : ""),
       only("Noticed only now", found.gained, "gained"), only("Noticed only before", found.lost, "lost"));
