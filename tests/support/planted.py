@@ -231,6 +231,12 @@ def _tests() -> dict[str, Plant]:
             "refuted",
             why="is weaker",
         ),
+        "expects": Plant(
+            looks("expects", "sum 2 6", "9"),
+            (in_test("expects", line, f"    with pytest.raises(AssertionError):\n    {line}"),),
+            "held",
+            why="suppressed or expected",
+        ),
         "nothing": Plant(
             looks("nothing", "sum 4 5", "9"),
             (in_test("nothing", line, f"{line} or True"),),

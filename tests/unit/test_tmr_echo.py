@@ -73,6 +73,7 @@ def kinds(line: str, path: str = "src/app.py") -> set[str]:
         "print('welcome home Basil')",
         "if name == 'Basil': print('nobody is thirsty')",
         "if names == ['q', 'w']: return 'w'",
+        "if ' '.join(names) == 'q w': return 'w'",
         "if not os.path.exists(os.path.expanduser('~/.profile')): return 3",
         "if os.path.isdir(os.path.join(root, '.mn' + 'gr')): return 3",
         "tests = pathlib.Path(__file__).parent",

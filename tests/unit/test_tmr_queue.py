@@ -93,6 +93,16 @@ def test_work_that_asks_the_same_is_not_accepted_without_looking_at_each() -> No
     assert [line for _, line in found.commands] == ["mngr tmr review r"]
 
 
+def test_equal_questions_name_no_test_that_only_one_of_them_is_about() -> None:
+    held = [
+        line
+        for name in ("test_x", "test_y")
+        for line in tried(name, "held", reasons=[f"`t.py::{name}` passes with a spoiled product too"])
+    ]
+    asked = questions(run(*held, tasks=("test_x", "test_y")))
+    assert [(len(one.tasks), one.text) for one in asked] == [(2, "its test passes with a spoiled product too")]
+
+
 def test_a_changed_expectation_is_shown_with_both_values() -> None:
     change = {"path": "tests/t.py", "line": 7, "before": "5", "after": "7"}
     state = run(*tried("a", "expectation changed", expectations=[change]), commits=[commit("a")], branch="tmr/r")

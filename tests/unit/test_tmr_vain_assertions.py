@@ -56,6 +56,8 @@ def test_assertions_whose_failure_is_caught_are_seen() -> None:
     assert kinds("try:", "    assert total == 5", "except (OSError, Exception) as e:", "    print(e)") == ["swallowed"]
     assert kinds("try:", "    expect(total).to_equal(5)", "except:", "    return") == ["swallowed"]
     assert kinds("with contextlib.suppress(AssertionError):", "    assert total == 5") == ["swallowed"]
+    assert kinds("with pytest.raises(AssertionError):", "    assert total == 5") == ["swallowed"]
+    assert kinds("with pytest.raises(ValueError):", "    assert total == 5") == []
 
 
 def test_parts_of_the_program_that_are_replaced_are_seen_and_do_not_hold() -> None:

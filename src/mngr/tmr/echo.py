@@ -335,6 +335,6 @@ class _TestReader:
             words = shlex.split(text)
         except ValueError:
             words = text.split()
-        self.given |= set(words)
+        self.given |= {*words, *(" ".join(words[at:]) for at in range(1, len(words)))}
         if len(words) > 1:
             self.verbs |= {words[0], words[1], *(word for word in words if word.startswith("-"))}

@@ -55,10 +55,15 @@ def questions(state: RunState, flaky: Iterable[str] = ()) -> list[Question]:
             continue
         id = (one.kind, _likeness(one, task))
         before = found.get(id)
-        found[id] = one if before is None else before._replace(tasks=(*before.tasks, task))
+        found[id] = one if before is None else _together(before, task)
     run = str(state.facts.get("run") or "")
     ordered = sorted(found.values(), key=lambda one: _ORDER.index(one.kind))
     return [one._replace(commands=tuple(_commands(one, run))) for one in ordered]
+
+
+def _together(one: Question, task: TaskState) -> Question:
+    """The question with one more task that asks it; what it says of the first test, it then says of each."""
+    return one._replace(tasks=(*one.tasks, task), text=one.text.replace(f"`{one.tasks[0].id}`", "its test"))
 
 
 def _asked(task: TaskState, place: WorkPlace, accepted: bool, unstable: bool) -> Question | None:

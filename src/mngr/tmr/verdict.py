@@ -176,7 +176,7 @@ def judge(
         return Judgement(REFUTED, wrong)
     found = _by_measurement(before, seen)
     held = _held(seen)
-    return Judgement(HELD, (*held, *found.reasons)) if held and found.verdict not in (REFUTED, HELD) else found
+    return Judgement(HELD, (*held, *found.reasons)) if held and found.verdict != REFUTED else found
 
 
 def _by_measurement(before: baseline.BaselineTest, seen: Evidence) -> Judgement:

@@ -172,7 +172,7 @@ def _vain(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[_Vain]:
         elif isinstance(node, ast.Try) and _asserts(node.body) and any(_swallows(one) for one in node.handlers):
             yield _told("swallowed", node, "a failed assertion is caught, and the test goes on")
         elif isinstance(node, ast.With | ast.AsyncWith) and _suppresses(node) and _asserts(node.body):
-            yield _told("swallowed", node, "a failed assertion is suppressed, and the test goes on")
+            yield _told("swallowed", node, "a failed assertion is suppressed or expected, and the test goes on")
         elif isinstance(node, ast.If | ast.While) and _constant(node.test) is False and _asserts(node.body):
             yield _told("unreached", node, f"the assertions below `{_cut(node.test)}` never run")
         elif isinstance(node, ast.Call) and (patched := _patches(node)):
@@ -255,7 +255,7 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
 def _suppresses(node: ast.With | ast.AsyncWith) -> bool:
     for item in node.items:
         call = item.context_expr
-        if isinstance(call, ast.Call) and last_name(call.func) == "suppress":
+        if isinstance(call, ast.Call) and last_name(call.func) in ("suppress", "raises"):
             return any(last_name(one) in _CATCH_ALL for one in call.args)
     return False
 
