@@ -153,6 +153,13 @@ def engine(project: Project) -> Iterator[Containers]:
         yield made
 
 
+def lose(engine: Containers) -> None:
+    """One container is killed, one answers nothing any more."""
+    engine.podman("kill", "r1-h1").ok()
+    engine.podman("pause", "r1-h2").ok()
+    assert engine.podman("inspect", "-f", "{{.State.Status}}", "r1-h2").ok().stdout.strip() == "paused"
+
+
 def test_a_run_in_containers_of_one_snapshot_ends_as_one_on_this_machine(project: Project, engine: Containers) -> None:
     per_host = str(-(-AGENTS // HOSTS))
     words = ("--provider", "podman", "--snapshot", "ready", "--agents-per-host", per_host, "--checkpoint", "5s")
@@ -160,6 +167,6 @@ def test_a_run_in_containers_of_one_snapshot_ends_as_one_on_this_machine(project
     argv[argv.index("--max-agents") + 1] = str(AGENTS)
     argv[-1] = "/opt/scripts/{name}.script"
     hit = {"r1-h1", "r1-h2"}
-    out, err = disturbed(project, argv, hit, lambda: [engine.podman("kill", "r1-h1"), engine.podman("pause", "r1-h2")])
+    out, err = disturbed(project, argv, hit, lambda: lose(engine))
     assert {str(one["name"]) for one in entries(project, "host") if one["state"] == "making"} >= hit, (out, err)
     check_as_local(project, "-S", f"tmr.test_command={shlex.quote(sys.executable)} {_OPTIONS}")

@@ -156,6 +156,14 @@ def boxes(project: Project) -> Iterator[dict[str, Sshd]]:
             far.close()
 
 
+def test_a_pool_of_which_no_host_answers_is_told_at_once(project: Project, boxes: dict[str, Sshd]) -> None:
+    for box in boxes.values():
+        box.close()
+    said = project.tmr("--provider", "farm", "--no-canary", timeout=100).failed(6).stderr
+    assert "host `a` does not answer" in said and "host `b` does not answer" in said
+    assert "error: no host of `farm` answers: `a` refuses connections" in said and "mngr tmr resume r1" in said
+
+
 def test_a_pool_of_ssh_hosts_of_which_one_goes_down(project: Project, boxes: dict[str, Sshd]) -> None:
     project.script("test_sub", TWO_HALVES)
     words = ("-k", "sub", "--provider", "farm", "--agents-per-host", "2", "--checkpoint", "1s", "--no-canary")

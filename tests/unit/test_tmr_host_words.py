@@ -44,6 +44,9 @@ def test_each_host_has_a_line_that_says_what_became_of_it() -> None:
         "destroyed after 1 agent",
     ]
     assert host_line(host_rows(fold([*ENTRIES, host("box1", "ready", back=True)]))[0]) == "1 agent"
+    refused = host("box3", "destroyed", because="no room")
+    assert host_line(host_rows(fold([*ENTRIES, refused]))[2]) == "could not be created: no room"
+    assert progress.line(refused, fold(ENTRIES)) == "host `box3` could not be created: no room"
 
 
 def test_the_row_of_a_task_names_its_host_and_those_that_were_lost_under_it() -> None:

@@ -26,6 +26,7 @@ from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import HOST_LOST
 from mngr.providers.provider import GONE, RUNNING, HostRequest, Unsupported
+from mngr.remote.channel import Unreached
 from mngr.waiting import wait_until
 
 # What the ledger says of a host.
@@ -82,6 +83,12 @@ class HostPool:
         if not self._states:
             provider.require("create")
 
+    def check(self) -> None:
+        """Ask all hosts: those that do not answer are not used until they do. Raises when none of a pool answers."""
+        names = self.names
+        if names and not self._any_answers(names) and not self._makes:
+            raise self._none_answers()
+
     @property
     def names(self) -> list[str]:
         """The hosts that can be used, whether they answer at the moment or not."""
@@ -122,14 +129,16 @@ class HostPool:
 
     def answers(self, name: str) -> bool:
         """Ask the host now. One that does not answer is not used until it does."""
-        if not name:
-            return True
-        ((_, answer),) = self._hosts.ask_each([self.site(name)], find.listing, ())
-        if isinstance(answer, MngrError):
-            self.fail(name, answer.message)
-            return False
-        self.reached(name)
-        return True
+        return not name or self._any_answers([name])
+
+    def _any_answers(self, names: Sequence[str]) -> bool:
+        answers = self._hosts.ask_each([self.site(name) for name in names], find.listing, ())
+        for name, (_, answer) in zip(names, answers, strict=True):
+            if isinstance(answer, MngrError):
+                self.fail(name, answer.message)
+            else:
+                self.reached(name)
+        return any(name not in self.unreached for name in names)
 
     def reached(self, name: str) -> bool:
         """Note that a host answers; whether it did not before."""
@@ -226,14 +235,17 @@ class HostPool:
             return ""
         if best is not None:
             return best
-        wait_until(lambda: self._run.stop_asked or any(map(self.answers, self.names)), timeout=_NONE_SECONDS, every=5.0)
+        wait_until(lambda: self._run.stop_asked or self._any_answers(self.names), timeout=_NONE_SECONDS, every=5.0)
         if not (up := self._up):
-            why = next(iter(self.unreached.values()), "")
-            raise MngrError(
-                f"no host of `{self.rules.provider}` answers" + (f": {why}" if why else ""),
-                hint=f"`mngr host list` shows them; `mngr tmr resume {self._run.id}` continues",
-            )
+            raise self._none_answers()
         return up[0]
+
+    def _none_answers(self) -> MngrError:
+        why = next(iter(self.unreached.values()), "")
+        return Unreached(
+            f"no host of `{self.rules.provider}` answers" + (f": {why}" if why else ""),
+            hint=f"`mngr host list` shows them; `mngr tmr resume {self._run.id}` continues",
+        )
 
     def _make_for(self, count: int, load: Mapping[str, int], most: int) -> None:
         """Have hosts made for this many more agents or measurements, and wait for them. Those that take long are

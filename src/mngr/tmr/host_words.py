@@ -44,7 +44,8 @@ def host_line(row: Mapping[str, Any]) -> str:
     """What is to be said of a host, without its name."""
     agents = _amount(row["agents"], "agent")
     if row["state"] not in NOT_USED:
-        told = {"making": "is being created", "destroyed": f"destroyed after {agents}"}.get(str(row["state"]))
+        ended = f"could not be created: {row['because']}" if row["because"] else f"destroyed after {agents}"
+        told = {"making": "is being created", "destroyed": ended}.get(str(row["state"]))
         return told or agents + (f", {row['working']} at work" if row["working"] else "")
     what = "is gone" if row["state"] == "lost" else "does not answer"
     lost = f"; {_amount(row['lost'], 'task')} moved to other hosts" if row["lost"] else ""
@@ -59,5 +60,6 @@ def host_change(entry: Mapping[str, Any]) -> str:
         "ready": f"host `{name}` answers again" if entry.get("back") else "",
         "unreached": f"host `{name}` does not answer, no new agents there: {because}",
         "lost": f"host `{name}` is gone: {because}",
+        "destroyed": f"host `{name}` could not be created: {because}" if because else "",
     }
     return texts.get(str(entry["state"]), "")

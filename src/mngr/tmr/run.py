@@ -79,6 +79,8 @@ class TestRun:
 
     def go(self) -> int:
         """All phases that are not over yet. Returns the exit code, which is also the last entry of the ledger."""
+        if self.pool is not None:
+            self.pool.check()
         self.measurer.adopt()
         try:
             self._phase(COLLECT, self._collect)
