@@ -4,7 +4,6 @@ import os
 import sys
 
 from mngr import process
-from mngr.hosts.local import LocalHost
 from mngr.tmr.integration import integrate
 from mngr.tmr.unit import VerifiedWork
 from mngr.tools.git import Git
@@ -12,7 +11,7 @@ from mngr.tools.git import Git
 
 def main() -> int:
     run, base, *refs = sys.argv[1:]
-    git = Git(LocalHost(os.devnull), os.getcwd())
+    git = Git(os.getcwd())
     tips = process.run(["git", "rev-parse", base, *refs], timeout=60).text.split("\n")
     work = [
         VerifiedWork(f"tests/{ref}", ref.replace("/", "-"), ref, tip) for ref, tip in zip(refs, tips[1:], strict=True)

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.home import host_dir, is_marked
 from mngr.names import is_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mngr.config import Settings
 
 GROUP = "mngr"

@@ -6,7 +6,7 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn
 
 from mngr.errors import MngrError, TimedOut
 from mngr.interrupts import check, held
@@ -72,20 +72,6 @@ class ProgramMissing(MngrError):
     def __init__(self, program: str) -> None:
         super().__init__(f"`{program}` is not installed or not on PATH", hint=INSTALL_HINTS.get(program, ""))
         self.program = program
-
-
-class Runner(Protocol):
-    """Something that runs commands: this machine, or any host."""
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout: float,
-        input: bytes | None = None,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> Result: ...
 
 
 def run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -191,8 +192,6 @@ def _leaves(tree: dict[str, object]) -> Iterator[Key]:
 
 def _same(one: object, other: object) -> bool:
     """Equal as TOML: `1`, `1.0` and `true` all differ, and `nan` is itself."""
-    import json
-
     return json.dumps(one, sort_keys=True, default=repr) == json.dumps(other, sort_keys=True, default=repr)
 
 

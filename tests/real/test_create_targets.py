@@ -21,7 +21,7 @@ def fleet_of(user: User) -> mngr.Fleet:
 
 
 def planned(fleet: mngr.Fleet, name: str, transfer: str = WORKTREE) -> Plan:
-    return plan.decide(fleet.local.host, fleet.local.cwd, [name], transfer, None, "exclude")[0]
+    return plan.decide(fleet.local.cwd, [name], transfer, None, "exclude")[0]
 
 
 @pytest.mark.parametrize("transfer", TRANSFERS)

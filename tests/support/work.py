@@ -52,7 +52,7 @@ class Project:
         self.env |= {"HOME": str(self.root), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         self.run("init", "-q", "-b", "main", f"--object-format={object_format}")
         self.runner = Runner({"HOME": str(self.root), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
-        self.git = Git(self.runner, str(self.repo))
+        self.git = Git(str(self.repo))
         self.base = self.commit(files, parent="")
         self.run("update-ref", "refs/heads/main", self.base)
         self.run("reset", "-q", "--hard")

@@ -5,15 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.process import run as run_process
 from mngr.tools.git import Git
 from mngr.workspaces import uncommitted_files, unsaved_work
-
-
-class Here:
-    """This machine, as far as git needs it."""
-
-    run = staticmethod(run_process)
 
 
 def gone_when_looked_at() -> str:
@@ -47,7 +40,7 @@ def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) ->
 
 def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:
     """A link, a directory and a file whose name no list of lines can hold, after they were listed."""
-    git = Git(Here, str(tmp_path))
+    git = Git(str(tmp_path))
     git.must("init", "-q")
     (tmp_path / "stays").write_text("x")
     names = git.must(

@@ -23,7 +23,7 @@ FRAME = """
     mngr.cli mngr.cli.app mngr.cli.binding mngr.cli.catalog mngr.cli.commands mngr.cli.dispatch mngr.cli.main
     mngr.cli.options mngr.cli.output mngr.cli.overview mngr.cli.parser mngr.cli.scan mngr.cli.terminal
     mngr.actions mngr.actions.site mngr.fleet mngr.fleet.fleet mngr.agents mngr.agents.events mngr.agents.record
-    mngr.agents.store mngr.hosts mngr.hosts.local mngr.tools mngr.tools.tmux
+    mngr.agents.store mngr.hosts mngr.hosts.host mngr.tools mngr.tools.tmux
 """
 SEEING = "mngr.actions.agent mngr.actions.find mngr.agents.state"
 MAKING = """

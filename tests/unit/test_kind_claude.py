@@ -13,7 +13,7 @@ from mngr.agents.kinds.driver import AgentContext, ModelUsage, Wording
 from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
-from mngr.hosts.local import LocalHost
+from mngr.hosts.host import Host
 
 NOW = 1_000_000.0
 RULE = "\x1b[38;5;244m" + "─" * 40
@@ -255,7 +255,7 @@ def place(tmp_path: Path) -> AgentContext:
         created_at="2026-01-01T00:00:00.000000Z",
         source="/the/repo",
     )
-    return AgentContext(LocalHost(str(tmp_path)), record, str(tmp_path / "state"), {"HOME": str(tmp_path / "home")})
+    return AgentContext(Host(str(tmp_path)), record, str(tmp_path / "state"), {"HOME": str(tmp_path / "home")})
 
 
 def test_every_question_of_the_start_is_answered_as_the_user_would(place: AgentContext) -> None:

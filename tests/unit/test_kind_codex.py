@@ -13,7 +13,7 @@ from mngr.agents.kinds.driver import AgentContext, ModelUsage
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
-from mngr.hosts.local import LocalHost
+from mngr.hosts.host import Host
 
 AT = "2026-11-16T13:53:43.273Z"
 LATER = "2026-11-16T13:53:44.687Z"
@@ -229,7 +229,7 @@ def test_conversations_that_it_went_back_to_are_told_in_order_of_time(tmp_path: 
         said = {**item("AgentMessage", content=[{"text": name}]), "timestamp": f"2026-11-16T13:53:0{second}.000Z"}
         (home / "sessions" / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
     record = Record("agent-" + "0" * 32, "foo", "codex", "codex", "/work", "none", "mngr-foo", AT)
-    place = AgentContext(LocalHost(str(tmp_path)), record, str(tmp_path), {})
+    place = AgentContext(Host(str(tmp_path)), record, str(tmp_path), {})
     assert [entry["text"] for entry in DRIVER.transcript(place)] == ["a", "b"]
 
 

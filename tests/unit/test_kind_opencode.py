@@ -14,7 +14,7 @@ from mngr.agents.kinds.driver import BYPASS, EDITS, AgentContext
 from mngr.agents.kinds.opencode import DRIVER, IMPORT, INBOX, RECORD
 from mngr.agents.record import Record
 from mngr.errors import MngrError
-from mngr.hosts.local import LocalHost
+from mngr.hosts.host import Host
 
 
 def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any) -> AgentContext:
@@ -32,7 +32,7 @@ def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any)
         **fields,
     }
     given = {"HOME": str(root / "user"), **(environ or {})}
-    return AgentContext(LocalHost(str(root)), Record(**values), str(root / "state"), given)
+    return AgentContext(Host(str(root)), Record(**values), str(root / "state"), given)
 
 
 SESSION = {"id": "ses_1", "title": "fix it", "directory": "/work"}

@@ -9,7 +9,7 @@ SIZE = 64_000_000
 # Saves and restores a large file, one with an odd name and a nested repository, and prints by how much memory grew.
 CODE = """
 import os, resource, sys
-from mngr.hosts.local import LocalHost
+from mngr.hosts.host import Host
 from mngr.tools.git import Git
 from mngr.workspaces import uncommitted_files
 
@@ -18,12 +18,12 @@ def peak():
 
 source, target, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 names = ["plain", "odd\\nname", "nested/"]
-git = Git(LocalHost(source), source)
+git = Git(source)
 before = peak()
 kept = git.commit_tree(uncommitted_files.dirty_tree(git, names), [], "kept")
 saved = peak() - before
 empty = git.commit_tree(git.must("mktree", input=b""), [], "empty")
-restored = Git(LocalHost(source), target, git_dir=os.path.join(source, ".git"))
+restored = Git(target, git_dir=os.path.join(source, ".git"))
 uncommitted_files.write_files(restored, kept, empty, {"plain"})
 print(saved, peak() - before)
 """

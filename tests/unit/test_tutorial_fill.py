@@ -145,14 +145,12 @@ HELPS = {
 }
 
 
-class Helpful:
-    """A runner that knows one program, which only tells its help."""
-
-    def run(self, argv, *, timeout, input=None, cwd=None, env=None) -> Result:
-        assert argv[-1] == "--help"
-        words = tuple(argv[1:-1])
-        known = words in HELPS
-        return Result(tuple(argv), 0 if known else 2, HELPS.get(words, "").encode(), b"" if known else b"no such verb")
+def run_helpful(argv, *, timeout, cwd=None, env=None) -> Result:
+    """Run a program that only tells its help."""
+    assert argv[-1] == "--help"
+    words = tuple(argv[1:-1])
+    known = words in HELPS
+    return Result(tuple(argv), 0 if known else 2, HELPS.get(words, "").encode(), b"" if known else b"no such verb")
 
 
 @pytest.mark.parametrize(
@@ -174,11 +172,11 @@ class Helpful:
     ],
 )
 def test_commands_held_against_the_help(command: str, expected: str) -> None:
-    assert problem(ProgramHelp(Helpful(), "tool", {}, "."), command.split()) == expected
+    assert problem(ProgramHelp("tool", {}, ".", run_helpful), command.split()) == expected
 
 
 def test_the_reference_is_the_help_of_all_verbs() -> None:
-    text = ProgramHelp(Helpful(), "tool", {}, ".").reference()
+    text = ProgramHelp("tool", {}, ".", run_helpful).reference()
     assert text.startswith("$ tool --help\nUsage: tool [--quiet]")
     assert "$ tool add --help\nUsage: tool add" in text and "$ tool list --help" in text
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.agents.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
+from mngr.process import Result
+from mngr.tools.tmux import Pane
 
 if TYPE_CHECKING:
     from mngr.actions.agent_fields import AgentFields
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from mngr.actions.site import Site
     from mngr.agents.limits import Limits
     from mngr.agents.state import Status
-    from mngr.process import Result
-    from mngr.tools.tmux import Pane
     from mngr.workspaces.saved_work import SavedEntry
 
 

@@ -38,7 +38,7 @@ def create_many(
     else:
         requests = create.arrived(site, requests)
     site.host.prepare()
-    requests = with_unclean(site, requests)
+    requests = with_unclean(requests)
     results: dict[str, Record | MngrError] = {}
     begun: set[str] = set()
 
@@ -74,12 +74,12 @@ def create_many(
     return [results[one.agent_id] for one in requests]
 
 
-def with_unclean(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+def with_unclean(requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """With the uncommitted changes of the source as one commit for all agents. A plain copy has the changes anyway."""
     planned = requests[0].planned
     if not planned.include_unclean or planned.transfer == RSYNC:
         return list(requests)
-    start = unclean_commit(Git(site.host, planned.source), planned)
+    start = unclean_commit(Git(planned.source), planned)
     return [one._replace(plan=one.planned._replace(start=start, include_unclean=False)) for one in requests]
 
 

@@ -52,7 +52,7 @@ def check(site: Site, agent_id: str, wish: CloneRequest) -> tuple[str | None, st
     branch = f"mngr/{wish.name}" if record.repo is not None else None
     if record.transfer == WORKTREE and record.repo is not None and branch is not None:
         planned = Plan(WORKTREE, record.repo, branch=branch, create_branch=True)
-        if blocked := why_no_branch(site.host, planned):
+        if blocked := why_no_branch(planned):
             raise MngrError(blocked.message, hint=f"choose another name: `mngr clone {record.name} OTHER-NAME`")
     if not wish.rest:
         return branch, record.command
@@ -128,7 +128,7 @@ def start_kept(
     with site.store.agent_locked(record.id):
         try:
             if large:
-                _bring_large(site, entry, record)
+                _bring_large(entry, record)
             env = os.path.join(site.store.state_dir(record.id), "env")
             more = launch.env_text(wish.env).encode("utf-8", "surrogateescape")
             site.host.write(env, site.host.read(env) + more)
@@ -151,7 +151,7 @@ def _shown(command: str, old: Record, wish: CloneRequest) -> str:
     return shown if shown != command else ""
 
 
-def _bring_large(site: Site, entry: SavedEntry, record: Record) -> None:
+def _bring_large(entry: SavedEntry, record: Record) -> None:
     """What git ignores and is too large to be kept is on this host, so it is copied."""
     assert entry.agent is not None
     for path, _ in entry.left_out:
@@ -159,5 +159,5 @@ def _bring_large(site: Site, entry: SavedEntry, record: Record) -> None:
         target = os.path.join(record.work_dir, path.rstrip("/"))
         if os.path.lexists(source) and not os.path.lexists(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            copied = site.host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
+            copied = process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
             checked(copied, f"`{path}` could not be copied")

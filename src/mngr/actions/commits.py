@@ -47,7 +47,7 @@ class AgentTip(NamedTuple):
 def tip(site: Site, agent_id: str) -> AgentTip:
     """The agent's HEAD and what it has not committed."""
     record = site.store.read(agent_id)
-    there = _work_tree(site, record)
+    there = _work_tree(record)
     head = there.must("rev-parse", "HEAD")
     commits = there.count(head, *(["--not", record.base_commit] if record.base_commit else []))
     return AgentTip(record, head, there.current_branch(), commits, len(there.changed_paths()))
@@ -78,7 +78,7 @@ def pull(site: Site, agent_id: str, *, into: str = "branch", dry_run: bool = Fal
     if into == "none":
         return done
     if into == "current":
-        current = Git(host, checkout(site, here))
+        current = Git(checkout(site, here))
         _forward(current, head, f"`{current.current_branch() or 'HEAD'}`", record.name)
         return done._replace(branch=current.current_branch())
     if before == head or (shared and found.branch == branch):
@@ -133,10 +133,10 @@ def mark_home(site: Site, agent_id: str, commit: str) -> None:
     """Note that the caller's machine has this commit of the agent, so that it does not count as work found only
     here. Twice is safe."""
     record = site.store.read(agent_id)
-    there = _work_tree(site, record)
+    there = _work_tree(record)
     if record.repo is None or not there.commit_of(commit):
         return
-    cache, ref = Git(site.host, record.repo), f"refs/remotes/home/{record.id}"
+    cache, ref = Git(record.repo), f"refs/remotes/home/{record.id}"
     if record.transfer == WORKTREE:
         cache.must("update-ref", ref, commit)
         return
@@ -164,7 +164,7 @@ def fetch_uncommitted(site: Site, agent_id: str) -> str | None:
 def commit_uncommitted(site: Site, agent_id: str) -> tuple[Record, str | None]:
     """What the agent has not committed, as a commit under `refs/mngr/pulled/NAME-uncommitted` of its repository."""
     record = site.store.read(agent_id)
-    there = _work_tree(site, record)
+    there = _work_tree(record)
     changed = there.changed_paths()
     if not changed:
         return record, None
@@ -180,7 +180,7 @@ def commit_uncommitted(site: Site, agent_id: str) -> tuple[Record, str | None]:
 def drop_uncommitted(site: Site, agent_id: str) -> None:
     """Remove the ref of `commit_uncommitted`."""
     record = site.store.read(agent_id)
-    _work_tree(site, record).run("update-ref", "-d", uncommitted_ref(record.name))
+    _work_tree(record).run("update-ref", "-d", uncommitted_ref(record.name))
 
 
 def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> tuple[str, int]:
@@ -188,7 +188,7 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
     the caller's machine."""
     found = site.run(tip, agent_id)
     record, here = found.record, home(site, found.record)
-    source = Git(site.near.host, checkout(site, here))
+    source = Git(checkout(site, here))
     commit = source.commit_of(revision)
     if commit is None:
         raise UsageError(f"no branch or commit is called `{revision}`")
@@ -198,7 +198,7 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
         there = site.git_path(record.work_dir)
         words = ("push", "-q", "--force", "--no-verify", there.path, f"{commit}:{_PUSHED}")
         source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
-    elif record.transfer != WORKTREE and not (agent := _work_tree(site, record)).commit_of(commit):
+    elif record.transfer != WORKTREE and not (agent := _work_tree(record)).commit_of(commit):
         here.must("update-ref", _PUSHED, commit)
         try:
             agent.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", here.directory, _PUSHED)
@@ -216,13 +216,13 @@ def _count_new(site: Site, record: Record, here: Git, commit: str, head: str) ->
     # Both ends' objects are needed to count, and none may be written.
     objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
     both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": git_tool.quoted_path(objects)}
-    return int(_work_tree(site, record).must("rev-list", "--count", commit, "--not", "HEAD", env=both))
+    return int(_work_tree(record).must("rev-list", "--count", commit, "--not", "HEAD", env=both))
 
 
 def forward(site: Site, agent_id: str, commit: str) -> int:
     """Move the agent's branch forward to a commit that its repository has. Returns how many are new to it."""
     record = site.store.read(agent_id)
-    there = _work_tree(site, record)
+    there = _work_tree(record)
     try:
         count = there.count(commit, "--not", "HEAD")
         if count:
@@ -237,7 +237,7 @@ def forward(site: Site, agent_id: str, commit: str) -> int:
 def diff(site: Site, agent_id: str, *options: str) -> bytes:
     """Everything the agent changed since its base, uncommitted and untracked files included, as git prints it."""
     record = site.store.read(agent_id)
-    there = _work_tree(site, record)
+    there = _work_tree(record)
     base = record.base_commit or "HEAD"
     result = there.run("diff", *options, base, uncommitted_files.dirty_tree(there, there.changed_paths()))
     if not result.ok:
@@ -248,7 +248,7 @@ def diff(site: Site, agent_id: str, *options: str) -> bytes:
 def summary(site: Site, agent_id: str) -> bytes:
     """The agent's commits and a diffstat, as git prints them."""
     record = site.store.read(agent_id)
-    there = _work_tree(site, record)
+    there = _work_tree(record)
     base = record.base_commit or "HEAD"
     log = checked(there.run("log", "--oneline", f"{base}..HEAD"))
     return log.stdout + b"\n" + checked(there.run("diff", "--stat", base, "HEAD")).stdout
@@ -274,7 +274,7 @@ def pulled_branch(record: Record) -> str:
     return record.branch if record.created_branch and record.branch else f"mngr/{record.name}"
 
 
-def _work_tree(site: Site, record: Record) -> Git:
+def _work_tree(record: Record) -> Git:
     """git at the agent, on the agent's own site."""
     if record.transfer == NONE:
         raise MngrError(
@@ -289,7 +289,7 @@ def _work_tree(site: Site, record: Record) -> Git:
         )
     if not os.path.isdir(record.work_dir):
         raise MngrError(f"the directory `{record.work_dir}` of `{record.name}` is gone")
-    return Git(site.host, record.work_dir)
+    return Git(record.work_dir)
 
 
 def home(site: Site, record: Record) -> Git:
@@ -299,15 +299,15 @@ def home(site: Site, record: Record) -> Git:
         assert record.repo is not None
         if not os.path.isdir(record.repo):
             raise MngrError(f"the directory `{record.repo}` of `{record.name}` is gone")
-        return Git(near.host, record.repo)
+        return Git(record.repo)
     from mngr.workspaces.origin import machine_id
 
     repo = record.origin.get("repo", "")
     if repo and record.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
-        return Git(near.host, repo)
-    around = git_tool.look(near.host, near.cwd)
-    if around is not None and record.base_commit and Git(near.host, around.top).commit_of(record.base_commit):
-        return Git(near.host, around.home)
+        return Git(repo)
+    around = git_tool.look(near.cwd)
+    if around is not None and record.base_commit and Git(around.top).commit_of(record.base_commit):
+        return Git(around.home)
     raise MngrError(
         f"the repository of `{record.name}` is not on this machine",
         hint=f"run this inside a clone that has the commit {(record.base_commit or '')[:10]}",
@@ -316,8 +316,7 @@ def home(site: Site, record: Record) -> Git:
 
 def checkout(site: Site, home: Git) -> str:
     """The work tree the user means: where they stand, when that is of this repository, else the repository's own."""
-    host = site.near.host
-    here, there = git_tool.look(host, site.near.cwd), git_tool.look(host, home.directory)
+    here, there = git_tool.look(site.near.cwd), git_tool.look(home.directory)
     return here.top if here and there and here.common_dir == there.common_dir else home.directory
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mngr import process
 from mngr.actions.agent_process import start_process, tmux_options
 from mngr.actions.site import Site
 from mngr.agents import launch
+from mngr.agents.kinds import kind
 from mngr.agents.kinds.kind import Kind
 from mngr.agents.record import Record, timestamp
+from mngr.config import Settings
 from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.workspaces import plan
 from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
 from mngr.workspaces.workspace import TAKEN_HINT, Workspace, refuse_taken, refuse_taken_branch, why_no_branch
-
-if TYPE_CHECKING:
-    from mngr.config import Settings
 
 
 class CreateRequest(NamedTuple):
@@ -96,8 +95,6 @@ def request_for(
     **more: Any,
 ) -> CreateRequest:
     """A request for an agent that runs a shell `command`, or an agent `type` with `args`."""
-    from mngr.agents.kinds import kind
-
     chosen = "command" if command is not None else type or kind.default_name(site.settings)
     rest = (command,) if command is not None else tuple(args)
     return CreateRequest(name=name, kind=kind.resolve(chosen, site.settings), rest=rest, **more)
@@ -117,7 +114,7 @@ def with_plans(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequ
     near = site.near
     source = os.path.abspath(os.path.join(near.cwd, first.source))
     default = WORKTREE if site.is_near and not first.sandbox else MIRROR
-    plans = plan.decide(near.host, source, names, first.transfer, first.branch, first.unclean, default)
+    plans = plan.decide(source, names, first.transfer, first.branch, first.unclean, default)
     if first.sandbox:
         plans = [plan.in_sandbox(planned) for planned in plans]
     if plans[0].transfer == RSYNC:
@@ -137,7 +134,7 @@ def check(site: Site, requests: Sequence[CreateRequest]) -> None:
     if any(request.sandbox for request in requests):
         from mngr.tools import bubblewrap
 
-        bubblewrap.check(site.host)
+        bubblewrap.check()
     for request in {(request.kind.name, request.prompt): request for request in requests}.values():
         check_program(site, request)
 
@@ -148,7 +145,7 @@ def preview(site: Site, request: CreateRequest) -> CreateRequest:
     if not site.is_near:
         site.run(check, [request])
         return request
-    if request.planned.create_branch and (blocked := why_no_branch(site.host, request.planned)):
+    if request.planned.create_branch and (blocked := why_no_branch(request.planned)):
         raise blocked
     _work_dir(site, request)
     return request
@@ -175,8 +172,6 @@ def create(site: Site, request: CreateRequest, progress: Callable[[str], None] =
 
 def arrived(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """Planned requests of another machine, for this one. Raises when this site lacks what these agents need."""
-    from mngr.agents.kinds import kind
-
     requests = [request._replace(kind=kind.settled(request.kind)) for request in requests]
     check(site, requests)
     return requests
@@ -259,7 +254,7 @@ def _write_inputs(site: Site, request: CreateRequest, record: Record) -> None:
         from mngr.actions import provision
 
         with provision.unpacked(site, record, request.carried) as directory:
-            provision.upload(site, record, [(os.path.join(directory, name), path) for name, path in request.uploads])
+            provision.upload(record, [(os.path.join(directory, name), path) for name, path in request.uploads])
         provision.run(site, record, request.provision, request.variables.values())
     site.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
     if request.prompt is not None:
@@ -307,7 +302,7 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
                 if request.name in names:
                     raise NameTaken(request.name)
                 if request.planned.create_branch and request.planned.transfer != RSYNC:
-                    refuse_taken_branch(site.host, request.planned)
+                    refuse_taken_branch(request.planned)
                 work_dir = _work_dir(site, request)
                 if request.target is not None:
                     _refuse_used(work_dir, existing)

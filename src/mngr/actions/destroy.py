@@ -96,7 +96,7 @@ def destroy_on(
     done = site.run(destroy, record.id, force=force, remove_branch=remove_branch, discard=discard, settled=True)
     repo = record.origin.get("repo", "")
     if record.origin.get("machine") == machine_id(site.near.host) and not discard:
-        _forget_pulled(site.near, record._replace(repo=repo), None)
+        _forget_pulled(record._replace(repo=repo), None)
     return done
 
 
@@ -132,7 +132,7 @@ def destroy(
             kept_branch = _remove_workspace(site, agent.record, entry, remove_branch)
             _forget_home(site, agent.record)
             if not discard:
-                _forget_pulled(site, agent.record, entry)
+                _forget_pulled(agent.record, entry)
             _retire_state(site, agent, entry)
         return Destroyed(agent.name, entry, kept_branch, outlived)
 
@@ -145,13 +145,13 @@ def _remove_workspace(site: Site, record: Record, entry: SavedEntry | None, remo
         site.host.remove(record.work_dir)
         return None
     # The work tree it was made from may be gone; its own still knows the repository.
-    asked = (Git(site.host, place) for place in (record.repo, record.work_dir) if unsaved_work.has_repository(place))
+    asked = (Git(place) for place in (record.repo, record.work_dir) if unsaved_work.has_repository(place))
     found = (git.run("rev-parse", "--path-format=absolute", "--git-common-dir") for git in asked)
     common = next((result for result in found if result.ok), None)
     if common is None:
         site.host.remove(record.work_dir)  # the repository itself is gone
         return None
-    git = Git(site.host, common.text)
+    git = Git(common.text)
     remove_worktree(site.host, git.directory, common.text, record.work_dir)
     if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
         return None
@@ -174,15 +174,15 @@ def _forget_home(site: Site, record: Record) -> None:
         return
     source_cache.forget_files(site, record.id)
     if record.repo is not None and unsaved_work.has_repository(record.repo):
-        Git(site.host, record.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
+        Git(record.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
 
 
-def _forget_pulled(site: Site, record: Record, entry: SavedEntry | None) -> None:
+def _forget_pulled(record: Record, entry: SavedEntry | None) -> None:
     """Remove the refs that `pull` and `merge` made in the repository, unless nothing else holds their commits; `gc`
     reports those."""
     if record.repo is None or not record.git or not unsaved_work.has_repository(record.repo):
         return
-    git = Git(site.host, record.repo)
+    git = Git(record.repo)
     loose = uncommitted_ref(record.name)
     if entry is not None and entry.repo == record.repo and git.ok("diff", "--quiet", entry.commit, loose):
         git.run("update-ref", "-d", loose)

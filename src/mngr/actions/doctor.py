@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from mngr import process
 from mngr.actions import find, leftovers
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
 from mngr.agents import state
 from mngr.agents.kinds.kind import KNOWN_AGENTS
+from mngr.agents.record import CorruptRecord
 from mngr.errors import MngrError
 from mngr.process import INSTALL_HINTS, find_program, join
-
-if TYPE_CHECKING:
-    from mngr.agents.record import CorruptRecord
 
 OK, NOTE, WARN, FAIL, UNKNOWN = "ok", "note", "warn", "fail", "unknown"
 OLDEST_PYTHON = (3, 11)
@@ -49,7 +50,7 @@ def examine(site: Site, read_settings: Callable[[], object]) -> list[Check]:
     agents = doctor_programs.installed(site)
     return [
         python_version(tuple(sys.version_info[:3])),
-        *_programs(site),
+        *_programs(),
         directory,
         _writable(site, ours),
         _disk(site.host.dir),
@@ -66,7 +67,7 @@ def examine_host(site: Site) -> Check:
 
     programs = doctor_programs.installed(site)
     version = ".".join(map(str, sys.version_info[:3]))
-    needed = [*_programs(site), _disk(site.host.dir)]
+    needed = [*_programs(), _disk(site.host.dir)]
     known = [check for check in doctor_programs.examine(site, programs) if check.name in programs]
     found = [f"python {version}", *(f"{check.name} {check.found}" for check in needed), ", ".join(programs)]
     wrong = [check for check in (*needed, *known) if check.status not in (OK, NOTE)]
@@ -108,8 +109,6 @@ def git_version(text: str) -> Check:
 
 def parse_version(text: str) -> tuple[int, int] | None:
     """The first `NUMBER.NUMBER` in a text."""
-    import re
-
     found = re.search(r"(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else None
 
@@ -128,11 +127,11 @@ def coding_agents(installed: list[str]) -> Check:
     return Check("coding agents", OK, ", ".join(installed))
 
 
-def _programs(site: Site) -> list[Check]:
+def _programs() -> list[Check]:
     checks = []
     for program, words, judge in (("tmux", "-V", tmux_version), ("git", "--version", git_version)):
         try:
-            result = site.host.run([program, words], timeout=_SECONDS)
+            result = process.run([program, words], timeout=_SECONDS)
         except MngrError as error:
             checks.append(Check(program, FAIL, error.message, error.hint))
             continue
@@ -146,14 +145,14 @@ def _programs(site: Site) -> list[Check]:
     else:
         hint = f"needed for `--transfer rsync` and to pull or push files; {INSTALL_HINTS['rsync']}"
         checks.append(Check("rsync", WARN, "not installed", hint))
-    return [*checks, _sandbox(site)]
+    return [*checks, _sandbox()]
 
 
-def _sandbox(site: Site) -> Check:
+def _sandbox() -> Check:
     from mngr.tools import bubblewrap
 
     try:
-        bubblewrap.check(site.host)
+        bubblewrap.check()
     except MngrError as error:
         return Check("sandbox", NOTE, f"`--sandbox` does not work: {error.message}", error.hint, _lines(error.details))
     return Check("sandbox", OK, "`--sandbox` works")
@@ -194,8 +193,6 @@ def _writable(site: Site, ours: bool | None) -> Check:
 
 def _try_lock(path: str) -> None:
     """Take and give back a shared lock, on something that no verb ever locks."""
-    import fcntl
-
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -17,7 +17,7 @@ _TERM, _KILL = 15, 9
 def execute(site: Site, agent_id: str, command: str, *, timeout: float, cwd: str | None = None) -> Result:
     """Run to the end and return the result, whatever its exit code. Past the deadline it is killed."""
     argv, env = prepare(site, agent_id, command, cwd)
-    return site.host.run(argv, timeout=timeout, env=env)
+    return process.run(argv, timeout=timeout, env=env)
 
 
 def attached(site: Site, agent_id: str, command: str, *, timeout: float, cwd: str | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -146,9 +147,9 @@ def _copy(site: Site, name: str, source: str, destination: str, dry_run: bool) -
     copy = [*words, source + slash, destination + slash]
     if tree and not dry_run and not os.path.lexists(destination):  # nothing can be written over
         os.makedirs(destination)
-        copied = _changes(site, copy, "the files could not be copied") if os.listdir(source) else ()
+        copied = _changes(copy, "the files could not be copied") if os.listdir(source) else ()
         return Copied(name, source, destination, tuple(path for path in copied if not path.endswith("/")), None)
-    changed = _changes(site, [*words, "--dry-run", source + slash, _probe(destination) + slash])
+    changed = _changes([*words, "--dry-run", source + slash, _probe(destination) + slash])
     root = destination if tree else os.path.dirname(destination)
     names = changed if tree else tuple(os.path.basename(destination) for _ in changed)
     over = [path.removesuffix("/") for path in names if _takes_a_place(root, path)]
@@ -157,16 +158,14 @@ def _copy(site: Site, name: str, source: str, destination: str, dry_run: bool) -
         return Copied(name, source, destination, written, None)
     entry = saved_work.save_files(site.host, name, root, over, "a copy over existing files") if over else None
     os.makedirs(root, exist_ok=True)
-    checked(site.host.run(copy, timeout=SECONDS), "the files could not be copied")
+    checked(process.run(copy, timeout=SECONDS), "the files could not be copied")
     return Copied(name, source, destination, written, entry)
 
 
-def _changes(site: Site, words: list[str], failed: str = "the files could not be compared") -> tuple[str, ...]:
+def _changes(words: list[str], failed: str = "the files could not be compared") -> tuple[str, ...]:
     """What a copy writes, or would write, directories with a slash at their end, as rsync itself tells, which writes
     odd bytes of names as `\\#012`."""
-    import re
-
-    result = checked(site.host.run(words, timeout=SECONDS), failed)
+    result = checked(process.run(words, timeout=SECONDS), failed)
     lines = [line for line in result.stdout.split(b"\n") if line and line != b"./"]
     return tuple(
         os.fsdecode(re.sub(rb"\\#([0-7]{3})", lambda found: bytes([int(found[1], 8)]), line)) for line in lines

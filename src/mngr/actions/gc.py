@@ -65,7 +65,7 @@ def collect(
         yield from _state_dirs(site, seen, dry_run)
         yield from _places(site, seen, dry_run)
         yield from _worktrees(site, seen, dry_run)
-        yield from _refs(site, seen, dry_run, saved_before, elsewhere)
+        yield from _refs(seen, dry_run, saved_before, elsewhere)
         yield from _locks(site, dry_run)
         for what, paths in (("program", leftovers.old_programs(site)), ("cache", leftovers.old_caches(site))):
             for path in paths:
@@ -84,7 +84,7 @@ def _look(site: Site) -> _Seen:
         records, _ = site.store.records()
     used = {os.path.realpath(record.work_dir) for record in records}
     strays = leftovers.stray_sessions(site, sessions, ids)
-    here = git_tool.look(site.host, site.cwd) if os.path.isdir(site.cwd) and not _is_bare(site) else None
+    here = git_tool.look(site.cwd) if os.path.isdir(site.cwd) and not _is_bare(site) else None
     repos = [record.repo for record in records if record.repo]
     for entry in saved_work.survey(site.host)[0]:
         repos += [repo for repo in (entry.agent.repo if entry.agent else None, entry.repo) if repo]
@@ -98,7 +98,7 @@ def _look(site: Site) -> _Seen:
 
 
 def _is_bare(site: Site) -> bool:
-    return Git(site.host, site.cwd, cautious=True).run("rev-parse", "--is-bare-repository").text == "true"
+    return Git(site.cwd, cautious=True).run("rev-parse", "--is-bare-repository").text == "true"
 
 
 def _tried(found: Leftover, dry_run: bool, remove: Callable[[Leftover], Leftover | None]) -> Leftover:
@@ -208,7 +208,7 @@ def _as_record(site: Site, path: str) -> Record:
     at = timestamp(os.stat(path).st_mtime)
     branch, repo, transfer = None, None, RSYNC
     if unsaved_work.has_repository(path):
-        git = Git(site.host, path)
+        git = Git(path)
         branch = git.current_branch()
         if os.path.isfile(os.path.join(path, ".git")):
             common = git.must("rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -247,20 +247,18 @@ def _worktrees(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
 
 
 def _forget_worktree(site: Site, repo: str, found: Leftover) -> None:
-    common = Git(site.host, repo).must("rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Git(repo).must("rev-parse", "--path-format=absolute", "--git-common-dir")
     remove_worktree(site.host, repo, common, found.path)
 
 
-def _refs(
-    site: Site, seen: _Seen, dry_run: bool, saved_before: float | None, elsewhere: Collection[str]
-) -> Iterator[Leftover]:
+def _refs(seen: _Seen, dry_run: bool, saved_before: float | None, elsewhere: Collection[str]) -> Iterator[Leftover]:
     """`refs/mngr/pulled/NAME` of agents that are gone, unless it is the last thing that holds its commits: that goes
     only with saved work that is as old."""
     agents = [*(record.name for record in seen.records), *elsewhere]
     names = {name for agent in agents for name in (agent, f"{agent}-uncommitted")}
     prefix = "refs/mngr/pulled/"
     for repo in seen.repos:
-        git = Git(site.host, repo)
+        git = Git(repo)
         listed = git.run("for-each-ref", "--format=%(refname) %(objectname) %(committerdate:unix)", prefix)
         for line in filter(None, listed.text.split("\n") if listed.ok else []):
             ref, commit, at = line.split(" ")

@@ -81,7 +81,7 @@ def start(site: Site, agent_id: str) -> tuple[Record, bool]:
                 f"`{agent.name}` was not fully created: {agent.status.reason}",
                 hint=f"`mngr destroy {agent.name}`, then create it again",
             )
-        _require_work_dir(site, agent)
+        _require_work_dir(agent)
         try:
             # Starting again first ends whatever the old process left behind.
             end_processes(site, agent)
@@ -180,7 +180,7 @@ def label(site: Site, agent_id: str, set_to: Mapping[str, str], remove: tuple[st
     return changed
 
 
-def _require_work_dir(site: Site, agent: AgentView) -> None:
+def _require_work_dir(agent: AgentView) -> None:
     if not os.path.isdir(agent.record.work_dir):
         raise MngrError(
             f"the work directory of `{agent.name}`, `{agent.record.work_dir}`, is gone",

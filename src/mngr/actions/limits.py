@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from mngr.agents import launch, limits, watcher
 from mngr.agents.limits import Limits, LimitVerdict
 from mngr.agents.record import Record, seconds_of
 from mngr.errors import MngrError
+from mngr.workspaces import saved_work
 from mngr.workspaces.saved_work import SavedEntry
 
 # Our program by its place: another mngr on the host, or a file of the agent called like a module, is not run instead.
@@ -70,8 +72,6 @@ def watch(site: Site, record: Record) -> None:
 def enforce_for_watcher(agent_id: str) -> None:
     """Enforce the limits of one agent, and print the seconds until they should be looked at again; nothing when the
     agent does not run any more. A failure is logged as an event of the agent."""
-    import signal
-
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the watcher's window goes with the agent that is stopped
     site = Site()
     try:
@@ -132,7 +132,6 @@ def explain(site: Site, agent_id: str) -> str:
 
 def _stop(site: Site, agent: AgentView, verdict: LimitVerdict) -> Enforced:
     from mngr.actions import destroy, lifecycle
-    from mngr.workspaces import saved_work
 
     entry, reason = None, verdict.reason
     try:

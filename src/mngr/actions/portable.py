@@ -67,7 +67,7 @@ def pack(site: Site, agent_id: str) -> Portable:
 
 def export(site: Site, entry: SavedEntry, room: str) -> Portable:
     """Saved work or a snapshot. It stays where it is."""
-    if not os.path.isdir(entry.repo) or Git(site.host, entry.repo).commit_of(entry.commit) is None:
+    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(
             f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
             hint="if the repository was moved, move it back for the time",
@@ -78,7 +78,7 @@ def export(site: Site, entry: SavedEntry, room: str) -> Portable:
     if agent is not None:
         key, config, agent = _portable(site, agent)
         if agent.transfer == WORKTREE and not entry.plain_files:
-            entry = _with_refs(site, entry)
+            entry = _with_refs(entry)
     return Portable(entry._replace(agent=agent), files, key, config)
 
 
@@ -88,12 +88,12 @@ def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
     key, config = "", {}
     repo = record.repo if record.repo and has_repository(record.repo) else None
     if repo is not None:
-        found = git_tool.look(site.host, repo)
+        found = git_tool.look(repo)
         assert found is not None
         rooms, _, name = repo.rpartition("/")
         cached = rooms == os.path.join(site.host.dir, source_cache.REPOSITORIES)
         key = name if cached else cache_key(machine, found.common_dir)
-        git = Git(site.host, repo)
+        git = Git(repo)
         config = {item: value.text for item in SENT_CONFIG if (value := git.run("config", "--get", item)).ok}
         if not record.origin:
             origin["repo"] = found.home
@@ -107,10 +107,10 @@ def cache_key(machine: str, common_dir: str) -> str:
     return hashlib.sha256(f"{machine}\0{common_dir}".encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-def _with_refs(site: Site, entry: SavedEntry) -> SavedEntry:
+def _with_refs(entry: SavedEntry) -> SavedEntry:
     """A worktree shares its refs with the repository. Those that it began with go along: its base, and tags."""
     assert entry.agent is not None
-    git, below = Git(site.host, entry.repo), entry.refs_below
+    git, below = Git(entry.repo), entry.refs_below
     lines = git.must("for-each-ref", f"--merged={entry.parent}", "--format=%(refname) %(objectname)", "refs/tags")
     refs = dict(line.split(" ") for line in lines.split("\n") if line)
     base = f"refs/heads/{entry.agent.base_branch}"
@@ -139,7 +139,7 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
     else:
         place = snapshots.reserve(site.host, entry.name, snapshots.unused_name(site.host, entry), agent)
     if repo == store:
-        saved_entry.make_store(site.host, store)
+        saved_entry.make_store(store)
     ref = place.ref if entry.plain_files else f"{place.ref}/work"
     return entry._replace(id=place.id, repo=repo, ref=ref, agent=agent)
 
@@ -168,7 +168,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
 
 def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes], room: str) -> SavedEntry:
     """Its refs are here; keep the rest, so that it can be restored here."""
-    if Git(site.host, entry.repo).commit_of(entry.commit) is None:
+    if Git(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(f"the commits of `{entry.name}` did not arrive")
     directory = _agent_dir(site, entry, room)
     site.host.make_dir(directory)
@@ -220,7 +220,7 @@ def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
         ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
     )
     try:
-        git = Git(site.host, entry.repo)
+        git = Git(entry.repo)
         trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]
         wrong = [] if trees[0] == trees[1] else ["files"]
         if not entry.plain_files and entry.parent != again.parent:

@@ -3,10 +3,12 @@ the work dir."""
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from mngr import process
 from mngr.actions import execute
 from mngr.actions.agent_process import write_sandbox
 from mngr.actions.site import Site
@@ -39,7 +41,6 @@ def parse_upload(text: str) -> tuple[str, str]:
 
 def packed(uploads: Sequence[tuple[str, str]]) -> tuple[bytes, tuple[tuple[str, str], ...]]:
     """The files of these uploads as a tar archive, and the uploads with their names in it."""
-    import io
     import tarfile
 
     target = io.BytesIO()
@@ -56,7 +57,6 @@ def unpacked(site: Site, record: Record, archive: bytes) -> Iterator[str]:
     if not archive:
         yield "/"
         return
-    import io
     import tarfile
 
     directory = os.path.join(site.store.state_dir(record.id), "carried")
@@ -68,7 +68,7 @@ def unpacked(site: Site, record: Record, archive: bytes) -> Iterator[str]:
         site.host.remove(directory)
 
 
-def upload(site: Site, record: Record, uploads: Sequence[tuple[str, str]]) -> None:
+def upload(record: Record, uploads: Sequence[tuple[str, str]]) -> None:
     """Copy files into the work dir. In place, where they would be the user's own, none is replaced."""
     top = os.path.realpath(record.work_dir)
     for source, path in uploads:
@@ -79,7 +79,7 @@ def upload(site: Site, record: Record, uploads: Sequence[tuple[str, str]]) -> No
         if os.path.lexists(target) and (record.transfer == NONE or os.path.isdir(target) or os.path.islink(target)):
             raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
         os.makedirs(parent, exist_ok=True)
-        checked(site.host.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied")
+        checked(process.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied")
 
 
 def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:
@@ -93,7 +93,7 @@ def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[s
         argv = ["sh", "-c", script, record.work_dir, os.path.join(state_dir, "env"), command]
         if record.sandbox:
             argv, env = execute.in_sandbox(site, record, record.work_dir, f"exec 2>&1\n{command}")
-        result = site.host.run(argv, timeout=SECONDS, env=env)
+        result = process.run(argv, timeout=SECONDS, env=env)
         if not result.ok:
             raise MngrError(
                 f"`{mask(command, secrets)}` failed in the work dir of `{record.name}` (exit code {result.exit_code}), "

@@ -33,7 +33,7 @@ def find(site: Site, word: str) -> SavedEntry:
 
 def show(site: Site, entry: SavedEntry, *, patch: bool, colour: bool) -> tuple[bytes, bytes]:
     """Its commits and its uncommitted files, as git prints them."""
-    git, how = Git(site.host, entry.repo), ["--color=always"] if colour else []
+    git, how = Git(entry.repo), ["--color=always"] if colour else []
     log = checked(git.run("log", "--oneline", *how, f"-{entry.commits}", entry.parent)).stdout if entry.commits else b""
     if entry.commit == entry.parent:
         return log, b""

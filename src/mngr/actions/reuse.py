@@ -61,14 +61,14 @@ def differences(site: Site, record: Record, expected: Expected) -> list[str]:
             found.append(f"its {what} is `{shown}`, not `{wanted}`")
     if expected.source is not None:
         source = os.path.realpath(os.path.join(site.cwd, expected.source))
-        if os.path.realpath(record.source) not in (source, _top(site, source)):
+        if os.path.realpath(record.source) not in (source, _top(source)):
             found.append(f"its source is `{record.source}`, not `{source}`")
     return found
 
 
-def _top(site: Site, directory: str) -> str | None:
+def _top(directory: str) -> str | None:
     try:
-        repo = git.look(site.host, directory)
+        repo = git.look(directory)
     except MngrError:
         return None
     return os.path.realpath(repo.top) if repo is not None else None

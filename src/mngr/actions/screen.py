@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import find
 from mngr.actions.agent import AgentView
+from mngr.actions.site import Site
 from mngr.agents.store import SCREEN
 from mngr.errors import MngrError
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
-    from mngr.tools.tmux import Pane
+from mngr.tools.tmux import Pane
 
 # A pane dies with its command, unless something in the background keeps its terminal open.
 _SECONDS_TO_DIE = 5.0

@@ -12,16 +12,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from mngr import config
+from mngr.agents.record import Record
 from mngr.agents.store import Store
-from mngr.hosts.local import LocalHost
-from mngr.tools.tmux import Tmux
+from mngr.config import Settings
+from mngr.hosts.host import Host
+from mngr.tools.tmux import Pane, Tmux
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
     from mngr.agents.kinds.driver import AgentContext
-    from mngr.agents.record import Record
-    from mngr.config import Settings
-    from mngr.tools.tmux import Pane
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,9 +46,9 @@ class Site:
     ) -> None:
         self.environ = dict(os.environ if environ is None else environ)
         self.cwd = cwd or os.getcwd()
-        self.host = LocalHost(config.host_dir(self.environ))
+        self.host = Host(config.host_dir(self.environ))
         self.store = Store(self.host)
-        self.tmux = Tmux(self.host, self.environ)
+        self.tmux = Tmux(self.environ)
         if settings is not None:
             self.__dict__["settings"] = settings
 

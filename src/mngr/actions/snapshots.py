@@ -118,12 +118,12 @@ def implied(site: Site) -> list[Record]:
     inside = [agent for agent in agents if f"{here}/".startswith(f"{os.path.realpath(agent.work_dir)}/")]
     if len(inside) == 1:
         return inside
-    repository = _repository(site, here)
+    repository = _repository(here)
     places: dict[str, str] = {}
     for agent in agents:
         source = agent.repo or agent.source
         if source not in places:
-            places[source] = _repository(site, source)
+            places[source] = _repository(source)
     return [agent for agent in agents if places[agent.repo or agent.source] == repository]
 
 
@@ -146,10 +146,10 @@ def _records(site: Site) -> list[Record]:
     return site.store.records()[0] if site.host.is_ours() else []
 
 
-def _repository(site: Site, directory: str) -> str:
+def _repository(directory: str) -> str:
     """What is the same for all work trees of a repository; for plain files the directory."""
     if os.path.isdir(directory):
-        found = Git(site.host, directory).run("rev-parse", "--path-format=absolute", "--git-common-dir")
+        found = Git(directory).run("rev-parse", "--path-format=absolute", "--git-common-dir")
         if found.ok:
             return os.path.realpath(found.text)
     return os.path.realpath(directory)
@@ -159,7 +159,7 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
     """Bring an agent back to a snapshot. One that was destroyed is made again, stopped; with another `name` a new one
     is made beside it. The snapshot stays."""
     assert entry.agent is not None
-    snapshots.check_kept(site.host, entry)
+    snapshots.check_kept(entry)
     living = [record.id for record in site.store.records()[0]]
     if name is None and entry.agent.id in living:
         return _in_place(site, entry, entry.agent.id)
@@ -195,7 +195,7 @@ def _in_place(site: Site, entry: SavedEntry, agent_id: str) -> Restored:
         branch, note = restoration.put_back(site.host, entry, record, spare)
         usage.settle(site, record)
         _bring_conversation(site, entry, record)
-        record = site.store.change(agent_id, **_settings(entry, record, branch))
+        record = site.store.change(agent_id, **_settings(entry, branch))
         site.store.log(agent_id, "snapshot_restored", snapshot=entry.id, saved=entry_saved.id if entry_saved else None)
     if ran:
         record, _ = lifecycle.start(site, agent_id)
@@ -205,7 +205,7 @@ def _in_place(site: Site, entry: SavedEntry, agent_id: str) -> Restored:
 def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
     """Keep all that is about to be replaced: files, commits, and what was said since."""
     found: UnsavedWork = destroy.measure(site, record)
-    moved = restoration.endangered(site.host, entry, record)
+    moved = restoration.endangered(entry, record)
     known = dict(found.refs)
     found = found._replace(refs=(*found.refs, *((ref, tip) for ref, tip in moved if ref not in known)))
     state_dir = site.store.state_dir(record.id)
@@ -235,7 +235,7 @@ def _bring_conversation(site: Site, entry: SavedEntry, record: Record) -> None:
         site.host.write(os.path.join(state_dir, events.FILE), site.host.read(os.path.join(history, events.FILE)))
 
 
-def _settings(entry: SavedEntry, now: Record, branch: str | None) -> dict[str, object]:
+def _settings(entry: SavedEntry, branch: str | None) -> dict[str, object]:
     assert entry.agent is not None
     fields: dict[str, object] = {name: value for name, value in entry.agent._asdict().items() if name not in _IDENTITY}
     if branch is not None and branch != entry.branch and entry.branch == entry.agent.branch:

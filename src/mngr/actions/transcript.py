@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -55,8 +56,6 @@ def follow_events(site: Site, agent_id: str, seen: int) -> Iterator[list[dict[st
 def follow(site: Site, agent_id: str, shown: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
     """New entries as they come, each once, until the agent is destroyed. An agent may record an entry late, before
     others that were shown already."""
-    from collections import Counter
-
     seen = Counter(map(_words, shown))
     for _ in waiting.changes(
         [site.store.state_dir(agent_id)], deadline=waiting.Deadline(None), at_least_every=_SECONDS_BETWEEN_LOOKS

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from mngr.agents.record import Record
 from mngr.errors import TimedOut
-
-if TYPE_CHECKING:
-    from mngr.agents.record import Record
-    from mngr.hosts.host import Host
+from mngr.hosts.host import Host
 
 FILE = "recording.cast"
 LOCK = "{}.recording"

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 
-from mngr import files
+from mngr import files, process
 from mngr.agents import events, launch
 from mngr.agents.kinds import driver
 from mngr.agents.kinds.driver import AgentContext
@@ -234,7 +234,7 @@ def _clear_way(top: str, paths: Iterable[str]) -> None:
 def _git_config(agent: AgentContext) -> bytes:
     """Who commits. The rest of the user's configuration may hold credentials."""
     words = ["git", "config", "--get-regexp", r"^user\.(name|email)$"]
-    lines = agent.host.run(words, timeout=30, cwd=agent.record.work_dir).text.split("\n")
+    lines = process.run(words, timeout=30, cwd=agent.record.work_dir).text.split("\n")
     text = "[user]\n"
     for line in lines:
         name, _, value = line.partition(" ")

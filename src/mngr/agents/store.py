@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager
+from typing import Any
 
 from mngr.agents import events, record
 from mngr.agents.record import CorruptRecord, Record
 from mngr.errors import NotFoundError
 from mngr.files import read_lines
+from mngr.hosts.host import Host
 from mngr.names import is_id
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from mngr.hosts.host import Host
-
 
 SCREEN = "screen.txt"
 _TAIL = 16384

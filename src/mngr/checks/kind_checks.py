@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+from mngr import process
 from mngr.actions import usage
 from mngr.actions.agent import Agent
 from mngr.agents.state import BLOCKED, FAILED, RUNNING, WAITING
@@ -205,7 +206,7 @@ def resumes_after_the_tmux_server_was_killed(subject: Subject) -> None:
     subject.until(agent, lambda seen: subject.file(seen, mark), "work")
     before = subject.prompts(agent)
     tmux = subject.fleet.local.tmux.argv("kill-server")
-    subject.fleet.local.host.run(tmux, timeout=60, env={**subject.fleet.local.environ})
+    process.run(tmux, timeout=60, env={**subject.fleet.local.environ})
     subject.until(agent, lambda seen: not seen.status.alive, "end with its terminal")
     _resumes(subject, agent, before)
 

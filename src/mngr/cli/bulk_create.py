@@ -18,7 +18,7 @@ from mngr.agents.record import Record
 from mngr.cli import create_report, targets
 from mngr.cli.app import App
 from mngr.cli.commands import create as single
-from mngr.cli.output import as_mapping
+from mngr.cli.output import Fields, as_mapping
 from mngr.cli.parser import Args, given
 from mngr.cli.terminal import is_terminal
 from mngr.errors import FAILED, MngrError, UsageError
@@ -27,8 +27,6 @@ from mngr.workspaces.plan import RSYNC
 from mngr.workspaces.workspace import refuse_taken_branch
 
 if TYPE_CHECKING:
-    from mngr.cli.output import Fields
-
     T = TypeVar("T")
     # What is reported about an agent: a row for programs and a line for people.
     Shown = tuple[Fields, str] | MngrError
@@ -137,7 +135,7 @@ def _would_create(site: Site, request: CreateRequest, taken: set[str]) -> tuple[
     if request.name in taken:
         raise MngrError(f"an agent named `{request.name}` exists already", hint="`--reuse` uses it")
     if site.is_near and plan.create_branch and plan.transfer != RSYNC:
-        refuse_taken_branch(site.host, plan)
+        refuse_taken_branch(plan)
     return create_report.dry_run_row(request), create_report.dry_run_text(request)
 
 

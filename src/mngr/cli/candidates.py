@@ -7,16 +7,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mngr.cli import catalog
-from mngr.cli.completion import FILES, FOLDERS
+from mngr.cli import catalog, completion
+from mngr.cli.completion import FILES, FOLDERS, Candidate
 from mngr.errors import MngrError
 from mngr.home import host_dir
 
 if TYPE_CHECKING:
     from mngr.agents.record import Record
-    from mngr.cli.completion import Candidate
     from mngr.config import Settings
-    from mngr.hosts.local import LocalHost
+    from mngr.hosts.host import Host
 
 
 def of(command: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[Candidate]:
@@ -134,7 +133,6 @@ _BY_NAME: dict[str, Callable[[], Iterable[Candidate]]] = {
 
 
 def _helped(typed: Sequence[str]) -> Iterable[Candidate]:
-    from mngr.cli import completion
     from mngr.cli.dispatch import command_parser
 
     if not typed:
@@ -150,10 +148,10 @@ def _words(called: str) -> set[str]:
     return {word.partition(":")[0] for word in plain.replace(" :", ":").split()}
 
 
-def _host() -> LocalHost:
-    from mngr.hosts.local import LocalHost
+def _host() -> Host:
+    from mngr.hosts.host import Host
 
-    return LocalHost(host_dir(os.environ))
+    return Host(host_dir(os.environ))
 
 
 def _records() -> list[Record]:

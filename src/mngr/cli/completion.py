@@ -20,8 +20,7 @@ from mngr.errors import UsageError
 if TYPE_CHECKING:
     from mngr.cli.parser import Parser
 
-    Candidate = tuple[str, str]
-
+Candidate = tuple[str, str]
 FILES, FOLDERS = ":files", ":folders"
 
 

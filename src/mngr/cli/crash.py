@@ -1,8 +1,10 @@
 """The crash file: what a bug report needs, and no secret. Never touches the state directory of another program."""
 
 import os
+import time
 from collections.abc import Mapping
 
+from mngr import __version__
 from mngr.secrets import MASK, mask
 
 # Options whose value may hold a secret after the first `=`.
@@ -14,9 +16,9 @@ def save(error: BaseException, words: list[str], environ: Mapping[str, str]) -> 
     try:
         from mngr.config import host_dir
         from mngr.files import make_private_dir, write_atomic
-        from mngr.hosts.local import LocalHost
+        from mngr.hosts.host import Host
 
-        LocalHost(host_dir(environ)).is_ours()
+        Host(host_dir(environ)).is_ours()
         folder = os.path.join(host_dir(environ), "crashes")
         make_private_dir(folder)
         path = os.path.join(folder, _file_name())
@@ -30,7 +32,6 @@ def crash_text(error: BaseException, words: list[str], environ: Mapping[str, str
     import platform
     import traceback
 
-    from mngr import __version__
     from mngr.process import join
 
     text = "\n".join(
@@ -89,6 +90,4 @@ def _file_values(path: str) -> list[str]:
 
 
 def _file_name() -> str:
-    import time
-
     return time.strftime("%Y-%m-%dT%H-%M-%S") + f"-{os.getpid()}.txt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -83,8 +84,6 @@ def host_request(args: Args, app: App, name: str) -> HostRequest:
 
 
 def free_host_name() -> str:
-    import os
-
     return f"mngr-{os.urandom(3).hex()}"
 
 

@@ -4,16 +4,14 @@ that names where it was set."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.cli.binding import convert, wanted
 from mngr.cli.options import COUNT, PAIR, Args, Option
 from mngr.cli.parser import Parser, given
+from mngr.config import Value
 from mngr.errors import UsageError
 from mngr.names import suggest
-
-if TYPE_CHECKING:
-    from mngr.config import Value
 
 # These make no sense as a default.
 _NEVER = frozenset({"help", "version", "setting", "schema"})

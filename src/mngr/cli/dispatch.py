@@ -6,9 +6,11 @@ import os
 import sys
 from typing import Any
 
+from mngr import __version__
 from mngr.cli.app import App
 from mngr.cli.catalog import Verb
 from mngr.cli.options import Args
+from mngr.cli.output import to_json
 from mngr.cli.parser import Parser, apply_settings
 from mngr.cli.scan import Scan
 from mngr.errors import UsageError
@@ -40,8 +42,6 @@ def _run(entry: Verb, argv: list[str], app: App) -> int:
         app.print_help(scan.parser)
         return 0
     if scan.asked == "version":
-        from mngr import __version__
-
         app.stdout.write(f"mngr {__version__}\n")
         return 0
     if scan.asked == "schema":
@@ -90,7 +90,6 @@ def _parser(entry: Verb, module: Any) -> Parser:
 
 
 def _print_schema(entry: Verb, app: App) -> int:
-    from mngr.cli.output import to_json
     from mngr.cli.schemas import schema
 
     found = schema(entry)

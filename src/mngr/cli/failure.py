@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from mngr.cli.app import App
+from mngr.cli.output import to_json
+from mngr.cli.scan import option_values
 from mngr.cli.terminal import paint, visible, visible_lines, wants_colour
 from mngr.errors import BUG, INTERRUPTED, MngrError
+from mngr.files import disk_error
 from mngr.interrupts import Terminated
-
-if TYPE_CHECKING:
-    from mngr.cli.app import App
 
 # What a shell reports for a program that ended because nobody reads its output any more.
 PIPE_CLOSED = 141
@@ -84,8 +84,6 @@ def error_text(error: MngrError, colour: bool = False) -> str:
 
 def error_json(error: MngrError, form: str) -> str:
     """The error as a script reads it."""
-    from mngr.cli.output import to_json
-
     value: dict[str, str | int] = {"error": error.message, "hint": error.hint, "exit_code": error.exit_code}
     if error.details:
         value["details"] = error.details
@@ -94,8 +92,6 @@ def error_json(error: MngrError, form: str) -> str:
 
 def asked_format(words: list[str]) -> str:
     """The format that the words ask for."""
-    from mngr.cli.scan import option_values
-
     return (option_values(words, "--format") or ["human"])[-1]
 
 
@@ -104,8 +100,6 @@ def _disk_error(error: BaseException) -> MngrError | None:
         return None
     if isinstance(error, FileNotFoundError) and _stands_nowhere():
         return MngrError("the directory you are in was deleted", hint="go to another one: `cd ~`")
-    from mngr.files import disk_error
-
     return disk_error(error)
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 
+from mngr import __version__
 from mngr.cli import catalog
 from mngr.errors import UsageError
 
@@ -104,8 +105,6 @@ def _replace_closed_streams() -> None:
 
 
 def _print_version() -> int:
-    from mngr import __version__
-
     sys.stdout.write(f"mngr {__version__}\n")
     return 0
 

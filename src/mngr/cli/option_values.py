@@ -5,6 +5,7 @@ from __future__ import annotations
 from mngr.cli.app import App
 from mngr.cli.parser import Args, given
 from mngr.errors import UsageError
+from mngr.names import is_name
 from mngr.process import hide_arguments
 
 IDLE_MODES = ("output", "user", "agent")  # those of `mngr.agents.limits`, which only limited agents need
@@ -58,8 +59,6 @@ def parse_sandbox(args: Args) -> str:
 
 def parse_windows(texts: list[str]) -> dict[str, str]:
     """`[NAME=]CMD` of each window, by name; one without a name gets one that is free."""
-    from mngr.names import is_name
-
     found: dict[str, str] = {}
     for text in texts:
         name, equals, command = text.partition("=")

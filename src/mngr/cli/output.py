@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from mngr.cli.terminal import STATE_STYLES, paint, visible, visible_lines
 from mngr.errors import MngrError, UsageError
+from mngr.names import nearest
 
 if TYPE_CHECKING:
     from mngr.cli.table import Column
     from mngr.cli.template import TemplatePart
 
-    class NamedResult(Protocol):
-        """A NamedTuple that a verb prints."""
 
-        def _asdict(self) -> dict[str, Any]: ...
+class NamedResult(Protocol):
+    """A NamedTuple that a verb prints."""
 
-    Fields = Mapping[str, Any] | NamedResult
+    def _asdict(self) -> dict[str, Any]: ...
 
+
+Fields = Mapping[str, Any] | NamedResult
 FORMATS = ("human", "json", "jsonl")
 # JSON leaves these as they are; a terminal may obey the first, and UTF-8 cannot carry the second.
 _NOT_PLAIN = "[\x7f-\x9f\u2028\u2029\ud800-\udfff]"
@@ -192,14 +195,10 @@ def to_json(value: Any, indent: bool = False) -> str:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if text.isascii() and "\x7f" not in text:
         return text
-    import re
-
     return re.sub(_NOT_PLAIN, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _not_a_format(text: str) -> UsageError:
-    from mngr.names import nearest
-
     close = nearest(text, FORMATS)
     start = f"the closest is `{close}`; " if close else ""
     return UsageError(

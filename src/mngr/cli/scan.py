@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -188,8 +189,6 @@ class Scanner:
         default = self.found.parser.subcommands.get(self.found.parser.default_subcommand or "")
         if default is None or not any(not option.names and option.nargs == "*" for option in default.options):
             return False
-        import os
-
         return os.path.lexists(word.partition("::")[0]) or not nearest(word, tuple(self.found.parser.subcommands))
 
     def _enter_default(self) -> None:

@@ -22,7 +22,7 @@ def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) 
     base = agent.record.base_commit
     if not (agent.record.repo and base):
         return []
-    git = Git(app.fleet.local.host, agent.record.work_dir)
+    git = Git(agent.record.work_dir)
     objects = Objects(git)
     old, new = git.must("rev-parse", f"{base}^{{tree}}", "HEAD^{tree}").split("\n")
     pair = (old, new)

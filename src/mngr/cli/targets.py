@@ -9,13 +9,11 @@ from mngr.actions.agent import Agent
 from mngr.agents.state import STATES
 from mngr.cli.app import App
 from mngr.cli.options import Group
-from mngr.cli.output import as_mapping
+from mngr.cli.output import Fields, as_mapping
 from mngr.cli.parser import Args, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from mngr.cli.output import Fields
-
     N = TypeVar("N")
     R = TypeVar("R")
     T = TypeVar("T")

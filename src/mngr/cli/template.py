@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,8 +19,6 @@ class TemplatePart(NamedTuple):
 
 def parse(template: str) -> tuple[TemplatePart, ...]:
     """Take a template apart. `{{` and `}}` are braces, `\\t`, `\\n` and `\\\\` what they are in a shell's printf."""
-    import re
-
     parts: list[TemplatePart] = []
     plain, end = "", 0
     for found in re.finditer(r"\{\{|\}\}|\\[tn\\]|\{\s*([^{}]*?)\s*\}|[{}]", template):

@@ -13,7 +13,7 @@ from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import visible
 from mngr.errors import MngrError, NotFoundError, UsageError
-from mngr.hosts.local import LocalHost
+from mngr.hosts.host import Host
 from mngr.settings_values import Key, format_key
 from mngr.trust import Claim
 
@@ -152,7 +152,7 @@ def _show(app: App, claims: Sequence[Claim]) -> None:
 
 
 def _remember(app: App, claims: Sequence[Claim]) -> None:
-    LocalHost(app.host_dir).is_ours()  # another program's is not written to
+    Host(app.host_dir).is_ours()  # another program's is not written to
     trust.remember(app.host_dir, claims)
 
 

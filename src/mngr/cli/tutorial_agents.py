@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mngr import process
 from mngr.actions.create import extra_paths
 from mngr.agents.kinds import kind
 from mngr.cli import catalog, permissions, sync_flags
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.dispatch import command_parser
 from mngr.cli.option_values import read_text
 from mngr.cli.parser import Args
 from mngr.cli.terminal import visible, visible_lines
@@ -65,7 +67,7 @@ _NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None,
 
 def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any], dict[str, Any]]) -> int:
     _check_rounds(args)
-    top = Git(app.fleet.local.host, place.root).run("rev-parse", "--show-toplevel")
+    top = Git(place.root).run("rev-parse", "--show-toplevel")
     place = place.seen_from(top.text) if top.ok else place
     report = place.report()
     stale = [problem for problem in report.problems if problem.kind == STALE]
@@ -149,7 +151,7 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     )
     if not name:
         raise UsageError("cannot tell which program the tutorial is about", hint="name it: `--program NAME`")
-    shown = program.ProgramHelp(app.fleet.local.host, name, app.environ, place.root)
+    shown = program.ProgramHelp(name, app.environ, place.root)
     problem_of, judge = _judge(args, app, place, shown)
     value: dict[str, Any] = {"script": place.script, "program": name, "validated_by": judge, "dry_run": args.dry_run}
     value |= {**_NOT_STARTED, "headings": [heading.title for heading in headings], "prompt": None}
@@ -226,7 +228,7 @@ def _judge(args: Args, app: App, place: Sources, shown: program.ProgramHelp) -> 
     if args.validate:
         if "{}" not in args.validate:
             raise UsageError("`--validate` needs `{}` where the command goes", hint="`--validate 'mytool-lint {}'`")
-        return fill.by_command(app.fleet.local.host, args.validate, place.root), f"`{args.validate}`"
+        return fill.by_command(args.validate, place.root), f"`{args.validate}`"
     if shown.name == "mngr":
         return parse_problem, "the parser of mngr"
     return lambda command: program.problem(shown, shlex.split(command)), f"the help of `{shown.name}`"
@@ -235,7 +237,6 @@ def _judge(args: Args, app: App, place: Sources, shown: program.ProgramHelp) -> 
 def parse_problem(command: str) -> str:
     """What our own parser says to a command line of mngr, without running it."""
     from mngr.cli import plugin_verbs
-    from mngr.cli.dispatch import command_parser
     from mngr.cli.main import split
 
     try:
@@ -260,7 +261,7 @@ def _reference(args: Args, app: App, place: Sources, shown: program.ProgramHelp)
         return shown.reference()
     if os.path.exists(args.reference):
         return read_text(args.reference, app)
-    done = app.fleet.local.host.run(["sh", "-c", args.reference], timeout=300, cwd=place.root)
+    done = process.run(["sh", "-c", args.reference], timeout=300, cwd=place.root)
     if not done.ok:
         raise MngrError(
             f"`--reference {args.reference}` is not a file, and failed as a command (exit code {done.exit_code})",

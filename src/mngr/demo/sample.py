@@ -3,7 +3,6 @@
 
 import os
 
-from mngr import process
 from mngr.errors import MngrError
 from mngr.tools.git import Git
 
@@ -50,7 +49,7 @@ def copy(directory: str) -> None:
 def make_repository(directory: str) -> str:
     """Make a repository with two commits, the example and the bugs, and return the last commit."""
     copy(directory)
-    git = Git(process, directory)
+    git = Git(directory)
     git.must("-c", "init.defaultBranch=main", "init", "-q", "--template=", doing="git could not make the repository")
     for key, value in _GIT_SETTINGS.items():
         git.must("config", "--local", key, value)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
-from mngr.hosts.local import LocalHost
 from mngr.tools.git import Git
 
 _LARGEST_BYTES = 64_000_000
@@ -78,11 +77,11 @@ def since(directory: str, then: CodeState) -> Since | None:
 
 def _look(directory: str) -> tuple[Git, CodeState] | None:
     """Git at the top of the work tree, and the state there."""
-    asked = Git(LocalHost(""), directory).run("rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}")
+    asked = Git(directory).run("rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}")
     if not asked.ok:
         return None
     top, commit = asked.text.rsplit("\n", 1)
-    git = Git(LocalHost(""), top)
+    git = Git(top)
     changed: dict[str, str | None] = {}
     small: list[str] = []
     for path in git.changed_paths():

@@ -17,7 +17,6 @@ from mngr import interrupts, process
 from mngr.agents import recorder
 from mngr.e2e.cast import About, Recording, Taken, free_path
 from mngr.errors import MngrError
-from mngr.hosts.local import LocalHost
 from mngr.hosts.terminal import OnTerminal
 from mngr.interrupts import Terminated, held
 from mngr.secrets import named_values
@@ -147,7 +146,7 @@ class Watched:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._env = {**environ, "TERM": "xterm-256color"}
         self._session = environ["MNGR_SESSION_NAME"]
-        self._tmux = Tmux(LocalHost(""), environ)
+        self._tmux = Tmux(environ)
         self._line = looking_on(environ["MNGR_ATTACH_COMMAND"])
         self._pane = recorder.Terminal(0, "", (0, 0))
         self._size = self._ask()

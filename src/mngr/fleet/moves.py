@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from mngr import process
 from mngr.actions import clone as cloning
 from mngr.actions import lifecycle, portable, usage
 from mngr.actions.agent import Agent
@@ -131,15 +132,17 @@ def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str
 def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) -> None:
     host = source.near.host
     if target.is_near:
-        _fetch(source, old, Git(host, new.repo), new.refs_below)
+        _fetch(source, old, Git(new.repo), new.refs_below)
     elif source.is_near:
-        _push(Git(host, old.repo), old.refs_below, target, new)
+        _push(Git(old.repo), old.refs_below, target, new)
     else:
         between = os.path.join(host.dir, f"between-{os.urandom(4).hex()}.git")
         try:
-            checked(host.run(["git", "init", "-q", "--bare", between], timeout=60), "git could not make a repository")
-            _fetch(source, old, Git(host, between), new.refs_below)
-            _push(Git(host, between), new.refs_below, target, new)
+            checked(
+                process.run(["git", "init", "-q", "--bare", between], timeout=60), "git could not make a repository"
+            )
+            _fetch(source, old, Git(between), new.refs_below)
+            _push(Git(between), new.refs_below, target, new)
         finally:
             with held():
                 host.remove(between)

@@ -8,6 +8,7 @@ import os
 import tarfile
 from typing import TYPE_CHECKING
 
+from mngr import process
 from mngr.actions.site import Site
 from mngr.errors import MngrError
 from mngr.process import checked, find_program
@@ -29,7 +30,7 @@ def fetch(site: RemoteSite, path: str, target: str, *, tree: bool) -> None:
         _unpack(site.run(packed, path), target, tree=tree)
         return
     there, slash = site.rsync_path(path + ("/" if tree else "")), "/" if tree else ""
-    result = site.near.host.run([*_RSYNC, *_PLAIN, there.path, target + slash], timeout=SECONDS, env=there.env)
+    result = process.run([*_RSYNC, *_PLAIN, there.path, target + slash], timeout=SECONDS, env=there.env)
     checked(result, f"the files could not be copied from `{site.name}`")
 
 
@@ -41,7 +42,7 @@ def send(site: RemoteSite, source: str, path: str, *, tree: bool) -> None:
     slash = "/" if tree else ""
     there = site.rsync_path(path + slash)
     words = [*_RSYNC, *(["--delete"] if tree else []), source.rstrip("/") + slash, there.path]
-    result = site.near.host.run(words, timeout=SECONDS, env=there.env)
+    result = process.run(words, timeout=SECONDS, env=there.env)
     checked(result, f"the files could not be sent to `{site.name}`")
 
 

@@ -34,7 +34,7 @@ def send(site: RemoteSite, requests: Sequence[CreateRequest]) -> list[CreateRequ
     requests = create.with_plans(site, requests)
     near.host.prepare()
     machine = ensure_machine_id(near.host)
-    requests = bulk_create.with_unclean(near, requests)
+    requests = bulk_create.with_unclean(requests)
     plan = requests[0].planned
     origin = {"machine": machine, "repo": plan.repo.home if plan.repo else "", "source": plan.source}
     origin["trusted"] = " ".join(_trusted(near, {request.kind.driver for request in requests}, plan))
@@ -44,7 +44,7 @@ def send(site: RemoteSite, requests: Sequence[CreateRequest]) -> list[CreateRequ
     else:
         there = [one.planned._replace(source=_send_files(site, plan.source, one.agent_id)) for one in requests]
     return [
-        _carrying(near, request, plan.source)._replace(plan=planned, origin=origin)
+        _carrying(request, plan.source)._replace(plan=planned, origin=origin)
         for request, planned in zip(requests, there, strict=True)
     ]
 
@@ -70,7 +70,7 @@ def _in_place(request: CreateRequest) -> CreateRequest:
 def _send_commits(site: RemoteSite, machine: str, plan: Plan) -> source_cache.Cache:
     """The cache on the host, with the plan's start, the branch it began at, and the tags it holds."""
     assert plan.repo is not None and plan.start is not None
-    here = Git(site.near.host, plan.source)
+    here = Git(plan.source)
     config = {key: found.text for key in portable.SENT_CONFIG if (found := here.run("config", "--get", key)).ok}
     key = portable.cache_key(machine, plan.repo.common_dir)
     cache = site.run(source_cache.prepare, key, plan.start, config)
@@ -109,7 +109,7 @@ def _send_files(site: RemoteSite, source: str, agent_id: str) -> str:
     return directory
 
 
-def _carrying(near: Site, request: CreateRequest, source: str) -> CreateRequest:
+def _carrying(request: CreateRequest, source: str) -> CreateRequest:
     """The request with its files in it: uploads, and the ignored files that every copy of the code needs."""
     extra = tuple((os.path.join(source, path), os.path.normpath(path)) for path in request.extra_paths)
     for full, path in extra:

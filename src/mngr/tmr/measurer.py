@@ -66,7 +66,7 @@ class Measurer:
         self.at_once = at_once
         self._places = threading.BoundedSemaphore(at_once)
         self._stop_asked = stop_asked
-        self._git = Git(fleet.local.host, repo)
+        self._git = Git(repo)
         self._turn = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._left: dict[str, Agent] = {}

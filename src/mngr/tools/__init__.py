@@ -1,1 +1,1 @@
-"""One external program each, over any Runner."""
+"""One external program each."""

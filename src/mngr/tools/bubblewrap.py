@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from mngr import process
 from mngr.errors import MngrError
-from mngr.process import ProgramMissing, Runner, find_program, join
+from mngr.process import ProgramMissing, find_program, join
 
 READ_ONLY, WRITABLE = "--ro-bind", "--bind"
 SYSTEM = ("/usr", "/etc", "/opt", "/nix", "/gnu", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -61,16 +63,14 @@ def is_below(path: str, top: str) -> bool:
     return path == top or path.startswith(f"{top.rstrip('/')}/")
 
 
-def check(runner: Runner) -> None:
+def check() -> None:
     """Raise unless a sandbox can be made here, with what to do about it. Makes one for a moment."""
-    import sys
-
     if sys.platform != "linux":
         raise MngrError("a sandbox needs Linux", hint="leave out `--sandbox`, and use a container or another account")
     if find_program("bwrap") is None:
         raise ProgramMissing("bwrap")
     words = ["bwrap", *arguments((), network=False, env={}), "--chdir", "/", *INSIDE, "true"]
-    tried = runner.run(words, timeout=_PROBE_SECONDS)
+    tried = process.run(words, timeout=_PROBE_SECONDS)
     if not tried.ok:
         said = tried.error_text or tried.text
         raise MngrError("bubblewrap cannot make a sandbox on this machine", hint=advice(said, _facts()), details=said)

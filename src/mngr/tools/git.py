@@ -1,4 +1,4 @@
-"""git over any Runner: look at a repository, make worktrees and clones, move commits, keep refs."""
+"""git: look at a repository, make worktrees and clones, move commits, keep refs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from mngr import process
 from mngr.errors import MngrError
 from mngr.interrupts import held
-from mngr.process import CommandFailed, Result, Runner, checked, environment
+from mngr.process import CommandFailed, Result, checked, environment
 
 SECONDS = 600.0
 # Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
@@ -50,14 +51,12 @@ class Git:
 
     def __init__(
         self,
-        runner: Runner,
         directory: str,
         *,
         git_dir: str | None = None,
         cautious: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self.runner = runner
         self.directory = directory
         self._env = env or {}
         self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
@@ -89,9 +88,9 @@ class Git:
             full_env[f"GIT_CONFIG_KEY_{count}"] = "safe.bareRepository"
             full_env[f"GIT_CONFIG_VALUE_{count}"] = "all"
         if words[0] not in _QUICK:
-            return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
+            return process.run(argv, timeout=SECONDS, input=input, env=full_env)
         with held():
-            return self.runner.run(argv, timeout=SECONDS, input=input, env=full_env)
+            return process.run(argv, timeout=SECONDS, input=input, env=full_env)
 
     def _is_pinned(self) -> bool:
         """Whether this is the copy of an agent in a sandbox: see `mngr.agents.sandbox`."""
@@ -146,9 +145,9 @@ def quoted_path(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def look(runner: Runner, path: str) -> Repo | None:
+def look(path: str) -> Repo | None:
     """The repository around a directory; None when there is none. A bare one is an error."""
-    git = Git(runner, path, cautious=True)
+    git = Git(path, cautious=True)
     questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
     where = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", *questions)
     if not where.ok:

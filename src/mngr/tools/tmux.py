@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from mngr import process
 from mngr.errors import MngrError
-from mngr.process import CommandFailed, Result, Runner, checked, join
+from mngr.process import CommandFailed, Result, checked, join
 
 SOCKET = "mngr"
 SECONDS = 20.0
@@ -85,8 +86,7 @@ class Session(NamedTuple):
 class Tmux:
     """The tmux server of one host."""
 
-    def __init__(self, runner: Runner, environ: Mapping[str, str], socket: str = SOCKET) -> None:
-        self._runner = runner
+    def __init__(self, environ: Mapping[str, str], socket: str = SOCKET) -> None:
         self._socket = socket
         self._env = {name: environ[name] for name in _SERVER_ENV if name in environ}
 
@@ -217,7 +217,7 @@ class Tmux:
 
     def _run(self, *words: str, input: str | None = None) -> Result:
         data = None if input is None else input.encode("utf-8", "surrogateescape")
-        return self._runner.run(self.argv(*words), timeout=SECONDS, input=data, env=self._env)
+        return process.run(self.argv(*words), timeout=SECONDS, input=data, env=self._env)
 
 
 class SessionExists(MngrError):

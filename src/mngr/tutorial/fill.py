@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from mngr import files, prompts
+from mngr import files, process, prompts
 from mngr.actions.agent import Agent
 from mngr.agents import launch
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
-from mngr.process import Runner, quote
+from mngr.process import quote
 from mngr.tutorial import proposals, talk
 from mngr.tutorial.proposals import Heading, Proposal
 from mngr.tutorial.sources import Sources
@@ -110,12 +110,12 @@ def write(job: FillJob, kept: Sequence[Proposal]) -> None:
     files.write_atomic(path, text.encode("utf-8", "surrogateescape"), mode=os.stat(path).st_mode & 0o7777)
 
 
-def by_command(runner: Runner, template: str, cwd: str) -> Callable[[str], str]:
+def by_command(template: str, cwd: str) -> Callable[[str], str]:
     """A judge that asks a shell command, in which `{}` stands for the example's command as one word."""
 
     def problem_of(command: str) -> str:
         line = template.replace("{}", quote(command))
-        done = runner.run(["sh", "-c", line], timeout=_SECONDS, cwd=cwd)
+        done = process.run(["sh", "-c", line], timeout=_SECONDS, cwd=cwd)
         if done.ok:
             return ""
         said = (done.error_text or done.text).strip().split("\n")

@@ -6,10 +6,11 @@ Nothing of it is run but `--help`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from mngr import process
 from mngr.errors import MngrError
-from mngr.process import ProgramMissing, Runner, find_program
+from mngr.process import ProgramMissing, Result, find_program
 
 _SECONDS = 20.0
 _MOST_VERBS = 80
@@ -24,11 +25,13 @@ _BRACED = re.compile(r"\{([a-z0-9][\w-]*(?:,[\w-]+)+)\}")
 class ProgramHelp:
     """`name` is what an example begins with. Help is asked for once."""
 
-    def __init__(self, runner: Runner, name: str, environ: Mapping[str, str], cwd: str) -> None:
+    def __init__(
+        self, name: str, environ: Mapping[str, str], cwd: str, run: Callable[..., Result] = process.run
+    ) -> None:
         self.name = name
-        self._runner = runner
         self._env = {**environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "PAGER": "cat", "MANPAGER": "cat"}
         self._cwd = cwd
+        self._run = run
         self._helps: dict[tuple[str, ...], str] = {}
 
     def help(self, words: Sequence[str] = ()) -> str:
@@ -71,7 +74,7 @@ class ProgramHelp:
 
     def _ask(self, words: tuple[str, ...]) -> str:
         try:
-            done = self._runner.run([self.name, *words, "--help"], timeout=_SECONDS, cwd=self._cwd, env=self._env)
+            done = self._run([self.name, *words, "--help"], timeout=_SECONDS, cwd=self._cwd, env=self._env)
         except ProgramMissing:
             raise
         except MngrError:

@@ -88,7 +88,7 @@ def check_command(sources: Sources) -> str:
 
 
 def _is_edited(fleet: Fleet, sources: Sources) -> bool:
-    return bool(Git(fleet.local.host, sources.root).run("status", "--porcelain", "--", sources.script).text)
+    return bool(Git(sources.root).run("status", "--porcelain", "--", sources.script).text)
 
 
 def _missing(fleet: Fleet, agent: Agent, job: SyncJob, text: str) -> list[TutorialProblem]:
@@ -147,7 +147,7 @@ def _uncommitted(fleet: Fleet, agent: Agent) -> list[str]:
     """Its files that are not committed, without what running tests leaves behind."""
     if not agent.record.repo:
         return []
-    changed = Git(fleet.local.host, agent.record.work_dir).changed_paths()
+    changed = Git(agent.record.work_dir).changed_paths()
     return [path for path in changed if _LEFT_BY_TESTS.isdisjoint(path.split("/"))]
 
 

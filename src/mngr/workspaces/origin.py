@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
+from mngr.hosts.host import Host
 
 _FILE = "machine"
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from mngr.errors import MngrError, UsageError
 from mngr.names import suggest
-from mngr.process import Runner
 from mngr.tools import git
 from mngr.tools.git import Git, Repo
 
@@ -55,7 +54,6 @@ def in_sandbox(plan: Plan) -> Plan:
 
 
 def decide(
-    runner: Runner,
     source: str,
     names: Sequence[str],
     transfer: str | None,
@@ -70,7 +68,7 @@ def decide(
         raise UsageError(f"`{source}` is not a directory")
     if transfer is not None and transfer not in MODES:
         raise UsageError(f"`{transfer}` is not a transfer mode", hint=suggest(transfer, MODES, "mode"))
-    repo = _repository(runner, source, plain=transfer in (NONE, RSYNC) and branch is None)
+    repo = _repository(source, plain=transfer in (NONE, RSYNC) and branch is None)
     if repo is None:
         return [_of_files(source, transfer, branch)] * len(names)
     transfer = transfer or default
@@ -90,7 +88,7 @@ def decide(
             hint="commit something first (`git commit --allow-empty -m start`), or use `--transfer none`",
         )
     spec = branch or DEFAULT_BRANCH
-    plan = _with_branch(runner, repo, transfer, spec, names[0], unclean)
+    plan = _with_branch(repo, transfer, spec, names[0], unclean)
     branches = [split_branch(spec, name, repo.branch)[1] or plan.branch for name in names]
     if transfer == WORKTREE and len(set(branches)) < len(names):
         raise UsageError(
@@ -127,10 +125,10 @@ def split_branch(spec: str, name: str, current: str | None) -> tuple[str | None,
     return base or None, (new or DEFAULT_BRANCH[1:]).replace("*", name)
 
 
-def _repository(runner: Runner, source: str, *, plain: bool) -> Repo | None:
+def _repository(source: str, *, plain: bool) -> Repo | None:
     """With `plain`, a directory that git cannot read counts as plain files."""
     try:
-        return git.look(runner, source)
+        return git.look(source)
     except MngrError:
         if plain:
             return None
@@ -143,8 +141,8 @@ def _holds_home(directory: str) -> bool:
     return os.path.commonpath((home, place)) == place
 
 
-def _with_branch(runner: Runner, repo: Repo, transfer: str, spec: str, name: str, unclean: str | None) -> Plan:
-    here = Git(runner, repo.top)
+def _with_branch(repo: Repo, transfer: str, spec: str, name: str, unclean: str | None) -> Plan:
+    here = Git(repo.top)
     base, new = split_branch(spec, name, repo.branch)
     start = repo.head
     if base is not None and base != repo.branch:

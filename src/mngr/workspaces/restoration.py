@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from mngr import files
+from mngr import files, process
 from mngr.agents.record import Record
 from mngr.errors import MngrError
+from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import checked
 from mngr.tools.git import Git
@@ -17,15 +17,12 @@ from mngr.workspaces.plan import MIRROR, WORKTREE
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import clone_repository, copy_files, repo_lock, task_dir, worktree_entry
 
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
-
 
 def relink(host: Host, record: Record) -> None:
     """Give a worktree its lost `.git` file back, if git still knows it. Then what it held can be told from git."""
     if record.transfer != WORKTREE or record.repo is None or os.path.lexists(os.path.join(record.work_dir, ".git")):
         return
-    common = _common_dir(host, record.repo)
+    common = _common_dir(record.repo)
     for name in host.entries(os.path.join(common, "worktrees")) if common else ():
         note = os.path.join(common, "worktrees", name)
         if _same_path(_first_line(os.path.join(note, "gitdir")), os.path.join(record.work_dir, ".git")):
@@ -34,11 +31,11 @@ def relink(host: Host, record: Record) -> None:
             return
 
 
-def endangered(host: Host, entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]:
+def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]:
     """The branch that putting back would move away from commits that nothing else holds, with its tip."""
     if record.transfer != WORKTREE or record.repo is None or entry.branch is None or entry.plain_files:
         return ()
-    git = Git(host, record.repo)
+    git = Git(record.repo)
     ref = f"refs/heads/{entry.branch}"
     tip = git.commit_of(ref)
     if tip is None or git.ok("merge-base", "--is-ancestor", tip, entry.parent):
@@ -51,10 +48,10 @@ def put_back(host: Host, entry: SavedEntry, record: Record, spare: Sequence[str]
     stays. Returns the branch, and what a person should know about it. Twice is safe, also after half of it."""
     os.makedirs(record.work_dir, exist_ok=True)
     if entry.plain_files:
-        saved_entry.bring_files(Git(host, record.work_dir, git_dir=entry.repo), entry, spare)
+        saved_entry.bring_files(Git(record.work_dir, git_dir=entry.repo), entry, spare)
         task_dir(record.work_dir)
         return None, ""
-    git = Git(host, record.work_dir)
+    git = Git(record.work_dir)
     if not unsaved_work.own_repository(record):
         files.remove_tree(os.path.join(record.work_dir, ".git"))
         _make_repository(host, entry, record)
@@ -77,7 +74,7 @@ def put_back(host: Host, entry: SavedEntry, record: Record, spare: Sequence[str]
 
 
 def _make_repository(host: Host, entry: SavedEntry, record: Record) -> None:
-    common = _common_dir(host, record.repo or "")
+    common = _common_dir(record.repo or "")
     if record.transfer == WORKTREE:
         if not common:
             raise MngrError(f"the repository of `{record.name}`, `{record.repo}`, is gone")
@@ -85,11 +82,11 @@ def _make_repository(host: Host, entry: SavedEntry, record: Record) -> None:
         if not unsaved_work.own_repository(record):
             _link_anew(host, record, common, entry.parent)
     elif not common or record.repo is None:
-        made = host.run(["git", "init", "-q", record.work_dir], timeout=60)
+        made = process.run(["git", "init", "-q", record.work_dir], timeout=60)
         checked(made, "git could not make a repository")
     elif record.transfer == MIRROR:
         how = "--no-hardlinks" if record.sandbox else ""
-        clone_repository(host, record.repo, common, record.work_dir, how)
+        clone_repository(record.repo, common, record.work_dir, how)
     else:
         copy_files(host, record.repo, record.work_dir, git=True)
 
@@ -100,7 +97,7 @@ def _link_anew(host: Host, record: Record, common: str, commit: str) -> None:
     aside = f"{record.work_dir}.{os.urandom(4).hex()}"
     with repo_lock(host, common), held():
         words = ["worktree", "add", "-q", "--no-checkout", "--detach", aside, commit]
-        Git(host, record.repo).must(*words, doing="git could not make the worktree")
+        Git(record.repo).must(*words, doing="git could not make the worktree")
         note = worktree_entry(aside)
         assert note is not None
         _write_line(os.path.join(record.work_dir, ".git"), f"gitdir: {note}")
@@ -138,10 +135,10 @@ def _end_operations(git: Git) -> None:
         files.remove_tree(os.path.join(git_dir, name))
 
 
-def _common_dir(host: Host, repo: str) -> str:
+def _common_dir(repo: str) -> str:
     if not os.path.isdir(repo):
         return ""
-    found = Git(host, repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
+    found = Git(repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
     return found.text if found.ok else ""
 
 

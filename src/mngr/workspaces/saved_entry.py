@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from mngr import files
+from mngr import files, process
 from mngr.agents import record as records
 from mngr.agents.record import Record
 from mngr.errors import MngrError
+from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import checked
+from mngr.tools import git as git_tool
 from mngr.tools.git import Git
 from mngr.workspaces import uncommitted_files
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspaces.unsaved_work import UnsavedWork, has_repository, own_repository
 from mngr.workspaces.workspace import Workspace
-
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
 
 
 class SavedEntry(NamedTuple):
@@ -66,31 +65,31 @@ class EntryPlace(NamedTuple):
     store: str
 
 
-def free_ref(host: Host, record: Record, wanted: str) -> str:
+def free_ref(record: Record, wanted: str) -> str:
     """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
     in the same repository."""
     if record.repo is None or not has_repository(record.repo):
         return wanted
     parent, _, name = wanted.rpartition("/")
-    refs = Git(host, record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
+    refs = Git(record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
     taken = {ref.removeprefix(f"{parent}/").partition("/")[0] for ref in refs}
     names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
     return f"{parent}/{next(name for name in names if name not in taken)}"
 
 
 def keep_workspace(
-    host: Host, place: EntryPlace, record: Record, found: UnsavedWork, *, reason: str, at: str, whole: bool = False
+    place: EntryPlace, record: Record, found: UnsavedWork, *, reason: str, at: str, whole: bool = False
 ) -> SavedEntry:
     """Put what `found` names under refs. The workspace itself is not changed."""
     paths = [*found.changed, *found.ignored]
     message = f"Work of agent {record.name}, {'a snapshot' if whole else f'saved on {reason}'}\n"
     branch = None
     if own_repository(record):
-        repo, commit, parent, branch = _keep_repository(host, place, record, found, message, whole)
+        repo, commit, parent, branch = _keep_repository(place, record, found, message, whole)
         ref = f"{place.ref}/work"
     else:
         base = record.source if record.repo is None and not whole else ""
-        commit, parent = keep_plain(host, place, record.work_dir, base, paths, message)
+        commit, parent = keep_plain(place, record.work_dir, base, paths, message)
         repo, ref = place.store, place.ref
     return SavedEntry(
         id=place.id,
@@ -113,14 +112,12 @@ def keep_workspace(
     )
 
 
-def keep_plain(
-    host: Host, place: EntryPlace, directory: str, source: str, paths: Sequence[str], message: str
-) -> tuple[str, str]:
+def keep_plain(place: EntryPlace, directory: str, source: str, paths: Sequence[str], message: str) -> tuple[str, str]:
     """Plain files go into a repository of our own: first as the source has them, then as they are in the directory.
     Returns both commits, the later one first."""
-    make_store(host, place.store)
-    before = Git(host, source, git_dir=place.store) if source and os.path.isdir(source) else None
-    after = Git(host, directory, git_dir=place.store)
+    make_store(place.store)
+    before = Git(source, git_dir=place.store) if source and os.path.isdir(source) else None
+    after = Git(directory, git_dir=place.store)
     empty = after.must("mktree", input=b"")
     parent = after.commit_tree(
         uncommitted_files.dirty_tree(before, paths) if before else empty, [], f"Before: {message}"
@@ -131,19 +128,19 @@ def keep_plain(
 
 
 def _keep_repository(
-    host: Host, place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
+    place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
 ) -> tuple[str, str, str, str | None]:
-    git = Git(host, record.work_dir)
+    git = Git(record.work_dir)
     branch = git.current_branch()
     parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
     paths = [*found.changed, *found.ignored, *(uncommitted_files.convertible(git) if whole else ())]
     commit = git.commit_tree(uncommitted_files.dirty_tree(git, paths), [parent], message) if paths else parent
-    repo = record.repo if record.repo and has_repository(record.repo) else make_store(host, place.store)
+    repo = record.repo if record.repo and has_repository(record.repo) else make_store(place.store)
     refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
     git.must("update-ref", "--stdin", input="".join(f"update {ref} {tip}\n" for ref, tip in refs).encode())
     if record.transfer != WORKTREE or repo != record.repo:
         try:
-            Git(host, repo).must(
+            Git(repo).must(
                 "fetch",
                 "-q",
                 "--no-tags",
@@ -167,12 +164,10 @@ def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | No
     wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
     if entry.repo != agent.repo:
         return _restore_alone(host, entry, directory, wanted)
-    from mngr.tools import git as git_tool
-
-    repo = git_tool.look(host, entry.repo)
+    repo = git_tool.look(entry.repo)
     if repo is None:
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
-    source = Git(host, entry.repo)
+    source = Git(entry.repo)
     if agent.transfer == WORKTREE:
         for ref, tip in entry.refs:
             if source.commit_of(ref) is None:
@@ -194,7 +189,7 @@ def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | No
     workspace = Workspace(plan, directory)
     workspace.make(host, {})
     try:
-        git = Git(host, directory)
+        git = Git(directory)
         if agent.transfer != WORKTREE:
             bring_refs(git, entry, name)
         bring_files(git, entry)
@@ -210,8 +205,8 @@ def _restore_alone(host: Host, entry: SavedEntry, directory: str, branch: str) -
     workspace = Workspace(Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent), directory)
     try:
         workspace.claim()
-        checked(host.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
-        git = Git(host, directory)
+        checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
+        git = Git(directory)
         fetch_kept(git, entry)
         git.must("checkout", "-q", "-B", branch, entry.parent, doing="git could not check out the files")
         bring_refs(git, entry, branch)
@@ -234,7 +229,7 @@ def _restore_plain(host: Host, entry: SavedEntry, directory: str) -> Workspace:
             workspace.make(host, {})
         else:
             workspace.claim()
-        bring_files(Git(host, directory, git_dir=entry.repo), entry)
+        bring_files(Git(directory, git_dir=entry.repo), entry)
     except BaseException:
         with held():
             workspace.unmake(host)
@@ -315,10 +310,12 @@ def checked_out(git: Git) -> dict[str, str]:
     return found
 
 
-def make_store(host: Host, path: str) -> str:
+def make_store(path: str) -> str:
     """A repository of ours, for what belongs to no other. Twice is safe."""
     if not os.path.isdir(os.path.join(path, "objects")):
-        checked(host.run(["git", "init", "-q", "--bare", path], timeout=60), "a store for kept files could not be made")
+        checked(
+            process.run(["git", "init", "-q", "--bare", path], timeout=60), "a store for kept files could not be made"
+        )
     return path
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError, NotFoundError
+from mngr.hosts.host import Host
 from mngr.names import suggest
 from mngr.tools.git import Git
 from mngr.workspaces import saved_entry
 from mngr.workspaces.saved_entry import EntryPlace, SavedEntry, restore_into
 from mngr.workspaces.unsaved_work import UnsavedWork
-
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
 
 __all__ = ["SavedEntry", "agent_dir", "drop", "entries", "find", "restore_into", "save_agent", "save_files", "survey"]
 
@@ -59,7 +56,7 @@ def save_agent(
     if not (found.any or found.ignored or always):
         return None
     place = reserve(host, record.name, record)
-    entry = saved_entry.keep_workspace(host, place, record, found, reason=reason, at=timestamp())
+    entry = saved_entry.keep_workspace(place, record, found, reason=reason, at=timestamp())
     saved_entry.write(host, os.path.join(_dir(host), entry.id), entry)
     return entry
 
@@ -67,7 +64,7 @@ def save_agent(
 def save_files(host: Host, name: str, directory: str, paths: Sequence[str], reason: str) -> SavedEntry:
     """Keep some files of any directory as they are now, before something writes over them."""
     place = reserve(host, name, None)
-    commit, parent = saved_entry.keep_plain(host, place, directory, "", paths, f"Files saved on {reason}\n")
+    commit, parent = saved_entry.keep_plain(place, directory, "", paths, f"Files saved on {reason}\n")
     entry = SavedEntry(
         place.id, name, reason, timestamp(), place.store, place.ref, commit, parent, 0, tuple(paths), (), (), (), None
     )
@@ -77,7 +74,7 @@ def save_files(host: Host, name: str, directory: str, paths: Sequence[str], reas
 
 def drop(host: Host, entry: SavedEntry) -> None:
     """Forget saved work for good: its refs and its entry."""
-    saved_entry.forget_refs(Git(host, entry.repo), entry.refs_below)
+    saved_entry.forget_refs(Git(entry.repo), entry.refs_below)
     host.remove(os.path.join(_dir(host), entry.id))
 
 
@@ -104,4 +101,4 @@ def reserve(host: Host, name: str, record: Record | None) -> EntryPlace:
         except FileExistsError:
             number += 1
     ref = f"refs/mngr/saved/{name}/{number}"
-    return EntryPlace(f"{name}-{number}", saved_entry.free_ref(host, record, ref) if record else ref, _store(host))
+    return EntryPlace(f"{name}-{number}", saved_entry.free_ref(record, ref) if record else ref, _store(host))

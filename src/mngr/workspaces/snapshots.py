@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
+from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.names import check_name
 from mngr.process import CommandFailed
@@ -15,9 +15,6 @@ from mngr.tools.git import Git
 from mngr.workspaces import saved_entry, unsaved_work
 from mngr.workspaces.plan import NONE
 from mngr.workspaces.saved_entry import EntryPlace, SavedEntry
-
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
 
 _TRIES = 8
 
@@ -78,15 +75,15 @@ def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_m
         with held():
             for repo in (record.repo, place.store):
                 if repo and os.path.isdir(repo):
-                    saved_entry.forget_refs(Git(host, repo), place.ref)
+                    saved_entry.forget_refs(Git(repo), place.ref)
             host.remove(directory)
         raise
     return entry
 
 
-def check_kept(host: Host, entry: SavedEntry) -> None:
+def check_kept(entry: SavedEntry) -> None:
     """Raise when what the snapshot holds cannot be reached any more; before anything is replaced."""
-    if not os.path.isdir(entry.repo) or Git(host, entry.repo).commit_of(entry.commit) is None:
+    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(
             f"snapshot `{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
             hint="if the repository was moved, move it back for the time",
@@ -96,7 +93,7 @@ def check_kept(host: Host, entry: SavedEntry) -> None:
 def drop(host: Host, entry: SavedEntry) -> None:
     """Forget a snapshot for good."""
     if os.path.isdir(entry.repo):
-        saved_entry.forget_refs(Git(host, entry.repo), entry.refs_below)
+        saved_entry.forget_refs(Git(entry.repo), entry.refs_below)
     room, _, _ = entry.id.partition("/")
     host.remove(os.path.join(_dir(host), entry.id))
     try:
@@ -157,15 +154,13 @@ def _is_part(path: str, home: str, parts: Sequence[str]) -> bool:
 def _settled(host: Host, record: Record, place: EntryPlace, ignored_max_mb: float) -> SavedEntry:
     """Read the workspace until nothing went away and no commit was made in the meantime; from an agent that never
     rests, what was seen last."""
-    git = Git(host, record.work_dir)
+    git = Git(record.work_dir)
     entry = None
     for tries_left in reversed(range(_TRIES)):
         head = _head(git) if record.repo else ""
         try:
             found = unsaved_work.everything(host, record, ignored_max_mb=ignored_max_mb)
-            entry = saved_entry.keep_workspace(
-                host, place, record, found, reason="snapshot", at=timestamp(), whole=True
-            )
+            entry = saved_entry.keep_workspace(place, record, found, reason="snapshot", at=timestamp(), whole=True)
         except (CommandFailed, OSError, ValueError):
             if not tries_left and entry is None:
                 raise
@@ -188,7 +183,7 @@ def reserve(host: Host, agent: str, name: str, record: Record | None) -> EntryPl
     """Take the name by making its directory, and refs that are free in the repository of this agent."""
     check_name(name, "snapshot name")
     ref = f"refs/mngr/snapshots/{agent}/{name}"
-    ref = saved_entry.free_ref(host, record, ref) if record else ref
+    ref = saved_entry.free_ref(record, ref) if record else ref
     host.make_dir(os.path.join(_dir(host), agent))
     try:
         os.mkdir(os.path.join(_dir(host), agent, name), 0o700)

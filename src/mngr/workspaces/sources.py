@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import TYPE_CHECKING
 
-from mngr import files
+from mngr import files, process
 from mngr.errors import MngrError
+from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import checked, environment
 from mngr.tools.git import Git
-
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
 
 SECONDS = 3600.0
 
@@ -41,7 +38,7 @@ def bring(host: Host, url: str) -> str:
     directory = os.path.join(host.dir, "sources", f"{project(url)}-{key}")
     with host.locked(f"source-{key}", timeout=SECONDS, what=f"the copy of `{url}`"):
         if os.path.isdir(directory):
-            _update(host, url, directory)
+            _update(url, directory)
         else:
             _clone(host, url, directory)
     return directory
@@ -52,7 +49,7 @@ def _clone(host: Host, url: str, directory: str) -> None:
     draft = f"{directory}.{os.urandom(4).hex()}.draft"
     quiet = {**environment(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
-        cloned = host.run(["git", "clone", "-q", "--", url, draft], timeout=SECONDS, env=quiet)
+        cloned = process.run(["git", "clone", "-q", "--", url, draft], timeout=SECONDS, env=quiet)
         checked(cloned, f"git could not clone `{url}`")
         host.move(draft, directory)
     except BaseException:
@@ -61,9 +58,9 @@ def _clone(host: Host, url: str, directory: str) -> None:
         raise
 
 
-def _update(host: Host, url: str, directory: str) -> None:
+def _update(url: str, directory: str) -> None:
     """Forward to what is there now. A copy that somebody changed is refused, not overwritten."""
-    git = Git(host, directory)
+    git = Git(directory)
     git.must("fetch", "-q", "--prune", "origin", doing=f"git could not fetch `{url}`")
     git.run("remote", "set-head", "origin", "--auto")
     git.must("merge", "-q", "--ff-only", "refs/remotes/origin/HEAD", doing=f"`{directory}` cannot follow `{url}`")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mngr import files
+from mngr import files, process
 from mngr.process import checked
 from mngr.tools.git import Git, quoted_path
 
@@ -54,14 +54,14 @@ def raw_git(git: Git) -> Iterator[Git]:
     own = os.path.join(place, f"mngr-index-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         made = ["git", "init", "-q", "--bare", "--template=", f"--object-format={kind}", own]
-        checked(git.runner.run(made, timeout=60), "git could not make an index")
+        checked(process.run(made, timeout=60), "git could not make an index")
         os.mkdir(os.path.join(own, "info"))
         files.write_new(os.path.join(own, "info", "attributes"), _ATTRIBUTES.encode())
         config = _CONFIG.format(quoted_path(os.path.join(place, "config")), os.devnull)
         with open(os.path.join(own, "config"), "ab") as file:
             file.write(os.fsencode(config))
         env = {"GIT_OBJECT_DIRECTORY": objects, "GIT_LITERAL_PATHSPECS": "1"}
-        yield Git(git.runner, git.directory, git_dir=own, env=env)
+        yield Git(git.directory, git_dir=own, env=env)
     finally:
         files.remove_tree(own)
 
@@ -121,7 +121,7 @@ def _lines(paths: Sequence[str]) -> bytes:
 def _pack(raw: Git, path: str) -> None:
     """Add a repository inside the work tree as an archive: git itself would keep only a pointer to its commit."""
     archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
-    packed = raw.runner.run(["tar", "-cf", archive, "-C", raw.directory, "--", path], timeout=600)
+    packed = process.run(["tar", "-cf", archive, "-C", raw.directory, "--", path], timeout=600)
     if packed.ok or os.path.isdir(os.path.join(raw.directory, path)):
         checked(packed, f"the nested repository `{path}` could not be packed")
         blob = raw.must("hash-object", "-w", "--no-filters", "--", archive)
@@ -207,7 +207,7 @@ def _unpack(raw: Git, blob: str, path: str) -> None:
     archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
     checked(raw.run("cat-file", "blob", blob, into=archive), f"the nested repository `{path}` could not be read")
     files.remove_tree(os.path.join(raw.directory, path))
-    unpacked = raw.runner.run(["tar", "-xf", archive, "-C", raw.directory], timeout=600)
+    unpacked = process.run(["tar", "-xf", archive, "-C", raw.directory], timeout=600)
     checked(unpacked, f"the nested repository `{path}` could not be unpacked")
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mngr.agents.record import Record
+from mngr.hosts.host import Host
 from mngr.tools.git import Git
 from mngr.workspaces import uncommitted_files
 from mngr.workspaces.plan import NONE, WORKTREE
-
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
 
 
 class UnsavedWork(NamedTuple):
@@ -47,12 +45,12 @@ def only_here(host: Host, record: Record, *, ignored_max_mb: float) -> UnsavedWo
         return UnsavedWork()
     if record.repo is None:
         return UnsavedWork(changed=differing_files(record.work_dir, record.source, skip=host.dir))
-    git = Git(host, record.work_dir)
+    git = Git(record.work_dir)
     if not own_repository(record):
         # The agent removed its own repository, or the one it belongs to is gone: all that is left are files.
         return UnsavedWork(changed=differing_files(record.work_dir, "", skip=host.dir))
     kept, left = uncommitted_files.ignored(git, megabytes=ignored_max_mb)
-    found = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(host, git, record)
+    found = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(git, record)
     return found._replace(
         changed=git.changed_paths(),
         ignored=tuple(path for path in kept if path != uncommitted_files.OWN_MARK),
@@ -68,7 +66,7 @@ def everything(host: Host, record: Record, *, ignored_max_mb: float) -> UnsavedW
         return found._replace(changed=differing_files(record.work_dir, "", skip=host.dir))
     if record.transfer == WORKTREE or not own_repository(record):
         return found
-    refs = _own_refs(Git(host, record.work_dir))
+    refs = _own_refs(Git(record.work_dir))
     return found._replace(refs=tuple(sorted((name, tip) for name, (tip, _) in refs.items())))
 
 
@@ -123,10 +121,10 @@ def _worktree_commits(git: Git, record: Record) -> UnsavedWork:
     return UnsavedWork(commits=commits, refs=((branch, tip),) if branch and tip and tip != head else ())
 
 
-def _own_commits(host: Host, git: Git, record: Record) -> UnsavedWork:
+def _own_commits(git: Git, record: Record) -> UnsavedWork:
     """Of a repository of its own every ref counts, the stash included, unless the source or a remote holds it."""
     assert record.repo is not None
-    source = Git(host, record.repo) if has_repository(record.repo) else None
+    source = Git(record.repo) if has_repository(record.repo) else None
     there = _refs(source) if source else {}
     refs = _own_refs(git)
     known = {tip for tip, _ in there.values()} | {record.base_commit}

@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager
 
-from mngr import files
+from mngr import files, process
 from mngr.errors import MngrError
+from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import CommandFailed, checked
 from mngr.tools.git import Git, quoted_path
 from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from mngr.hosts.host import Host
 
 COPY_SECONDS = 3600.0
 TAKEN_HINT = "name a directory that does not exist yet"
@@ -51,15 +47,15 @@ class Workspace:
             return start
         try:
             if plan.include_unclean and plan.transfer != RSYNC:
-                start = unclean_commit(Git(host, plan.source), plan)
+                start = unclean_commit(Git(plan.source), plan)
             self.claim(0o700 if plan.transfer == RSYNC else 0o777)  # until rsync gives it the mode of the source
             if plan.transfer == WORKTREE:
                 _worktree(host, self, start)
             elif plan.transfer == MIRROR:
-                _mirror(host, plan, self.directory, start)
+                _mirror(plan, self.directory, start)
             else:
                 _copy(host, plan, self.directory)
-            _bring_extra_paths(host, plan, self.directory, extra_paths)
+            _bring_extra_paths(plan, self.directory, extra_paths)
             task_dir(self.directory)
         except BaseException as error:
             with held():
@@ -82,7 +78,7 @@ class Workspace:
         with repo_lock(host, repo.common_dir):
             self.remove_entry()
             if self.made_branch:
-                Git(host, repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
+                Git(repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
                 self.made_branch = False
 
     def claim(self, mode: int = 0o777) -> None:
@@ -151,13 +147,13 @@ def remove_worktree(host: Host, repo: str, common_dir: str, directory: str) -> N
     files.remove_tree(directory)
     if os.path.isdir(common_dir):
         with repo_lock(host, common_dir):
-            _forget_worktree(host, repo, common_dir, directory)
+            _forget_worktree(repo, common_dir, directory)
 
 
-def _forget_worktree(host: Host, repo: str, common_dir: str, directory: str) -> None:
+def _forget_worktree(repo: str, common_dir: str, directory: str) -> None:
     """Remove git's note of a worktree whose directory is gone, also a locked one. A note that git was killed over may
     lack the path and is known by its name; no command of git removes that."""
-    if Git(host, repo).run("worktree", "remove", "--force", "--force", directory).ok:
+    if Git(repo).run("worktree", "remove", "--force", "--force", directory).ok:
         return
     note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
     if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
@@ -176,13 +172,13 @@ def _drop_empty(rooms: str) -> None:
 def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
     plan, directory = workspace.plan, workspace.directory
     assert plan.repo is not None and start is not None and plan.branch is not None
-    git = Git(host, plan.repo.top)
+    git = Git(plan.repo.top)
     rooms = os.path.join(plan.repo.common_dir, "worktrees")
     words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
     with repo_lock(host, plan.repo.common_dir):
         # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
         if plan.create_branch:
-            refuse_taken_branch(host, plan)
+            refuse_taken_branch(plan)
         before, made = host.entries(rooms), None
         with held():
             try:
@@ -197,7 +193,7 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
                 if plan.create_branch and not workspace.made_branch and "a branch named" not in said:
                     git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
         checked(made, "git could not make the worktree")
-    check_out_worktree(host, directory)
+    check_out_worktree(directory)
 
 
 def worktree_entry(directory: str) -> str | None:
@@ -217,35 +213,35 @@ def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> 
     return os.path.join(rooms, name) if name in host.entries(rooms) and name not in before else None
 
 
-def check_out_worktree(host: Host, directory: str) -> None:
+def check_out_worktree(directory: str) -> None:
     """Write the files. Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended."""
-    Git(host, directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
+    Git(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
 
 
-def _mirror(host: Host, plan: Plan, directory: str, start: str | None) -> None:
+def _mirror(plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None
     how = "--shared" if plan.shared_objects else "--no-hardlinks" if plan.copied_objects else ""
-    clone_repository(host, plan.repo.top, plan.repo.common_dir, directory, how)
-    check_out_mirror(host, plan._replace(start=start), directory)
+    clone_repository(plan.repo.top, plan.repo.common_dir, directory, how)
+    check_out_mirror(plan._replace(start=start), directory)
 
 
-def check_out_mirror(host: Host, plan: Plan, directory: str) -> None:
+def check_out_mirror(plan: Plan, directory: str) -> None:
     assert plan.start is not None and plan.branch is not None
-    mirror = Git(host, directory)
+    mirror = Git(directory)
     words = ["--no-track", "-B", plan.branch, plan.start] if plan.create_branch else [plan.branch]
     mirror.must("checkout", "-q", *words, doing="git could not check out the files")
 
 
-def clone_repository(host: Host, source: str, common_dir: str, directory: str, how: str = "") -> None:
+def clone_repository(source: str, common_dir: str, directory: str, how: str = "") -> None:
     """Make `.git` in a directory, with all branches and tags of the source, and check out nothing. With `--shared` it
     reads the objects of the source: linking and removing each of them can take longer than what the copy is for."""
     words = ["git", "clone", "-q", "--bare", common_dir, os.path.join(directory, ".git")]
-    clone = host.run([*words, *filter(None, [how])], timeout=COPY_SECONDS)
+    clone = process.run([*words, *filter(None, [how])], timeout=COPY_SECONDS)
     if not clone.ok and not how and b"hardlink different" in clone.stderr:
         # In a container that was started from a snapshot, a file of the snapshot becomes another one when it is linked.
-        clone = host.run([*words, "--no-hardlinks"], timeout=COPY_SECONDS)
+        clone = process.run([*words, "--no-hardlinks"], timeout=COPY_SECONDS)
     checked(clone, "git could not copy the repository")
-    config = Git(host, source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
+    config = Git(source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
     _write_config(directory, common_dir, dict(item.split("\n", 1) for item in config if "\n" in item))
 
 
@@ -279,13 +275,13 @@ def copy_files(host: Host, source: str, directory: str, *, git: bool) -> None:
     if git:
         exclude += ["--exclude", "/.git/worktrees"]  # they would point to the work trees of others
     words = ["rsync", "-a", *exclude, f"{source.rstrip('/')}/", f"{directory}/"]
-    checked(host.run(words, timeout=COPY_SECONDS), "the files could not be copied")
+    checked(process.run(words, timeout=COPY_SECONDS), "the files could not be copied")
 
 
 def _copy(host: Host, plan: Plan, directory: str) -> None:
     copy_files(host, plan.source, directory, git=plan.repo is not None)
     if plan.repo is not None and plan.branch is not None:
-        git = Git(host, directory)
+        git = Git(directory)
         words = ["-B", plan.branch] if plan.create_branch else [plan.branch]
         if not plan.include_unclean:
             git.must("reset", "-q", "--hard", doing="git could not reset the copy")
@@ -310,11 +306,11 @@ def unclean_commit(git: Git, plan: Plan) -> str:
     )
 
 
-def refuse_taken_branch(host: Host, plan: Plan) -> None:
+def refuse_taken_branch(plan: Plan) -> None:
     """Raise when the new branch exists, or another one is in its place. Looks at files only: git is asked when they
     do not tell."""
     assert plan.repo is not None and plan.branch is not None
-    if _may_be_taken(plan.repo.common_dir, plan.branch) and (reason := why_no_branch(host, plan)):
+    if _may_be_taken(plan.repo.common_dir, plan.branch) and (reason := why_no_branch(plan)):
         raise reason
 
 
@@ -334,11 +330,11 @@ def _may_be_taken(common_dir: str, branch: str) -> bool:
     return any(b" refs/heads/" + os.fsencode(name) + end in packed for name in names for end in (b"\n", b"/"))
 
 
-def why_no_branch(host: Host, plan: Plan) -> MngrError | None:
+def why_no_branch(plan: Plan) -> MngrError | None:
     """What stands in the way of the new branch, in words."""
     if not plan.create_branch:
         return None
-    branch, git = plan.branch or "", Git(host, plan.source)
+    branch, git = plan.branch or "", Git(plan.source)
     if git.has_branch(branch):
         return MngrError(
             f"a branch called `{branch}` exists already",
@@ -361,7 +357,7 @@ def why_no_branch(host: Host, plan: Plan) -> MngrError | None:
     return None
 
 
-def _bring_extra_paths(host: Host, plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:
+def _bring_extra_paths(plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:
     """Untracked files an agent needs (`workspace.extra_paths`): copied, or shared by a link."""
     for path, how in extra_paths.items():
         relative = os.path.normpath(path)
@@ -376,8 +372,10 @@ def _bring_extra_paths(host: Host, plan: Plan, directory: str, extra_paths: Mapp
         if how == "share":
             os.symlink(source, target)
         else:
-            checked(host.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS), f"`{path}` could not be copied")
-        if plan.repo is not None and not Git(host, directory).ok("check-ignore", "-q", "--", relative):
+            checked(
+                process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS), f"`{path}` could not be copied"
+            )
+        if plan.repo is not None and not Git(directory).ok("check-ignore", "-q", "--", relative):
             raise MngrError(
                 f"`workspace.extra_paths` names `{path}`, which git does not ignore: the agent would commit it",
                 hint=f"add `/{relative}` to `.gitignore` or to `.git/info/exclude`"

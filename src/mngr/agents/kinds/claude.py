@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mngr import json_values
+from mngr import json_values, process
 from mngr.agents import events
 from mngr.agents.kinds import claude_home, claude_permissions, claude_record, claude_text, hooks, model_errors
 from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
@@ -90,7 +90,7 @@ class ClaudeDriver(Driver):
             "CLAUDE_CODE_DIAGNOSTICS_FILE": f"{agent.home}/{DIAGNOSTICS}",
             "DISABLE_AUTOUPDATER": "1",
         }
-        if record.permissions == BYPASS and agent.host.run(["id", "-u"], timeout=20).text == "0":
+        if record.permissions == BYPASS and process.run(["id", "-u"], timeout=20).text == "0":
             env["IS_SANDBOX"] = "1"  # without, it refuses to work without permissions as root
         if record.one_shot:
             return LaunchCommand(f"{command} -p < {file}", env)

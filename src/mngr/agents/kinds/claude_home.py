@@ -6,9 +6,11 @@ login, and the user's own login would then be invalid."""
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from mngr import process
 from mngr.agents.kinds import claude_permissions, hooks, repository_trust
 from mngr.agents.kinds.driver import BYPASS, AgentContext, user_home
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
@@ -82,7 +84,7 @@ def furnish(agent: AgentContext) -> None:
     host.write(f"{home}/{SETTINGS}", json_bytes(_settings(agent, own), indent=1))
     config = _config(agent, _read(agent, f"{home}/{CONFIG}"), _read(agent, user_config(agent.environ)))
     host.write(f"{home}/{CONFIG}", json_bytes(config, indent=1))
-    linked = host.run(["sh", "-c", _LINK, "sh", own, home], timeout=60)
+    linked = process.run(["sh", "-c", _LINK, "sh", own, home], timeout=60)
     if not linked.ok:
         raise MngrError("the settings of Claude Code cannot be linked", details=linked.error_text)
 
@@ -151,8 +153,6 @@ def _config(agent: AgentContext, there: Mapping[str, Any], users: Mapping[str, A
 
 def _key(agent: AgentContext) -> str:
     """The API key that the program will use: the one given to the agent, or the one in the environment."""
-    import shlex
-
     try:
         given = agent.host.read(f"{agent.state_dir}/env").decode(errors="surrogateescape")
     except FileNotFoundError:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mngr import process
 from mngr.agents.kinds import codex_log, codex_permissions, codex_record, codex_screen, hooks, repository_trust
 from mngr.agents.kinds.driver import (
     ASK,
@@ -210,7 +211,7 @@ def _furnish(agent: AgentContext) -> None:
     agent.host.write(f"{agent.home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
     note = f"#!/bin/sh\n{{ tr -d '\\n\\r'; echo; }} >> {quote(f'{agent.home}/{THREADS}')}\n"
     agent.host.write(f"{agent.home}/{THREAD_SCRIPT}", note.encode("utf-8", "surrogateescape"), 0o700)
-    copied = agent.host.run(["sh", "-c", _COPY, "sh", _user_dir(agent.environ), agent.home], timeout=60)
+    copied = process.run(["sh", "-c", _COPY, "sh", _user_dir(agent.environ), agent.home], timeout=60)
     if not copied.ok:
         raise MngrError("the settings of Codex cannot be copied", details=copied.error_text)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 
+from mngr import process
 from mngr.agents import launch
 from mngr.agents.kinds import allowed_commands
 from mngr.agents.kinds.driver import TESTS, AgentContext
@@ -37,7 +38,7 @@ def temporary_dir(agent: AgentContext) -> dict[str, str]:
     temporary = (agent.environ.get("TMPDIR") or "/tmp").rstrip("/")
     if not agent.home.startswith(f"{temporary}/"):
         return {}
-    found = agent.host.run(["sh", "-c", "command -v bwrap && { bwrap --help 2>&1 || :; }"], timeout=30)
+    found = process.run(["sh", "-c", "command -v bwrap && { bwrap --help 2>&1 || :; }"], timeout=30)
     if not found.ok or "--argv0" in found.text:
         return {}
     path = f"{temporary}/mngr-{agent.record.id}"
@@ -54,7 +55,7 @@ def git_dirs(agent: AgentContext) -> list[str]:
     if not record.git or record.transfer == "none":
         return []
     words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
-    found = agent.host.run(words, cwd=record.work_dir, timeout=30)
+    found = process.run(words, cwd=record.work_dir, timeout=30)
     common, _, private = found.text.partition("\n") if found.ok else ("", "", "")
     if common == private:
         return [common] if common else []

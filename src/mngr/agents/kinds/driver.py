@@ -4,6 +4,7 @@ is imported when one of its agents is started, looked at or sent a message."""
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,11 +12,11 @@ from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.files import read_lines
+from mngr.hosts.host import Host
 from mngr.process import quote
 
 if TYPE_CHECKING:
     from mngr.agents.state import Status
-    from mngr.hosts.host import Host
 
 ASK, EDITS, TESTS, BYPASS = PERMISSIONS
 HOME = "home"
@@ -232,8 +233,6 @@ def check_utf8(text: str, program: str) -> None:
 
 def plain(screen: str) -> str:
     """A screen, or a part of one, without escape sequences."""
-    import re
-
     link = r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
     return re.sub(rf"\x1b\[[0-9;:?]*[ -/]*[@-~]|{link}|\x1b[()][0-9A-Z]|[\x0e\x0f]", "", screen)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from mngr.agents.record import Record
 from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.names import suggest
 from mngr.process import find_program, join, quote
-
-if TYPE_CHECKING:
-    from mngr.agents.record import Record
 
 # Coding agents that `create` takes by default when no kind is named, in this order.
 KNOWN_AGENTS = ("claude", "codex", "opencode")
@@ -89,8 +88,6 @@ def settled(kind: Kind) -> Kind:
 
 def portable_record(record: Record) -> Record:
     """The record of an agent for another machine; `settled_record` is the inverse, there."""
-    import re
-
     found = re.compile(f"{_WORD} -m {re.escape(_MODULE)}|{_WORD} -I -S -c {re.escape(quote(_RUN))} {_WORD}")
     return _with_commands(record, lambda text: found.sub(_SCRIPTED, text))
 

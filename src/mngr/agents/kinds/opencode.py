@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mngr import json_values
+from mngr import json_values, process
 from mngr.agents import launch
 from mngr.agents.kinds import allowed_commands, driver, model_errors, opencode_record
 from mngr.agents.kinds.driver import (
@@ -217,7 +217,7 @@ def _furnish(agent: AgentContext) -> None:
     with open(plugin, "rb") as file:
         source = file.read()
     users = [_users(agent.environ, name) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME")]
-    checked(agent.host.run(["sh", "-c", _FURNISH, "sh", agent.home, *users], timeout=60), "preparing OpenCode")
+    checked(process.run(["sh", "-c", _FURNISH, "sh", agent.home, *users], timeout=60), "preparing OpenCode")
     config = f"{agent.home}/config/opencode"
     agent.host.write(f"{config}/plugins/mngr.js", source)
     # Keeps OpenCode from fetching packages for plugins at its first start, which takes 70 s without a network.

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mngr import process
 from mngr.agents import events as event_log
 from mngr.agents.kinds import conversation_lines, driver, rules
 from mngr.agents.kinds.driver import AgentContext, Driver, LaunchCommand, ModelUsage
@@ -163,7 +164,7 @@ def _furnish(agent: AgentContext) -> dict[str, str]:
     links = [user + path[1:] if path.startswith("~/") else path for path in shlex.split(own.get(rules.HOME_LINKS, ""))]
     if links:
         script = 'home=$1; shift; for file; do [ ! -e "$file" ] || ln -sfn "$file" "$home/${file##*/}"; done'
-        agent.host.run(["sh", "-c", script, "sh", home, *links], timeout=30)
+        process.run(["sh", "-c", script, "sh", home, *links], timeout=30)
     return dict.fromkeys(shlex.split(own.get(rules.HOME_ENV, "")), home)
 
 
@@ -174,7 +175,7 @@ def _record(agent: AgentContext) -> list[dict[str, Any]]:
     pattern, home = agent.record.rules.get(rules.RECORD), _sessions(agent)
     if not pattern:
         return []
-    listed = agent.host.run(["find", home, "-type", "f"], timeout=30).text.split("\n")
+    listed = process.run(["find", home, "-type", "f"], timeout=30).text.split("\n")
     names = sorted(path.removeprefix(f"{home}/") for path in listed)
     matching = [f"{SESSIONS}/{name}" for name in names if fnmatch.fnmatchcase(name, pattern)]
     return [line for name in matching for line in agent.lines(name)]

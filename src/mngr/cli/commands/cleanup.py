@@ -18,7 +18,7 @@ from mngr.cli.commands import destroy
 from mngr.cli.durations import age, parse_duration
 from mngr.cli.output import state_style
 from mngr.cli.parser import Args, Parser
-from mngr.cli.table import Column
+from mngr.cli.table import Column, table
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.workspaces.unsaved_work import UnsavedWork
 
@@ -143,8 +143,6 @@ def _chosen(args: Args, app: App) -> list[Agent]:
 
 
 def _show(app: App, measured: list[tuple[Agent, UnsavedWork | MngrError]]) -> None:
-    from mngr.cli.table import table
-
     now = time.time()
     rows = [
         {

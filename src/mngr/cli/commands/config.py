@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from mngr import config, settings_file
+from mngr import config, files, settings_file
 from mngr.cli import trust_prompt
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
@@ -26,6 +26,7 @@ from mngr.cli.table import Column
 from mngr.cli.terminal import is_terminal
 from mngr.config import SCOPES, Settings, Value
 from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
+from mngr.hosts.host import Host
 from mngr.names import nearest, suggest
 from mngr.settings_schema import NO_EFFECT, known_key, read_layer, text_tree
 from mngr.settings_values import Key, format_key, parse_key, toml_text
@@ -339,7 +340,6 @@ def _changing(scope: str, change: Callable[[], None]) -> None:
 
 def _run_editor(app: App, path: str, scope: str) -> None:
     """Open the file; a directory that was made for it and stays empty is removed again."""
-    from mngr import files
     from mngr.cli.editor import run_editor
 
     parent = os.path.dirname(path)
@@ -362,8 +362,6 @@ def _scope_to_change(args: Args, app: App) -> str:
 
 def _path_to_change(app: App, scope: str) -> str:
     """The file of a scope; that of another program's state directory is not ours to change."""
-    from mngr.hosts.local import LocalHost
-
     if scope == "user":
-        LocalHost(app.host_dir).is_ours()
+        Host(app.host_dir).is_ours()
     return config.scope_path(scope, app.host_dir, os.getcwd())

@@ -14,6 +14,7 @@ from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli import create_hosts, create_report
 from mngr.cli.app import App
+from mngr.cli.create_report import Created, WouldCreate, WouldReuse
 from mngr.cli.option_values import (
     HOST_IDLE_MODES,
     IDLE_MODES,
@@ -52,7 +53,6 @@ EXAMPLES = (
 
 def results() -> list[Any]:
     from mngr.cli.commands import clone
-    from mngr.cli.create_report import Created, WouldCreate, WouldReuse
     from mngr.cli.schemas import Problem
 
     class CreateRow(NamedTuple):

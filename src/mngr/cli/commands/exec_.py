@@ -60,7 +60,7 @@ def run(args: Args, app: App) -> int:
         return _stream(args, app, agents, command)
 
     def act(agent: Agent) -> Result:
-        _prepare(args, app, agent)
+        _prepare(args, agent)
         return agent.exec(command, timeout=args.timeout, cwd=args.cwd)
 
     def report(outcomes: list[tuple[Agent, Outcome]]) -> int:
@@ -71,7 +71,7 @@ def run(args: Args, app: App) -> int:
     return targets.each(agents, act, report)
 
 
-def _prepare(args: Args, app: App, agent: Agent) -> None:
+def _prepare(args: Args, agent: Agent) -> None:
     if args.start is None or agent.status.alive:
         return
     if not args.start:
@@ -94,7 +94,7 @@ def _split(args: Args) -> tuple[list[str], str]:
 def _stream(args: Args, app: App, agents: list[Agent], command: str) -> int:
     if len(agents) != 1:
         raise UsageError(f"`--stream` takes one agent, not {len(agents)}")
-    _prepare(args, app, agents[0])
+    _prepare(args, agents[0])
     app.stdout.flush()
     agent = agents[0]
     if agent.site.is_near:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from mngr.cli import catalog, overview, plugin_verbs
 from mngr.cli.app import App
+from mngr.cli.dispatch import command_parser
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.cli.terminal import paint
@@ -68,8 +69,6 @@ def _explain(about: list[str], app: App) -> int:
     word = {"address": "addresses", "addr": "addresses"}.get(word, word)
     entry = catalog.find(word) or next((e for e in _added(app) if word in (e.name, *e.aliases)), None)
     if entry is not None:
-        from mngr.cli.dispatch import command_parser
-
         parser = command_parser(entry)
         for part in parts:
             if part not in parser.subcommands:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from mngr.actions import find
 from mngr.actions.agent import Agent, Listing
 from mngr.agents import state
+from mngr.agents.record import seconds_of
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.durations import age
@@ -294,7 +295,5 @@ def _fitting(columns: list[Column], rows: list[dict[str, Any]], terminal: int) -
 
 
 def _with_ages(row: dict[str, Any]) -> dict[str, Any]:
-    from mngr.agents.record import seconds_of
-
     since = row["state_since"]
     return {**row, "for": age(time.time() - seconds_of(since)) if since else ""}

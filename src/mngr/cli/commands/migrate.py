@@ -10,6 +10,7 @@ from mngr.cli.commands import destroy
 from mngr.cli.commands.clone import say_left_out
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.providers.provider import HostRequest
 
 DESCRIPTION = (
     "Move an agent to another host: its commits, its uncommitted files, its conversation, events, command, labels, "
@@ -47,7 +48,6 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     from mngr.fleet import moves
-    from mngr.providers.provider import HostRequest
 
     hosts, source = app.fleet.hosts, app.fleet.find(args.agent)
     address = hosts.address(args.to)

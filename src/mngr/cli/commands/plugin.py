@@ -13,7 +13,7 @@ from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.config import SCOPES
 from mngr.errors import NotFoundError, UsageError
-from mngr.hosts.local import LocalHost
+from mngr.hosts.host import Host
 from mngr.installed import Plugin
 from mngr.names import is_name, suggest
 
@@ -198,7 +198,7 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
     scope = args.scope or "user"
     path = config.scope_path(scope, app.host_dir, os.getcwd())
     if scope == "user":
-        LocalHost(app.host_dir).is_ours()
+        Host(app.host_dir).is_ours()
     rows = []
     for name in names:
         active = name in known and bool(installed.active([known[name]], app.settings))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from mngr.actions import transcript as transcripts
 from mngr.actions.agent import Agent
 from mngr.actions.transcript import ROLES
+from mngr.agents.record import seconds_of
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -142,10 +144,6 @@ class _EntryPrinter:
 
 def local_time(text: str) -> tuple[str, str]:
     """Local day and time; the text itself if it is not a time."""
-    import time
-
-    from mngr.agents.record import seconds_of
-
     try:
         moment = time.localtime(seconds_of(text))
     except (ValueError, OverflowError, OSError):

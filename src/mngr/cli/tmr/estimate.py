@@ -19,7 +19,7 @@ _COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
 
 
 def show(app: App, wish: RunRequest) -> int:
-    git = Git(app.fleet.local.host, wish.repo)
+    git = Git(wish.repo)
     with tempfile.TemporaryDirectory(prefix="mngr-tmr-") as draft:
         environment = wish.settings.environment
         measurer = Measurer(app.fleet, None, repo=wish.repo, directory=draft, environment=environment, at_once=1)

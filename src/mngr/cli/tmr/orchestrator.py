@@ -29,6 +29,7 @@ from mngr.tmr.run import TestRun
 from mngr.tmr.run_request import RunRequest
 from mngr.tmr.summary import tasks_of, verdict_of
 from mngr.tmr.verdict import VERDICTS
+from mngr.tools import bubblewrap
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git, Repo
 
@@ -155,7 +156,7 @@ def _check_git() -> None:
 
 
 def repository(app: App) -> Repo:
-    found = git_tool.look(app.fleet.local.host, app.fleet.local.cwd)
+    found = git_tool.look(app.fleet.local.cwd)
     if found is None:
         raise UsageError(
             "`mngr tmr` needs a git repository, and the current directory is not in one",
@@ -210,7 +211,7 @@ def left(found: Run) -> bool:
 def _wish(args: Args, app: App, repo: Repo) -> RunRequest:
     _check_git()
     limits = _limits(args)._replace(lost_seconds=app.settings.number("tmr.lost_seconds", 120))
-    git = Git(app.fleet.local.host, repo.top)
+    git = Git(repo.top)
     base = git.commit_of(args.base)
     if base is None:
         raise UsageError(f"no branch or commit named `{args.base}`")
@@ -296,15 +297,13 @@ def _check_provider(app: App, args: Args) -> None:
 
 def _check_sandbox(app: App, transfer: str, *, here: bool) -> None:
     """Raise when agents and test runs cannot have one. Reads what would be read later, as `_settle_trust` does."""
-    from mngr.tools import bubblewrap
-
     if transfer == "git-worktree":
         raise UsageError(
             "a worktree shares its repository with yours, so an agent in a sandbox cannot have one",
             hint="leave out `--transfer git-worktree`",
         )
     if here:
-        bubblewrap.check(app.fleet.local.host)
+        bubblewrap.check()
     app.settings.table("sandbox")
 
 

@@ -112,7 +112,7 @@ def _ask(app: App, run: Run, every: Sequence[ReviewItem]) -> list[Choice]:
             "terminal to ask",
             hint=f"name what to drop: `mngr tmr review {run.id} --drop TASK`",
         )
-    git = Git(app.fleet.local.host, str(run.state.facts["repo"]))
+    git = Git(str(run.state.facts["repo"]))
     choices = [Choice()] * len(every)
     at = 0
     show = True

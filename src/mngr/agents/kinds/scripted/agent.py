@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from mngr import process
 from mngr.agents.kinds.scripted import commands
 from mngr.agents.kinds.scripted.interrupts import Interrupted, Interrupts
 from mngr.agents.kinds.scripted.keys import END, INTERRUPT, shorten
@@ -163,7 +162,7 @@ class ScriptedAgent:
 
     def _value(self, name: str) -> str:
         if name.startswith("head"):
-            return Git(process, ".").commit_of(name.replace("head", "HEAD")) or ""
+            return Git(".").commit_of(name.replace("head", "HEAD")) or ""
         return self._message if name == "message" else self._env.get("MNGR_TASK", "")
 
     def _expanded(self, text: str) -> str:

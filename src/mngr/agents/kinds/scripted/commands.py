@@ -98,7 +98,7 @@ class Commit(NamedTuple):
 def commit(message: str, author: str, paths: tuple[str, ...] = ()) -> Commit:
     """Commit everything, or only these paths; a refusal is told in git's words. Uses the author's name only where git
     knows nobody."""
-    git = Git(process, ".")
+    git = Git(".")
     only = ["--", *paths] if paths else []
     git.must("add", "-A", *only, doing="git cannot add the changes")
     if git.ok("diff", "--cached", "--quiet", *only):
