@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mngr import config, settings_schema
 from mngr.actions import prices, usage, usage_log
 from mngr.actions.prices import Price, Prices
-from mngr.actions.usage import Totals, Used
+from mngr.actions.usage import Totals
 from mngr.actions.usage_log import UsageLine
 from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import seconds_of, timestamp
@@ -169,36 +169,35 @@ def test_answers_of_a_day_and_a_model_are_one_line_and_those_without_a_price_ano
     record: Any = Made()
     found = usage.daily(record, answers, known())
     first, last = usage.day_of(noon), usage.day_of(noon + 3 * 86400)
-    assert [(used.day, used.model, used.totals.input_tokens, used.totals.cost_usd) for used in found] == [
+    assert [(used.day, used.model, used.input_tokens, used.cost_usd) for used in found] == [
         (first, "m", 3, 3.0),
         (first, "m", 4, None),
         (first, "n", 16, 8.0),
         (last, "m", 8, 4.0),
     ]
-    assert [used.totals.input_tokens for used in usage.daily(record, answers, known(), since=noon + 86400)] == [8]
+    assert [used.input_tokens for used in usage.daily(record, answers, known(), since=noon + 86400)] == [8]
 
 
 def test_rows_are_the_dearest_first_and_days_in_order() -> None:
-    def used(agent: str, day: str, cost: float | None, gone: bool = False) -> Used:
-        return Used(
-            f"id-{agent}", agent, "p", "t", day, "m", Totals(1, 1, cost_usd=cost, unpriced=int(cost is None)), gone
-        )
+    def used(agent: str, day: str, cost: float | None) -> UsageLine:
+        return UsageLine(f"id-{agent}", agent, "p", "t", day, "m", answers=1, input_tokens=1, cost_usd=cost)
 
     found = [
         used("a", "2", 1.0),
         used("b", "1", 5.0),
         used("c", "3", None),
-        used("d", "3", 9.0, True),
+        used("d", "3", 9.0),
         used("a", "1", 1),
     ]
-    assert [(row.name, row.id) for row in usage.grouped(found, "agent")] == [
+    known = ("id-a", "id-b", "id-c")
+    assert [(row.name, row.id) for row in usage.grouped(found, "agent", known)] == [
         ("b", "id-b"),
         ("a", "id-a"),
         ("c", "id-c"),
         ("destroyed agents", None),
     ]
-    assert [row.name for row in usage.grouped(found, "day")] == ["1", "2", "3"]
-    assert [row.totals.answers for row in usage.grouped(found, "model")] == [5]
+    assert [row.name for row in usage.grouped(found, "day", known)] == ["1", "2", "3"]
+    assert [row.totals.answers for row in usage.grouped(found, "model", known)] == [5]
 
 
 @given(st.binary())

@@ -4,7 +4,7 @@ usage log."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mngr.actions import usage_log
@@ -51,19 +51,6 @@ class Totals(NamedTuple):
             None if unpriced == answers > 0 else known,
             unpriced,
         )
-
-
-class Used(NamedTuple):
-    """Some answers of one agent, all of one day and one model. `gone` says that the agent was destroyed."""
-
-    agent_id: str
-    agent: str
-    project: str
-    type: str
-    day: str
-    model: str
-    totals: Totals
-    gone: bool = False
 
 
 class Row(NamedTuple):
@@ -142,7 +129,7 @@ def priced(found: CollectedUsage, settings: Settings) -> Totals:
         raise found.errors[0]
     prices = Prices(settings)
     answers = (counted(answer, prices) for _, some in found.answers for answer in some)
-    return summed((*(_booked(line, prices).totals for line in found.lines), *answers))
+    return summed((*(_totals(_priced(line, prices)) for line in found.lines), *answers))
 
 
 def report(
@@ -152,25 +139,23 @@ def report(
     With `named` every agent has a row, also one that used nothing."""
     prices = Prices(settings)
     first = day_of(since) if since is not None else ""
-    used: list[Used] = []
+    lines: list[UsageLine] = []
     records = [record for part in parts for record, _ in part.answers]
     names = {record.id: record.name for record in records}
     for part in parts:
         for line in part.lines:
             if line.day >= first:
-                booked = _booked(line, prices)
-                gone = line.agent_id not in names
-                used.append(booked._replace(agent=names.get(line.agent_id, booked.agent), gone=gone))
+                lines.append(_priced(line, prices)._replace(agent=names.get(line.agent_id, line.agent)))
         for record, answers in part.answers:
-            used += daily(record, answers, prices, since)
-    rows = grouped(used, by)
+            lines += daily(record, answers, prices, since)
+    rows = grouped(lines, by, names)
     if by == AGENT and named:
         there = {row.id for row in rows}
         rows += [Row(record.name, record.id, Totals()) for record in records if record.id not in there]
     return UsageReport(rows, summed(row.totals for row in rows), [error for part in parts for error in part.errors])
 
 
-def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: float | None = None) -> list[Used]:
+def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: float | None = None) -> list[UsageLine]:
     """Answers of one agent, by day and model; those with and those without a price apart."""
     made = seconds_of(record.created_at)
     found: dict[tuple[str, str, bool], Totals] = {}
@@ -181,7 +166,7 @@ def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: fl
             key = (day_of(at), answer.model, totals.cost_usd is None)
             found[key] = found.get(key, Totals()).plus(totals)
     return [
-        Used(record.id, record.name, record.project, record.kind, day, model, totals)
+        UsageLine(record.id, record.name, record.project, record.kind, day, model, *totals[:6])
         for (day, model, _), totals in sorted(found.items())
     ]
 
@@ -194,19 +179,20 @@ def settle(site: Site, record: Record) -> None:
             return
         answers = [answer for _, some in site.run(collected, [record.id]).answers for answer in some]
         if answers:
-            lines = [_line(used) for used in daily(record, answers, Prices(site.settings))]
             with held():  # all or nothing
-                usage_log.add(site.near.host, lines)
+                usage_log.add(site.near.host, daily(record, answers, Prices(site.settings)))
     except Exception:  # noqa: BLE001 (whatever a program wrote, and on a full disk too, an agent can be destroyed)
         return
 
 
-def grouped(used: Iterable[Used], by: str) -> list[Row]:
-    """What cost most comes first; days come in order. All agents that are gone are one row."""
+def grouped(lines: Iterable[UsageLine], by: str, known: Collection[str]) -> list[Row]:
+    """What cost most comes first; days come in order. All agents that are not `known` are gone, and one row."""
     found: dict[tuple[str, str | None], Totals] = {}
-    for item in used:
-        key = _KEYS[by](item)
-        found[key] = found.get(key, Totals()).plus(item.totals)
+    for line in lines:
+        key: tuple[str, str | None] = (getattr(line, by), None)
+        if by == AGENT:
+            key = (line.agent, line.agent_id) if line.agent_id in known else (GONE, None)
+        found[key] = found.get(key, Totals()).plus(_totals(line))
     rows = [Row(name, agent_id, totals) for (name, agent_id), totals in found.items()]
     if by == DAY:
         return sorted(rows, key=lambda row: row.name)
@@ -251,24 +237,12 @@ def _moment(text: str, unknown: float) -> float:
         return unknown
 
 
-def _line(used: Used) -> UsageLine:
-    totals = used.totals
-    return UsageLine(used.agent_id, used.agent, used.project, used.type, used.day, used.model, *totals[:6])
-
-
-def _booked(line: UsageLine, prices: Prices) -> Used:
+def _priced(line: UsageLine, prices: Prices) -> UsageLine:
     """A price may have come to be known since. Those of the settings have no steps, so that they hold for a sum too."""
-    cost = line.cost_usd
-    if cost is None:
-        cost = prices.own_cost(ModelUsage("", line.model, *line.tokens))
-    totals = Totals(line.answers, *line.tokens, cost, 0 if cost is not None else line.answers)
-    return Used(line.agent_id, line.agent, line.project, line.type, line.day, line.model, totals)
+    if line.cost_usd is not None:
+        return line
+    return line._replace(cost_usd=prices.own_cost(ModelUsage("", line.model, *line.tokens)))
 
 
-_KEYS: Mapping[str, Callable[[Used], tuple[str, str | None]]] = {
-    AGENT: lambda used: (GONE, None) if used.gone else (used.agent, used.agent_id),
-    PROJECT: lambda used: (used.project, None),
-    DAY: lambda used: (used.day, None),
-    MODEL: lambda used: (used.model, None),
-    TYPE: lambda used: (used.type, None),
-}
+def _totals(line: UsageLine) -> Totals:
+    return Totals(line.answers, *line.tokens, line.cost_usd, line.answers if line.cost_usd is None else 0)

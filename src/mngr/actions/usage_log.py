@@ -16,8 +16,9 @@ _COUNTS = ("answers", "input_tokens", "output_tokens", "cache_read_tokens", "cac
 
 
 class UsageLine(NamedTuple):
-    """`cost_usd` is what was known when it was written, None when no price was. Answers up to `until` are in the books,
-    also those that the record of the agent's program still holds."""
+    """Some answers of one agent, all of one day and one model; of all or of none the price is known. `cost_usd` is what
+    was known when it was written, None when no price was. Answers up to `until` are in the books, also those that the
+    record of the agent's program still holds."""
 
     agent_id: str
     agent: str
