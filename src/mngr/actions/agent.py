@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mngr.actions.site import Site
     from mngr.agents.limits import Limits
     from mngr.agents.state import Status
-    from mngr.workspaces.saved_work import SavedEntry
+    from mngr.workspaces.saved_entry import SavedEntry
 
 
 class AgentView(NamedTuple):
@@ -44,6 +44,13 @@ class AgentView(NamedTuple):
     @property
     def state(self) -> str:
         return self.status.state
+
+    def require_known(self) -> None:
+        """Raise when tmux did not answer, so that nobody knows whether it runs."""
+        if self.state == "UNKNOWN":
+            raise MngrError(
+                f"whether `{self.name}` runs is not known: {self.status.reason}", hint="`mngr doctor` looks into it"
+            )
 
     def as_json(self, now: float | None = None) -> dict[str, Any]:
         """The stable, documented form of `list --format json`. What is not known is null."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mngr import process
 from mngr.actions import restore
+from mngr.actions import snapshots as taking
 from mngr.actions.agent_process import start_process
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
@@ -19,7 +20,7 @@ from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name
 from mngr.process import checked
-from mngr.workspaces import snapshots
+from mngr.workspaces import saved_entry, snapshots
 from mngr.workspaces.plan import NONE, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import why_no_branch
@@ -83,20 +84,12 @@ def check_source(site: Site, agent_id: str, name: str) -> Record:
 def clone(site: Site, agent_id: str, wish: CloneRequest) -> Record:
     """Make the copy and start it. On any failure nothing is left."""
     branch, command = check(site, agent_id, wish)
-    site.host.prepare()
-    with site.store.agent_locked(agent_id):
-        entry = snapshots.take(
-            site.host,
-            site.store.read(agent_id),
-            site.store.state_dir(agent_id),
-            f"clone-{os.urandom(4).hex()}",
-            ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
-        )
+    entry = taking.take(site, agent_id, f"clone-{os.urandom(4).hex()}")
     try:
         return start_kept(site, entry, wish, branch, command)
     finally:
         with held():
-            snapshots.drop(site.host, entry)
+            saved_entry.drop(site.host, entry)
 
 
 def start_kept(
@@ -118,7 +111,7 @@ def start_kept(
         entry._replace(agent=wanted),
         wish.name,
         branch=branch,
-        history=snapshots.agent_dir(site.host, entry),
+        history=saved_entry.agent_dir(site.host, entry),
         taken_hint=f"`mngr clone {old.name} OTHER-NAME`",
         with_events=False,  # what was said is its own; what happened, and what it cost, happened to the other
         started_at=None,

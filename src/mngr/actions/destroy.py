@@ -15,10 +15,10 @@ from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.tools.git import Git
-from mngr.workspaces import saved_work, snapshots, unsaved_work
+from mngr.workspaces import saved_entry, saved_work, snapshots, unsaved_work
 from mngr.workspaces.origin import machine_id
 from mngr.workspaces.plan import NONE, WORKTREE
-from mngr.workspaces.saved_work import SavedEntry
+from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.unsaved_work import UnsavedWork
 from mngr.workspaces.workspace import remove_worktree, repo_lock
 
@@ -64,10 +64,8 @@ def check(site: Site, agent_id: str, *, force: bool) -> UnsavedWork:
 
 
 def _check(site: Site, agent: AgentView, force: bool) -> UnsavedWork:
-    if agent.state == "UNKNOWN" and not force:
-        raise MngrError(
-            f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
-        )
+    if not force:
+        agent.require_known()
     found = measure(site, agent.record)
     if found.any and not force:
         raise HasWork(
@@ -212,5 +210,5 @@ def _retire_state(site: Site, agent: AgentView, entry: SavedEntry | None) -> Non
     if entry is not None:
         _keep_conversation_alone(site, agent.record, state_dir)
         site.store.log(agent.id, "destroyed", saved=entry.id)
-        site.host.move(state_dir, saved_work.agent_dir(site.host, entry))
+        site.host.move(state_dir, saved_entry.agent_dir(site.host, entry))
     site.store.forget(agent.id)

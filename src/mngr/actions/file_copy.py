@@ -17,7 +17,7 @@ from mngr.errors import UNREACHED, MngrError, UsageError
 from mngr.interrupts import held
 from mngr.process import checked
 from mngr.workspaces import saved_work
-from mngr.workspaces.saved_work import SavedEntry
+from mngr.workspaces.saved_entry import SavedEntry
 
 SECONDS = 3600.0
 _PUSHED = "pushed"

@@ -18,8 +18,9 @@ from mngr.process import join
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
 from mngr.waiting import wait_until
-from mngr.workspaces import saved_work, unsaved_work
+from mngr.workspaces import saved_entry, saved_work, unsaved_work
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
+from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import remove_worktree
 
 REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
@@ -298,8 +299,8 @@ def _saved(site: Site, before: float | None, dry_run: bool) -> Iterator[Leftover
             yield _tried(found, dry_run, partial(_drop_saved, site, entry))
 
 
-def _drop_saved(site: Site, entry: saved_work.SavedEntry, found: Leftover) -> None:
-    saved_work.drop(site.host, entry)
+def _drop_saved(site: Site, entry: SavedEntry, found: Leftover) -> None:
+    saved_entry.drop(site.host, entry)
 
 
 def _is_locked(site: Site, name: str) -> bool:

@@ -30,10 +30,7 @@ def stop(
     """End the agent's whole process tree; workspace, events and last screen stay. Twice is safe."""
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
-        if agent.state == "UNKNOWN":
-            raise MngrError(
-                f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
-            )
+        agent.require_known()
         if agent.state == "STOPPED" and agent.pane is None:
             return Stopped(agent.record, changed=False)
         if agent.state == "FAILED" and (agent.pane is not None or agent.status.exit_code is not None):
@@ -72,10 +69,7 @@ def start(site: Site, agent_id: str) -> tuple[Record, bool]:
 
                 limits.ensure_watched(site, agent)
             return agent.record, False
-        if agent.state == "UNKNOWN":
-            raise MngrError(
-                f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
-            )
+        agent.require_known()
         if agent.record.started_at is None:
             raise MngrError(
                 f"`{agent.name}` was not fully created: {agent.status.reason}",

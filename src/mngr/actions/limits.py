@@ -16,7 +16,7 @@ from mngr.agents.limits import Limits, LimitVerdict
 from mngr.agents.record import Record, seconds_of
 from mngr.errors import MngrError
 from mngr.workspaces import saved_work
-from mngr.workspaces.saved_work import SavedEntry
+from mngr.workspaces.saved_entry import SavedEntry
 
 # Our program by its place: another mngr on the host, or a file of the agent called like a module, is not run instead.
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -99,8 +99,7 @@ def enforce(site: Site, agent_id: str, *, dry_run: bool = False) -> Enforced:
     failure to save does not keep it running; the reason mentions it."""
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
-        if agent.state == "UNKNOWN":
-            raise MngrError(f"whether `{agent.name}` runs is not known: {agent.status.reason}")
+        agent.require_known()
         if not agent.status.alive or agent.pane is None:
             return Enforced(agent, None)
         verdict = _judge(site, agent)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mngr.actions import restore, source_cache
+from mngr.actions import snapshots as taking
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
 from mngr.agents import events
@@ -23,11 +24,9 @@ from mngr.tools.git import Git
 from mngr.workspaces import saved_entry, saved_work, snapshots
 from mngr.workspaces.origin import ensure_machine_id, machine_id
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.saved_entry import SAVED, SavedEntry
 from mngr.workspaces.unsaved_work import has_repository
 
-SAVED = "saved"
-SNAPSHOTS = "snapshots"
 # Of a repository's git configuration, all that goes along: who commits, and how lines end.
 SENT_CONFIG = ("user.name", "user.email", "core.autocrlf", "core.eol")
 
@@ -45,34 +44,19 @@ class Portable(NamedTuple):
 
 def pack(site: Site, agent_id: str) -> Portable:
     """An agent as it is now. `drop` removes what this made; the agent may work on meanwhile."""
-    record = site.store.read(agent_id)
-    if record.started_at is None:
-        raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
-    site.host.prepare()
-    with site.store.agent_locked(agent_id):
-        entry = snapshots.take(
-            site.host,
-            site.store.read(agent_id),
-            site.store.state_dir(agent_id),
-            f"move-{os.urandom(4).hex()}",
-            ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
-        )
+    entry = taking.take(site, agent_id, f"move-{os.urandom(4).hex()}")
     try:
-        return export(site, entry, SNAPSHOTS)
+        return export(site, entry)
     except BaseException:
         with held():
-            snapshots.drop(site.host, entry)
+            saved_entry.drop(site.host, entry)
         raise
 
 
-def export(site: Site, entry: SavedEntry, room: str) -> Portable:
+def export(site: Site, entry: SavedEntry) -> Portable:
     """Saved work or a snapshot. It stays where it is."""
-    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
-        raise MngrError(
-            f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
-            hint="if the repository was moved, move it back for the time",
-        )
-    files = _files(_agent_dir(site, entry, room))
+    saved_entry.check_kept(entry)
+    files = _files(saved_entry.agent_dir(site.host, entry))
     agent, key = entry.agent, ""
     config: dict[str, str] = {}
     if agent is not None:
@@ -166,36 +150,35 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
     )
 
 
-def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes], room: str) -> SavedEntry:
+def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes]) -> SavedEntry:
     """Its refs are here; keep the rest, so that it can be restored here."""
     if Git(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(f"the commits of `{entry.name}` did not arrive")
-    directory = _agent_dir(site, entry, room)
+    directory = saved_entry.agent_dir(site.host, entry)
     site.host.make_dir(directory)
     for path, data in files.items():
         if path.startswith("/") or ".." in path.split("/"):
             raise MngrError(f"`{path}` is not a file of an agent")
         site.host.make_dir(os.path.dirname(os.path.join(directory, path)))
         site.host.write(os.path.join(directory, path), data)
-    saved_entry.write(site.host, os.path.dirname(directory), entry)
+    saved_entry.write(site.host, entry)
     return entry
 
 
-def drop(site: Site, entry: SavedEntry, room: str) -> None:
+def drop(site: Site, entry: SavedEntry) -> None:
     """Forget what was packed or reserved. Twice is safe."""
-    (saved_work if room == SAVED else snapshots).drop(site.host, entry)
+    saved_entry.drop(site.host, entry)
 
 
 def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record:
     """A stopped agent of what came, with its old id if that is free. On failure nothing is left of it."""
     assert entry.agent is not None
-    history = _agent_dir(site, entry, SNAPSHOTS)
     record, workspace = restore.make_again(
         site,
         entry,
         name,
         branch=None,
-        history=history,
+        history=saved_entry.agent_dir(site.host, entry),
         taken_hint=f"`mngr migrate {name} NEW@HOST` gives it another name",
         stop_reason=f"migrated from {came_from}",
     )
@@ -211,14 +194,7 @@ def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record
 
 def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
     """Compare what was made with what came, by keeping it once more."""
-    state_dir = site.store.state_dir(record.id)
-    again = snapshots.take(
-        site.host,
-        record,
-        state_dir,
-        f"move-{os.urandom(4).hex()}",
-        ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
-    )
+    again = taking.take(site, record.id, f"move-{os.urandom(4).hex()}")
     try:
         git = Git(entry.repo)
         trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]
@@ -228,18 +204,14 @@ def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
         there, here = dict(entry.refs), dict(again.refs)
         if any(here.get(ref) != tip for ref, tip in there.items() if ref != f"refs/heads/{again.branch}"):
             wrong.append("refs")
-        old, new = (_files(_agent_dir(site, one, SNAPSHOTS)) for one in (entry, again))
+        old, new = (_files(saved_entry.agent_dir(site.host, one)) for one in (entry, again))
         if any(new.get(path) != data for path, data in old.items() if path != events.FILE):
             wrong.append("conversation")
     finally:
         with held():
-            snapshots.drop(site.host, again)
+            saved_entry.drop(site.host, again)
     if wrong:
         raise MngrError(f"`{record.name}` did not arrive as it was: its {', '.join(wrong)} differ")
-
-
-def _agent_dir(site: Site, entry: SavedEntry, room: str) -> str:
-    return saved_work.agent_dir(site.host, entry) if room == SAVED else snapshots.agent_dir(site.host, entry)
 
 
 def _files(directory: str) -> dict[str, bytes]:

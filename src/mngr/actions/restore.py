@@ -15,7 +15,7 @@ from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.process import checked
 from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, saved_work, snapshots
+from mngr.workspaces import restoration, saved_entry, saved_work, snapshots
 from mngr.workspaces.plan import WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import Workspace, refuse_taken
@@ -54,7 +54,7 @@ def as_agent(site: Site, entry: SavedEntry, *, name: str | None = None, branch: 
         entry,
         name,
         branch=branch,
-        history=saved_work.agent_dir(site.host, entry),
+        history=saved_entry.agent_dir(site.host, entry),
         taken_hint=f"`mngr saved restore {entry.id} --name {name}-2`",
         stop_reason=f"restored from saved work `{entry.id}`",
     )
@@ -85,7 +85,7 @@ def make_again(
                 continue  # another process has restored the agent with its old id meanwhile
             workspace = None
             try:
-                workspace = saved_entry.restore_into(site.host, entry, record.work_dir, branch)
+                workspace = restoration.restore_into(site.host, entry, record.work_dir, branch)
                 site.host.write(os.path.join(site.store.state_dir(agent_id), "env"), b"")
                 _bring_history(site, history, record, with_events)
                 record = site.store.change(agent_id, **{**_restored(old, workspace.plan), **fields})
@@ -116,7 +116,7 @@ def as_files(site: Site, entry: SavedEntry, directory: str, *, branch: str | Non
     """The workspace at a directory of the user's choice, with no agent. Refuses one that holds anything."""
     target = os.path.abspath(os.path.join(site.cwd, directory))
     refuse_taken(target)
-    saved_entry.restore_into(site.host, entry, target, branch)
+    restoration.restore_into(site.host, entry, target, branch)
     return target
 
 

@@ -13,7 +13,7 @@ from mngr.agents.record import Record
 from mngr.errors import MngrError, NotFoundError, Undecided
 from mngr.names import suggest
 from mngr.tools.git import Git
-from mngr.workspaces import restoration, saved_work, snapshots
+from mngr.workspaces import restoration, saved_entry, saved_work, snapshots
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.snapshots import name_of
 from mngr.workspaces.unsaved_work import UnsavedWork
@@ -37,22 +37,28 @@ _IDENTITY = (
 
 
 def create(site: Site, agent_id: str, name: str | None = None) -> SavedEntry:
-    """Keep an agent as it is now; it may work on meanwhile. Nothing of it is changed."""
+    """Keep an agent as it is now, also while it works. Nothing of it is changed."""
+    entry = take(site, agent_id, name)
+    site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
+    return entry
+
+
+def take(site: Site, agent_id: str, name: str | None) -> SavedEntry:
+    """A snapshot that no event tells of: for `create`, or for a moment."""
     record = site.store.read(agent_id)
     if record.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
     site.host.prepare()
     with site.store.agent_locked(agent_id):
         record = site.store.read(agent_id)
-        entry = snapshots.take(
+        limit = site.settings.number("saved.ignored_max_mb", 10)
+        return snapshots.take(
             site.host,
             record,
             site.store.state_dir(agent_id),
             name or snapshots.free_name(site.host, record.name),
-            ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10),
+            ignored_max_mb=limit,
         )
-        site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
-    return entry
 
 
 def would_create(site: Site, agent_id: str, name: str | None) -> str:
@@ -159,7 +165,7 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
     """Bring an agent back to a snapshot. One that was destroyed is made again, stopped; with another `name` a new one
     is made beside it. The snapshot stays."""
     assert entry.agent is not None
-    snapshots.check_kept(entry)
+    saved_entry.check_kept(entry)
     living = [record.id for record in site.store.records()[0]]
     if name is None and entry.agent.id in living:
         return _in_place(site, entry, entry.agent.id)
@@ -170,7 +176,7 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
         entry,
         wanted,
         branch=branch,
-        history=snapshots.agent_dir(site.host, entry),
+        history=saved_entry.agent_dir(site.host, entry),
         taken_hint=f"`mngr snapshot restore {entry.id} --as {wanted}-2`",
         stop_reason=f"restored from snapshot `{entry.id}`",
     )
@@ -181,10 +187,7 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
 def _in_place(site: Site, entry: SavedEntry, agent_id: str) -> Restored:
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
-        if agent.state == "UNKNOWN":
-            raise MngrError(
-                f"whether `{agent.name}` runs is not known: {agent.status.reason}", hint="`mngr doctor` looks into it"
-            )
+        agent.require_known()
         ran = agent.status.alive
         if ran or agent.pane is not None:
             lifecycle.end(site, agent, f"restored from snapshot `{entry.id}`")
@@ -209,10 +212,12 @@ def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
     known = dict(found.refs)
     found = found._replace(refs=(*found.refs, *((ref, tip) for ref, tip in moved if ref not in known)))
     state_dir = site.store.state_dir(record.id)
-    said = _conversation(site, state_dir, record) != _conversation(site, snapshots.agent_dir(site.host, entry), record)
+    said = _conversation(site, state_dir, record) != _conversation(
+        site, saved_entry.agent_dir(site.host, entry), record
+    )
     done = saved_work.save_agent(site.host, record, found, "snapshot restore", always=bool(moved or said))
     if done is not None:
-        directory = saved_work.agent_dir(site.host, done)
+        directory = saved_entry.agent_dir(site.host, done)
         snapshots.copy_files(site.host, state_dir, directory, snapshots.conversation(site.host, state_dir, record))
     return done
 
@@ -224,7 +229,7 @@ def _conversation(site: Site, directory: str, record: Record) -> dict[str, bytes
 
 
 def _bring_conversation(site: Site, entry: SavedEntry, record: Record) -> None:
-    state_dir, history = site.store.state_dir(record.id), snapshots.agent_dir(site.host, entry)
+    state_dir, history = site.store.state_dir(record.id), saved_entry.agent_dir(site.host, entry)
     then = _conversation(site, history, record)
     for name in _conversation(site, state_dir, record):
         if name not in then:
@@ -246,6 +251,6 @@ def _settings(entry: SavedEntry, branch: str | None) -> dict[str, object]:
 def remove(site: Site, chosen: Sequence[SavedEntry]) -> None:
     """Forget snapshots for good."""
     for entry in chosen:
-        snapshots.drop(site.host, entry)
+        saved_entry.drop(site.host, entry)
         if entry.agent is not None and os.path.isdir(site.store.state_dir(entry.agent.id)):
             site.store.log(entry.agent.id, "snapshot_destroyed", snapshot=entry.id)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mngr.agents.record import Record
     from mngr.config import Settings
     from mngr.fleet.hosts import Hosts
-    from mngr.workspaces.saved_work import SavedEntry
+    from mngr.workspaces.saved_entry import SavedEntry
 
 
 class Fleet:

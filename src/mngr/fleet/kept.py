@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions import portable, restore, snapshots
-from mngr.actions.portable import SAVED, SNAPSHOTS
 from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet import moves
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.saved_entry import SAVED, SavedEntry
 
 if TYPE_CHECKING:
     from mngr.fleet.fleet import Fleet
@@ -80,36 +79,36 @@ def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Ke
 
 
 @contextmanager
-def brought(kept: Kept, target: Site, room: str) -> Iterator[SavedEntry]:
+def brought(kept: Kept, target: Site) -> Iterator[SavedEntry]:
     """The entry on the target, for as long as the block takes. It stays where it was."""
     if kept.site is target:
         yield kept.entry
         return
-    came = moves.carry(kept.site, kept.site.run(portable.export, kept.entry, room), target, room)
+    came = moves.carry(kept.site, kept.site.run(portable.export, kept.entry), target, kept.entry.room)
     try:
         yield came
     finally:
-        moves.drop(target, came, room)
+        moves.drop(target, came)
 
 
 def bring_home(site: Site) -> list[str]:
     """Copy all that is found only on a host to this machine: its saved work and its snapshots as they are, the work of
     its agents as saved work. Returns the ids they have here. What is here already does not come twice."""
     near, brought = site.near, []
-    for room, survey in ((SAVED, restore.survey), (SNAPSHOTS, snapshots.survey)):
+    for survey in (restore.survey, snapshots.survey):
         found, broken = site.run(survey)
         for error in broken.values():
             raise error
         here = {(entry.name, entry.commit) for entry in near.run(survey)[0]}
         for entry in found:
             if (entry.name, entry.commit) not in here:
-                packed = site.run(portable.export, entry, room)
-                brought.append(moves.carry(site, packed, near, room).id)
+                packed = site.run(portable.export, entry)
+                brought.append(moves.carry(site, packed, near, entry.room).id)
     for agent_id in site.run(destroying.with_work):
         packed = site.run(portable.pack, agent_id)
         try:
             named = packed._replace(entry=packed.entry._replace(reason="host destroy"))
             brought.append(moves.carry(site, named, near, SAVED).id)
         finally:
-            moves.drop(site, packed.entry, SNAPSHOTS)
+            moves.drop(site, packed.entry)
     return brought

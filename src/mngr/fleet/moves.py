@@ -13,7 +13,7 @@ from mngr.actions import clone as cloning
 from mngr.actions import lifecycle, portable, usage
 from mngr.actions.agent import Agent
 from mngr.actions.clone import CloneRequest
-from mngr.actions.portable import SNAPSHOTS, Portable
+from mngr.actions.portable import Portable
 from mngr.actions.site import Site
 from mngr.agents.kinds import kind
 from mngr.agents.record import Record
@@ -106,13 +106,13 @@ def _sent(source: Agent, target: Site, agent_id: str) -> Iterator[tuple[SavedEnt
     try:
         agent = packed.entry.agent
         assert agent is not None
-        came = carry(source.site, packed, target, SNAPSHOTS, agent_id)
+        came = carry(source.site, packed, target, packed.entry.room, agent_id)
         try:
             yield came, packed.entry.left_out
         finally:
-            drop(target, came, SNAPSHOTS)
+            drop(target, came)
     finally:
-        drop(source.site, packed.entry, SNAPSHOTS)
+        drop(source.site, packed.entry)
 
 
 def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str | None = None) -> SavedEntry:
@@ -123,9 +123,9 @@ def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str
     came = target.run(portable.reserve, packed._replace(files={}), room)
     try:
         _carry_refs(source, entry, target, came)
-        return target.run(portable.complete, came, packed.files, room)
+        return target.run(portable.complete, came, packed.files)
     except BaseException:
-        drop(target, came, room)
+        drop(target, came)
         raise
 
 
@@ -164,10 +164,10 @@ def _refspec(entry: SavedEntry, old: str, new: str) -> str:
     return f"+{old}:{new}" if entry.plain_files else f"+{old}/*:{new}/*"
 
 
-def drop(site: Site, entry: SavedEntry, room: str) -> None:
+def drop(site: Site, entry: SavedEntry) -> None:
     """Forget what was on the way. Never raises for a host that cannot be reached."""
     with held():
         try:
-            site.run(portable.drop, entry, room)
+            site.run(portable.drop, entry)
         except MngrError:
             pass  # the error that led here is the one to tell; `mngr snapshot list` shows what is left

@@ -1,4 +1,4 @@
-"""Put a workspace back to what a snapshot holds, at the same path, whatever is left of it. Saves nothing itself."""
+"""Bring kept work back: as a workspace at a new path, or over what is left of one at its old path. Saves nothing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from mngr.errors import MngrError
 from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import checked
+from mngr.tools import git as git_tool
 from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, unsaved_work
-from mngr.workspaces.plan import MIRROR, WORKTREE
+from mngr.workspaces import saved_entry, uncommitted_files, unsaved_work
+from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
-from mngr.workspaces.workspace import clone_repository, copy_files, repo_lock, task_dir, worktree_entry
+from mngr.workspaces.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir, worktree_entry
 
 
 def relink(host: Host, record: Record) -> None:
@@ -48,7 +49,7 @@ def put_back(host: Host, entry: SavedEntry, record: Record, spare: Sequence[str]
     stays. Returns the branch, and what a person should know about it. Twice is safe, also after half of it."""
     os.makedirs(record.work_dir, exist_ok=True)
     if entry.plain_files:
-        saved_entry.bring_files(Git(record.work_dir, git_dir=entry.repo), entry, spare)
+        bring_files(Git(record.work_dir, git_dir=entry.repo), entry, spare)
         task_dir(record.work_dir)
         return None, ""
     git = Git(record.work_dir)
@@ -61,12 +62,12 @@ def put_back(host: Host, entry: SavedEntry, record: Record, spare: Sequence[str]
             branch, note = _place_worktree(git, entry)
     else:
         branch, note = entry.branch, ""
-        saved_entry.fetch_kept(git, entry)
+        fetch_kept(git, entry)
         git.must("update-ref", "--no-deref", "HEAD", entry.parent)
-        saved_entry.bring_refs(git, entry, None)
+        bring_refs(git, entry, None)
         if branch is not None:
             git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    saved_entry.bring_files(git, entry, spare)
+    bring_files(git, entry, spare)
     if record.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
     task_dir(record.work_dir)
@@ -115,9 +116,9 @@ def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
         return None, ""
     branch, note = entry.branch, ""
     at = git.commit_of(f"refs/heads/{branch}")
-    place = saved_entry.checked_out(git).get(branch)
+    place = checked_out(git).get(branch)
     if place is not None:
-        branch = saved_entry.free_branch(git, f"{entry.branch}-restored")
+        branch = free_branch(git, f"{entry.branch}-restored")
         note = f"branch {entry.branch} is checked out in {place} and stays where it is; the work is on {branch}"
     elif at not in (None, entry.parent):
         note = f"branch {branch} was at {(at or '')[:10]} and is at {entry.parent[:10]} again"
@@ -156,3 +157,176 @@ def _first_line(path: str) -> str:
 
 def _write_line(path: str, text: str) -> None:
     files.write_atomic(path, os.fsencode(text) + b"\n", 0o644)
+
+
+def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
+    """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
+    files. On failure nothing is left behind."""
+    if entry.plain_files:
+        return _restore_plain(host, entry, directory)
+    agent = entry.agent
+    assert agent is not None
+    wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
+    if entry.repo != agent.repo:
+        return _restore_alone(host, entry, directory, wanted)
+    repo = git_tool.look(entry.repo)
+    if repo is None:
+        raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
+    source = Git(entry.repo)
+    if agent.transfer == WORKTREE:
+        for ref, tip in entry.refs:
+            if source.commit_of(ref) is None:
+                source.must("update-ref", ref, tip)
+    if entry.whole and agent.transfer != WORKTREE:
+        name, create = wanted, True  # its repository is its own, and so are its branches
+    else:
+        name, create = _branch_for(source, wanted, entry, explicit=branch is not None)
+    plan = Plan(
+        agent.transfer,
+        repo.top,
+        repo,
+        branch=name,
+        create_branch=create,
+        base_branch=agent.base_branch,
+        start=entry.parent,
+        copied_objects=bool(agent.sandbox),
+    )
+    workspace = Workspace(plan, directory)
+    workspace.make(host, {})
+    try:
+        git = Git(directory)
+        if agent.transfer != WORKTREE:
+            bring_refs(git, entry, name)
+        bring_files(git, entry)
+    except BaseException:
+        with held():
+            workspace.unmake(host)
+        raise
+    return workspace
+
+
+def _restore_alone(host: Host, entry: SavedEntry, directory: str, branch: str) -> Workspace:
+    """A repository of its own, from our store: the one it came from was gone when the work was saved."""
+    workspace = Workspace(Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent), directory)
+    try:
+        workspace.claim()
+        checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
+        git = Git(directory)
+        fetch_kept(git, entry)
+        git.must("checkout", "-q", "-B", branch, entry.parent, doing="git could not check out the files")
+        bring_refs(git, entry, branch)
+        bring_files(git, entry)
+        saved_entry.forget_refs(git, entry.refs_below)
+    except BaseException:
+        with held():
+            workspace.unmake(host)
+        raise
+    workspace.release()
+    return workspace
+
+
+def _restore_plain(host: Host, entry: SavedEntry, directory: str) -> Workspace:
+    agent = entry.agent
+    source = agent.source if agent is not None and agent.repo is None else ""
+    workspace = Workspace(Plan(RSYNC, source or directory), directory)
+    try:
+        if source and os.path.isdir(source) and not entry.whole:
+            workspace.make(host, {})
+        else:
+            workspace.claim()
+        bring_files(Git(directory, git_dir=entry.repo), entry)
+    except BaseException:
+        with held():
+            workspace.unmake(host)
+        raise
+    workspace.release()
+    return workspace
+
+
+def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = ()) -> None:
+    """The uncommitted files, over those of the last commit; of a whole entry nothing else stays, except what is too
+    large to be kept and what is below `spare`."""
+    if entry.whole:
+        uncommitted_files.prune(git, entry.commit, [*spare, *(path for path, _ in entry.left_out)])
+    converted: list[str] = []
+    if entry.whole and not entry.plain_files:
+        git.must("reset", "-q", "--hard", doing="git could not check out the files")
+        converted = uncommitted_files.convertible(git)
+    uncommitted_files.write_files(git, entry.commit, entry.parent, set(entry.private), converted)
+    # git takes a file of another size for a changed one, without a look at its content.
+    if converted and (same := set(git.changed_paths()).intersection(converted).difference(entry.changed)):
+        git.must("update-index", "-z", "--stdin", input=b"".join(os.fsencode(path) + b"\0" for path in same))
+
+
+def bring_refs(git: Git, entry: SavedEntry, branch: str | None) -> None:
+    """The branches, tags and stash of a repository of its own, besides the branch that is checked out. A whole entry
+    leaves no others."""
+    refs = {ref: tip for ref, tip in entry.refs if not ref.startswith("stash/")}
+    stashes = [tip for ref, tip in sorted(entry.refs, key=_stash_number) if ref.startswith("stash/")]
+    current = f"refs/heads/{branch}" if branch else ""
+    if entry.whole:
+        present = git.must("for-each-ref", "--format=%(refname)").split("\n")
+        foreign = ("refs/remotes/", "refs/mngr/")
+        extra = [ref for ref in present if ref and ref not in refs and ref != current and not ref.startswith(foreign)]
+        if "refs/stash" in extra:
+            git.must("stash", "clear")
+            extra.remove("refs/stash")
+        git.must("update-ref", "--stdin", input="".join(f"delete {ref}\n" for ref in extra).encode())
+    lines = [f"update {ref} {tip}\n" for ref, tip in refs.items() if ref != current]
+    git.must("update-ref", "--stdin", input="".join(lines).encode())
+    for tip in reversed(stashes):  # a stack: the newest comes last
+        git.must("stash", "store", "-m", git.must("log", "-1", "--format=%s", tip), tip)
+
+
+def _stash_number(item: tuple[str, str]) -> int:
+    head, _, number = item[0].partition("/")
+    return int(number) if head == "stash" else -1
+
+
+def fetch_kept(git: Git, entry: SavedEntry) -> None:
+    """Get an entry's objects and refs from where they are kept. `forget_refs` removes the refs."""
+    below = f"{entry.refs_below}/*"
+    git.must(
+        "fetch",
+        "-q",
+        "--no-tags",
+        "--no-write-fetch-head",
+        entry.repo,
+        f"+{below}:{below}",
+        doing="the kept work could not be read",
+    )
+
+
+def checked_out(git: Git) -> dict[str, str]:
+    """Branches that a work tree has, each with the path of that."""
+    found, path = {}, ""
+    for line in git.must("worktree", "list", "--porcelain").split("\n"):
+        word, _, value = line.partition(" ")
+        path = value if word == "worktree" else path
+        if word == "branch":
+            found[value.removeprefix("refs/heads/")] = path
+    return found
+
+
+def _branch_for(git: Git, wanted: str, entry: SavedEntry, *, explicit: bool) -> tuple[str, bool]:
+    """The branch to restore to: the old one if it is free or still where it was, else one beside it."""
+    at = git.commit_of(f"refs/heads/{wanted}")
+    if at is None:
+        return wanted, True
+    if at == entry.parent and wanted not in checked_out(git):
+        return wanted, False
+    if explicit:
+        raise MngrError(
+            f"a branch called `{wanted}` exists already and is elsewhere or in use",
+            hint="choose another with `--branch`",
+        )
+    beside = f"{wanted}-{entry.id.replace('/', '-').rpartition('-')[2]}-restored"
+    return free_branch(git, beside), True
+
+
+def free_branch(git: Git, wanted: str) -> str:
+    """This name, or with a number after it, that no branch has."""
+    number, name = 2, wanted
+    while git.has_branch(name):
+        name, number = f"{wanted}-{number}", number + 1
+    return name

@@ -12,14 +12,13 @@ from mngr.agents import record as records
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.hosts.host import Host
-from mngr.interrupts import held
 from mngr.process import checked
-from mngr.tools import git as git_tool
 from mngr.tools.git import Git
 from mngr.workspaces import uncommitted_files
-from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
+from mngr.workspaces.plan import WORKTREE
 from mngr.workspaces.unsaved_work import UnsavedWork, has_repository, own_repository
-from mngr.workspaces.workspace import Workspace
+
+SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
 
 
 class SavedEntry(NamedTuple):
@@ -47,6 +46,11 @@ class SavedEntry(NamedTuple):
     private: tuple[str, ...] = ()
 
     @property
+    def room(self) -> str:
+        """Whether it is saved work or a snapshot: the id of a snapshot is `AGENT/NAME`."""
+        return SNAPSHOTS if "/" in self.id else SAVED
+
+    @property
     def plain_files(self) -> bool:
         """Whether it holds files only, without a history of their own."""
         return not self.ref.endswith("/work")
@@ -63,6 +67,36 @@ class EntryPlace(NamedTuple):
     id: str
     ref: str
     store: str
+
+
+def directory(host: Host, entry: SavedEntry) -> str:
+    return os.path.join(host.dir, entry.room, entry.id)
+
+
+def agent_dir(host: Host, entry: SavedEntry) -> str:
+    """Where the conversation, the variables and the events of its agent are."""
+    return os.path.join(directory(host, entry), "agent")
+
+
+def check_kept(entry: SavedEntry) -> None:
+    """Raise when what the entry holds cannot be reached any more; before anything is replaced."""
+    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
+        raise MngrError(
+            f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
+            hint="if the repository was moved, move it back for the time",
+        )
+
+
+def drop(host: Host, entry: SavedEntry) -> None:
+    """Forget an entry for good: its refs, and all that is kept beside them. Twice is safe."""
+    if os.path.isdir(entry.repo):
+        forget_refs(Git(entry.repo), entry.refs_below)
+    host.remove(directory(host, entry))
+    if entry.room == SNAPSHOTS:
+        try:
+            os.rmdir(os.path.dirname(directory(host, entry)))
+        except OSError:
+            pass  # its agent has others
 
 
 def free_ref(record: Record, wanted: str) -> str:
@@ -154,160 +188,11 @@ def _keep_repository(
     return repo, commit, parent, branch
 
 
-def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
-    """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
-    files. On failure nothing is left behind."""
-    if entry.plain_files:
-        return _restore_plain(host, entry, directory)
-    agent = entry.agent
-    assert agent is not None
-    wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
-    if entry.repo != agent.repo:
-        return _restore_alone(host, entry, directory, wanted)
-    repo = git_tool.look(entry.repo)
-    if repo is None:
-        raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
-    source = Git(entry.repo)
-    if agent.transfer == WORKTREE:
-        for ref, tip in entry.refs:
-            if source.commit_of(ref) is None:
-                source.must("update-ref", ref, tip)
-    if entry.whole and agent.transfer != WORKTREE:
-        name, create = wanted, True  # its repository is its own, and so are its branches
-    else:
-        name, create = _branch_for(source, wanted, entry, explicit=branch is not None)
-    plan = Plan(
-        agent.transfer,
-        repo.top,
-        repo,
-        branch=name,
-        create_branch=create,
-        base_branch=agent.base_branch,
-        start=entry.parent,
-        copied_objects=bool(agent.sandbox),
-    )
-    workspace = Workspace(plan, directory)
-    workspace.make(host, {})
-    try:
-        git = Git(directory)
-        if agent.transfer != WORKTREE:
-            bring_refs(git, entry, name)
-        bring_files(git, entry)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    return workspace
-
-
-def _restore_alone(host: Host, entry: SavedEntry, directory: str, branch: str) -> Workspace:
-    """A repository of its own, from our store: the one it came from was gone when the work was saved."""
-    workspace = Workspace(Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent), directory)
-    try:
-        workspace.claim()
-        checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
-        git = Git(directory)
-        fetch_kept(git, entry)
-        git.must("checkout", "-q", "-B", branch, entry.parent, doing="git could not check out the files")
-        bring_refs(git, entry, branch)
-        bring_files(git, entry)
-        forget_refs(git, entry.refs_below)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    workspace.release()
-    return workspace
-
-
-def _restore_plain(host: Host, entry: SavedEntry, directory: str) -> Workspace:
-    agent = entry.agent
-    source = agent.source if agent is not None and agent.repo is None else ""
-    workspace = Workspace(Plan(RSYNC, source or directory), directory)
-    try:
-        if source and os.path.isdir(source) and not entry.whole:
-            workspace.make(host, {})
-        else:
-            workspace.claim()
-        bring_files(Git(directory, git_dir=entry.repo), entry)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    workspace.release()
-    return workspace
-
-
-def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = ()) -> None:
-    """The uncommitted files, over those of the last commit; of a whole entry nothing else stays, except what is too
-    large to be kept and what is below `spare`."""
-    if entry.whole:
-        uncommitted_files.prune(git, entry.commit, [*spare, *(path for path, _ in entry.left_out)])
-    converted: list[str] = []
-    if entry.whole and not entry.plain_files:
-        git.must("reset", "-q", "--hard", doing="git could not check out the files")
-        converted = uncommitted_files.convertible(git)
-    uncommitted_files.write_files(git, entry.commit, entry.parent, set(entry.private), converted)
-    # git takes a file of another size for a changed one, without a look at its content.
-    if converted and (same := set(git.changed_paths()).intersection(converted).difference(entry.changed)):
-        git.must("update-index", "-z", "--stdin", input=b"".join(os.fsencode(path) + b"\0" for path in same))
-
-
-def bring_refs(git: Git, entry: SavedEntry, branch: str | None) -> None:
-    """The branches, tags and stash of a repository of its own, besides the branch that is checked out. A whole entry
-    leaves no others."""
-    refs = {ref: tip for ref, tip in entry.refs if not ref.startswith("stash/")}
-    stashes = [tip for ref, tip in sorted(entry.refs, key=_stash_number) if ref.startswith("stash/")]
-    current = f"refs/heads/{branch}" if branch else ""
-    if entry.whole:
-        present = git.must("for-each-ref", "--format=%(refname)").split("\n")
-        foreign = ("refs/remotes/", "refs/mngr/")
-        extra = [ref for ref in present if ref and ref not in refs and ref != current and not ref.startswith(foreign)]
-        if "refs/stash" in extra:
-            git.must("stash", "clear")
-            extra.remove("refs/stash")
-        git.must("update-ref", "--stdin", input="".join(f"delete {ref}\n" for ref in extra).encode())
-    lines = [f"update {ref} {tip}\n" for ref, tip in refs.items() if ref != current]
-    git.must("update-ref", "--stdin", input="".join(lines).encode())
-    for tip in reversed(stashes):  # a stack: the newest comes last
-        git.must("stash", "store", "-m", git.must("log", "-1", "--format=%s", tip), tip)
-
-
-def _stash_number(item: tuple[str, str]) -> int:
-    head, _, number = item[0].partition("/")
-    return int(number) if head == "stash" else -1
-
-
-def fetch_kept(git: Git, entry: SavedEntry) -> None:
-    """Get an entry's objects and refs from where they are kept. `forget_refs` removes the refs."""
-    below = f"{entry.refs_below}/*"
-    git.must(
-        "fetch",
-        "-q",
-        "--no-tags",
-        "--no-write-fetch-head",
-        entry.repo,
-        f"+{below}:{below}",
-        doing="the kept work could not be read",
-    )
-
-
 def forget_refs(git: Git, below: str) -> None:
     refs = git.run("for-each-ref", "--format=%(refname)", below).text.split("\n")
     lines = "".join(f"delete {ref}\n" for ref in refs if ref)
     if lines:
         git.run("update-ref", "--stdin", input=lines.encode())
-
-
-def checked_out(git: Git) -> dict[str, str]:
-    """Branches that a work tree has, each with the path of that."""
-    found, path = {}, ""
-    for line in git.must("worktree", "list", "--porcelain").split("\n"):
-        word, _, value = line.partition(" ")
-        path = value if word == "worktree" else path
-        if word == "branch":
-            found[value.removeprefix("refs/heads/")] = path
-    return found
 
 
 def make_store(path: str) -> str:
@@ -319,9 +204,9 @@ def make_store(path: str) -> str:
     return path
 
 
-def write(host: Host, directory: str, entry: SavedEntry) -> None:
+def write(host: Host, entry: SavedEntry) -> None:
     value = {**entry._asdict(), "agent": json.loads(records.dump(entry.agent)) if entry.agent else None}
-    host.write(os.path.join(directory, "entry.json"), files.json_bytes(value, indent=1), durable=True)
+    host.write(os.path.join(directory(host, entry), "entry.json"), files.json_bytes(value, indent=1), durable=True)
 
 
 def read(host: Host, directory: str) -> SavedEntry | None:
@@ -356,27 +241,3 @@ def survey(host: Host, directory: str, ids: Iterable[str]) -> tuple[list[SavedEn
         except MngrError as error:
             broken[entry_id] = error
     return sorted(found, key=lambda entry: entry.saved_at), broken
-
-
-def _branch_for(git: Git, wanted: str, entry: SavedEntry, *, explicit: bool) -> tuple[str, bool]:
-    """The branch to restore to: the old one if it is free or still where it was, else one beside it."""
-    at = git.commit_of(f"refs/heads/{wanted}")
-    if at is None:
-        return wanted, True
-    if at == entry.parent and wanted not in checked_out(git):
-        return wanted, False
-    if explicit:
-        raise MngrError(
-            f"a branch called `{wanted}` exists already and is elsewhere or in use",
-            hint="choose another with `--branch`",
-        )
-    beside = f"{wanted}-{entry.id.replace('/', '-').rpartition('-')[2]}-restored"
-    return free_branch(git, beside), True
-
-
-def free_branch(git: Git, wanted: str) -> str:
-    """This name, or with a number after it, that no branch has."""
-    number, name = 2, wanted
-    while git.has_branch(name):
-        name, number = f"{wanted}-{number}", number + 1
-    return name

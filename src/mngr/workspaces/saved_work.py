@@ -9,12 +9,9 @@ from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError, NotFoundError
 from mngr.hosts.host import Host
 from mngr.names import suggest
-from mngr.tools.git import Git
 from mngr.workspaces import saved_entry
-from mngr.workspaces.saved_entry import EntryPlace, SavedEntry, restore_into
+from mngr.workspaces.saved_entry import EntryPlace, SavedEntry
 from mngr.workspaces.unsaved_work import UnsavedWork
-
-__all__ = ["SavedEntry", "agent_dir", "drop", "entries", "find", "restore_into", "save_agent", "save_files", "survey"]
 
 
 def survey(host: Host) -> tuple[list[SavedEntry], dict[str, MngrError]]:
@@ -57,7 +54,7 @@ def save_agent(
         return None
     place = reserve(host, record.name, record)
     entry = saved_entry.keep_workspace(place, record, found, reason=reason, at=timestamp())
-    saved_entry.write(host, os.path.join(_dir(host), entry.id), entry)
+    saved_entry.write(host, entry)
     return entry
 
 
@@ -68,27 +65,12 @@ def save_files(host: Host, name: str, directory: str, paths: Sequence[str], reas
     entry = SavedEntry(
         place.id, name, reason, timestamp(), place.store, place.ref, commit, parent, 0, tuple(paths), (), (), (), None
     )
-    saved_entry.write(host, os.path.join(_dir(host), entry.id), entry)
+    saved_entry.write(host, entry)
     return entry
 
 
-def drop(host: Host, entry: SavedEntry) -> None:
-    """Forget saved work for good: its refs and its entry."""
-    saved_entry.forget_refs(Git(entry.repo), entry.refs_below)
-    host.remove(os.path.join(_dir(host), entry.id))
-
-
-def agent_dir(host: Host, entry: SavedEntry) -> str:
-    """Where the state directory of a destroyed agent is kept."""
-    return os.path.join(_dir(host), entry.id, "agent")
-
-
-def _store(host: Host) -> str:
-    return os.path.join(_dir(host), "files.git")
-
-
 def _dir(host: Host) -> str:
-    return os.path.join(host.dir, "saved")
+    return os.path.join(host.dir, saved_entry.SAVED)
 
 
 def reserve(host: Host, name: str, record: Record | None) -> EntryPlace:
@@ -101,4 +83,6 @@ def reserve(host: Host, name: str, record: Record | None) -> EntryPlace:
         except FileExistsError:
             number += 1
     ref = f"refs/mngr/saved/{name}/{number}"
-    return EntryPlace(f"{name}-{number}", saved_entry.free_ref(record, ref) if record else ref, _store(host))
+    return EntryPlace(
+        f"{name}-{number}", saved_entry.free_ref(record, ref) if record else ref, os.path.join(_dir(host), "files.git")
+    )

@@ -70,7 +70,7 @@ def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_m
         host.make_dir(history)
         copy_files(host, state_dir, history, conversation(host, state_dir, record))
         host.write(os.path.join(history, "env"), host.read(os.path.join(state_dir, "env")))
-        saved_entry.write(host, directory, entry)
+        saved_entry.write(host, entry)
     except BaseException:
         with held():
             for repo in (record.repo, place.store):
@@ -79,32 +79,6 @@ def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_m
             host.remove(directory)
         raise
     return entry
-
-
-def check_kept(entry: SavedEntry) -> None:
-    """Raise when what the snapshot holds cannot be reached any more; before anything is replaced."""
-    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
-        raise MngrError(
-            f"snapshot `{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
-            hint="if the repository was moved, move it back for the time",
-        )
-
-
-def drop(host: Host, entry: SavedEntry) -> None:
-    """Forget a snapshot for good."""
-    if os.path.isdir(entry.repo):
-        saved_entry.forget_refs(Git(entry.repo), entry.refs_below)
-    room, _, _ = entry.id.partition("/")
-    host.remove(os.path.join(_dir(host), entry.id))
-    try:
-        os.rmdir(os.path.join(_dir(host), room))
-    except OSError:
-        pass  # there are others
-
-
-def agent_dir(host: Host, entry: SavedEntry) -> str:
-    """Where its conversation and its variables are."""
-    return os.path.join(_dir(host), entry.id, "agent")
 
 
 def conversation(host: Host, directory: str, record: Record) -> list[str]:
@@ -176,7 +150,7 @@ def _head(git: Git) -> str:
 
 
 def _dir(host: Host) -> str:
-    return os.path.join(host.dir, "snapshots")
+    return os.path.join(host.dir, saved_entry.SNAPSHOTS)
 
 
 def reserve(host: Host, agent: str, name: str, record: Record | None) -> EntryPlace:

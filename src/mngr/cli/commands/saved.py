@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.actions import restore
-from mngr.actions.portable import SAVED
 from mngr.agents.record import seconds_of
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -18,7 +17,7 @@ from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.fleet import kept
 from mngr.fleet.kept import Kept
-from mngr.workspaces.saved_work import SavedEntry
+from mngr.workspaces.saved_entry import SavedEntry
 
 DESCRIPTION = (
     "Work that mngr saved before it could be lost: commits, uncommitted and untracked files of destroyed agents, and "
@@ -179,11 +178,11 @@ def _restore(args: Args, app: App, found: Kept) -> int:
         what = f"{amount(entry.commits, 'commit')} and {amount(len(entry.changed), 'file')}"
         app.out.emit_object(_row(found), human=f"would restore {what} of {entry.name}")
     elif args.to is not None:
-        with kept.brought(found, app.fleet.local, SAVED) as here:
+        with kept.brought(found, app.fleet.local) as here:
             path = restore.as_files(app.fleet.local, here, args.to, branch=args.branch)
         app.out.emit_object(RestoredFiles(entry.id, path), human=f"restored {entry.id} to {path}")
     else:
-        with kept.brought(found, target, SAVED) as there, app.fleet.hosts.occupied(target):
+        with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
             record = target.run(restore.as_agent, there, name=name, branch=args.branch)
         branch = f", branch {record.branch}" if record.branch else ""
         app.out.emit_object(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from mngr.actions import snapshots as actions
 from mngr.actions.agent import Agent
-from mngr.actions.portable import SNAPSHOTS
 from mngr.cli import targets
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -222,7 +221,7 @@ def _restore(args: Args, app: App) -> int:
         app.out.emit_object(value, human=f"would reset {args.new_name or entry.name} to {entry.id}")
         return 0
     targets.outlive_terminal()
-    with kept.brought(found, target, SNAPSHOTS) as there, app.fleet.hosts.occupied(target):
+    with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
         done = target.run(actions.restore_to, there, name=name)
     record = done.record
     result = RestoredSnapshot(
