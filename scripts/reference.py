@@ -11,6 +11,7 @@ import sys
 from mngr import __version__
 from mngr.cli import catalog, helptext, overview
 from mngr.cli.dispatch import command_parser
+from mngr.cli.helptext import usage_line
 from mngr.cli.parser import Parser
 from mngr.cli.schemas import schema
 
@@ -66,7 +67,7 @@ def man_page(entry: catalog.Verb, parser: Parser) -> str:
         ".SH SYNOPSIS",
     ]
     for member in parser.family():
-        lines += [".P", f"\\fB{roff(member.usage_line())}\\fR"]
+        lines += [".P", f"\\fB{roff(usage_line(member))}\\fR"]
     if parser.description:
         lines += [".SH DESCRIPTION", roff(parser.description)]
     if parser.examples:

@@ -3,7 +3,8 @@
 import pytest
 
 from mngr.cli.durations import parse_duration
-from mngr.cli.parser import BooleanPair, Parser, apply_settings, apply_template
+from mngr.cli.parser import PAIR, Parser, apply_settings, apply_template
+from mngr.cli.scan import parse
 from mngr.config import Value
 from mngr.errors import UsageError
 
@@ -21,7 +22,7 @@ def make() -> Parser:
     parser.add_argument("--timeout", type=parse_duration)
     parser.add_argument("--transfer", choices=("git-worktree", "git-mirror"))
     parser.add_argument("--label", action="append")
-    parser.add_argument("--connect", action=BooleanPair, default=True)
+    parser.add_argument("--connect", action=PAIR, default=True)
     parser.add_argument("--force", action="store_true")
     parser.add_everywhere_options()
     return parser
@@ -30,7 +31,7 @@ def make() -> Parser:
 def parsed(settings: dict[str, object], *words: str):
     parser = make()
     apply_settings(parser, {key: Value(value, FILE) for key, value in settings.items()}, "commands.create")
-    return parser.parse(words)
+    return parse(parser, words)
 
 
 def refused(**settings: object) -> UsageError:
@@ -64,8 +65,8 @@ def test_a_list_on_the_command_line_replaces_that_of_the_settings():
 def test_two_parses_do_not_share_a_list():
     parser = make()
     apply_settings(parser, {"label": Value(["a=1"], FILE)}, "commands.create")
-    parser.parse([]).label.append("changed")
-    assert parser.parse([]).label == ["a=1"]
+    parse(parser, []).label.append("changed")
+    assert parse(parser, []).label == ["a=1"]
 
 
 def test_forms_that_mean_the_same():
@@ -116,7 +117,7 @@ def test_a_value_of_the_wrong_type_names_its_key_and_file(key, value, said):
 def test_a_template_is_between_settings_and_the_command_line():
     parser = make()
     apply_settings(parser, {"type": Value("command", FILE), "count": Value(2, FILE)}, "commands.create")
-    args = parser.parse(["--name", "typed"])
+    args = parse(parser, ["--name", "typed"])
     table = {"type": Value("codex", FILE), "name": Value("from-template", FILE), "label": Value(["a=1"], FILE)}
     apply_template(parser, args, table, "create_templates.review")
     assert (args.type, args.count, args.name, args.label) == ("codex", 2, "typed", ["a=1"])
@@ -129,4 +130,4 @@ def test_settings_reach_the_parts_of_a_verb():
     part = parser.add_subcommand("list", "Show all", default=True)
     part.add_argument("--all", action="store_true")
     apply_settings(parser, {"all": Value(True, FILE)}, "commands.config")
-    assert parser.parse([]).all is True
+    assert parse(parser, []).all is True

@@ -12,6 +12,7 @@ from mngr.cli.crash import crash_text, masked_words
 from mngr.cli.failure import asked_format, error_text, report
 from mngr.cli.main import main
 from mngr.cli.parser import Parser
+from mngr.cli.scan import parse
 from mngr.errors import MngrError, Undecided, UsageError
 
 
@@ -184,6 +185,6 @@ def test_what_makes_it_headless():
     app = App({}, Terminal(), io.StringIO(), io.StringIO())
     parser = Parser("mngr x")
     parser.add_everywhere_options()
-    app.configure(parser.parse(["--headless", "-vv"]))
+    app.configure(parse(parser, ["--headless", "-vv"]))
     assert app.headless
     assert app.verbosity == 2

@@ -9,7 +9,7 @@ from mngr.actions.site import Site
 from mngr.agents.record import Record
 from mngr.agents.state import RUNNING, Status
 from mngr.cli.commands.list_ import _columns, _wanted
-from mngr.cli.options import Args
+from mngr.cli.parser import Args
 from mngr.cli.table import table
 from mngr.remote.channel import Opening
 from mngr.remote.site import RemoteSite

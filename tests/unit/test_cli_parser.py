@@ -7,7 +7,8 @@ from hypothesis import given as given_any
 from hypothesis import strategies as st
 
 from mngr.cli.durations import parse_duration
-from mngr.cli.parser import BooleanPair, Parser, given
+from mngr.cli.parser import PAIR, Parser, given
+from mngr.cli.scan import parse, scan
 from mngr.errors import UsageError
 
 
@@ -21,9 +22,9 @@ def make() -> Parser:
     parser.add_argument("--timeout", type=parse_duration, default=600.0, help="how long to wait")
     parser.add_argument("--transfer", choices=("git-worktree", "git-mirror", "rsync", "none"), help="how to copy")
     parser.add_argument("--label", action="append", metavar="KEY=VALUE", help="a label")
-    parser.add_argument("--connect", action=BooleanPair, default=True, help="attach to it")
+    parser.add_argument("--connect", action=PAIR, default=True, help="attach to it")
     parser.add_argument(
-        "--include-unclean", "--no-ensure-clean", action=BooleanPair, negative=("--exclude-unclean",), dest="unclean"
+        "--include-unclean", "--no-ensure-clean", action=PAIR, negative=("--exclude-unclean",), dest="unclean"
     )
     parser.add_argument("-f", "--force", action="store_true", help="even so")
     parser.add_rest("ARGS", "for the program itself")
@@ -33,18 +34,18 @@ def make() -> Parser:
 
 def failure(*words: str, parser: Parser | None = None) -> UsageError:
     with pytest.raises(UsageError) as caught:
-        (parser or make()).parse(words)
+        parse(parser or make(), words)
     return caught.value
 
 
 def test_names_and_options_mix_freely():
-    args = make().parse(["foo", "--no-connect", "codex", "-n", "bar", "--label=a=1", "--label", "b=2"])
+    args = parse(make(), ["foo", "--no-connect", "codex", "-n", "bar", "--label=a=1", "--label", "b=2"])
     assert (args.address, args.kind, args.name, args.connect) == ("foo", "codex", "bar", False)
     assert args.label == ["a=1", "b=2"]
 
 
 def test_what_is_not_typed_has_its_default():
-    args = make().parse([])
+    args = parse(make(), [])
     assert (args.address, args.count, args.timeout, args.label, args.connect) == (None, 1, 600.0, [], True)
     assert (args.format, args.verbose, args.quiet, args.headless, args.unclean, args.rest) == (
         "human", 0, False, False, None, [],
@@ -52,34 +53,34 @@ def test_what_is_not_typed_has_its_default():
 
 
 def test_given_is_what_was_really_typed():
-    args = make().parse(["foo", "--no-connect", "--count", "1"])
+    args = parse(make(), ["foo", "--no-connect", "--count", "1"])
     assert given(args) == {"address", "connect", "count"}
 
 
 def test_everything_after_two_dashes_stays_untouched():
-    args = make().parse(["foo", "--", "--model", "opus", "--", "-q"])
+    args = parse(make(), ["foo", "--", "--model", "opus", "--", "-q"])
     assert args.rest == ["--model", "opus", "--", "-q"]
     assert args.address == "foo"
-    assert make().parse(["--", "--model", "opus"]).address is None
+    assert parse(make(), ["--", "--model", "opus"]).address is None
 
 
 def test_without_a_rest_two_dashes_only_end_the_options():
     parser = Parser("mngr stop")
     parser.add_argument("agents", nargs="+")
-    assert parser.parse(["a", "--", "-b"]).agents == ["a", "-b"]
+    assert parse(parser, ["a", "--", "-b"]).agents == ["a", "-b"]
 
 
 def test_short_options_join_and_carry_their_value():
-    args = make().parse(["-fqvvnbar", "-mhi there"])
+    args = parse(make(), ["-fqvvnbar", "-mhi there"])
     assert (args.force, args.quiet, args.verbose, args.name, args.message) == (True, True, 2, "bar", "hi there")
 
 
 def test_a_value_may_begin_with_a_dash():
-    assert make().parse(["--message=--force"]).message == "--force"
-    assert make().parse(["-m", "- a list\n- of things"]).message == "- a list\n- of things"
-    assert make().parse(["-m", "--two words"]).message == "--two words"
-    assert make().parse(["-m", "-"]).message == "-"
-    assert make().parse(["--message="]).message == ""
+    assert parse(make(), ["--message=--force"]).message == "--force"
+    assert parse(make(), ["-m", "- a list\n- of things"]).message == "- a list\n- of things"
+    assert parse(make(), ["-m", "--two words"]).message == "--two words"
+    assert parse(make(), ["-m", "-"]).message == "-"
+    assert parse(make(), ["--message="]).message == ""
 
 
 def test_an_option_is_not_swallowed_as_a_value():
@@ -92,10 +93,10 @@ def test_an_option_is_not_swallowed_as_a_value():
 
 
 def test_both_sides_of_a_pair():
-    assert make().parse(["--include-unclean"]).unclean is True
-    assert make().parse(["--no-ensure-clean"]).unclean is True
-    assert make().parse(["--exclude-unclean"]).unclean is False
-    assert make().parse(["--no-connect", "--connect"]).connect is True
+    assert parse(make(), ["--include-unclean"]).unclean is True
+    assert parse(make(), ["--no-ensure-clean"]).unclean is True
+    assert parse(make(), ["--exclude-unclean"]).unclean is False
+    assert parse(make(), ["--no-connect", "--connect"]).connect is True
 
 
 def test_an_unknown_option_names_the_nearest():
@@ -135,7 +136,7 @@ def test_positionals_leave_enough_for_those_after_them():
     parser = Parser("mngr exec")
     parser.add_argument("agents", nargs="+")
     parser.add_argument("command")
-    args = parser.parse(["a", "b", "git status"])
+    args = parse(parser, ["a", "b", "git status"])
     assert (args.agents, args.command) == (["a", "b"], "git status")
     assert failure("a", parser=parser).message == "`COMMAND` is missing"
     assert failure(parser=parser).message == "`AGENTS` is missing"
@@ -155,7 +156,7 @@ def test_options_that_exclude_each_other():
     assert failure("--topics", "--commands", parser=parser).message == (
         "`--topics` and `--commands` cannot be used together"
     )
-    assert parser.parse(["--topics"]).topics is True
+    assert parse(parser, ["--topics"]).topics is True
 
 
 def config_like() -> Parser:
@@ -172,13 +173,13 @@ def config_like() -> Parser:
 
 def test_parts_of_a_verb_share_its_options_on_both_sides():
     for words in (["--scope", "user", "set", "a.b", "1"], ["set", "a.b", "--scope", "user", "1"]):
-        args = config_like().parse(words)
+        args = parse(config_like(), words)
         assert (args.subcommand, args.scope, args.key, args.value) == ("set", "user", "a.b", "1")
 
 
 def test_a_verb_can_have_a_default_part():
-    assert config_like().parse([]).subcommand == "list"
-    args = config_like().parse(["--all"])
+    assert parse(config_like(), []).subcommand == "list"
+    args = parse(config_like(), ["--all"])
     assert (args.subcommand, args.all) == ("list", True)
 
 
@@ -221,8 +222,8 @@ def test_help_keeps_groups():
 
 
 def test_help_stops_the_reading():
-    scan = make().scan(["foo", "-h", "--not-an-option"])
-    assert scan.asked == "help"
+    found = scan(make(), ["foo", "-h", "--not-an-option"])
+    assert found.asked == "help"
 
 
 word = st.text(alphabet=string.ascii_letters + "-= \n'$\"é", max_size=8)
@@ -231,12 +232,12 @@ word = st.text(alphabet=string.ascii_letters + "-= \n'$\"é", max_size=8)
 @given_any(st.lists(word, max_size=6))
 def test_any_words_are_read_or_refused_with_a_usage_error(words):
     try:
-        make().parse(words)
+        parse(make(), words)
     except UsageError:
         pass
 
 
 @given_any(st.text(min_size=1))
 def test_a_value_arrives_as_it_was_typed(text):
-    assert make().parse([f"--message={text}"]).message == text
-    assert make().parse(["--", text]).rest == [text]
+    assert parse(make(), [f"--message={text}"]).message == text
+    assert parse(make(), ["--", text]).rest == [text]

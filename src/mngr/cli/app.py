@@ -12,8 +12,7 @@ from mngr.cli.terminal import columns, is_terminal, wants_colour
 from mngr.errors import MngrError, Undecided
 
 if TYPE_CHECKING:
-    from mngr.cli.options import Args
-    from mngr.cli.parser import Parser
+    from mngr.cli.parser import Args, Parser
     from mngr.config import Settings
     from mngr.fleet.fleet import Fleet
     from mngr.trust import Claim

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mngr.cli import catalog, overview
 from mngr.cli.catalog import Verb
 from mngr.cli.main import WITH_VALUE, split
-from mngr.cli.options import Option
+from mngr.cli.parser import Option
 from mngr.errors import UsageError
 
 if TYPE_CHECKING:

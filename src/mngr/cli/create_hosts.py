@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from mngr.actions.site import Site
 from mngr.cli.app import App
 from mngr.cli.option_values import parse_label, variables
-from mngr.cli.options import Group
-from mngr.cli.parser import Args, Parser, given
+from mngr.cli.parser import Args, Group, Parser, given
 from mngr.errors import UsageError
 from mngr.names import Address, parse_address
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from mngr.cli.binding import convert, wanted
-from mngr.cli.options import COUNT, PAIR, Args, Option
-from mngr.cli.parser import Parser, given
+from mngr.cli.parser import COUNT, PAIR, Args, Option, Parser, given
+from mngr.cli.scan import convert, wanted
 from mngr.config import Value
 from mngr.errors import UsageError
 from mngr.names import suggest

@@ -9,10 +9,9 @@ from typing import Any
 from mngr import __version__
 from mngr.cli.app import App
 from mngr.cli.catalog import Verb
-from mngr.cli.options import Args
 from mngr.cli.output import to_json
-from mngr.cli.parser import Parser, apply_settings
-from mngr.cli.scan import Scan
+from mngr.cli.parser import Args, Parser, apply_settings
+from mngr.cli.scan import Scan, bind, scan
 from mngr.errors import UsageError
 
 
@@ -37,41 +36,41 @@ def command_parser(entry: Verb) -> Parser:
 def _run(entry: Verb, argv: list[str], app: App) -> int:
     module = _module(entry)
     parser = _parser(entry, module)
-    scan = parser.scan(argv)
-    if scan.asked == "help":
-        app.print_help(scan.parser)
+    found = scan(parser, argv)
+    if found.asked == "help":
+        app.print_help(found.parser)
         return 0
-    if scan.asked == "version":
+    if found.asked == "version":
         app.stdout.write(f"mngr {__version__}\n")
         return 0
-    if scan.asked == "schema":
+    if found.asked == "schema":
         return _print_schema(entry, app)
-    args = _bind(module, parser, scan, app)
+    args = _bind(module, parser, found, app)
     return int(module.run(args, app))
 
 
-def _bind(module: Any, parser: Parser, scan: Scan, app: App) -> Args:
+def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:
     """The final values: settings give defaults, the command line wins. Defaults of an untrusted repository count only
     after the user's word, which is asked for unless the command line says something else for all of them."""
     app.parser = parser
     app.overrides = [
-        *scan.values("setting"),
-        *(f"plugins.{name}.enabled=true" for name in scan.values("enable_plugin")),
-        *(f"plugins.{name}.enabled=false" for name in scan.values("disable_plugin")),
+        *found.values("setting"),
+        *(f"plugins.{name}.enabled=true" for name in found.values("enable_plugin")),
+        *(f"plugins.{name}.enabled=false" for name in found.values("disable_plugin")),
     ]
     section = ("commands", app.verb)
     reads = getattr(module, "READS_SETTINGS", True)
     if reads:
         apply_settings(parser, app.settings.in_force.table(section), f"commands.{app.verb}")
-    args = parser.bind(scan)
+    args = bind(found)
     app.configure(args)
     if reads and (withheld := app.settings.withheld(section)):
         from mngr.cli.defaults import untyped
 
         if untyped(parser, args, [key[2] for key in withheld]):
             apply_settings(parser, app.settings.table(section), f"commands.{app.verb}")
-            args = parser.bind(scan)
-    for note in scan.notes:
+            args = bind(found)
+    for note in found.notes:
         app.out.note(note)
     return args
 

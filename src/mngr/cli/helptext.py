@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mngr.cli.options import Option
+from mngr.cli.parser import Option
 from mngr.cli.terminal import paint, width
 
 if TYPE_CHECKING:

@@ -1,23 +1,134 @@
-"""One verb's command line: options and names mix freely, and every mistake names what was meant. Prints nothing."""
+"""One verb's command line: its options, arguments and parts, declared once for reading, settings and help."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mngr.cli import overview
-from mngr.cli.binding import GIVEN, bind
-from mngr.cli.options import APPEND, COUNT, FLAG, STORE, Args, BooleanPair, Option, OptionTable
-from mngr.cli.scan import Scan, Scanner
 from mngr.errors import UsageError
 
 if TYPE_CHECKING:
     from mngr.config import Value
 
-__all__ = ["Args", "BooleanPair", "Option", "Parser", "apply_settings", "apply_template", "given"]
+# How an option stores what it was given: as it is, True, in a list, or `--x` and `--no-x` as one.
+STORE, FLAG, APPEND, COUNT, PAIR = "store", "store_true", "append", "count", "pair"
+GIVEN = "_given"
 
 
-class Parser(OptionTable):
+class Args:
+    """The values of one command line, by name."""
+
+    rest: list[str]
+    subcommand: str
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+
+class Option:
+    """One option, or one positional argument when it has no dash. `nargs` is 0 for flags, None for one value. One whose
+    help is None is not shown."""
+
+    __slots__ = ("choices", "default", "dest", "help", "hidden", "how", "metavar", "names", "nargs", "negative", "type")
+
+    def __init__(
+        self,
+        *names: str,
+        action: str = STORE,
+        dest: str = "",
+        nargs: str | int | None = None,
+        metavar: str | None = None,
+        help: str | None = "",
+        default: Any = None,
+        type: Callable[[str], Any] | None = None,
+        choices: Sequence[str] | None = None,
+        negative: Sequence[str] = (),
+    ) -> None:
+        positional = not names[0].startswith("-")
+        long = next((name for name in names if name.startswith("--")), names[0])
+        self.names: tuple[str, ...] = () if positional else names
+        self.dest = dest or long.lstrip("-").replace("-", "_")
+        self.how = action
+        self.nargs = 0 if action in (FLAG, COUNT, PAIR) else nargs
+        self.metavar = metavar
+        repeated = " (can be repeated)" if help and action == APPEND and "repeated" not in help else ""
+        self.help = (help or "") + repeated
+        self.hidden = help is None
+        self.type = type
+        self.choices = choices
+        self.default: Any = False if action == FLAG and default is None else default
+        self.negative: tuple[str, ...] = ()
+        if action == PAIR:
+            self.negative = tuple(negative) or tuple(f"--no-{name[2:]}" for name in names if name.startswith("--"))
+
+    @property
+    def repeatable(self) -> bool:
+        return self.how == APPEND
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Everything a person may type for it."""
+        return (*self.names, *self.negative)
+
+    @property
+    def shown_name(self) -> str:
+        """What its value is called in help and errors."""
+        return self.metavar or self.dest.replace("_", "-").upper()
+
+    def starting_value(self) -> Any:
+        """Its value when it was not typed; a new list each time."""
+        return list(self.default or ()) if self.repeatable or self.nargs in ("*", "+") else self.default
+
+
+class Group:
+    """Options under one title in the help; exclusive ones cannot be typed together. All are also its `parent`'s."""
+
+    def __init__(self, title: str = "", *, exclusive: bool = False, parent: Group | None = None) -> None:
+        self.title = title
+        self.exclusive = exclusive
+        self.parent = parent
+        self.options: list[Option] = []
+        self.by_name: dict[str, Option] = {}
+
+    def add_argument(self, *names: str, **facts: Any) -> Option:
+        """Declare an argument, or an option, as `argparse` does."""
+        return self._declare(Option(*names, **facts))
+
+    def words(self, dest: str, metavar: str, help: str) -> Option:
+        """Declare an argument that takes any number of words."""
+        return self._declare(Option(dest, nargs="*", metavar=metavar, help=help))
+
+    def option(self, form: str, help: str | None, **facts: Any) -> Option:
+        """Declare an option in the form that the help shows: `--all, -a`, `--name, -n NAME`, `--env KEY=VALUE ...` (can
+        be repeated), `--[no-]connect`, `--with / --without`."""
+        form, _, negative = form.partition(" / ")
+        *names, last = form.replace("--[no-]", "--").split(", ")
+        last, _, metavar = last.partition(" ")
+        if negative or "--[no-]" in form:
+            facts.update(action=PAIR, negative=negative.split(", ") if negative else ())
+        elif metavar.endswith("..."):
+            facts.update(action=APPEND, metavar=metavar.removesuffix("...").rstrip() or None)
+        elif metavar or "choices" in facts:
+            facts.update(metavar=metavar or None)
+        else:
+            facts.update(action=FLAG)
+        return self._declare(Option(*names, last, help=help, **facts))
+
+    def _declare(self, option: Option) -> Option:
+        for name in option.spellings:
+            if name in self.by_name:
+                raise ValueError(f"option {name} is declared twice")
+            self.by_name[name] = option
+        self.options.append(option)
+        if self.parent is not None:
+            self.parent._declare(option)
+        return option
+
+
+class Parser(Group):
     """The command line of one verb. Declare with `add_argument`, `add_rest` and `add_subcommand`."""
 
     def __init__(
@@ -30,6 +141,7 @@ class Parser(OptionTable):
         aliases: Sequence[str] = (),
     ) -> None:
         super().__init__()
+        self.groups: list[Group] = []
         self.prog = prog
         self.summary = summary
         self.description = description
@@ -40,6 +152,14 @@ class Parser(OptionTable):
         self.default_subcommand: str | None = None
         self.everywhere: set[str] = set()
         self._parent: Parser | None = None
+
+    def add_argument_group(self, title: str) -> Group:
+        self.groups.append(Group(title, parent=self))
+        return self.groups[-1]
+
+    def add_mutually_exclusive_group(self) -> Group:
+        self.groups.append(Group(exclusive=True, parent=self))
+        return self.groups[-1]
 
     def add_rest(self, metavar: str = "ARGS", text: str = "") -> None:
         """Declare that everything after `--` goes untouched to `args.rest`. `text` is its help."""
@@ -82,11 +202,6 @@ class Parser(OptionTable):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"`{self.prog} --help` shows what it takes")
 
-    def usage_line(self) -> str:
-        from mngr.cli.helptext import usage_line
-
-        return usage_line(self)
-
     def help_text(self, columns: int = 80, colour: bool = False) -> str:
         from mngr.cli.helptext import help_text
 
@@ -99,18 +214,6 @@ class Parser(OptionTable):
     def family(self) -> list[Parser]:
         """This parser and all of its subcommands."""
         return [self, *(member for child in self.subcommands.values() for member in child.family())]
-
-    def parse(self, argv: Sequence[str]) -> Args:
-        """Read a whole command line. `--help` and `--version` are only flags here."""
-        return self.bind(self.scan(argv))
-
-    def scan(self, argv: Sequence[str]) -> Scan:
-        """Take the words apart. Stops at `--help` and `--version`; raises for an option that does not exist."""
-        return Scanner(self, argv).scan()
-
-    def bind(self, scan: Scan) -> Args:
-        """Check and convert the values, and fill in the defaults."""
-        return bind(scan)
 
 
 def given(args: Args) -> frozenset[str]:

@@ -1,29 +1,27 @@
-"""The words of a command line taken apart by a parser's options. Checks that options exist, and no value."""
+"""From the words of a command line to checked values: options and names mix freely, and every mistake names what was
+meant."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from mngr.cli.options import Option
+from mngr.cli.parser import APPEND, COUNT, FLAG, GIVEN, PAIR, Args, Option, Parser
 from mngr.cli.terminal import visible
-from mngr.errors import UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.names import nearest, suggest
 
-if TYPE_CHECKING:
-    from mngr.cli.parser import Parser
+_MANY = 1_000_000
+_POSITIONAL_COUNTS: Mapping[object, tuple[int, int]] = {None: (1, 1), "?": (0, 1), "*": (0, _MANY), "+": (1, _MANY)}
 
 
-class Occurrence:
+class Occurrence(NamedTuple):
     """An option as it was typed, with its values."""
 
-    __slots__ = ("option", "spelling", "values")
-
-    def __init__(self, option: Option, spelling: str, values: list[str]) -> None:
-        self.option = option
-        self.spelling = spelling
-        self.values = values
+    option: Option
+    spelling: str
+    values: list[str]
 
 
 class Scan:
@@ -42,6 +40,113 @@ class Scan:
 
     def values(self, dest: str) -> list[str]:
         return [value for found in self.options if found.option.dest == dest for value in found.values]
+
+
+def parse(parser: Parser, argv: Sequence[str]) -> Args:
+    """Read a whole command line. `--help` and `--version` are only flags here."""
+    return bind(scan(parser, argv))
+
+
+def scan(parser: Parser, argv: Sequence[str]) -> Scan:
+    """Take the words apart. Stops at `--help` and `--version`; raises for an option that does not exist."""
+    return Scanner(parser, argv).scan()
+
+
+def bind(scan: Scan) -> Args:
+    """Check and convert the values, and fill in the defaults."""
+    args = Args()
+    args.rest = list(scan.rest)
+    chain = scan.parser.chain()
+    if len(chain) > 1:
+        args.subcommand = scan.parser.prog.rpartition(" ")[2]
+    for parser in reversed(chain):
+        for option in parser.options:
+            setattr(args, option.dest, option.starting_value())
+    typed: set[str] = set()
+    for found in scan.options:
+        _apply(args, found, first=found.option.dest not in typed)
+        typed.add(found.option.dest)
+    _assign_positionals(scan.parser, args, scan.positionals, typed)
+    for parser in chain:
+        _check_exclusive(parser, scan.options)
+    setattr(args, GIVEN, frozenset(typed))
+    return args
+
+
+def _apply(args: Args, found: Occurrence, *, first: bool) -> None:
+    """Store what was typed. A list that was typed replaces the default instead of adding to it."""
+    option = found.option
+    values = [convert(option, value, found.spelling) for value in found.values]
+    if option.how == FLAG:
+        setattr(args, option.dest, True)
+    elif option.how == PAIR:
+        setattr(args, option.dest, found.spelling not in option.negative)
+    elif option.how == COUNT:
+        setattr(args, option.dest, 1 + (0 if first else getattr(args, option.dest)))
+    elif option.how == APPEND:
+        setattr(args, option.dest, [*([] if first else getattr(args, option.dest)), *values])
+    else:
+        setattr(args, option.dest, values[0])
+
+
+def _assign_positionals(parser: Parser, args: Args, words: list[str], typed: set[str]) -> None:
+    """Each takes as many as it may, leaving enough for those after it."""
+    positional = [option for option in parser.options if not option.names]
+    counts = [_POSITIONAL_COUNTS[option.nargs] for option in positional]
+    left = list(words)
+    for at, option in enumerate(positional):
+        least, most = counts[at]
+        reserved = sum(count[0] for count in counts[at + 1 :])
+        taken = min(most, max(least, len(left) - reserved))
+        if taken > len(left):
+            parser.error(f"`{option.shown_name}` is missing")
+        if taken == 0:
+            continue
+        values = [convert(option, word, option.shown_name) for word in left[:taken]]
+        left = left[taken:]
+        setattr(args, option.dest, values[0] if option.nargs in (None, "?") else values)
+        typed.add(option.dest)
+    if left:
+        from mngr.cli.helptext import usage_line
+
+        hint = f"usage: `{usage_line(parser)}`"
+        raise UsageError(f"`{visible(left[0])}` is one argument too many for `{parser.prog}`", hint=hint)
+
+
+def _check_exclusive(parser: Parser, found: Iterable[Occurrence]) -> None:
+    for group in parser.groups:
+        names = {one.option.dest: one.spelling for one in found if one.option in group.options}
+        if group.exclusive and len(names) > 1:
+            first, second, *_ = names.values()
+            parser.error(f"`{first}` and `{second}` cannot be used together")
+
+
+def wanted(option: Option) -> str:
+    """What an option's value has to be."""
+    if option.type is int:
+        return "a whole number"
+    if option.type is float:
+        return "a number"
+    return "a string" if option.type is None else "another value"
+
+
+def convert(option: Option, text: str, name: str) -> Any:
+    """One value as the option wants it, or an error that says what it takes."""
+    value: Any = text
+    if option.type is not None:
+        try:
+            value = option.type(text)
+        except MngrError as error:
+            raise UsageError(f"`{name}`: {error.message}", hint=error.hint, details=error.details) from None
+        except (ValueError, TypeError):
+            raise UsageError(f"`{name}` takes {wanted(option)}, not {text!r}") from None
+    if option.choices is not None and value not in option.choices:
+        known = tuple(option.choices)
+        close = nearest(text, known) or nearest(text.lower(), known)
+        listed = ", ".join(f"`{choice}`" for choice in known)
+        hint = f"the closest is `{close}`; it takes {listed}" if close else f"it takes {listed}"
+        raise UsageError(f"`{name}` cannot be `{visible(text)}`", hint=hint)
+    return value
 
 
 class Scanner:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from mngr.actions.agent import Agent
 from mngr.agents.state import STATES
 from mngr.cli.app import App
-from mngr.cli.options import Group
 from mngr.cli.output import Fields, as_mapping
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser import Args, Group, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 
 if TYPE_CHECKING:

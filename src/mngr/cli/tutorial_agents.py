@@ -10,7 +10,7 @@ from typing import Any
 from mngr import process
 from mngr.actions.create import extra_paths
 from mngr.agents.kinds import kind
-from mngr.cli import catalog, permissions, sync_flags
+from mngr.cli import catalog, permissions, scan, sync_flags
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
@@ -247,10 +247,9 @@ def parse_problem(command: str) -> str:
         if entry is None:
             verbs = plugin_verbs.known_verbs(os.environ, [])
             return "" if verbs is None or verb in verbs else f"`mngr` has no verb `{verb}`"
-        parser = command_parser(entry)
-        scan = parser.scan([*before, *after])
-        if not scan.asked:
-            parser.bind(scan)
+        found = scan.scan(command_parser(entry), [*before, *after])
+        if not found.asked:
+            scan.bind(found)
     except MngrError as error:
         return error.message
     return ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from mngr import interrupts, process
 from mngr.agents.kinds import driver
 from mngr.agents.kinds.kind import KNOWN_AGENTS
-from mngr.cli import catalog, targets, trust_prompt
+from mngr.cli import catalog, scan, targets, trust_prompt
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
@@ -155,9 +155,8 @@ class Tour:
         self.narrator.command(shown.replace(" --integrator", " \\\n    --integrator"))
         entry = catalog.find("tmr")
         assert entry is not None
-        parser = command_parser(entry)
         words = [*_as_asked(self.outer), *self._words(lambda name: os.path.join(self.place.directory, name))]
-        args = parser.bind(parser.scan(words))
+        args = scan.parse(command_parser(entry), words)
         self.app.configure(args)
         return orchestrator.begin(args, self.app)
 

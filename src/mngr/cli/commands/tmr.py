@@ -7,8 +7,7 @@ from typing import Any
 
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli.app import App
-from mngr.cli.options import Group
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser import Args, Group, Parser
 
 DESCRIPTION = (
     "Test map-reduce: collect the tests, run them as they are, give each to an agent that fixes or improves it, "
