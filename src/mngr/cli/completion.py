@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 from mngr.cli import catalog, overview
 from mngr.cli.catalog import Verb
 from mngr.cli.main import WITH_VALUE, split
-from mngr.cli.parser import Option
+from mngr.cli.parser import Option, Parser
+from mngr.cli.scan import Scanner
 from mngr.errors import UsageError
-
-if TYPE_CHECKING:
-    from mngr.cli.parser import Parser
 
 Candidate = tuple[str, str]
 FILES, FOLDERS = ":files", ":folders"
@@ -67,60 +65,45 @@ def find(word: str) -> Verb | None:
     return entry
 
 
-class _Walk:
-    """A verb's words taken apart without judging them: half a line is wrong by nature."""
+class _Walk(Scanner):
+    """A verb's words taken apart without judging them: half a line is wrong by nature. `pending` is the option whose
+    value is being typed."""
 
-    def __init__(self, parser: Parser) -> None:
-        self.parser = parser
-        self.pending: Option | None = None
-        self.typed: set[str] = set()
-        self.positionals: list[str] = []
-        self.rest = False
+    pending: Option | None = None
 
-    def read(self, words: Sequence[str]) -> None:
-        for word in words:
-            if self.rest:
-                continue
-            if self.pending is not None:
-                self.pending = None
-            elif word == "--":
-                self.rest = True
-            elif word.startswith("-") and word != "-":
-                self._option(word)
-            elif word in self.parser.subcommands:
-                self.parser = self.parser.subcommands[word]
-            else:
-                self.positionals.append(word)
+    def _long(self, word: str) -> None:
+        with suppress(UsageError):
+            super()._long(word)
 
-    def _option(self, word: str) -> None:
-        if word.startswith("--"):
-            spelling, equals, _ = word.partition("=")
-            self._note(spelling, complete=bool(equals))
-            return
-        for at, letter in enumerate(word[1:], 2):
-            option = self._note(f"-{letter}", complete=at < len(word))
-            if option is None or option.nargs != 0:
-                return
+    def _short(self, word: str) -> None:
+        with suppress(UsageError):
+            super()._short(word)
 
-    def _note(self, spelling: str, *, complete: bool) -> Option | None:
-        option = self.option(spelling)
-        if option is not None:
-            self.typed.add(option.dest)
-            self.pending = option if option.nargs != 0 and not complete else None
-        return option
+    def _following(self, option: Option, spelling: str) -> str:
+        if self.words:
+            return self.words.pop(0)
+        self.pending = option
+        return ""
+
+    def _enter(self, word: str) -> None:
+        if word in self.found.parser.subcommands:
+            self.found.parser = self.found.parser.subcommands[word]
+        else:
+            self.found.positionals.append(word)
+
+    def _enter_default(self) -> None:
+        """The next word may still name another part."""
 
     def parsers(self) -> list[Parser]:
         """Those whose options can be typed here: with no part named, also that of the default part."""
-        default = self.parser.subcommands.get(self.parser.default_subcommand or "")
-        return [*([default] if default else []), *self.parser.chain()]
-
-    def option(self, spelling: str) -> Option | None:
-        return next((parser.by_name[spelling] for parser in self.parsers() if spelling in parser.by_name), None)
+        parser = self.found.parser
+        default = parser.subcommands.get(parser.default_subcommand or "")
+        return [*([default] if default else []), *parser.chain()]
 
     def positional(self) -> Option | None:
         """The positional argument that the next word is for."""
-        left = len(self.positionals)
-        for option in (option for option in self.parser.options if not option.names):
+        left = len(self.found.positionals)
+        for option in (option for option in self.found.parser.options if not option.names):
             if option.nargs in ("*", "+") or left == 0:
                 return option
             left -= 1
@@ -130,20 +113,20 @@ class _Walk:
 def _of_verb(entry: Verb, words: list[str], current: str) -> Iterator[Candidate]:
     from mngr.cli.dispatch import command_parser
 
-    walk = _Walk(command_parser(entry))
-    walk.read(words)
-    if walk.rest:
+    walk = _Walk(command_parser(entry), words)
+    walk.scan()
+    if "--" in words:
         return iter([(FILES, "")])
     if walk.pending is not None:
         return _matching(_values(walk.pending, walk), current)
     if current.startswith("--") and "=" in current:
         spelling, _, value = current.partition("=")
-        option = walk.option(spelling)
+        option = walk._find(spelling)
         found = _matching(_values(option, walk), value) if option and option.nargs != 0 else iter(())
         return ((word if word in (FILES, FOLDERS) else f"{spelling}={word}", text) for word, text in found)
     if current.startswith("-"):
         return _matching(_options(walk), current)
-    parts = ((name, part.summary) for name, part in walk.parser.subcommands.items())
+    parts = ((name, part.summary) for name, part in walk.found.parser.subcommands.items())
     option = walk.positional()
     return _matching([*parts, *(_values(option, walk) if option else ())], current)
 
@@ -153,10 +136,11 @@ def _matching(found: Iterable[Candidate], current: str) -> Iterator[Candidate]:
 
 
 def _options(walk: _Walk) -> Iterator[Candidate]:
+    typed = {one.option.dest for one in walk.found.options}
     for parser in walk.parsers():
         for option in parser.options:
             again = option.repeatable or option.how == "count"
-            if not option.hidden and (again or option.dest not in walk.typed):
+            if not option.hidden and (again or option.dest not in typed):
                 for spelling in option.spellings:
                     if spelling.startswith("--") or len(option.names) == 1:
                         yield spelling, option.help
@@ -179,5 +163,5 @@ def _values(option: Option, walk: _Walk) -> Iterable[Candidate]:
         return [(choice, "") for choice in option.choices]
     from mngr.cli import candidates as known
 
-    command = walk.parser.prog.removeprefix("mngr ")
-    return known.of(command, option.dest, option.shown_name, walk.positionals if not option.names else [])
+    command = walk.found.parser.prog.removeprefix("mngr ")
+    return known.of(command, option.dest, option.shown_name, walk.found.positionals if not option.names else [])
