@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from mngr import process
 from mngr.actions.site import Site
 from mngr.agents import launch
-from mngr.agents.record import Record
 from mngr.errors import MngrError, TimedOut
 from mngr.process import Result, run_attached
 
@@ -28,21 +27,6 @@ def attached(site: Site, agent_id: str, command: str, *, timeout: float, cwd: st
         return run_attached(argv, env=env, timeout=timeout, end=lambda pid: _end(site, pid))
     except TimedOut:
         raise TimedOut(f"`{command}` did not end within {timeout:g} s") from None
-
-
-def in_sandbox(
-    site: Site, record: Record, directory: str, command: str, *, attached: bool = False
-) -> tuple[list[str], dict[str, str]]:
-    """The same for an agent in a sandbox, of which `write_sandbox` says what it is."""
-    from mngr.actions.agent_process import write_sandbox
-    from mngr.agents import sandbox
-
-    state_dir = site.store.state_dir(record.id)
-    if sandbox.ARGUMENTS not in site.host.entries(state_dir):
-        write_sandbox(site, record)
-    own = launch.identity(record, state_dir, site.host.dir)
-    words = sandbox.words_for(state_dir, directory, command, attached=attached)
-    return words, {**sandbox.inherited(record.driver, site.environ), **own}
 
 
 def streamed(
@@ -123,8 +107,15 @@ def prepare(
     if not os.path.isdir(directory):
         raise MngrError(f"the directory `{directory}` of `{record.name}` does not exist")
     state_dir = site.store.state_dir(record.id)
+    own = launch.identity(record, state_dir, site.host.dir)
     if record.sandbox:
-        return in_sandbox(site, record, directory, command, attached=attached)
-    env = {**launch.inherited(site.environ), **launch.identity(record, state_dir, site.host.dir)}
+        from mngr.actions.agent_process import write_sandbox
+        from mngr.agents import sandbox
+
+        if sandbox.ARGUMENTS not in site.host.entries(state_dir):
+            write_sandbox(site, record)
+        words = sandbox.words_for(state_dir, directory, command, attached=attached)
+        return words, {**sandbox.inherited(record.driver, site.environ), **own}
+    env = {**launch.inherited(site.environ), **own}
     script = 'cd "$0" || exit; [ -f "$1" ] && . "$1"; exec sh -c "$2"'
     return ["sh", "-c", script, directory, os.path.join(state_dir, "env"), command], env

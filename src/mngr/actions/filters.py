@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
+from mngr.actions.agent_fields import AgentFields
 from mngr.errors import UsageError
 from mngr.names import suggest
 
-_TEXT = (
-    "id",
-    "name",
-    "type",
-    "command",
-    "state",
-    "state_reason",
-    "work_dir",
-    "transfer",
-    "project",
-    "session",
-    "create_time",
-)
-_ANY = (
-    "state_since",
-    "exit_code",
-    "signal",
-    "repo",
-    "initial_branch",
-    "base_branch",
-    "base_commit",
-    "start_time",
-    "archived_at",
-    "runtime_seconds",
-    "idle_seconds",
-    "pid",
-    "attached",
-    "index",
-    "limits",
-    "host",
-)
-FIELDS = (*_TEXT, *_ANY, "labels")
 # CEL has a `type` of its own; names in a container come before the language's.
 _CONTAINER = "agent"
 
 
 def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
     """A test on one agent's fields. What an agent does not have (a label, an exit code) matches nothing."""
-    matches = parse_over(expression, FIELDS, _TEXT)
+    hints = get_type_hints(AgentFields)
+    matches = parse_over(expression, hints, [name for name, hint in hints.items() if hint is str])
 
     def matches_agent(fields: Mapping[str, Any]) -> bool:
         host = {key: value for key, value in fields["host"].items() if value is not None}  # for `has(host.ssh)`

@@ -12,7 +12,6 @@ from mngr import process
 from mngr.actions import execute
 from mngr.actions.agent_process import write_sandbox
 from mngr.actions.site import Site
-from mngr.agents import launch
 from mngr.agents.record import Record
 from mngr.errors import MngrError, UsageError
 from mngr.process import checked
@@ -84,15 +83,10 @@ def upload(record: Record, uploads: Sequence[tuple[str, str]]) -> None:
 
 def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:
     """Run shell command lines in the work dir, with the agent's variables, one after another until one fails."""
-    state_dir = site.store.state_dir(record.id)
-    env = {**launch.inherited(site.environ), **launch.identity(record, state_dir, site.host.dir)}
-    script = 'cd "$0" || exit; . "$1"; exec sh -c "$2" 2>&1'
     if record.sandbox and commands:
         write_sandbox(site, record, started=False)
     for command in commands:
-        argv = ["sh", "-c", script, record.work_dir, os.path.join(state_dir, "env"), command]
-        if record.sandbox:
-            argv, env = execute.in_sandbox(site, record, record.work_dir, f"exec 2>&1\n{command}")
+        argv, env = execute.prepare(site, record.id, f"exec 2>&1\n{command}")
         result = process.run(argv, timeout=SECONDS, env=env)
         if not result.ok:
             raise MngrError(

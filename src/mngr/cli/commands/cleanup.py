@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from mngr.actions import cleanup, lifecycle
 from mngr.actions import destroy as destroying
+from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
-from mngr.actions.cleanup import CleanupFilter
 from mngr.actions.destroy import HasWork
+from mngr.agents.record import seconds_of
 from mngr.agents.state import STATES
 from mngr.cli import targets
 from mngr.cli.amounts import amount
@@ -131,15 +131,37 @@ def run(args: Args, app: App) -> int:
 
 
 def _chosen(args: Args, app: App) -> list[Agent]:
-    wanted = CleanupFilter(args.older_than, args.idle, tuple(args.state))
-    if wanted == CleanupFilter() and not (args.all or args.include or args.exclude):
+    conditions = args.older_than is not None or args.idle is not None or args.state
+    if not (conditions or args.all or args.include or args.exclude):
         raise UsageError("no agents were selected", hint="for example `mngr cleanup --idle 2h`, or `--all`")
     keep = targets.chosen(args)
     listing = app.fleet.list()
     for error in listing.errors:
         app.out.warn(error.explained())
-    agents = [agent for agent in cleanup.choose(listing.agents, wanted, time.time()) if keep(agent)]
+    now = time.time()
+    agents = [agent for agent in listing.agents if _fits(args, agent, now) and keep(agent)]
     return agents if args.destroy else [agent for agent in agents if agent.state != "STOPPED"]
+
+
+def _fits(args: Args, agent: Agent, now: float) -> bool:
+    """Whether all conditions hold. What is not known of an agent (how long it is idle) does not hold."""
+    idle = _idle_seconds(agent, now)
+    return (
+        (not args.state or agent.state in args.state)
+        and (args.older_than is None or _age_seconds(agent, now) >= args.older_than)
+        and (args.idle is None or (idle is not None and idle >= args.idle))
+    )
+
+
+def _age_seconds(agent: Agent, now: float) -> float:
+    return max(0.0, now - seconds_of(agent.record.created_at))
+
+
+def _idle_seconds(agent: Agent, now: float) -> float | None:
+    """Since its last output, or since its end. None when nobody knows."""
+    if agent.status.alive:
+        return max(0.0, now - agent.pane.active_at) if agent.pane is not None else None
+    return max(0.0, now - agent.status.since) if agent.status.since and agent.state != "UNKNOWN" else None
 
 
 def _show(app: App, measured: list[tuple[Agent, UnsavedWork | MngrError]]) -> None:
@@ -148,8 +170,8 @@ def _show(app: App, measured: list[tuple[Agent, UnsavedWork | MngrError]]) -> No
         {
             "name": agent.name,
             "state": agent.state,
-            "age": age(cleanup.age_seconds(agent, now)),
-            "idle": age(cleanup.idle_seconds(agent, now)),
+            "age": age(_age_seconds(agent, now)),
+            "idle": age(_idle_seconds(agent, now)),
             "work": _refusal(found) if isinstance(found, MngrError) else found.describe(),
         }
         for agent, found in measured
