@@ -327,7 +327,7 @@ def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
         command_shown=request.command_shown if request.command_shown != request.command else "",
         work_dir=work_dir,
         transfer=planned.transfer,
-        session=site.settings.text("tmux.session_prefix", "mngr-") + request.name,
+        session=site.session(request.name),
         created_at=timestamp(),
         project=request.project or labels.pop("project", "") or os.path.basename(planned.source.rstrip("/")) or "files",
         labels=labels,
@@ -382,8 +382,7 @@ def _work_dir(site: Site, request: CreateRequest) -> str:
         target = os.path.abspath(os.path.join(site.cwd, request.target))
         refuse_taken(target)
         return target
-    room = "worktrees" if planned.transfer == WORKTREE else "clones"
-    return os.path.join(site.host.dir, room, f"{request.name}-{request.agent_id[6:14]}")
+    return site.work_dir(planned.transfer, request.name, request.agent_id)
 
 
 def _refuse_used(work_dir: str, records: Sequence[Record]) -> None:

@@ -224,7 +224,7 @@ def _as_record(site: Site, path: str) -> Record:
         command="sh",
         work_dir=path,
         transfer=transfer,
-        session=site.settings.text("tmux.session_prefix", "mngr-") + name,
+        session=site.session(name),
         created_at=at,
         project=name,
         repo=repo,

@@ -102,7 +102,8 @@ def old_programs(site: Site) -> list[str]:
     if not old:
         return []
     agents = (os.path.join(site.store.dir, name) for name in site.host.entries(site.store.dir))
-    texts = [os.path.join(agent, name) for agent in agents for name in site.host.entries(agent) if _may_name(name)]
+    texts = [os.path.join(agent, name) for agent in agents for name in site.host.entries(agent)]
+    texts = [text for text in texts if text.endswith(("/agent.json", ".sh"))]
     texts += [f"/proc/{name}/cmdline" for name in site.host.entries("/proc") if name.isdigit()]
     used = b"\n".join(map(_read, texts))
     return [path for path in old if os.fsencode(f"/lib/{os.path.basename(path)}") not in used]
@@ -135,15 +136,11 @@ def _old(site: Site, room: str, days: int) -> list[str]:
     paths = [os.path.join(room, name) for name in sorted(site.host.entries(room))]
     limit = time.time() - days * 86400
     looked = {path: (path, f"{path}/.git", f"{path}/.git/objects") for path in paths if os.path.isdir(path)}
-    return [path for path, inside in looked.items() if all(_changed_at(one) < limit for one in inside)]
-
-
-def _changed_at(path: str) -> float:
-    return os.stat(path).st_mtime if os.path.exists(path) else 0.0
-
-
-def _may_name(name: str) -> bool:
-    return name == "agent.json" or name.endswith(".sh")
+    return [
+        path
+        for path, inside in looked.items()
+        if all(os.stat(one).st_mtime < limit for one in inside if os.path.exists(one))
+    ]
 
 
 def _read(path: str) -> bytes:

@@ -151,7 +151,7 @@ def rename(site: Site, agent_id: str, name: str) -> Record:
     with site.store.agent_locked(agent_id), site.store.locked():
         check_rename(site, agent_id, name)
         old = site.store.read(agent_id)
-        session = site.settings.text("tmux.session_prefix", "mngr-") + name
+        session = site.session(name)
         running = [pane.session for pane in site.tmux.panes() if pane.agent_id == agent_id]
         changed = old._replace(name=name, session=session)
         with held():  # one without the other would leave `connect` without its session

@@ -142,7 +142,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
     if home and os.path.isdir(origin.get("source", "")):
         source = origin["source"]
     return kind.settled_record(agent)._replace(
-        work_dir=os.path.join(site.host.dir, "clones", f"{agent.name}-{agent.short_id}"),
+        work_dir=site.work_dir(MIRROR, agent.name, agent.id),
         transfer=MIRROR if repo else RSYNC,
         repo=repo,
         source=source,

@@ -16,7 +16,7 @@ from mngr.names import check_name, new_id
 from mngr.process import checked
 from mngr.tools.git import Git
 from mngr.workspaces import restoration, saved_entry, saved_work, snapshots
-from mngr.workspaces.plan import WORKTREE, Plan
+from mngr.workspaces.plan import Plan
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import Workspace, refuse_taken
 
@@ -123,13 +123,8 @@ def as_files(site: Site, entry: SavedEntry, directory: str, *, branch: str | Non
 def _is_gone(site: Site, old: Record) -> bool:
     """Whether nothing has the agent's id and directories: then it gets the id again, so that what belongs to it still
     does."""
-    room = _work_dir(site, old, old.name, old.id)
+    room = site.work_dir(old.transfer, old.name, old.id)
     return not any(os.path.lexists(path) for path in (site.store.state_dir(old.id), old.work_dir, room))
-
-
-def _work_dir(site: Site, old: Record, name: str, agent_id: str) -> str:
-    room = "worktrees" if old.transfer == WORKTREE else "clones"
-    return os.path.join(site.host.dir, room, f"{name}-{agent_id[6:14]}")
 
 
 def _reserve(site: Site, old: Record, name: str, agent_id: str, taken_hint: str) -> Record | None:
@@ -146,8 +141,8 @@ def _reserve(site: Site, old: Record, name: str, agent_id: str, taken_hint: str)
         record = old._replace(
             id=agent_id,
             name=name,
-            work_dir=_work_dir(site, old, name, agent_id),
-            session=site.settings.text("tmux.session_prefix", "mngr-") + name,
+            work_dir=site.work_dir(old.transfer, name, agent_id),
+            session=site.session(name),
             number=free if old.number in taken else old.number,
             started_at=None,
             stopped_at=None,

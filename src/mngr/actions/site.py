@@ -91,6 +91,15 @@ class Site:
         """Bring the code that these planned requests begin with to this site, and plan with what is there."""
         return list(requests)
 
+    def session(self, name: str) -> str:
+        """What the tmux session of an agent is called."""
+        return self.settings.text("tmux.session_prefix", "mngr-") + name
+
+    def work_dir(self, transfer: str, name: str, agent_id: str) -> str:
+        """Where the copy of the code is of an agent that names no other place."""
+        room = "worktrees" if transfer == "git-worktree" else "clones"
+        return os.path.join(self.host.dir, room, f"{name}-{agent_id[6:14]}")
+
     def place(self, record: Record, pane: Pane | None = None) -> AgentContext:
         """An agent as the driver of its program sees it."""
         from mngr.agents.kinds.driver import AgentContext

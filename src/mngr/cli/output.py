@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TextIO, TypedDict
 
 from mngr.cli.terminal import STATE_STYLES, paint, visible, visible_lines
 from mngr.errors import MngrError, UsageError
@@ -22,9 +22,29 @@ class NamedResult(Protocol):
 
 
 Fields = Mapping[str, Any] | NamedResult
+# The mark of an object that may have more keys than its type names: `Annotated[EventFields, OPEN]`.
+OPEN = "open"
 FORMATS = ("human", "json", "jsonl")
 # JSON leaves these as they are; a terminal may obey the first, and UTF-8 cannot carry the second.
 _NOT_PLAIN = "[\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+
+
+class Problem(TypedDict):
+    """One thing that could not be read, beside what could."""
+
+    error: str
+    hint: str
+
+
+class ErrorDocument(Problem):
+    """What a verb that fails prints in place of its result."""
+
+    exit_code: int
+    details: NotRequired[str]
+
+
+class DryRun(TypedDict):
+    dry_run: bool
 
 
 class Output:

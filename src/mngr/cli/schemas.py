@@ -10,31 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from mngr.cli.catalog import Verb
+from mngr.cli.output import OPEN, ErrorDocument
 
 _WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
-# The mark of an object that may have more keys than its type names: `Annotated[EventFields, OPEN]`.
-OPEN = "open"
-
-
-class Problem(TypedDict):
-    """One thing that could not be read, beside what could."""
-
-    error: str
-    hint: str
-
-
-class ErrorDocument(Problem):
-    """What a verb that fails prints in place of its result."""
-
-    exit_code: int
-    details: NotRequired[str]
-
-
-class DryRun(TypedDict):
-    dry_run: bool
 
 
 def schema(verb: Verb) -> dict[str, Any] | None:

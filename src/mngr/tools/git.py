@@ -145,6 +145,17 @@ def quoted_path(path: str) -> str:
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
+def worktree_entry(directory: str) -> str | None:
+    """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
+    try:
+        with open(os.path.join(directory, ".git"), "rb") as file:
+            line = os.fsdecode(file.read()).removesuffix("\n")
+    except OSError:
+        return None
+    path = line.removeprefix("gitdir: ")
+    return os.path.normpath(os.path.join(directory, path)) if path != line else None
+
+
 def look(path: str) -> Repo | None:
     """The repository around a directory; None when there is none. A bare one is an error."""
     git = Git(path, cautious=True)

@@ -12,11 +12,11 @@ from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import checked
 from mngr.tools import git as git_tool
-from mngr.tools.git import Git
+from mngr.tools.git import Git, worktree_entry
 from mngr.workspaces import saved_entry, uncommitted_files, unsaved_work
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
-from mngr.workspaces.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir, worktree_entry
+from mngr.workspaces.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir
 
 
 def relink(host: Host, record: Record) -> None:
@@ -26,7 +26,8 @@ def relink(host: Host, record: Record) -> None:
     common = _common_dir(record.repo)
     for name in host.entries(os.path.join(common, "worktrees")) if common else ():
         note = os.path.join(common, "worktrees", name)
-        if _same_path(_first_line(os.path.join(note, "gitdir")), os.path.join(record.work_dir, ".git")):
+        noted = os.fsdecode(files.content(os.path.join(note, "gitdir"))).rstrip("\n")
+        if noted and os.path.realpath(noted) == os.path.realpath(os.path.join(record.work_dir, ".git")):
             os.makedirs(record.work_dir, exist_ok=True)
             _write_line(os.path.join(record.work_dir, ".git"), f"gitdir: {note}")
             return
@@ -141,18 +142,6 @@ def _common_dir(repo: str) -> str:
         return ""
     found = Git(repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
     return found.text if found.ok else ""
-
-
-def _same_path(one: str, two: str) -> bool:
-    return bool(one) and os.path.realpath(one) == os.path.realpath(two)
-
-
-def _first_line(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read().rstrip(b"\n"))
-    except OSError:
-        return ""
 
 
 def _write_line(path: str, text: str) -> None:

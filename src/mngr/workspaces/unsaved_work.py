@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mngr.agents.record import Record
 from mngr.hosts.host import Host
-from mngr.tools.git import Git
+from mngr.tools.git import Git, worktree_entry
 from mngr.workspaces import uncommitted_files
 from mngr.workspaces.plan import NONE, WORKTREE
 
@@ -80,15 +80,7 @@ def own_repository(record: Record) -> bool:
 
 def has_repository(directory: str) -> bool:
     """Whether git works in a directory with a repository that is right there, and not with one further up."""
-    path = os.path.join(directory, ".git")
-    try:
-        with open(path, "rb") as file:
-            path = os.path.join(directory, os.fsdecode(file.read().removeprefix(b"gitdir: ").rstrip(b"\n")))
-    except IsADirectoryError:
-        pass
-    except OSError:
-        return False
-    return os.path.isfile(os.path.join(path, "HEAD"))
+    return os.path.isfile(os.path.join(worktree_entry(directory) or os.path.join(directory, ".git"), "HEAD"))
 
 
 def differing_files(directory: str, source: str, *, skip: str) -> tuple[str, ...]:

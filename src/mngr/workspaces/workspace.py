@@ -12,7 +12,7 @@ from mngr.errors import MngrError
 from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import CommandFailed, checked
-from mngr.tools.git import Git, quoted_path
+from mngr.tools.git import Git, quoted_path, worktree_entry
 from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
 
 COPY_SECONDS = 3600.0
@@ -194,17 +194,6 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
                     git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
         checked(made, "git could not make the worktree")
     check_out_worktree(directory)
-
-
-def worktree_entry(directory: str) -> str | None:
-    """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
-    try:
-        with open(os.path.join(directory, ".git"), "rb") as file:
-            line = os.fsdecode(file.read()).removesuffix("\n")
-    except OSError:
-        return None
-    path = line.removeprefix("gitdir: ")
-    return os.path.normpath(os.path.join(directory, path)) if path != line else None
 
 
 def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> str | None:

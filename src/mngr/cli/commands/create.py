@@ -25,6 +25,7 @@ from mngr.cli.option_values import (
     read_text,
     variables,
 )
+from mngr.cli.output import Problem
 from mngr.cli.parser import Args, Parser, apply_template, given
 from mngr.errors import MngrError, UsageError
 from mngr.names import Address, suggest
@@ -53,7 +54,6 @@ EXAMPLES = (
 
 def results() -> list[Any]:
     from mngr.cli.commands import clone
-    from mngr.cli.schemas import Problem
 
     class CreateRow(NamedTuple):
         name: str

@@ -10,6 +10,7 @@ from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.commands import transcript
 from mngr.cli.commands.transcript import local_time
+from mngr.cli.output import OPEN
 from mngr.cli.parser import Args, Parser, given
 from mngr.cli.targets import add_expressions
 from mngr.cli.terminal import is_terminal
@@ -45,8 +46,6 @@ _CONVERSATION = "common_transcript"  # the original's source of what was said
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import OPEN
-
     return [list[Annotated[EventFields, OPEN]]]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mngr.cli import create_hosts
 from mngr.cli.app import App
 from mngr.cli.durations import age
+from mngr.cli.output import Problem
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
@@ -74,8 +75,6 @@ class ListedHost(NamedTuple):
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import Problem
-
     return [{"hosts": [ListedHost], "errors": [Problem]}, CreatedHost, PreparedHost, [HostDone, HostFailed]]
 
 

@@ -14,7 +14,7 @@ from mngr.agents.record import seconds_of
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.durations import age
-from mngr.cli.output import state_style
+from mngr.cli.output import Problem, state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import UsageError
@@ -42,7 +42,6 @@ class Explanation(NamedTuple):
 
 def results() -> list[Any]:
     from mngr.actions.agent_fields import AgentFields
-    from mngr.cli.schemas import Problem
 
     return [{"agents": [AgentFields], "errors": [Problem]}, Explanation]
 

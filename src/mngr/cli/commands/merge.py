@@ -4,6 +4,7 @@ from typing import Any
 
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.output import DryRun
 from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = (
@@ -17,7 +18,6 @@ EXAMPLES = (
 
 def results() -> list[Any]:
     from mngr.actions.merge import Merged
-    from mngr.cli.schemas import DryRun
 
     return [(Merged, DryRun)]
 

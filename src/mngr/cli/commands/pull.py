@@ -7,6 +7,7 @@ from mngr.actions import commits, file_copy
 from mngr.actions.agent import Agent
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.output import DryRun
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.names import parse_address
@@ -36,8 +37,6 @@ class CopyResult(NamedTuple):
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import DryRun
-
     return [(commits.Pulled, DryRun), CopyResult]
 
 

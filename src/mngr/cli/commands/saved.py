@@ -12,7 +12,7 @@ from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.commands.transcript import local_time
 from mngr.cli.durations import age
-from mngr.cli.output import as_mapping
+from mngr.cli.output import Problem, as_mapping
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.fleet import kept
@@ -78,8 +78,6 @@ class RestoredAgent(NamedTuple):
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import Problem
-
     row = (SavedOf, SavedContent)
     return [{"saved": [row], "errors": [Problem]}, row, RestoredFiles, RestoredAgent]
 

@@ -12,6 +12,7 @@ from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.commands.saved import SavedContent, content
 from mngr.cli.commands.transcript import parse_count
+from mngr.cli.output import DryRun, Problem
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import MngrError, NotFoundError, UsageError
@@ -75,8 +76,6 @@ _KNOWN = (*SnapshotOf._fields, *SavedContent._fields)
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import DryRun, Problem
-
     row = (SnapshotOf, SavedContent)
     created = [row, WouldKeep, *targets.results(row, WouldKeep)]
     return [{"snapshots": [row], "errors": [Problem]}, *created, (row, DryRun), RestoredSnapshot, DestroyedSnapshots]

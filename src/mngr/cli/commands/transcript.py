@@ -11,6 +11,7 @@ from mngr.actions.transcript import ROLES
 from mngr.agents.record import seconds_of
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
+from mngr.cli.output import OPEN
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import UsageError
@@ -40,8 +41,6 @@ class TranscriptEntry(NamedTuple):
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import OPEN
-
     return [list[Annotated[TranscriptEntry, OPEN]]]
 
 

@@ -13,6 +13,7 @@ from mngr.actions.usage import BY, UsageReport
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.durations import parse_duration
+from mngr.cli.output import Problem
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import TimedOut, UsageError
@@ -44,8 +45,6 @@ class RowName(NamedTuple):
 
 
 def results() -> list[Any]:
-    from mngr.cli.schemas import Problem
-
     return [{"by": str, "usage": [(RowName, usage.Totals)], "total": usage.Totals, "errors": [Problem]}]
 
 
