@@ -122,11 +122,7 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
 
 def _fetch_ref(site: Site, record: Record, here: Git, refspec: str) -> None:
     there = site.git_path(record.work_dir)
-    here.must(
-        *("fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", there.path, refspec),
-        env=there.env,
-        doing=f"the commits of `{record.name}` could not be fetched",
-    )
+    here.fetch(there.path, refspec, env=there.env, doing=f"the commits of `{record.name}` could not be fetched")
 
 
 def mark_home(site: Site, agent_id: str, commit: str) -> None:
@@ -143,7 +139,7 @@ def mark_home(site: Site, agent_id: str, commit: str) -> None:
     mark = "refs/mngr/home"
     there.must("update-ref", mark, commit)
     try:
-        cache.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", there.directory, f"+{mark}:{ref}")
+        cache.fetch(there.directory, f"+{mark}:{ref}")
     finally:
         there.run("update-ref", "-d", mark)
 
@@ -201,7 +197,7 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
     elif record.transfer != WORKTREE and not (agent := _work_tree(record)).commit_of(commit):
         here.must("update-ref", _PUSHED, commit)
         try:
-            agent.must("fetch", "-q", "--no-tags", "--no-write-fetch-head", here.directory, _PUSHED)
+            agent.fetch(here.directory, _PUSHED)
         finally:
             here.run("update-ref", "-d", _PUSHED)
     return commit, site.run(forward, agent_id, commit)

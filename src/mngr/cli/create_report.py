@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.actions.agent import Agent
 from mngr.actions.create import CreateRequest
 
 
-class Created(NamedTuple):
+class NewAgent(NamedTuple):
+    """What was made, and where."""
+
     agent_id: str
     name: str
     host_id: str
@@ -16,6 +18,9 @@ class Created(NamedTuple):
     work_dir: str
     branch: str | None
     session: str
+
+
+class Reused(NamedTuple):
     reused: bool
 
 
@@ -60,18 +65,13 @@ def dry_run_text(request: CreateRequest) -> str:
     return f"would create {request.name}: {where}\nrunning: {request.command_shown}"
 
 
-def row(agent: Agent, reused: bool = False) -> Created:
-    record = agent.record
-    return Created(
-        agent_id=record.id,
-        name=record.name,
-        host_id=agent.site.name,
-        host_name=agent.site.name,
-        work_dir=record.work_dir,
-        branch=record.branch,
-        session=record.session,
-        reused=reused,
-    )
+def new_agent(agent: Agent) -> NewAgent:
+    record, host = agent.record, agent.site.name
+    return NewAgent(record.id, record.name, host, host, record.work_dir, record.branch, record.session)
+
+
+def row(agent: Agent, reused: bool = False) -> dict[str, Any]:
+    return {**new_agent(agent)._asdict(), "reused": reused}
 
 
 def line(agent: Agent, reused: bool = False) -> str:

@@ -24,7 +24,6 @@ from mngr.process import checked
 from mngr.tools.git import Git
 from mngr.workspaces.saved_entry import SavedEntry
 
-_FETCH = ("fetch", "-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
 _PUSH = ("push", "-q", "--force", "--no-verify", "--no-signed")
 
 
@@ -151,7 +150,7 @@ def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) ->
 def _fetch(source: Site, old: SavedEntry, here: Git, below: str) -> None:
     there = source.git_path(old.repo)
     spec = _refspec(old, old.refs_below, below)
-    here.must(*_FETCH, there.path, spec, env=there.env, doing=f"the work could not be fetched from `{source.name}`")
+    here.fetch(there.path, spec, env=there.env, doing=f"the work could not be fetched from `{source.name}`")
 
 
 def _push(here: Git, below: str, target: Site, new: SavedEntry) -> None:

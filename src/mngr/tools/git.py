@@ -101,6 +101,11 @@ class Git:
     ) -> str:
         return checked(self.run(*words, input=input, env=env), doing).text
 
+    def fetch(self, source: str, refspec: str, *, env: Mapping[str, str] | None = None, doing: str = "") -> None:
+        """Get the commits of a ref of another repository, and nothing beside them."""
+        quiet = ("-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        self.must("fetch", *quiet, source, refspec, env=env, doing=doing)
+
     def ok(self, *words: str) -> bool:
         return self.run(*words).ok
 

@@ -275,15 +275,7 @@ def _stash_number(item: tuple[str, str]) -> int:
 def fetch_kept(git: Git, entry: SavedEntry) -> None:
     """Get an entry's objects and refs from where they are kept. `forget_refs` removes the refs."""
     below = f"{entry.refs_below}/*"
-    git.must(
-        "fetch",
-        "-q",
-        "--no-tags",
-        "--no-write-fetch-head",
-        entry.repo,
-        f"+{below}:{below}",
-        doing="the kept work could not be read",
-    )
+    git.fetch(entry.repo, f"+{below}:{below}", doing="the kept work could not be read")
 
 
 def checked_out(git: Git) -> dict[str, str]:

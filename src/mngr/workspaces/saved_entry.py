@@ -174,15 +174,8 @@ def _keep_repository(
     git.must("update-ref", "--stdin", input="".join(f"update {ref} {tip}\n" for ref, tip in refs).encode())
     if record.transfer != WORKTREE or repo != record.repo:
         try:
-            Git(repo).must(
-                "fetch",
-                "-q",
-                "--no-tags",
-                "--no-write-fetch-head",
-                git.directory,
-                f"+{place.ref}/*:{place.ref}/*",
-                doing="the agent's work could not be copied to a safe place",
-            )
+            spec, failed = f"+{place.ref}/*:{place.ref}/*", "the agent's work could not be copied to a safe place"
+            Git(repo).fetch(git.directory, spec, doing=failed)
         finally:
             forget_refs(git, place.ref)
     return repo, commit, parent, branch

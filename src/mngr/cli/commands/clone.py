@@ -10,6 +10,7 @@ from mngr.actions.clone import CloneRequest
 from mngr.actions.site import Site
 from mngr.cli.app import App
 from mngr.cli.commands.create import deliver, first_message
+from mngr.cli.create_report import NewAgent, new_agent
 from mngr.cli.option_values import parse_label, variables
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
@@ -34,16 +35,9 @@ EXAMPLES = (
 
 
 class Cloned(NamedTuple):
-    """`source`: the name of the agent that was copied."""
+    """The name of the agent that was copied."""
 
-    agent_id: str
-    name: str
     source: str
-    host_id: str
-    host_name: str
-    work_dir: str
-    branch: str | None
-    session: str
 
 
 class WouldClone(NamedTuple):
@@ -54,7 +48,7 @@ class WouldClone(NamedTuple):
 
 
 def results() -> list[Any]:
-    return [Cloned, WouldClone]
+    return [(NewAgent, Cloned), WouldClone]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -119,18 +113,9 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
     record = agent.record
     if message is not None:
         deliver(agent, message, new=False)
-    result = Cloned(
-        agent_id=record.id,
-        name=record.name,
-        source=source.name,
-        host_id=agent.site.name,
-        host_name=agent.site.name,
-        work_dir=record.work_dir,
-        branch=record.branch,
-        session=record.session,
-    )
     where = f" on branch {record.branch}" if record.branch else ""
     at = "" if agent.site is source.site else f"@{agent.site.name}"
+    result = {**new_agent(agent)._asdict(), "source": source.name}
     app.out.emit_object(result, human=f"cloned {source.name} to {record.name}{at}{where}")
     if not args.connect:
         return 0

@@ -14,7 +14,7 @@ from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli import create_hosts, create_report
 from mngr.cli.app import App
-from mngr.cli.create_report import Created, WouldCreate, WouldReuse
+from mngr.cli.create_report import NewAgent, Reused, WouldCreate, WouldReuse
 from mngr.cli.option_values import (
     HOST_IDLE_MODES,
     IDLE_MODES,
@@ -60,8 +60,8 @@ def results() -> list[Any]:
         ok: bool
 
     failed = (CreateRow, Problem)
-    many = [[(Created, CreateRow), failed], [(WouldCreate, CreateRow), (WouldReuse, CreateRow), failed]]
-    return [Created, WouldCreate, WouldReuse, *clone.results(), *many]
+    many = [[(NewAgent, Reused, CreateRow), failed], [(WouldCreate, CreateRow), (WouldReuse, CreateRow), failed]]
+    return [(NewAgent, Reused), WouldCreate, WouldReuse, *clone.results(), *many]
 
 
 def add_arguments(parser: Parser) -> None:
