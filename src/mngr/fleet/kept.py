@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Survey = Callable[[Site], tuple[list[SavedEntry], dict[str, MngrError]]]
 
 
-class Kept(NamedTuple):
+class KeptEntry(NamedTuple):
     """An entry and the site that it is on."""
 
     site: Site
@@ -30,7 +30,7 @@ class KeptListing(NamedTuple):
     """All that could be seen, oldest first, by their ids the errors of those that cannot be read, and the hosts that
     did not answer."""
 
-    entries: list[Kept]
+    entries: list[KeptEntry]
     broken: Mapping[str, MngrError]
     unreached: list[MngrError]
 
@@ -39,38 +39,38 @@ def everywhere(fleet: Fleet, survey: Survey) -> KeptListing:
     """Saved work (`restore.survey`) or snapshots (`snapshots.survey`) of this machine and of all known hosts."""
     if fleet.alone:
         found, broken = fleet.local.run(survey)
-        return KeptListing([Kept(fleet.local, entry) for entry in found], broken, [])
+        return KeptListing([KeptEntry(fleet.local, entry) for entry in found], broken, [])
     listing = KeptListing([], {}, [])
     unreadable: dict[str, MngrError] = {}
     for site, answer in fleet.hosts.ask_each(fleet.hosts.sites(), survey):
         if isinstance(answer, MngrError):
             listing.unreached.append(answer)
             continue
-        listing.entries.extend(Kept(site, entry) for entry in answer[0])
+        listing.entries.extend(KeptEntry(site, entry) for entry in answer[0])
         unreadable |= answer[1]
     listing.entries.sort(key=lambda kept: kept.entry.saved_at)
     return listing._replace(broken=unreadable)
 
 
-def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Kept:
+def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> KeptEntry:
     """The entry that a word means: on this machine, else on the others; `WORD@HOST` says where. `verb` finds it on one
     machine. When none has it, a host that did not answer is an error: it may be there."""
     name, at, host = word.rpartition("@")
     if at:
         address = fleet.hosts.address(f"@{host}")
         site = fleet.hosts.site(address.host or "", address.provider)
-        return Kept(site, site.run(verb, name))
+        return KeptEntry(site, site.run(verb, name))
     try:
-        return Kept(fleet.local, fleet.local.run(verb, word))
+        return KeptEntry(fleet.local, fleet.local.run(verb, word))
     except NotFoundError as error:
         if fleet.alone:
             raise
         missing: MngrError = error
-    found: list[Kept] = []
+    found: list[KeptEntry] = []
     others = [site for site in fleet.hosts.sites() if not site.is_near]
     for site, answer in fleet.hosts.ask_each(others, verb, word):
         if not isinstance(answer, MngrError):
-            found.append(Kept(site, answer))
+            found.append(KeptEntry(site, answer))
         elif not isinstance(answer, NotFoundError):
             missing = answer
     if not found:
@@ -79,7 +79,7 @@ def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Ke
 
 
 @contextmanager
-def brought(kept: Kept, target: Site) -> Iterator[SavedEntry]:
+def brought(kept: KeptEntry, target: Site) -> Iterator[SavedEntry]:
     """The entry on the target, for as long as the block takes. It stays where it was."""
     if kept.site is target:
         yield kept.entry

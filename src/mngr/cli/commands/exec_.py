@@ -23,7 +23,7 @@ EXAMPLES = (
 )
 
 
-class Execution(TypedDict):
+class ExecRow(TypedDict):
     """`exit_code` is null, and `error` says why, if the command was not run."""
 
     agent: str
@@ -35,7 +35,7 @@ class Execution(TypedDict):
 
 
 def results() -> list[Any]:
-    return [{"results": [Execution]}]
+    return [{"results": [ExecRow]}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -126,15 +126,15 @@ def _report(app: App, outcomes: list[tuple[Agent, Outcome]]) -> int:
 
     def emit() -> None:
         rows = [_row(agent.name, result) for agent, result in outcomes]
-        app.out.emit_rows(rows, (), envelope={"results": rows}, known=tuple(Execution.__annotations__)[:-1])
+        app.out.emit_rows(rows, (), envelope={"results": rows}, known=tuple(ExecRow.__annotations__)[:-1])
 
     return targets.conclude(app, outcomes, show, emit, good=lambda result: result.ok)
 
 
-def _row(name: str, result: Outcome) -> Execution:
+def _row(name: str, result: Outcome) -> ExecRow:
     if isinstance(result, MngrError):
-        return Execution(agent=name, success=False, exit_code=None, stdout="", stderr="", error=result.message)
-    return Execution(
+        return ExecRow(agent=name, success=False, exit_code=None, stdout="", stderr="", error=result.message)
+    return ExecRow(
         agent=name,
         success=result.ok,
         exit_code=result.exit_code,

@@ -16,7 +16,7 @@ from mngr.cli.output import Problem, as_mapping
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.fleet import kept
-from mngr.fleet.kept import Kept
+from mngr.fleet.kept import KeptEntry
 from mngr.workspaces.saved_entry import SavedEntry
 
 DESCRIPTION = (
@@ -122,7 +122,7 @@ def _list(app: App) -> int:
     return 0
 
 
-def _row(found: Kept) -> dict[str, Any]:
+def _row(found: KeptEntry) -> dict[str, Any]:
     entry = found.entry
     branch = entry.agent.branch if entry.agent else None
     own = SavedOf(entry.id, entry.name, entry.reason, entry.saved_at, found.site.name)
@@ -147,7 +147,7 @@ def content(entry: SavedEntry, branch: str | None) -> Mapping[str, Any]:
     )
 
 
-def _show(args: Args, app: App, found: Kept) -> int:
+def _show(args: Args, app: App, found: KeptEntry) -> int:
     entry = found.entry
     if not app.out.human:
         app.out.emit_object(_row(found))
@@ -167,7 +167,7 @@ def _show(args: Args, app: App, found: Kept) -> int:
     return 0
 
 
-def _restore(args: Args, app: App, found: Kept) -> int:
+def _restore(args: Args, app: App, found: KeptEntry) -> int:
     entry, target, name = found.entry, found.site, args.name
     if name is not None and "@" in name:
         address = app.fleet.hosts.address(name)

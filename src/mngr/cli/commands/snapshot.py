@@ -17,7 +17,7 @@ from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
-from mngr.fleet.kept import Kept, KeptListing
+from mngr.fleet.kept import KeptEntry, KeptListing
 from mngr.names import check_name, suggest
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.snapshots import name_of
@@ -127,7 +127,7 @@ def _create(args: Args, app: App) -> int:
     def act(agent: Agent) -> Mapping[str, Any]:
         if args.dry_run:
             return _would_keep(agent, name)._asdict()
-        return _row(Kept(agent.site, agent.snapshot(name)))
+        return _row(KeptEntry(agent.site, agent.snapshot(name)))
 
     verb = "would keep" if args.dry_run else "kept"
     return targets.finish(
@@ -141,7 +141,7 @@ def _create_one(args: Args, app: App, agent: Agent, name: str | None) -> int:
         app.out.emit_object(wanted, human=f"would keep {agent.name} as {wanted.name}")
         return 0
     entry = agent.snapshot(name)
-    row = _row(Kept(agent.site, entry))
+    row = _row(KeptEntry(agent.site, entry))
     app.out.emit_object(row, human=f"kept {agent.name} as {row['name']}: {_content(entry)}")
     for path, megabytes in entry.left_out:
         app.out.note(f"not kept: `{path}` ({megabytes:.0f} MB, ignored by git)")
@@ -195,7 +195,7 @@ def _list(args: Args, app: App) -> int:
     return 0
 
 
-def _row(found: Kept) -> dict[str, Any]:
+def _row(found: KeptEntry) -> dict[str, Any]:
     entry = found.entry
     agent_id = entry.agent.id if entry.agent else None
     own = SnapshotOf(entry.id, name_of(entry), entry.name, agent_id, entry.saved_at, found.site.name)
@@ -281,10 +281,10 @@ def _broken(listing: KeptListing, agents: list[str] | None) -> dict[str, MngrErr
     return {name: error for name, error in listing.broken.items() if agents is None or name.partition("/")[0] in agents}
 
 
-def _all_of(app: App, listing: KeptListing, names: list[str]) -> list[Kept]:
+def _all_of(app: App, listing: KeptListing, names: list[str]) -> list[KeptEntry]:
     """The snapshots of some agents, by name; the agents need not exist any more."""
     agents = {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
-    found: list[Kept] = []
+    found: list[KeptEntry] = []
     for name in names:
         agent = agents.get(name)
         mine = [
@@ -299,7 +299,7 @@ def _all_of(app: App, listing: KeptListing, names: list[str]) -> list[Kept]:
     return found
 
 
-def _one(app: App, word: str, agents: list[str] | None = None) -> Kept:
+def _one(app: App, word: str, agents: list[str] | None = None) -> KeptEntry:
     """A snapshot by name or id; with agents, only theirs."""
     if not agents:
         return kept.find(app.fleet, word, actions.one)
