@@ -35,9 +35,9 @@ def new_id(prefix: str) -> str:
     return f"{prefix}-{os.urandom(16).hex()}"
 
 
-def is_id(text: str, prefix: str = "agent") -> bool:
+def is_id(text: str) -> bool:
     head, _, rest = text.partition("-")
-    return head == prefix and len(rest) == 32 and all(c in "0123456789abcdef" for c in rest)
+    return head == "agent" and len(rest) == 32 and all(c in "0123456789abcdef" for c in rest)
 
 
 def slug(text: str, *, of: str, longest: int) -> str:
@@ -123,10 +123,10 @@ def suggest(word: str, candidates: list[str] | frozenset[str] | tuple[str, ...],
     return f"known: {_first_of(known)}" if known and len(known) <= 20 else ""
 
 
-def _first_of(words: list[str], width: int = 240) -> str:
+def _first_of(words: list[str]) -> str:
     """As many as fit into a few lines of a terminal, and how many more there are."""
     shown = [f"`{word}`" for word in words]
-    while len(shown) > 1 and len(", ".join(shown)) > width:
+    while len(shown) > 1 and len(", ".join(shown)) > 240:
         shown.pop()
     more = len(words) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")

@@ -147,10 +147,10 @@ def run_attached(
             raise TimedOut(f"`{_shown(argv)}` did not end within {timeout:g} s") from None
 
 
-def replace_self(argv: Sequence[str], env: Mapping[str, str] | None = None) -> NoReturn:
+def replace_self(argv: Sequence[str]) -> NoReturn:
     """Become another program. Does not return."""
     try:
-        os.execvpe(argv[0], list(argv), dict(os.environ if env is None else env))
+        os.execvp(argv[0], list(argv))
     except FileNotFoundError as error:
         raise ProgramMissing(argv[0]) from error
 

@@ -20,7 +20,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 COLUMNS = [
     Column("NAME", "name"),
-    Column("STATE", "state", style=state_style()),
+    Column("STATE", "state", style=state_style),
     Column("TEAM", "labels.team", flexible=True),
     Column("N", "n", right=True),
 ]
@@ -142,7 +142,7 @@ def test_colour_only_where_it_was_asked_for():
     output.emit_rows(ROWS, COLUMNS)
     assert paint("FAILED", "red") in out.getvalue()
     assert out.getvalue().startswith("\x1b[2mNAME\x1b[0m")
-    assert output.state("BLOCKED") == "\x1b[1;31mBLOCKED\x1b[0m"
+    assert paint("BLOCKED", state_style({"state": "BLOCKED"})) == "\x1b[1;31mBLOCKED\x1b[0m"
     output, out, _ = make("json", colour=True)
     output.emit_rows(ROWS, COLUMNS)
     assert "\x1b" not in out.getvalue()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr import process
@@ -151,23 +151,23 @@ def preview(site: Site, request: CreateRequest) -> CreateRequest:
     return request
 
 
-def create_on(site: Site, request: CreateRequest, progress: Callable[[str], None] = lambda text: None) -> Record:
+def create_on(site: Site, request: CreateRequest) -> Record:
     """Create and start an agent on this site or another machine's, with code of the caller's machine. Returns when its
     process runs. On any failure, Ctrl-C included, no agent is left."""
     if site.is_near:
-        return create(site, request, progress)
+        return create(site, request)
     (request,) = site.send_source([request])
-    return site.run(create, request, progress)
+    return site.run(create, request)
 
 
-def create(site: Site, request: CreateRequest, progress: Callable[[str], None] = lambda text: None) -> Record:
+def create(site: Site, request: CreateRequest) -> Record:
     """Create and start an agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
     if request.plan is None:
         (request,) = with_plans(site, [request])
     else:
         (request,) = arrived(site, [request])
     site.host.prepare()
-    return make(site, request, progress=progress)
+    return make(site, request)
 
 
 def arrived(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
@@ -177,12 +177,7 @@ def arrived(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest
     return requests
 
 
-def make(
-    site: Site,
-    request: CreateRequest,
-    reserved: Record | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-) -> Record:
+def make(site: Site, request: CreateRequest, reserved: Record | None = None) -> Record:
     """Create and start an agent as planned; `reserved` is its record if the caller has called `reserve` for it. On any
     failure, Ctrl-C included, nothing is left."""
     agent_id, workspace = request.agent_id, None
@@ -192,12 +187,10 @@ def make(
                 raise refused
             record = site.store.read(agent_id)  # raises when somebody destroyed the agent in the meantime
             workspace = Workspace(request.planned, record.work_dir)
-            progress(f"copying the code ({record.transfer})")
             base = workspace.make(site.host, request.extra_paths)
             if base != record.base_commit:
                 record = site.store.change(agent_id, base_commit=base)
             _write_inputs(site, request, record)
-            progress("starting")
             return start_process(site, record, message_follows=request.prompt is not None)
         except BaseException:
             with held():

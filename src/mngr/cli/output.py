@@ -158,10 +158,6 @@ class Output:
         for error in errors if self.human else ():
             self.warn(error.explained())
 
-    def state(self, name: str) -> str:
-        """The state in its colour."""
-        return paint(name, STATE_STYLES.get(name, "")) if self.colour else name
-
     def flush(self) -> None:
         """Hand over what was written so far: for commands that go on, such as those that follow."""
         self.stdout.flush()
@@ -200,9 +196,9 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def state_style(field: str = "state") -> Callable[[Mapping[str, Any]], str]:
+def state_style(row: Mapping[str, Any]) -> str:
     """For a column that shows a state."""
-    return lambda row: STATE_STYLES.get(str(row.get(field)), "")
+    return STATE_STYLES.get(str(row.get("state")), "")
 
 
 def to_json(value: Any, indent: bool = False) -> str:

@@ -86,13 +86,12 @@ class Session(NamedTuple):
 class Tmux:
     """The tmux server of one host."""
 
-    def __init__(self, environ: Mapping[str, str], socket: str = SOCKET) -> None:
-        self._socket = socket
+    def __init__(self, environ: Mapping[str, str]) -> None:
         self._env = {name: environ[name] for name in _SERVER_ENV if name in environ}
 
     def argv(self, *words: str) -> list[str]:
         # Without `-u`, in a locale that is not UTF-8, tmux prints `_` for every tab and every letter beyond ASCII.
-        return ["tmux", "-u", "-L", self._socket, *words]
+        return ["tmux", "-u", "-L", SOCKET, *words]
 
     def panes(self) -> list[Pane]:
         """Every pane marked as an agent's; none without a server. A server that does not answer is an error."""

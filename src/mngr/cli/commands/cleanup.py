@@ -178,7 +178,7 @@ def _show(app: App, measured: list[tuple[Agent, UnsavedWork | MngrError]]) -> No
     ]
     columns = [
         Column("NAME", "name"),
-        Column("STATE", "state", style=state_style()),
+        Column("STATE", "state", style=state_style),
         Column("AGE", "age"),
         Column("IDLE", "idle"),
     ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mngr.cli import create_hosts
 from mngr.cli.app import App
 from mngr.cli.durations import age
-from mngr.cli.output import Problem
+from mngr.cli.output import Problem, state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
@@ -184,7 +184,7 @@ def _list(args: Args, app: App) -> int:
     columns = [
         Column("NAME", "name"),
         Column("PROVIDER", "provider"),
-        Column("STATE", "state", style=lambda row: app.out.state(row["state"])),
+        Column("STATE", "state", style=state_style),
         Column("AGENTS", "agents", show=lambda row: "" if row["agents"] is None else str(row["agents"]), right=True),
         Column("SEEN", "seen_at", show=lambda row: age(now - row["seen_at"]) if row["seen_at"] else "never"),
         Column("REASON", "reason", flexible=True),

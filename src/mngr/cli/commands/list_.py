@@ -260,7 +260,7 @@ def _columns(args: Args, rows: list[dict[str, Any]], terminal: int | None) -> li
         return [Column(titles.get(field, field.upper()), _RENAMED.get(field, field)) for field in fields]
     columns = [
         Column("NAME", "name", flexible=terminal is not None),
-        Column("STATE", "state", style=state_style()),
+        Column("STATE", "state", style=state_style),
         Column("FOR", "for"),
         Column("TYPE", "type"),
         Column("PROJECT", "project"),
