@@ -347,3 +347,33 @@ def test_nothing_is_left_when_the_server_ends(number: signal.Signals) -> None:
 
     assert wait_until(lambda: not running() or None, timeout=60), running()
     assert mounts() == []
+
+
+def test_a_sandbox_ends_while_commands_are_started_in_it(server: ModalServer) -> None:
+    [ended, codes] = client(
+        server,
+        """
+        import threading, time
+        codes = set()
+        def work(box):
+            try:
+                for _ in range(1000):
+                    codes.add(box.exec("true").wait())
+            except (modal.exception.NotFoundError, modal.exception.ConflictError):
+                pass
+        ended = []
+        for _ in range(5):
+            box = sandbox()
+            threads = [threading.Thread(target=work, args=(box,)) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.5)
+            box.terminate()
+            ended.append(box.poll())
+            for thread in threads:
+                thread.join()
+        answer(ended)
+        answer(sorted(codes))
+        """,
+    )
+    assert ended == [137] * 5 and set(codes) <= {0, 137}

@@ -29,7 +29,7 @@ class ControlPlane:
     def __init__(self, account: Account) -> None:
         self.url = ""
         self._account = account
-        self._created: dict[str, Sandbox] = {}
+        self._created: dict[str, asyncio.Future[Sandbox]] = {}
 
     def table(self) -> Mapping[str, Single]:
         """Calls of both generations of sandboxes: those with a GPU use the names without `V2`."""
@@ -147,10 +147,15 @@ class ControlPlane:
         return api_pb2.SandboxCreateResponse(sandbox_id=sandbox.id, metadata=_metadata(sandbox))
 
     async def _made(self, request: Any, call: Call, id: str) -> Sandbox:
-        """The new sandbox, or the one that an earlier try of the same call made."""
+        """The new sandbox, or the one that an earlier try of the same call made or makes. It is made also for a client
+        that is gone meanwhile. A call that failed can be tried again."""
         key = str(call.metadata.get("x-idempotency-key", id))
-        if key in self._created:
-            return self._created[key]
+        known = self._created.get(key)
+        if known is None or (known.done() and known.exception()):
+            known = self._created[key] = asyncio.ensure_future(self._make(request, call, id))
+        return await asyncio.shield(known)
+
+    async def _make(self, request: Any, call: Call, id: str) -> Sandbox:
         definition: api_pb2.Sandbox = request.definition
         account = self._account
         running = account.running()
@@ -167,12 +172,12 @@ class ControlPlane:
         sandbox.app_id = request.app_id
         sandbox.tags = {tag.tag_name: tag.tag_value for tag in request.tags}
         sandbox.starts_at = time.time() + call.fault.start_seconds
-        account.sandboxes[id] = self._created[key] = sandbox
+        account.sandboxes[id] = sandbox
         volumes = {mount.mount_path: mount.volume_id for mount in definition.volume_mounts}
         try:
             await sandbox.start(account.images[definition.image_id], volumes)
         except MngrError as error:
-            del account.sandboxes[id], self._created[key]
+            del account.sandboxes[id]
             raise GRPCError(Status.FAILED_PRECONDITION, f"{error.message}: {error.details}") from None
         return sandbox
 

@@ -119,8 +119,8 @@ class ModalServer:
         self._order("clear")
 
     def sandboxes(self) -> list[dict[str, Any]]:
-        """All that were created: id, name, tags, running, cpu, memory, gpu, image, pid, and the `definition` that the
-        client sent."""
+        """All that were created: id, name, tags, running, cpu, memory, gpu, image, bytes received, pid, and the
+        `definition` that the client sent."""
         found: list[dict[str, Any]] = self._order("list")
         return found
 

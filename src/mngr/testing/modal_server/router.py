@@ -20,6 +20,7 @@ from mngr.testing.modal_server.service import Call, Single, Streamed
 class Router:
     def __init__(self, account: Account) -> None:
         self._account = account
+        self._snapshots: dict[str, asyncio.Future[None]] = {}
 
     def table(self) -> Mapping[str, Single]:
         return {
@@ -116,16 +117,21 @@ class Router:
     async def _snapshot(
         self, request: pb2.TaskSnapshotFilesystemRequest, call: Call
     ) -> pb2.TaskSnapshotFilesystemResponse:
-        """The same snapshot id again gives the same image."""
+        """The same snapshot id again gives the same image, also while that is made. A client that is gone changes
+        nothing."""
         sandbox = self._running(request.task_id)
         image = f"im-{request.snapshot_id.replace('-', '')[:22]}"
-        if image not in self._account.images:
-            try:
-                layer = await asyncio.to_thread(sandbox.copy_changes, image)
-            except MngrError as error:
-                raise GRPCError(Status.INTERNAL, f"{error.message}: {error.details}") from None
-            self._account.images[image] = (layer, *self._account.images[sandbox.definition.image_id])
+        if image not in self._snapshots:
+            self._snapshots[image] = asyncio.ensure_future(self._keep(sandbox, image))
+        await asyncio.shield(self._snapshots[image])
         return pb2.TaskSnapshotFilesystemResponse(image_id=image)
+
+    async def _keep(self, sandbox: Sandbox, image: str) -> None:
+        try:
+            layer = await asyncio.to_thread(sandbox.copy_changes, image)
+        except MngrError as error:
+            raise GRPCError(Status.INTERNAL, f"{error.message}: {error.details}") from None
+        self._account.images[image] = (layer, *self._account.images[sandbox.definition.image_id])
 
     def _running(self, task_id: str) -> Sandbox:
         sandbox = self._account.sandbox(task_id)

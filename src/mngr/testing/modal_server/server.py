@@ -134,6 +134,7 @@ async def _order(account: Account, faults: Faults, order: dict[str, Any]) -> obj
                     "memory": sandbox.definition.resources.memory_mb,
                     "gpu": sandbox.definition.resources.gpu_config.gpu_type,
                     "image": sandbox.definition.image_id,
+                    "received": sum(execution.written for execution in sandbox.executions.values()),
                     "pid": sandbox.main.pid if sandbox.main else 0,
                     "definition": _plain(sandbox.definition),
                 }
