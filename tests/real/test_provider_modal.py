@@ -192,7 +192,9 @@ def test_each_reason_why_modal_cannot_be_used_is_a_clear_error(user: User, serve
     text = refused(MODAL_TOKEN_SECRET="as-wrong")
     assert "Modal refused the login" in text and "`modal token new`" in text
     text = refused(MODAL_TOKEN_ID="", MODAL_TOKEN_SECRET="")
-    assert "Modal refused the login: Token missing" in text
+    assert "no login of Modal was found" in text and "`modal token new`" in text
+    server.fail("AppGetOrCreate", "PERMISSION_DENIED", "the workspace is closed")
+    assert "Modal does not allow this: the workspace is closed" in refused(MODAL_PROFILE="another")
     (tmp_path / "modal.py").write_text("raise ModuleNotFoundError('No module named modal', name='modal')\n")
     text = refused(PYTHONPATH=str(tmp_path), MODAL_PROFILE="other")
     assert "`modal` is not installed" in text and "pip install 'mngr[modal]'" in text

@@ -1,5 +1,6 @@
 """`mngr tmr --provider modal`: agents and test runs in sandboxes that start from one snapshot and may be taken away."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -14,8 +15,17 @@ from tests.support.user import User, wait_for
 pytestmark = [pytest.mark.timeout(600), pytest.mark.skipif(bool(CANNOT_RUN), reason=CANNOT_RUN)]
 
 
+HISTORY = 3 << 20
+
+
 @pytest.fixture
 def project(user: User) -> Project:
+    """One with a long history."""
+    (user.repo / "large").write_bytes(os.urandom(HISTORY))
+    user.git("add", ".")
+    user.git("commit", "-qm", "something large")
+    user.git("rm", "-q", "large")
+    user.git("commit", "-qm", "nothing large")
     return Project(user)
 
 
@@ -53,8 +63,10 @@ def test_a_run_of_which_a_sandbox_is_taken_away_ends_as_one_on_this_machine(
     assert project.verdicts() == {"test_add": "unchanged", "test_sub": "fixed", "test_mul": "expectation changed"}
     assert host_of(project, "test_sub", 2) not in ("", lost)
     (kept,) = entries(project, "host_snapshot")
-    images = [sandbox["image"] for sandbox in server.sandboxes()]
-    assert len(images) > 2 and set(images[1:]) == {kept["snapshot"]}
+    first, *others = server.sandboxes()
+    assert len(others) > 1 and {sandbox["image"] for sandbox in others} == {kept["snapshot"]}
+    assert first["received"] > HISTORY, "the history goes to Modal once"
+    assert max(sandbox["received"] for sandbox in others) < HISTORY / 4
     assert [sandbox["name"] for sandbox in server.sandboxes() if sandbox["running"]] == []
     project.script("test_sub", TWO_HALVES.replace("sleep 600", "true"))
     project.tmr("--no-canary", name="r2").ok()

@@ -189,10 +189,18 @@ def explained(error: Exception) -> MngrError:
         return MngrError("the Python package `modal` is not installed", hint="`pip install 'mngr[modal]'`")
     kind, text = type(error).__name__, str(error).strip()
     match kind:
-        case "AuthError" | "PermissionDeniedError":
+        case "AuthError" if text.startswith("Token missing"):
+            return MngrError("no login of Modal was found", hint="`modal token new` makes one")
+        case "PermissionDeniedError":
+            return MngrError(
+                f"Modal does not allow this: {text}", hint="`modal profile current` shows whose login it is"
+            )
+        case "AuthError":
             return MngrError(f"Modal refused the login: {text}", hint="`modal token new` makes a new token")
         case "ResourceExhaustedError":
             return MngrError(f"Modal's limit is reached: {text}", hint="`mngr list` shows agents to stop or destroy")
+        case "ConnectionError":
+            return MngrError(f"Modal cannot be reached: {text}", exit_code=UNREACHED)
         case "NotFoundError":
             return MngrError(f"Modal does not have this: {text}", exit_code=UNREACHED)
         case _:
