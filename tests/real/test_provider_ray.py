@@ -103,6 +103,14 @@ def test_an_agent_lives_on_a_node_as_it_does_on_this_machine(
     terminal.shows("left with 0")
 
 
+def test_a_cluster_is_reached_through_its_client_port_too(person: Person, cluster: RayCluster) -> None:
+    person.settings(address=f"ray://{cluster.ip('n1')}:10001")
+    person.create("foo")
+    person.mngr("exec", "foo", "--", "sh", "-c", "echo new > file; git add file; git commit -qm new").ok()
+    person.mngr("pull", "foo").ok()
+    assert person.user.git("log", "-1", "--format=%s", "mngr/foo") == "new"
+
+
 def test_a_stopped_host_frees_its_resources_and_keeps_its_files(person: Person, cluster: RayCluster) -> None:
     person.create("foo", "cat", "-s", "cpus=2")
     person.mngr("exec", "foo", "--", "sh", "-c", "echo kept > ~/file").ok()
