@@ -156,8 +156,12 @@ def engine(project: Project) -> Iterator[Containers]:
 def lose(engine: Containers) -> None:
     """One container is killed, one answers nothing any more."""
     engine.podman("kill", "r1-h1").ok()
-    engine.podman("pause", "r1-h2").ok()
-    assert engine.podman("inspect", "-f", "{{.State.Status}}", "r1-h2").ok().stdout.strip() == "paused"
+
+    def paused() -> bool:
+        engine.podman("pause", "r1-h2")  # where many processes begin and end, the kernel needs several tries
+        return engine.podman("inspect", "-f", "{{.State.Status}}", "r1-h2").stdout.strip() == "paused"
+
+    wait_for(paused, "a container to be frozen", 120)
 
 
 def test_a_run_in_containers_of_one_snapshot_ends_as_one_on_this_machine(project: Project, engine: Containers) -> None:

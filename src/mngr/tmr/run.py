@@ -36,6 +36,7 @@ from mngr.tools.git import Git
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
 SELECT, MAP, INTEGRATE = "select", "map", "integrate"
 _LINES_SHOWN = 12
+_CHECKS_MAX = 64  # threads that verify work at once, however many hosts measure for them
 
 
 class TestRun:
@@ -271,8 +272,8 @@ class TestRun:
         return TestRecipe(self.run, self.fleet, self.git, self.base(), self.wish.workers, seconds)
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
-        jobs = max(1, self.wish.settings.max_jobs)
-        limits = self.wish.limits._replace(max_checking=2 * jobs, max_collecting=max(4, os.cpu_count() or 1))
+        checks = min(_CHECKS_MAX, 2 * self.measurer.at_once)
+        limits = self.wish.limits._replace(max_checking=checks, max_collecting=max(4, os.cpu_count() or 1))
         return Engine(self.run, recipe, self.fleet, limits, role=role, pool=self.pool)
 
     def _finish(self, gone: EngineResult, code: int | None) -> int:

@@ -12,7 +12,7 @@
     const { task } = value;
     const at = run.tasks.findIndex((other) => other.key === key);
     const step = (other, text, label) => el("a", { class: "step", href: other ? "#task/" + other.key : null, "aria-disabled": other ? null : "true", title: other ? other.name : null, "aria-label": label }, text);
-    const facts = [el("span", { class: "mono" }, task.line ? `${task.file}:${task.line}` : task.file), task.agent && el("span", { class: "mono" }, task.agent),
+    const facts = [el("span", { class: "mono" }, task.line ? `${task.file}:${task.line}` : task.file), task.agent && el("span", { class: "mono" }, task.host ? `${task.agent} on ${task.host}` : task.agent),
       took(task.seconds), money(task.cost_usd), task.tokens ? thousands(task.tokens) + " tokens" : null, task.started_at ? moment(task.started_at) : null].filter(Boolean);
     return [
       el("div", { class: "titles" }, pill(task.kind, task.verdict), el("h1", { class: "mono" }, task.name),
