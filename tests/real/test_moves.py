@@ -140,6 +140,21 @@ def test_an_agent_that_cannot_go_stays_and_runs(user: User, hosts: dict[str, Ssh
     assert user.git("for-each-ref", "refs/mngr") == ""
 
 
+def test_an_agent_that_does_not_run_on_the_other_host_is_as_it_was(user: User, hosts: dict[str, Sshd]) -> None:
+    user.create("foo", command=f"test -e there || test $HOME = {user.home} && exec sleep 9999")
+    user.mngr("exec", "foo", "echo 1 > one").ok()
+    assert "`foo` does not run on `box`: " in user.mngr("migrate", "foo", "@box").failed(1).stderr
+    place = hosts["box"].far.host_dir
+    assert (os.listdir(place / "agents"), os.listdir(place / "clones")) == ([], [])
+    found = user.agent("foo")
+    assert (found["host"]["name"], found["state"]) == ("local", "RUNNING")
+    user.mngr("exec", "foo", "cat one > there").ok()
+    user.mngr("migrate", "foo", "@box").ok()
+    found = user.agent("foo")
+    assert (found["host"]["name"], found["state"]) == ("box", "RUNNING")
+    assert user.mngr("exec", "foo", "cat there").ok().stdout == "1\n"
+
+
 def test_gc_and_doctor_look_at_all_hosts(user: User, hosts: dict[str, Sshd]) -> None:
     user.mngr("create", "foo@box", "--no-connect", "--command", "cat").ok()
     user.mngr("create", "bar@den", "--no-connect", "--command", "cat").ok()

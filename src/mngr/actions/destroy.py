@@ -106,15 +106,18 @@ def destroy(
     remove_branch: bool = False,
     discard: bool = False,
     settled: bool = False,
+    moved: bool = False,
 ) -> Destroyed:
     """Refuse while there is unsaved work (unless forced), end its processes, save, remove. If saving fails, the
     workspace stays. With `discard` nothing is looked for, and nothing saved; with `settled` its usage is noted
-    already."""
+    already; with `moved` no process is ended: it is stopped, and those that carry its id are where it runs now."""
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
         if not discard:
             _check(site, agent, force)
-        outlived = end_processes(site, agent)
+        if moved and agent.pane is not None:
+            raise MngrError(f"`{agent.name}` was started again meanwhile")
+        outlived = () if moved else end_processes(site, agent)
         try:
             # Measured again: it may have written until its last moment.
             left = UnsavedWork() if discard else measure(site, agent.record)

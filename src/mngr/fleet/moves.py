@@ -10,20 +10,24 @@ from typing import NamedTuple
 
 from mngr import process
 from mngr.actions import clone as cloning
-from mngr.actions import lifecycle, portable, usage
+from mngr.actions import destroy as destroying
+from mngr.actions import lifecycle, portable, usage, wait
 from mngr.actions.agent import Agent
 from mngr.actions.clone import CloneRequest
 from mngr.actions.portable import Portable
 from mngr.actions.site import Site
 from mngr.agents.kinds import kind
 from mngr.agents.record import Record
-from mngr.errors import MngrError
+from mngr.agents.state import ENDED, FAILED
+from mngr.errors import UNREACHED, MngrError, TimedOut
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.process import checked
 from mngr.tools.git import Git
 from mngr.workspaces.saved_entry import SavedEntry
 
+# A program that is not there, or cannot find what it needs, fails at once.
+_FAILS_SECONDS = 1.0
 _PUSH = ("push", "-q", "--force", "--no-verify", "--no-signed")
 
 
@@ -59,9 +63,8 @@ def check_migrate(source: Agent, target: Site, name: str) -> Record:
 
 
 def migrate(source: Agent, target: Site, name: str) -> Moved:
-    """Move an agent to another machine: it stops, is made again there with its id, compared, and destroyed here. One
-    that ran is started there: last, since ending an agent ends all processes with its id, and the machine of a
-    container sees those inside. On failure the source stays and runs again."""
+    """Move an agent to another machine: it stops, is made again there with its id, compared, started if it ran, and
+    only then destroyed here. On failure nothing is left there, and the source runs again."""
     site = source.site
     check_migrate(source, target, name)
     ran = source.now().status.alive
@@ -71,31 +74,57 @@ def migrate(source: Agent, target: Site, name: str) -> Moved:
         usage.settle(site, source.record)
         with _sent(source, target, source.id) as (entry, left_out):
             made = target.run(portable.as_agent, entry, name, site.name)
+        if ran:
+            made = _started(target, made, source)
+    except _TwoOfThem:
+        raise
     except BaseException:
         if ran:
             with held():
                 source.start()
         raise
-    agent = Agent(target, made)
     try:
-        source.destroy(discard=True)
+        if ran:
+            site.run(destroying.destroy, source.id, discard=True, settled=True, moved=True)
+        else:
+            source.destroy(discard=True)
     except MngrError as error:
         raise MngrError(
-            f"`{name}` is on `{target.name}` now, stopped, but the one on `{site.name}` could not be removed",
+            f"`{name}` is on `{target.name}` now, but the one on `{site.name}` could not be removed",
             details=error.explained(),
-            hint=f"`mngr destroy {source.name}@{site.name}`, then `mngr start {name}@{target.name}`",
+            hint=f"`mngr destroy {source.name}@{site.name}`, and if that stops it: `mngr start {name}@{target.name}`",
         ) from None
-    if ran:
+    return Moved(Agent(target, made), left_out)
+
+
+class _TwoOfThem(MngrError):
+    """The one on the target may run, so the source must not."""
+
+
+def _started(target: Site, made: Record, source: Agent) -> Record:
+    """Start what was made on the target. If it cannot run there it is removed, and this raises why."""
+    try:
+        started = target.run(lifecycle.start, made.id)[0]
         try:
-            agent = Agent(target, target.run(lifecycle.start, made.id)[0])
-        except MngrError as error:
-            raise MngrError(
-                f"`{name}` is on `{target.name}` now, but could not be started there: {error.message}",
-                details=error.details,
-                hint=error.hint or f"`mngr start {name}`, or back: `mngr migrate {name} @{site.name}`",
-                exit_code=error.exit_code,
-            ) from None
-    return Moved(agent, left_out)
+            (view,) = target.run(wait.until, [made.id], ENDED, any_of=False, timeout=_FAILS_SECONDS)
+        except TimedOut:
+            return started
+        if view.state == FAILED:
+            raise MngrError(f"`{made.name}` does not run on `{target.name}`: {view.status.reason}")
+        return started
+    except BaseException as error:
+        with held():
+            try:
+                target.run(destroying.destroy, made.id, discard=True, settled=True)
+            except MngrError:
+                raise _TwoOfThem(
+                    f"`{made.name}` may run on `{target.name}`, which does not answer; it is stopped where it was",
+                    details=str(error),
+                    hint=f"once it answers: `mngr destroy {made.name}@{target.name}`, then "
+                    f"`mngr start {source.name}@{source.site.name}`",
+                    exit_code=UNREACHED,
+                ) from None
+        raise
 
 
 @contextmanager

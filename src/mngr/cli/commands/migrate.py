@@ -14,8 +14,8 @@ from mngr.providers.provider import HostRequest
 
 DESCRIPTION = (
     "Move an agent to another host: its commits, its uncommitted files, its conversation, events, command, labels, "
-    "limits and variables. It is stopped, made again on the other host with its id, compared with the original, and "
-    "only then destroyed where it was. An agent that ran is started there. On failure it stays where it is. Ignored "
+    "limits and variables. It is stopped, made again on the other host with its id, compared with the original, started "
+    "there if it ran, and only then destroyed where it was. On failure it stays where it is and runs again. Ignored "
     "files above 10 MB (`saved.ignored_max_mb`) do not go along."
 )
 EXAMPLES = (
