@@ -12,7 +12,7 @@ from tests.support.user import User
 
 PROGRAM = Path(__file__).parents[1] / "support" / "hostile.py"
 ID = "agent-" + "0" * 32
-# An answer to `find.views` and `find.listing` that is well made but for what a test changes.
+# An answer to `find.records` and `find.listing` that is well made but for what a test changes.
 VIEWS = """
 ESC = chr(27)
 def record(**changed):
@@ -30,8 +30,9 @@ def view(state="RUNNING", reason="", since=1.0, **changed):
 def found(call, number, **changed):
     if call.endswith(":listing"):
         return pack({{"id": number, "answer": {{"$tuple": [[view(**changed)], []]}}}})
-    if call.endswith(":views"):
-        return pack({{"id": number, "answer": [view(**changed)]}})
+    if call.endswith(":records"):
+        changed = {{key: value for key, value in changed.items() if key not in ("state", "reason", "since")}}
+        return pack({{"id": number, "answer": [record(**changed)]}})
     return None
 """
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from mngr.workspaces.saved_entry import SavedEntry
 
 
+_MOMENTS = ("state_since", "create_time", "start_time", "archived_at")
+_SAME_TIME_SECONDS = 5.0  # clocks that differ by less are the same clock, seen through a slow connection
+
+
 class AgentView(NamedTuple):
     """An agent as its site saw it at one moment: plain data."""
 
@@ -148,10 +152,14 @@ class Agent:
         return self.view.pane
 
     def as_json(self, now: float | None = None) -> dict[str, Any]:
-        """The stable, documented form of `list --format json`. What is not known is null."""
+        """The stable, documented form of `list --format json`, by the clock of this machine. What is not known is
+        null."""
         if self.site.is_near:
             return self.view.as_json(now)
-        fields = self.view.as_json((time.time() if now is None else now) + self.site.clock_skew)
+        ahead = self.site.clock_skew
+        fields = self.view.as_json((time.time() if now is None else now) + ahead)
+        for name in _MOMENTS if abs(ahead) > _SAME_TIME_SECONDS else ():
+            fields[name] = fields[name] and timestamp(seconds_of(fields[name]) - ahead)
         host = {"id": self.site.name, "name": self.site.name}
         provider = {"provider": self.site.provider, "provider_name": self.site.provider}
         state = "UNKNOWN" if self.state == "UNKNOWN" else "RUNNING"

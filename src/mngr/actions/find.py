@@ -50,13 +50,6 @@ def records(site: Site, words: Sequence[str]) -> list[Record]:
     return list(chosen.values())
 
 
-def views(site: Site, words: Sequence[str]) -> list[AgentView]:
-    """`records`, each with its state: one answer for a caller on another machine."""
-    found = [record.id for record in records(site, words)]
-    by_id = {view.id: view for view in listing(site, found)[0]}
-    return [by_id[agent_id] for agent_id in found if agent_id in by_id]
-
-
 def explain(found: AgentView) -> list[str]:
     """How the state was decided, a line each."""
     record, status = found.record, found.status

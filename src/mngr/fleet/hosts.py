@@ -265,9 +265,12 @@ class Hosts:
             return
         known = self.known.get(site.provider, site.name)
         if known is not None:
-            self.known.seen(known, views)
+            self.known.seen(known, views, site.clock_skew)
 
     def last_seen(self, site: Site, error: MngrError) -> list[AgentView]:
         """The agents of a host that does not answer, with the reason for that."""
         known = self.known.get(site.provider, site.name)
-        return known.views(time.time(), error.message) if known is not None else []
+        if known is None:
+            return []
+        site.clock_skew = known.clock_skew
+        return known.views(time.time(), error.message)

@@ -25,7 +25,8 @@ _ENDING = ".json"
 
 
 class KnownHost(NamedTuple):
-    """A host and its agents as they were at `seen_at`, by the clock of this machine. `ours` says that mngr made it."""
+    """A host and its agents as they were at `seen_at`, by the clock of this machine; that of the host was ahead of it by
+    `clock_skew`. `ours` says that mngr made it."""
 
     provider: str
     name: str
@@ -33,6 +34,7 @@ class KnownHost(NamedTuple):
     ours: bool = False
     details: Mapping[str, str] = {}
     agents: Sequence[Mapping[str, Any]] = ()
+    clock_skew: float = 0.0
 
     def views(self, now: float, why: str) -> list[AgentView]:
         """The agents, all UNKNOWN: their host did not answer. Each says why, what it was and how long ago."""
@@ -44,7 +46,8 @@ class KnownHost(NamedTuple):
                 continue
             age = max(0.0, now - self.seen_at)
             reason = f"{why}; {agent.get('state', 'seen')} {_ago(age)} ago"
-            found.append(AgentView(record, Status(state.UNKNOWN, reason, self.seen_at, "hosts: last answer"), None))
+            status = Status(state.UNKNOWN, reason, self.seen_at + self.clock_skew, "hosts: last answer")
+            found.append(AgentView(record, status, None))
         return found
 
     @property
@@ -85,11 +88,11 @@ class KnownHosts:
         self._host.make_dir(room)
         self._host.write(os.path.join(room, known.name + _ENDING), json_bytes(known._asdict()))
 
-    def seen(self, known: KnownHost, views: Sequence[AgentView]) -> None:
+    def seen(self, known: KnownHost, views: Sequence[AgentView], clock_skew: float) -> None:
         """Note what the host answered. A host that was forgotten meanwhile stays forgotten."""
         agents = [{"record": records.as_json(view.record), "state": view.state} for view in views]
         if known.name + _ENDING in self._host.entries(os.path.join(self._dir, known.provider)):
-            self.remember(known._replace(seen_at=time.time(), agents=agents))
+            self.remember(known._replace(seen_at=time.time(), agents=agents, clock_skew=clock_skew))
 
     def forget(self, provider: str, name: str) -> None:
         """Twice is safe."""

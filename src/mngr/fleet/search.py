@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.errors import MngrError, NotFoundError, UsageError
-from mngr.names import is_id
+from mngr.names import is_id, suggest
 
 if TYPE_CHECKING:
     from mngr.actions.site import Site
@@ -43,17 +43,23 @@ def _one(hosts: Hosts, word: str) -> Agent:
             hint="say which: " + ", ".join(f"`{key}@{agent.site.name}`" for agent in found),
         )
     if not found:
-        hosts.local.run(find.records, [key])  # raises, with the closest name
+        raise _missing(hosts, key)
     return found[0]
+
+
+def _missing(hosts: Hosts, key: str) -> NotFoundError:
+    known = hosts.known.all()
+    names = {name for host in known for name in host.names if not is_id(name)}
+    names |= {view.name for view in hosts.local.run(find.listing)[0]}
+    where = f"`{known[0].name}`" if len(known) == 1 else f"the {len(known)} other hosts"
+    hint = suggest(key, sorted(names), "name") if names else "`mngr create NAME` makes one"
+    return NotFoundError(f"no agent named `{key}` on `local` or {where}", hint=hint or "`mngr list` shows all")
 
 
 def _on(hosts: Hosts, key: str, host: str | None, provider: str | None) -> Agent:
     if host is not None:
         site = hosts.site(host, provider)
-        if site.is_near:
-            return Agent(site, site.run(find.records, [key])[0])
-        (view,) = site.run(find.views, [key])
-        return Agent(site, view.record, view)
+        return Agent(site, site.run(find.records, [key])[0])
     sites = [site for site in hosts.sites() if site.provider == provider]
     found = _asked(hosts, sites, key)
     if len(found) != 1:
@@ -73,11 +79,11 @@ def _asked(hosts: Hosts, sites: Sequence[Site], key: str) -> list[Agent]:
     may be there."""
     found: list[Agent] = []
     unreached: MngrError | None = None
-    for site, answer in hosts.ask_each(sites, find.views, [key]) if sites else ():
+    for site, answer in hosts.ask_each(sites, find.records, [key]) if sites else ():
         if isinstance(answer, MngrError):
             unreached = unreached or (None if isinstance(answer, NotFoundError) else answer)
         else:
-            found += [Agent(site, view.record, view) for view in answer if key in (view.name, view.id)]
+            found += [Agent(site, record) for record in answer if key in (record.name, record.id)]
     if unreached is not None and not found:
         raise unreached
     return found

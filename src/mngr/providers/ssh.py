@@ -5,7 +5,6 @@ Keys, agents, jump hosts and known hosts are ssh's own business: nothing of them
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import threading
@@ -102,6 +101,8 @@ class Ssh(Provider):
         if _is_short(path):
             make_private_dir(path)
             return path
+        import hashlib
+
         key = hashlib.sha256(os.fsencode(host.dir)).hexdigest()[:8]
         for place in (environ.get("XDG_RUNTIME_DIR"), environ.get("TMPDIR"), "/tmp"):
             path = os.path.join(place or "", f"mngr-{os.getuid()}-{key}")

@@ -24,6 +24,7 @@ _MESSAGES = (
     ("No route to host", "`{}` does not answer"),
     ("Network is unreachable", "`{}` does not answer"),
     ("Bad configuration option", "ssh cannot read its configuration for `{}`"),
+    ("UNKNOWN port 65535", "the way to `{}` is closed: a jump host or proxy does not let the connection through"),
     ("Connection closed by", "`{}` closed the connection before the login"),
     ("Connection reset", "`{}` closed the connection before the login"),
 )

@@ -81,6 +81,8 @@ class Server:
 
     def serve(self) -> None:
         self._send({"ready": True, "now": time.time(), "pid": os.getpid()})
+        from mngr.actions import find  # noqa: F401 (nearly every verb needs it; meanwhile the first call is on its way)
+
         while self._open:
             self._turn()
             now = time.monotonic()

@@ -12,6 +12,7 @@ _HINTS = (
     ("Host key verification failed", "check the key of the host once, by hand: `ssh {host}`"),
     ("Permission denied (", "`ssh -v {host} true` shows which keys were offered"),
     ("Could not resolve hostname", "`ssh -G {host}` shows the name and address that ssh uses"),
+    ("UNKNOWN port 65535", "`ssh -v {host} true` shows which jump host or proxy it is"),
     ("Connection refused", "check that the host runs and has sshd: `ssh -v {host} true`"),
     ("Connection timed out", "check that the host runs and can be reached: `ssh -v {host} true`"),
     ("No route to host", "check that the host runs and can be reached: `ssh -v {host} true`"),

@@ -154,11 +154,12 @@ def _fits(args: Args, agent: Agent, now: float) -> bool:
 
 
 def _age_seconds(agent: Agent, now: float) -> float:
-    return max(0.0, now - seconds_of(agent.record.created_at))
+    return max(0.0, now + agent.site.clock_skew - seconds_of(agent.record.created_at))
 
 
 def _idle_seconds(agent: Agent, now: float) -> float | None:
     """Since its last output, or since its end. None when nobody knows."""
+    now += agent.site.clock_skew
     if agent.status.alive:
         return max(0.0, now - agent.pane.active_at) if agent.pane is not None else None
     return max(0.0, now - agent.status.since) if agent.status.since and agent.state != "UNKNOWN" else None

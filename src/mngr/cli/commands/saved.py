@@ -126,14 +126,14 @@ def _row(found: KeptEntry) -> dict[str, Any]:
     entry = found.entry
     branch = entry.agent.branch if entry.agent else None
     own = SavedOf(entry.id, entry.name, entry.reason, entry.saved_at, found.site.name)
-    return {**own._asdict(), **content(entry, branch)}
+    return {**own._asdict(), **content(entry, branch, found.site.clock_skew)}
 
 
-def content(entry: SavedEntry, branch: str | None) -> Mapping[str, Any]:
+def content(entry: SavedEntry, branch: str | None, clock_skew: float) -> Mapping[str, Any]:
     """What saved work and snapshots have in common."""
     return as_mapping(
         SavedContent(
-            age=age(time.time() - seconds_of(entry.saved_at)),
+            age=age(time.time() + clock_skew - seconds_of(entry.saved_at)),
             commits=entry.commits,
             files=len(entry.changed) + len(entry.ignored),
             uncommitted=entry.changed,

@@ -199,7 +199,7 @@ def _row(found: KeptEntry) -> dict[str, Any]:
     entry = found.entry
     agent_id = entry.agent.id if entry.agent else None
     own = SnapshotOf(entry.id, name_of(entry), entry.name, agent_id, entry.saved_at, found.site.name)
-    return {**own._asdict(), **content(entry, entry.branch)}
+    return {**own._asdict(), **content(entry, entry.branch, found.site.clock_skew)}
 
 
 def _content(entry: SavedEntry) -> str:
