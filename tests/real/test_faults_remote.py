@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real.test_connect import Terminal
 from tests.support.net_hosts import NetHosts
 from tests.support.sshd import Sshd
 from tests.support.user import User, wait_for
@@ -140,3 +141,102 @@ def test_creates_at_the_same_moment_send_the_same_code(user: User, far: User) ->
             _, errors = child.communicate(timeout=180)
             assert child.returncode == 0, errors
         assert [agent["state"] for agent in user.agents()] == ["RUNNING"] * 4
+
+
+# Stands in for a program of the host that sends or takes the first bytes, says so, and then nothing until the end.
+_STUCK = """#!/bin/sh
+[ -e {place}/stuck ] || exec {program} "$@"
+echo $$ > {place}/begun
+{program} "$@" | head -c 40
+sleep 9999
+"""
+
+
+def stuck(far: User, *names: str) -> dict[str, str]:
+    """The environment of logins in which such programs hang in the middle as long as `stuck` exists."""
+    place = far.root / "slow"
+    place.mkdir()
+    for name in names:
+        path = shutil.which(name)
+        assert path is not None
+        (place / name).write_text(_STUCK.format(place=place, program=path))
+        (place / name).chmod(0o755)
+    return {"PATH": f"{place}:{far.env['PATH']}"}
+
+
+def test_a_connection_that_is_lost_in_the_middle_of_a_copy(user: User, far: User) -> None:
+    """Whatever is on its way, and whichever way: a named error, nothing half-made, and the same again succeeds."""
+    with Sshd(far, environ=stuck(far, "git-upload-pack", "git-receive-pack", "rsync")) as box:
+        user.env.update(box.client.env(user.env))
+        slow = far.root / "slow"
+        user.mngr("create", "foo@box", "--no-connect", "--command", "cat").ok()
+        user.mngr("exec", "foo", "echo two > two; git add two; git commit -qm two; mkdir d; echo 3 > d/three").ok()
+        (user.repo / "mine").write_text("mine\n")
+        user.git("add", ".")
+        user.git("commit", "-qm", "mine")
+        plain = user.root / "plain"
+        plain.mkdir()
+        (plain / "one").write_text("1\n")
+        branches, before = user.git("for-each-ref"), far_files(far)
+        for words in (
+            ("pull", "foo"),
+            ("pull", "foo:d", "../got"),
+            ("push", "foo"),
+            ("push", "foo:sent", "../plain"),
+            ("create", "bar@box", "--no-connect", "--command", "cat"),
+            ("create", "baz@box", "--no-connect", "--command", "cat", "--transfer", "rsync", "--from", str(plain)),
+            ("clone", "foo", "copy@local", "--no-connect"),
+            ("migrate", "foo", "@local"),
+        ):
+            (slow / "stuck").touch()
+            child = user.popen(*words)
+            wait_for((slow / "begun").exists, f"{words[:2]} to begin", timeout=60)
+            box.drop()
+            (slow / "stuck").unlink()
+            _, errors = child.communicate(timeout=60)
+            (slow / "begun").unlink()
+            assert child.returncode == UNREACHED, (words, errors)
+            assert b"the connection to `box` was lost: " in errors and b"hint: " in errors, (words, errors)
+            assert user.git("for-each-ref") == branches, words
+            assert not (user.root / "got").exists()
+            wait_for(lambda: far_files(far) == before, f"nothing of {words[:2]} to be left", timeout=60)
+            assert [(agent["name"], agent["state"]) for agent in user.agents()] == [("foo", "RUNNING")], words
+        user.mngr("pull", "foo").ok()
+        user.mngr("pull", "foo:d", "../got").ok()
+        assert (user.root / "got" / "three").read_text() == "3\n"
+        user.mngr("push", "foo:sent", "../plain").ok()
+        user.mngr("migrate", "foo", "@local").ok()
+        assert user.mngr("exec", "foo", "cat two d/three sent/one").ok().stdout == "two\n3\n1\n"
+
+
+def far_files(far: User) -> list[str]:
+    """What a host keeps of agents and of what is on its way to them."""
+    rooms = ("agents", "clones", "snapshots", "saved", "files")
+    found = [str(path) for room in rooms for path in sorted((far.host_dir / room).glob("*"))]
+    return [path for path in found if not path.endswith((".git", ".lock"))]
+
+
+def test_connect_is_there_again_after_the_connection_was_lost(user: User, far: User) -> None:
+    with Sshd(far) as box:
+        user.env.update(box.client.env(user.env))
+        user.mngr("create", "foo@box", "--no-connect", "--command", "while read x; do echo got $x; done").ok()
+        terminal = Terminal(user, "mngr connect foo; echo left with $?")
+        attached = wait_for(lambda: clients(far), "the terminal to be attached")
+        for word in ("first", "second"):
+            terminal.type(word)
+            terminal.shows(f"got {word}")
+            box.drop()
+            attached = wait_for(lambda: clients(far) - attached, "the terminal to be attached again")  # noqa: B023
+        terminal.type("third")
+        terminal.shows("got third")
+        box.close()
+        terminal.shows("the connection to `box` was lost; `foo` keeps running")
+        terminal.press("C-c")
+        terminal.shows("left with 130")
+        terminal.type("echo $((6 * 7))")
+        terminal.shows("42")
+
+
+def clients(far: User) -> set[str]:
+    """The processes of those who look at an agent there."""
+    return set(far.tmux("list-clients", "-F", "#{client_pid}").stdout.split())

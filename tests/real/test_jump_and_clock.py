@@ -95,7 +95,7 @@ def test_a_host_behind_a_jump_host_is_like_any_other(user: User, far: User) -> N
     try:
         login = pwd.getpwuid(os.getuid()).pw_name
         # The gate lets connections through and nothing else: a shell there would end at once.
-        with Sshd(far, name="inner") as inner, Sshd(gate, name="gate", shell="/bin/false") as outer:
+        with Sshd(far, name="inner") as inner, Sshd(gate, name="gate", extra=["ForceCommand /bin/false"]) as outer:
             outer.client.add("box", "127.0.0.1", port=inner.port, login=login, more=["ProxyJump gate"])
             outer.client.trust("127.0.0.1", port=inner.port)
             user.env.update(outer.client.env(user.env))

@@ -122,7 +122,8 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
 
 def _fetch_ref(site: Site, record: Record, here: Git, refspec: str) -> None:
     there = site.git_path(record.work_dir)
-    here.fetch(there.path, refspec, env=there.env, doing=f"the commits of `{record.name}` could not be fetched")
+    with site.carrying():
+        here.fetch(there.path, refspec, env=there.env, doing=f"the commits of `{record.name}` could not be fetched")
 
 
 def mark_home(site: Site, agent_id: str, commit: str) -> None:
@@ -193,7 +194,8 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
     if not site.is_near:
         there = site.git_path(record.work_dir)
         words = ("push", "-q", "--force", "--no-verify", there.path, f"{commit}:{_PUSHED}")
-        source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
+        with site.carrying():
+            source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
     elif record.transfer != WORKTREE and not (agent := _work_tree(record)).commit_of(commit):
         here.must("update-ref", _PUSHED, commit)
         try:

@@ -7,7 +7,8 @@ agent's own machine use `run`, the one door through which a verb can go to anoth
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -70,6 +71,15 @@ class Site:
         """Run a verb on this site. `verb` is a module-level function of `actions/`; its arguments and its result are
         plain data (ids, text, numbers, bytes, records), so that another machine's site can send them."""
         return verb(self, *args, **options)
+
+    def close(self) -> None:
+        """End the connection to another machine. Agents keep running; the next verb opens a new one."""
+
+    @contextmanager
+    def carrying(self) -> Iterator[None]:
+        """While a program carries something to this site or from it: when it fails because the connection is lost, the
+        error says so, since then another try is worth it."""
+        yield
 
     def git_path(self, directory: str) -> RemotePath:
         """A repository of this site, for git on the caller's machine."""

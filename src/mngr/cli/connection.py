@@ -1,14 +1,22 @@
 """Get a person to an agent's terminal: attach, or run the command that is set to do so."""
 
 import os
+from collections.abc import Sequence
 
 from mngr.actions import screen
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.terminal import is_terminal
-from mngr.errors import MngrError
+from mngr.errors import UNREACHED, MngrError
 from mngr.process import join, replace_self, run_attached
 from mngr.tools.tmux import SOCKET
+from mngr.waiting import Deadline
+
+# What ssh, and what stands for it, ends with when the host is not reached.
+_NOT_REACHED = 255
+_AGAIN_SECONDS = 600.0
+# A tmux that was cut off did not leave the other screen, show the cursor, or stop reporting the mouse and pasted text.
+_PLAIN_TERMINAL = "\x1b[?1049l\x1b[?25h\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?1l\x1b>\x1b[0m\r"
 
 
 def after_start(app: App, agent: Agent, command: str | None) -> int:
@@ -69,10 +77,40 @@ def attach(app: App, agent: Agent) -> int:
     site, outer = agent.site, app.environ.get("TMUX", "")
     argv = site.terminal_argv(site.run(screen.terminal, agent.id).attach)
     app.stdout.flush()
+    if not outer and not site.is_near:
+        return _attach_again(app, agent, argv)
     if not outer:
         replace_self(argv)
     socket = outer.split(",")[0]
     if os.path.basename(socket) == SOCKET and site.is_near:
         replace_self(site.tmux.argv("switch-client", "-t", f"={agent.record.session}"))
     back = join(["tmux", "-S", socket, "attach-session"])
-    replace_self(["tmux", "detach-client", "-E", f"env -u TMUX {join(argv)}; exec {back}"])
+    return replace_self(["tmux", "detach-client", "-E", f"env -u TMUX {join(argv)}; exec {back}"])
+
+
+def _attach_again(app: App, agent: Agent, argv: Sequence[str]) -> int:
+    """A terminal on another machine. When the connection is lost the agent goes on, and we attach again as soon as the
+    host answers; Ctrl-C ends that."""
+    site = agent.site
+    while True:
+        site.close()  # nothing is asked while somebody looks
+        code = run_attached(argv)
+        if code != _NOT_REACHED:
+            return code
+        app.stdout.write(_PLAIN_TERMINAL)
+        app.stdout.flush()
+        app.out.note(f"the connection to `{site.name}` was lost; `{agent.name}` keeps running")
+        app.out.note("connecting again; Ctrl-C stops this")
+        argv = site.terminal_argv(_found_again(agent).attach)
+
+
+def _found_again(agent: Agent) -> screen.AgentTerminal:
+    """How to attach, once the host answers. Raises what is wrong when it does not for a long time."""
+    deadline = Deadline(_AGAIN_SECONDS)
+    while True:
+        try:
+            return agent.site.run(screen.terminal, agent.id)
+        except MngrError as error:
+            if error.exit_code != UNREACHED or deadline.passed:
+                raise
+            deadline.pause(2.0)

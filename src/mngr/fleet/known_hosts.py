@@ -25,8 +25,8 @@ _ENDING = ".json"
 
 
 class KnownHost(NamedTuple):
-    """A host and its agents as they were at `seen_at`, by the clock of this machine; that of the host was ahead of it by
-    `clock_skew`. `ours` says that mngr made it."""
+    """A host and its agents as they were at `seen_at`, by the clock of this machine; that of the host was ahead of it
+    by `clock_skew`. `ours` says that mngr made it."""
 
     provider: str
     name: str

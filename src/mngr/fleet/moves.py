@@ -179,13 +179,15 @@ def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) ->
 def _fetch(source: Site, old: SavedEntry, here: Git, below: str) -> None:
     there = source.git_path(old.repo)
     spec = _refspec(old, old.refs_below, below)
-    here.fetch(there.path, spec, env=there.env, doing=f"the work could not be fetched from `{source.name}`")
+    with source.carrying():
+        here.fetch(there.path, spec, env=there.env, doing=f"the work could not be fetched from `{source.name}`")
 
 
 def _push(here: Git, below: str, target: Site, new: SavedEntry) -> None:
     there = target.git_path(new.repo)
     spec = _refspec(new, below, new.refs_below)
-    here.must(*_PUSH, there.path, spec, env=there.env, doing=f"the work could not be sent to `{target.name}`")
+    with target.carrying():
+        here.must(*_PUSH, there.path, spec, env=there.env, doing=f"the work could not be sent to `{target.name}`")
 
 
 def _refspec(entry: SavedEntry, old: str, new: str) -> str:

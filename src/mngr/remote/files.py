@@ -31,7 +31,8 @@ def fetch(site: RemoteSite, path: str, target: str, *, tree: bool) -> None:
         return
     there, slash = site.rsync_path(path + ("/" if tree else "")), "/" if tree else ""
     result = process.run([*_RSYNC, *_PLAIN, there.path, target + slash], timeout=SECONDS, env=there.env)
-    checked(result, f"the files could not be copied from `{site.name}`")
+    with site.carrying():
+        checked(result, f"the files could not be copied from `{site.name}`")
 
 
 def send(site: RemoteSite, source: str, path: str, *, tree: bool) -> None:
@@ -43,7 +44,8 @@ def send(site: RemoteSite, source: str, path: str, *, tree: bool) -> None:
     there = site.rsync_path(path + slash)
     words = [*_RSYNC, *(["--delete"] if tree else []), source.rstrip("/") + slash, there.path]
     result = process.run(words, timeout=SECONDS, env=there.env)
-    checked(result, f"the files could not be sent to `{site.name}`")
+    with site.carrying():
+        checked(result, f"the files could not be sent to `{site.name}`")
 
 
 def has_rsync(site: Site) -> bool:

@@ -7,14 +7,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from mngr.actions.site import RemotePath, Site
 from mngr.errors import MngrError
-from mngr.process import join, quote
+from mngr.process import CommandFailed, join, quote
 from mngr.remote import boot, shapes
 from mngr.remote.channel import BEAT_SECONDS, Channel, Opening, Unreached
+from mngr.waiting import wait_until
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
@@ -29,6 +31,8 @@ _SENT = ("tmux.session_prefix", "tmux.history_lines", "record.max_mb", "saved.ig
 _VERB_SECONDS = 600.0
 _LOOK_SECONDS = 60.0
 _LOOKS = frozenset(f"mngr.actions.{name}" for name in ("find", "screen", "transcript", "outcome", "usage"))
+# The stream of verbs and a copy that runs beside it are lost at the same moment, and noticed at nearly the same.
+_LOST_SECONDS = 1.5
 # What git and rsync call the host; the program that they run to reach it knows which one is meant.
 _ALIAS = "mngr"
 # What a host calls our terminal when it does not know the name that we have for it.
@@ -108,6 +112,19 @@ class RemoteSite(Site):
             channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
+
+    @contextmanager
+    def carrying(self) -> Iterator[None]:
+        try:
+            yield
+        except CommandFailed as error:
+            if not wait_until(lambda: self._channel is None or self._channel.lost, timeout=_LOST_SECONDS):
+                raise
+            raise Unreached(
+                f"the connection to `{self.name}` was lost: {error.message}",
+                details=error.details,
+                hint="nothing was changed; when the host answers again (`mngr host list`), try once more",
+            ) from None
 
     def git_path(self, directory: str) -> RemotePath:
         shell = f"sh {quote(self._script())}"

@@ -91,7 +91,8 @@ def _send_commits(site: RemoteSite, machine: str, plan: Plan) -> source_cache.Ca
         if site.run(source_cache.prepare, key, plan.start, config).has:
             return cache
         result = here.run(*words, env=there.env)
-    checked(result, f"the code could not be sent to `{site.name}`")
+    with site.carrying():
+        checked(result, f"the code could not be sent to `{site.name}`")
     return cache
 
 

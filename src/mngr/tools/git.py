@@ -12,6 +12,8 @@ from mngr.interrupts import held
 from mngr.process import CommandFailed, Result, checked, environment
 
 SECONDS = 600.0
+# The first commits of a large repository, over a slow connection. One that is lost ends by itself.
+_TRANSFER_SECONDS = 3600.0
 # Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
 _QUICK = frozenset({"branch", "update-ref", "worktree"})
 # These look into nested repositories, with the settings that are there: of an agent in a sandbox, nobody's but its own.
@@ -88,7 +90,8 @@ class Git:
             full_env[f"GIT_CONFIG_KEY_{count}"] = "safe.bareRepository"
             full_env[f"GIT_CONFIG_VALUE_{count}"] = "all"
         if words[0] not in _QUICK:
-            return process.run(argv, timeout=SECONDS, input=input, env=full_env)
+            seconds = _TRANSFER_SECONDS if words[0] in ("fetch", "push") else SECONDS
+            return process.run(argv, timeout=seconds, input=input, env=full_env)
         with held():
             return process.run(argv, timeout=SECONDS, input=input, env=full_env)
 

@@ -14,9 +14,9 @@ from mngr.providers.provider import HostRequest
 
 DESCRIPTION = (
     "Move an agent to another host: its commits, its uncommitted files, its conversation, events, command, labels, "
-    "limits and variables. It is stopped, made again on the other host with its id, compared with the original, started "
-    "there if it ran, and only then destroyed where it was. On failure it stays where it is and runs again. Ignored "
-    "files above 10 MB (`saved.ignored_max_mb`) do not go along."
+    "limits and variables. It is stopped, made again on the other host with its id, compared with the original, "
+    "started there if it ran, and only then destroyed where it was. On failure it stays where it is and runs again. "
+    "Ignored files above 10 MB (`saved.ignored_max_mb`) do not go along."
 )
 EXAMPLES = (
     ("mngr migrate fix-login @box", "from this machine, or any other, to `box`; `@local` is this machine"),
