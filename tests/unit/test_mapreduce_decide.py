@@ -639,6 +639,15 @@ def test_one_that_was_lost_and_is_back_goes_on_or_is_collected() -> None:
     assert decide.decide(of_tasks(younger), ["a"], NO_TIMES, view).actions[0] == orders.Collect("a", 1, "id-a")
 
 
+def test_one_whose_host_does_not_answer_is_told_its_task_when_it_does() -> None:
+    untold = running("a", to_be_told=True, state="UNKNOWN", state_at=95.0, host="h1")
+    state = of_tasks(untold, concurrency=Concurrency(4, 99))
+    silent = decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "UNKNOWN")))
+    assert silent.actions == [] and silent.again_at > 100.0
+    told = decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "WAITING"))).actions
+    assert told[-1] == orders.Tell("a", 1, orders.TASK)
+
+
 def test_work_that_is_not_home_is_lost_with_its_host_and_retried() -> None:
     done = over_early("outcome", retry=False, collected=None, released=False, host="h1")
     unknown = seen_as(seen("a", "UNKNOWN"))

@@ -247,7 +247,7 @@ class _Decider:
             actions.append(End(task.id, number, *judged.ending, retry=at is not None, retry_at=at or 0.0))
         elif self.holding is not None and self.holding.stop:
             actions.append(self.halted(task, attempt, self.holding))
-        elif attempt.to_be_told and attempt.told_at is None:
+        elif attempt.to_be_told and attempt.told_at is None and observed.state != states.UNKNOWN:
             actions.append(Tell(task.id, number, TASK))
         elif judged.tell:
             actions.append(Tell(task.id, number, judged.tell))
