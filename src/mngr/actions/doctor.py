@@ -18,6 +18,7 @@ from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.agents.record import CorruptRecord
 from mngr.errors import MngrError
 from mngr.process import INSTALL_HINTS, find_program, join
+from mngr.tools import bubblewrap
 
 OK, NOTE, WARN, FAIL, UNKNOWN = "ok", "note", "warn", "fail", "unknown"
 OLDEST_PYTHON = (3, 11)
@@ -149,8 +150,6 @@ def _programs() -> list[Check]:
 
 
 def _sandbox() -> Check:
-    from mngr.tools import bubblewrap
-
     try:
         bubblewrap.check()
     except MngrError as error:

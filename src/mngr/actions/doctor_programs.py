@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mngr import parallel
 from mngr.actions.doctor import NOTE, OK, UNKNOWN, WARN, Check
 from mngr.actions.site import Site
 from mngr.agents.kinds import driver, versions
@@ -30,8 +31,6 @@ def installed(site: Site) -> dict[str, str]:
 
 def examine(site: Site, paths: dict[str, str]) -> list[Check]:
     """A check for each program, all asked at the same time: some take seconds to tell their version."""
-    from mngr import parallel
-
     checks, raised = parallel.each(lambda name: _look(site, name, paths.get(name)), KNOWN_AGENTS)
     if raised is not None:
         raise raised

@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from mngr.actions.site import Site
+from mngr.actions.source_cache import REPOSITORIES
 from mngr.names import is_id
 from mngr.tools.git import Git
+from mngr.workspaces import saved_work, snapshots
 
 RECORD = "agent.json"
 _ROOMS = ("worktrees", "clones")
@@ -112,9 +114,6 @@ def old_programs(site: Site) -> list[str]:
 def old_caches(site: Site) -> list[str]:
     """Caches of repositories of other machines that no agent, saved work or snapshot needs. One that is wanted again
     is filled again."""
-    from mngr.actions.source_cache import REPOSITORIES
-    from mngr.workspaces import saved_work, snapshots
-
     found = _old(site, os.path.join(site.host.dir, REPOSITORIES), _CACHE_DAYS)
     if not found:
         return []

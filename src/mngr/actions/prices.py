@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -123,8 +124,6 @@ def _asked(spent: ModelUsage) -> PriceCalculation | None:
         from genai_prices import Usage, calc_price
     except ImportError:
         return None
-    from datetime import UTC, datetime
-
     try:
         at = datetime.fromtimestamp(seconds_of(spent.timestamp), UTC)
     except (ValueError, OverflowError, OSError):

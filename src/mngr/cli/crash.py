@@ -1,10 +1,14 @@
 """The crash file: what a bug report needs, and no secret. Never touches the state directory of another program."""
 
 import os
+import platform
 import time
+import traceback
 from collections.abc import Mapping
 
 from mngr import __version__
+from mngr.cli.scan import option_values
+from mngr.process import join
 from mngr.secrets import MASK, mask
 
 # Options whose value may hold a secret after the first `=`.
@@ -29,11 +33,6 @@ def save(error: BaseException, words: list[str], environ: Mapping[str, str]) -> 
 
 
 def crash_text(error: BaseException, words: list[str], environ: Mapping[str, str]) -> str:
-    import platform
-    import traceback
-
-    from mngr.process import join
-
     text = "\n".join(
         [
             f"mngr {__version__}, Python {platform.python_version()}, {platform.platform()}",
@@ -74,8 +73,6 @@ def _masked_value(text: str) -> str:
 
 def _secrets(words: list[str], environ: Mapping[str, str]) -> list[str]:
     """The values that `--pass-env`, `--env-file`, `--env` and `-S` name."""
-    from mngr.cli.scan import option_values
-
     passed = [environ.get(name, "") for name in option_values(words, "--pass-env")]
     filed = [value for path in option_values(words, "--env-file") for value in _file_values(path)]
     return [*passed, *filed, *(text.partition("=")[2] for text in option_values(words, *_SECRET_OPTIONS))]

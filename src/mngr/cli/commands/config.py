@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mngr import config, files, settings_file
 from mngr.cli import trust_prompt
 from mngr.cli.app import App
+from mngr.cli.defaults import setting_keys
 from mngr.cli.dispatch import command_parser
 from mngr.cli.parser import Args, Parser
 from mngr.cli.settings_check import (
@@ -287,8 +288,6 @@ def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
         return untrusted
     entry = entry_of(key) if key[0] in OPTION_SECTIONS and len(key) > 2 else None
     if entry is not None:
-        from mngr.cli.defaults import setting_keys
-
         parser = command_parser(entry)
         if key[2] not in setting_keys(parser):
             hint = suggest(key[2], setting_keys(parser), "key") or f"`{parser.prog} --help` shows the options"

@@ -23,6 +23,7 @@ from mngr.cli.dispatch import command_parser
 from mngr.cli.narrator import Narrator
 from mngr.cli.parser import Args, Parser
 from mngr.cli.tmr import orchestrator, run_result
+from mngr.cli.tmr.result_forms import FINISHED
 from mngr.demo import directory as directories
 from mngr.demo import sample
 from mngr.demo.directory import DemoDirectory
@@ -52,8 +53,6 @@ _NEEDED = ("pytest",)
 
 
 def results() -> list[Any]:
-    from mngr.cli.tmr.result_forms import FINISHED
-
     return [{**FINISHED, "repository": str, "host_dir": str, "agents_kept": bool}]
 
 

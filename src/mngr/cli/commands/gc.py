@@ -13,6 +13,7 @@ from mngr.cli.durations import parse_duration
 from mngr.cli.parser import Args, Parser
 from mngr.errors import FAILED as EXIT_FAILED
 from mngr.errors import PARTIAL, UsageError
+from mngr.fleet import host_verbs
 
 DESCRIPTION = (
     "Remove leftovers of killed commands and of directories that were deleted by hand: work dirs and git worktree "
@@ -66,8 +67,6 @@ def _leftovers(args: Args, app: App, before: float | None) -> Iterator[Leftover]
     if app.fleet.alone and not app.settings.names("providers") and set(args.provider) <= {"local"}:
         yield from collect(app.fleet.local, dry_run=args.dry_run, saved_before=before)
     else:
-        from mngr.fleet import host_verbs
-
         hosts = app.fleet.hosts
         yield from host_verbs.collect(hosts, dry_run=args.dry_run, saved_before=before, only=args.provider)
         yield from host_verbs.leftovers(app.fleet.hosts, dry_run=args.dry_run, only=args.provider)

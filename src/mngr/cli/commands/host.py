@@ -13,6 +13,7 @@ from mngr.cli.output import Problem, state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+from mngr.fleet import host_verbs as verbs
 
 if TYPE_CHECKING:
     from mngr.fleet.known_hosts import KnownHost
@@ -106,8 +107,6 @@ def _several(parser: Parser, name: str, summary: str) -> Parser:
 
 
 def run(args: Args, app: App) -> int:
-    from mngr.fleet import host_verbs as verbs
-
     hosts = app.fleet.hosts
     hosts.local.host.is_ours()  # raises when the directory is another program's
 
@@ -151,8 +150,6 @@ def say_brought(app: App, ids: Sequence[str]) -> None:
 
 
 def _each(args: Args, app: App, act: Callable[[KnownHost], str]) -> int:
-    from mngr.fleet import host_verbs as verbs
-
     rows: list[HostDone | HostFailed] = []
     errors: list[MngrError] = []
     for word in app.names(args.hosts):
@@ -176,8 +173,6 @@ def _each(args: Args, app: App, act: Callable[[KnownHost], str]) -> int:
 
 
 def _list(args: Args, app: App) -> int:
-    from mngr.fleet import host_verbs as verbs
-
     views, errors = verbs.listing(app.fleet.hosts)
     rows = [view._asdict() for view in views]
     now = time.time()
@@ -216,8 +211,6 @@ def _create(args: Args, app: App) -> int:
 
 
 def _prepare(args: Args, app: App) -> int:
-    from mngr.fleet import host_verbs as verbs
-
     hosts = app.fleet.hosts
     host = verbs.named(hosts, args.host, new=True)
     agents, kept = 0, None

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mngr.actions.merge import Merged
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.output import DryRun
@@ -17,8 +18,6 @@ EXAMPLES = (
 
 
 def results() -> list[Any]:
-    from mngr.actions.merge import Merged
-
     return [(Merged, DryRun)]
 
 

@@ -10,6 +10,7 @@ from mngr.cli.commands import destroy
 from mngr.cli.commands.clone import say_left_out
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet import moves
 from mngr.providers.provider import HostRequest
 
 DESCRIPTION = (
@@ -47,8 +48,6 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    from mngr.fleet import moves
-
     hosts, source = app.fleet.hosts, app.fleet.find(args.agent)
     address = hosts.address(args.to)
     if address.path is not None or not (address.host or address.provider):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mngr.actions.agent_fields import AgentFields
 from mngr.agents.state import STATES
 from mngr.cli.app import App
 from mngr.cli.durations import parse_duration
@@ -21,8 +22,6 @@ EXAMPLES = (
 
 
 def results() -> list[Any]:
-    from mngr.actions.agent_fields import AgentFields
-
     return [{"agents": [AgentFields]}]
 
 
