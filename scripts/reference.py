@@ -9,7 +9,7 @@ import os
 import sys
 
 from mngr import __version__
-from mngr.cli import catalog, helptext, overview
+from mngr.cli import catalog, helptext
 from mngr.cli.dispatch import command_parser
 from mngr.cli.helptext import usage_line
 from mngr.cli.parser import Parser
@@ -83,7 +83,7 @@ def man_page(entry: catalog.Verb, parser: Parser) -> str:
             for left, right in rows:
                 lines += [".TP", f"\\fB{roff(left)}\\fR", roff(right)]
     lines.append(".SH OPTIONS OF EVERY COMMAND")
-    for option, value, text in overview.OPTIONS:
+    for option, value, text in catalog.OPTIONS:
         lines += [".TP", f"\\fB{roff(f'{option} {value}'.strip())}\\fR", roff(text)]
     lines.append(".SH EXIT STATUS")
     for code, text in EXIT_CODES:

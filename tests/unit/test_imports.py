@@ -21,7 +21,7 @@ FRAME = """
     mngr.settings_schema
     mngr.settings_values
     mngr.cli mngr.cli.app mngr.cli.catalog mngr.cli.commands mngr.cli.dispatch mngr.cli.main
-    mngr.cli.output mngr.cli.overview mngr.cli.parser mngr.cli.scan mngr.cli.terminal
+    mngr.cli.output mngr.cli.parser mngr.cli.scan mngr.cli.terminal
     mngr.actions mngr.actions.site mngr.fleet mngr.fleet.fleet mngr.agents mngr.agents.events mngr.agents.record
     mngr.agents.store mngr.hosts mngr.hosts.host mngr.tools mngr.tools.tmux
 """

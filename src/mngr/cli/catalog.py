@@ -1,4 +1,4 @@
-"""The table of verbs and help topics. Imports nothing, since every start reads it."""
+"""The tables of verbs, of options that every verb has, and of help topics. Imports nothing: every start reads them."""
 
 START = "Start and talk"
 LOOK = "Inspect"
@@ -73,6 +73,18 @@ VERBS = (
     Verb("doctor", TOOL, "Check that this machine is ready"),
     Verb("demo", TOOL, "Try everything on a sample project, without a model"),
     Verb("help", TOOL, "Explain a verb or a topic"),
+)
+
+# What every verb takes too: (option, value, help). `cli.parser` declares them from this table.
+OPTIONS = (
+    ("--format", "FORMAT", "human, json, jsonl or a template: '{name}\\t{state}'"),
+    ("-q, --quiet", "", "print results and errors only"),
+    ("-v, --verbose", "", "say more (can be repeated)"),
+    ("--headless", "", "never ask; exit 5 where a decision is needed"),
+    ("-S, --setting", "KEY=VALUE", "set one setting for this command (can be repeated)"),
+    ("--schema", "", "print the JSON schema of what a verb prints"),
+    ("--version", "", "print the version"),
+    ("-h, --help", "", "print this help, or that of a verb"),
 )
 
 # Each has a text of the same name under `topics/`.

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from mngr.cli import catalog, overview
+from mngr.cli import catalog
 from mngr.cli.catalog import Verb
 from mngr.cli.main import WITH_VALUE, split
 from mngr.cli.parser import Option, Parser
@@ -147,7 +147,7 @@ def _options(walk: _Walk) -> Iterator[Candidate]:
 
 
 def _global_options() -> Iterator[Candidate]:
-    for names, _, text in overview.OPTIONS:
+    for names, _, text in catalog.OPTIONS:
         yield names.split(", ")[-1], text
 
 

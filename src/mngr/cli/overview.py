@@ -19,18 +19,6 @@ mngr runs coding agents side by side, each in its own copy of your code.
 `mngr --help` lists all verbs.
 """
 
-# What every verb takes too: (option, value, help). `cli.parser` declares them from this table.
-OPTIONS = (
-    ("--format", "FORMAT", "human, json, jsonl or a template: '{name}\\t{state}'"),
-    ("-q, --quiet", "", "print results and errors only"),
-    ("-v, --verbose", "", "say more (can be repeated)"),
-    ("--headless", "", "never ask; exit 5 where a decision is needed"),
-    ("-S, --setting", "KEY=VALUE", "set one setting for this command (can be repeated)"),
-    ("--schema", "", "print the JSON schema of what a verb prints"),
-    ("--version", "", "print the version"),
-    ("-h, --help", "", "print this help, or that of a verb"),
-)
-
 
 def full(colour: bool, added: tuple[catalog.Verb, ...] = ()) -> str:
     """What `mngr --help` prints. `added` are the verbs of plugins."""
@@ -47,7 +35,7 @@ def full(colour: bool, added: tuple[catalog.Verb, ...] = ()) -> str:
                 lines.append(f"  {', '.join((entry.name, *entry.aliases)):<15} {entry.summary}")
         lines.append("")
     lines.append(_title("Options, before or after the verb", colour))
-    for option, value, text in OPTIONS:
+    for option, value, text in catalog.OPTIONS:
         lines.append(f"  {f'{option} {value}'.rstrip():<25} {text}")
     lines += [
         "",

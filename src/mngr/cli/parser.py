@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mngr.cli import overview
+from mngr.cli import catalog
 from mngr.errors import UsageError
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Parser(Group):
 
     def add_everywhere_options(self) -> None:
         """Add the options that every verb has. Called once, after the verb's own."""
-        for names, metavar, text in overview.OPTIONS:
+        for names, metavar, text in catalog.OPTIONS:
             options = names.split(", ")
             dest = options[-1].removeprefix("--")
             how = {"format": STORE, "setting": APPEND, "verbose": COUNT}.get(dest, FLAG)
