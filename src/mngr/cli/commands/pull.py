@@ -1,9 +1,11 @@
 """`mngr pull`: bring an agent's commits or files into the current repository or directory."""
 
-import os
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from mngr.actions import commits, file_copy
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mngr.actions import commits
 from mngr.actions.agent import Agent
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -11,6 +13,9 @@ from mngr.cli.output import DryRun
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.names import parse_address
+
+if TYPE_CHECKING:
+    from mngr.actions.file_copy import Copied
 
 DESCRIPTION = (
     "Bring an agent's commits into this repository as the agent's branch, which is created or fast-forwarded, never "
@@ -76,7 +81,7 @@ def _is_place(dest: str | None) -> bool:
     return dest is not None and (dest.startswith((".", "/", "~")) or os.path.isdir(dest))
 
 
-def report_copy(app: App, copied: file_copy.Copied, dry_run: bool) -> int:
+def report_copy(app: App, copied: Copied, dry_run: bool) -> int:
     saved = copied.saved
     if dry_run:
         text = "\n".join(f"would copy {path}" for path in copied.files) or "nothing would change"
