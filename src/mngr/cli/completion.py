@@ -15,7 +15,7 @@ from mngr.cli import catalog
 from mngr.cli.catalog import Verb
 from mngr.cli.main import WITH_VALUE, split
 from mngr.cli.parser import Option, Parser
-from mngr.cli.scan import Scanner
+from mngr.cli.scan import Scan
 from mngr.errors import UsageError
 
 Candidate = tuple[str, str]
@@ -65,7 +65,7 @@ def find(word: str) -> Verb | None:
     return entry
 
 
-class _Walk(Scanner):
+class _Walk(Scan):
     """A verb's words taken apart without judging them: half a line is wrong by nature. `pending` is the option whose
     value is being typed."""
 
@@ -86,24 +86,24 @@ class _Walk(Scanner):
         return ""
 
     def _enter(self, word: str) -> None:
-        if word in self.found.parser.subcommands:
-            self.found.parser = self.found.parser.subcommands[word]
+        if word in self.parser.subcommands:
+            self.parser = self.parser.subcommands[word]
         else:
-            self.found.positionals.append(word)
+            self.positionals.append(word)
 
     def _enter_default(self) -> None:
         """The next word may still name another part."""
 
     def parsers(self) -> list[Parser]:
         """Those whose options can be typed here: with no part named, also that of the default part."""
-        parser = self.found.parser
+        parser = self.parser
         default = parser.subcommands.get(parser.default_subcommand or "")
         return [*([default] if default else []), *parser.chain()]
 
     def positional(self) -> Option | None:
         """The positional argument that the next word is for."""
-        left = len(self.found.positionals)
-        for option in (option for option in self.found.parser.options if not option.names):
+        left = len(self.positionals)
+        for option in (option for option in self.parser.options if not option.names):
             if option.nargs in ("*", "+") or left == 0:
                 return option
             left -= 1
@@ -114,7 +114,7 @@ def _of_verb(entry: Verb, words: list[str], current: str) -> Iterator[Candidate]
     from mngr.cli.dispatch import command_parser
 
     walk = _Walk(command_parser(entry), words)
-    walk.scan()
+    walk.read()
     if "--" in words:
         return iter([(FILES, "")])
     if walk.pending is not None:
@@ -126,7 +126,7 @@ def _of_verb(entry: Verb, words: list[str], current: str) -> Iterator[Candidate]
         return ((word if word in (FILES, FOLDERS) else f"{spelling}={word}", text) for word, text in found)
     if current.startswith("-"):
         return _matching(_options(walk), current)
-    parts = ((name, part.summary) for name, part in walk.found.parser.subcommands.items())
+    parts = ((name, part.summary) for name, part in walk.parser.subcommands.items())
     option = walk.positional()
     return _matching([*parts, *(_values(option, walk) if option else ())], current)
 
@@ -136,7 +136,7 @@ def _matching(found: Iterable[Candidate], current: str) -> Iterator[Candidate]:
 
 
 def _options(walk: _Walk) -> Iterator[Candidate]:
-    typed = {one.option.dest for one in walk.found.options}
+    typed = {one.option.dest for one in walk.options}
     for parser in walk.parsers():
         for option in parser.options:
             again = option.repeatable or option.how == "count"
@@ -163,5 +163,5 @@ def _values(option: Option, walk: _Walk) -> Iterable[Candidate]:
         return [(choice, "") for choice in option.choices]
     from mngr.cli import candidates as known
 
-    command = walk.found.parser.prog.removeprefix("mngr ")
-    return known.of(command, option.dest, option.shown_name, walk.found.positionals if not option.names else [])
+    command = walk.parser.prog.removeprefix("mngr ")
+    return known.of(command, option.dest, option.shown_name, walk.positionals if not option.names else [])

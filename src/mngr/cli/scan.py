@@ -24,24 +24,6 @@ class Occurrence(NamedTuple):
     values: list[str]
 
 
-class Scan:
-    """The words of a command line taken apart, before any value is checked. `parser` is the one of the subcommand,
-    `notes` say which words change nothing."""
-
-    __slots__ = ("asked", "notes", "options", "parser", "positionals", "rest")
-
-    def __init__(self, parser: Parser) -> None:
-        self.parser = parser
-        self.asked = ""
-        self.options: list[Occurrence] = []
-        self.positionals: list[str] = []
-        self.rest: list[str] = []
-        self.notes: list[str] = []
-
-    def values(self, dest: str) -> list[str]:
-        return [value for found in self.options if found.option.dest == dest for value in found.values]
-
-
 def parse(parser: Parser, argv: Sequence[str]) -> Args:
     """Read a whole command line. `--help` and `--version` are only flags here."""
     return bind(scan(parser, argv))
@@ -49,7 +31,9 @@ def parse(parser: Parser, argv: Sequence[str]) -> Args:
 
 def scan(parser: Parser, argv: Sequence[str]) -> Scan:
     """Take the words apart. Stops at `--help` and `--version`; raises for an option that does not exist."""
-    return Scanner(parser, argv).scan()
+    found = Scan(parser, argv)
+    found.read()
+    return found
 
 
 def bind(scan: Scan) -> Args:
@@ -149,43 +133,50 @@ def convert(option: Option, text: str, name: str) -> Any:
     return value
 
 
-class Scanner:
-    """One pass over the words, from the left."""
+class Scan:
+    """The words of a command line taken apart from the left, before any value is checked. `parser` is the one of the
+    subcommand, `words` are those still to be read, `notes` say which words change nothing."""
 
     def __init__(self, parser: Parser, argv: Sequence[str]) -> None:
+        self.parser = parser
         self.words = list(argv)
-        self.found = Scan(parser)
+        self.asked = ""
+        self.options: list[Occurrence] = []
+        self.positionals: list[str] = []
+        self.rest: list[str] = []
+        self.notes: list[str] = []
         self._arguments_by_option = 0
 
-    def scan(self) -> Scan:
-        found = self.found
-        while self.words and not found.asked:
+    def values(self, dest: str) -> list[str]:
+        return [value for found in self.options if found.option.dest == dest for value in found.values]
+
+    def read(self) -> None:
+        while self.words and not self.asked:
             word = self.words.pop(0)
             if word == "--":
-                if found.parser.rest is None:
-                    found.positionals += self.words
+                if self.parser.rest is None:
+                    self.positionals += self.words
                 else:
-                    found.rest = self.words
+                    self.rest = self.words
                 break
             if word.startswith("--"):
                 self._long(word)
             elif word.startswith("-") and word != "-":
                 self._short(word)
-            elif found.parser.subcommands:
+            elif self.parser.subcommands:
                 self._enter(word)
             else:
-                found.positionals.append(word)
-        if found.parser.subcommands and not found.asked:
+                self.positionals.append(word)
+        if self.parser.subcommands and not self.asked:
             self._enter_default()
-        return found
 
     def _find(self, spelling: str) -> Option | None:
-        for parser in self.found.parser.chain():
+        for parser in self.parser.chain():
             if spelling in parser.by_name:
                 return parser.by_name[spelling]
-        default = self.found.parser.subcommands.get(self.found.parser.default_subcommand or "")
+        default = self.parser.subcommands.get(self.parser.default_subcommand or "")
         if default is not None and spelling in default.by_name:
-            self.found.parser = default
+            self.parser = default
             return default.by_name[spelling]
         return None
 
@@ -202,7 +193,7 @@ class Scanner:
         if len(word) > 2 and self._find("-" + word.partition("=")[0]) is not None:
             raise self._unknown(word.partition("=")[0])
         letters = word[1:]
-        while letters and not self.found.asked:
+        while letters and not self.asked:
             spelling, letters = f"-{letters[0]}", letters[1:]
             option = self._find(spelling)
             if option is None:
@@ -221,16 +212,16 @@ class Scanner:
             if value is not None:
                 raise UsageError(f"`{spelling}` takes no value", hint=f"write `{spelling}` alone")
             if option.dest in ("help", "version", "schema"):
-                self.found.asked = option.dest
+                self.asked = option.dest
         else:
             values = [self._following(option, spelling) if value is None else value]
-        self.found.options.append(Occurrence(option, spelling, values))
+        self.options.append(Occurrence(option, spelling, values))
 
     def _take_original(self, spelling: str, value: str | None) -> bool:
         """Take an option of the original mngr that ours has in another form or does not need. False for any other."""
         from mngr.cli import compatibility
 
-        prog = self.found.parser.prog
+        prog = self.parser.prog
         known = compatibility.option(prog, spelling)
         if known is None or (value is not None and not known.takes_value):
             return False
@@ -239,18 +230,18 @@ class Scanner:
         if known.takes_value and value is None:
             value = self._following(Option(spelling), spelling)
         if known.words == "X":
-            self.found.positionals.insert(self._arguments_by_option, value or "")
+            self.positionals.insert(self._arguments_by_option, value or "")
             self._arguments_by_option += 1
         elif known.words:
             self.words = [*(word.replace("X", value or "") for word in known.words.split()), *self.words]
         elif known.note:
-            self.found.notes.append(f"`{spelling}` changes nothing: {known.note}")
+            self.notes.append(f"`{spelling}` changes nothing: {known.note}")
         return True
 
     def _following(self, option: Option, spelling: str) -> str:
         if self.words and not self._is_option(self.words[0]):
             return self.words.pop(0)
-        hint = f"`{self.found.parser.prog} --help` shows what it takes"
+        hint = f"`{self.parser.prog} --help` shows what it takes"
         long = next((name for name in option.names if name.startswith("--")), None)
         if long is not None and self.words and self.words[0] != "--":
             hint = f"a value that begins with a dash is written with `=`: `{long}={visible(self.words[0])}`"
@@ -263,25 +254,25 @@ class Scanner:
         return word.startswith("-") and self._find(word) is not None
 
     def _enter(self, word: str) -> None:
-        child = self.found.parser.subcommands.get(word)
+        child = self.parser.subcommands.get(word)
         if child is None:
             self._refuse_original(word)
         if child is None and self._is_for_default(word):
             self._enter_default()
-            self.found.positionals.append(word)
+            self.positionals.append(word)
             return
         if child is None:
             raise UsageError(
-                f"`{visible(word)}` is not a part of `{self.found.parser.prog}`",
-                hint=suggest(word, tuple(self.found.parser.subcommands), "one"),
+                f"`{visible(word)}` is not a part of `{self.parser.prog}`",
+                hint=suggest(word, tuple(self.parser.subcommands), "one"),
             )
-        self.found.parser = child
+        self.parser = child
 
     def _refuse_original(self, word: str) -> None:
         """Raise for a word that in the original stands for another part than in ours."""
         from mngr.cli import compatibility
 
-        parser = self.found.parser
+        parser = self.parser
         hint = compatibility.part_hint(parser.prog)
         if hint and not nearest(word, tuple(parser.subcommands)):
             raise UsageError(
@@ -291,26 +282,26 @@ class Scanner:
 
     def _is_for_default(self, word: str) -> bool:
         """Whether the subcommand that is meant when none is named takes any words, and this is no slip of the pen."""
-        default = self.found.parser.subcommands.get(self.found.parser.default_subcommand or "")
+        default = self.parser.subcommands.get(self.parser.default_subcommand or "")
         if default is None or not any(not option.names and option.nargs == "*" for option in default.options):
             return False
-        return os.path.lexists(word.partition("::")[0]) or not nearest(word, tuple(self.found.parser.subcommands))
+        return os.path.lexists(word.partition("::")[0]) or not nearest(word, tuple(self.parser.subcommands))
 
     def _enter_default(self) -> None:
-        if self.found.parser.default_subcommand is None:
-            known = ", ".join(f"`{name}`" for name in self.found.parser.subcommands)
+        if self.parser.default_subcommand is None:
+            known = ", ".join(f"`{name}`" for name in self.parser.subcommands)
             raise UsageError(
-                f"`{self.found.parser.prog}` needs one of {known}",
-                hint=f"`{self.found.parser.prog} --help` explains them",
+                f"`{self.parser.prog}` needs one of {known}",
+                hint=f"`{self.parser.prog} --help` explains them",
             )
-        self.found.parser = self.found.parser.subcommands[self.found.parser.default_subcommand]
+        self.parser = self.parser.subcommands[self.parser.default_subcommand]
 
     def _unknown(self, option: str) -> UsageError:
-        known = [name for parser in self.found.parser.chain() for name in parser.by_name]
+        known = [name for parser in self.parser.chain() for name in parser.by_name]
         close = nearest(option, known) or nearest(f"-{option}", known)
-        prog = self.found.parser.prog
+        prog = self.parser.prog
         hints = [f"the closest option is `{close}`"] if close else []
-        if self.found.parser.rest is not None:
+        if self.parser.rest is not None:
             hints.append("what is meant for the program itself goes after `--`")
         hint = "; ".join([*hints, f"`{prog} --help` shows all"])
         return UsageError(f"`{visible(option)}` is not an option of `{prog}`", hint=hint)
