@@ -19,13 +19,14 @@ def of_agent(agent_id: str, roots: Collection[int], server: int | None) -> dict[
     """Descendants of `roots`, and processes that left them but carry the agent's id in their environment, with their
     start times. `server` is the tmux server: what leaves an agent's tree becomes a child of one of its ancestors.
     Without it, every process is looked at."""
+    marks = [b"MNGR_AGENT_ID=" + agent_id.encode()]
     if server is not None and os.path.exists(f"/proc/self/task/{os.getpid()}/children"):
         found = _tree(roots)
         adrift = {child for reaper in _ancestors(server) for child in _children(reaper)} - found
-        found |= _tree(_carrying(agent_id, adrift))
+        found |= _tree(_having(marks, adrift))
     else:
         table = _table()
-        found = _with_descendants({*roots, *_carrying(agent_id, table)}, table)
+        found = _with_descendants({*roots, *_having(marks, table)}, table)
     return _identified(found)
 
 
@@ -129,21 +130,8 @@ def _entry(pid: int) -> Entry | None:
     return Entry(parent=int(fields[1]), started=fields[19].decode(), zombie=fields[0] in (b"Z", b"X"))
 
 
-def _carrying(agent_id: str, pids: Iterable[int]) -> set[int]:
-    mark = b"MNGR_AGENT_ID=" + agent_id.encode()
-    found = set()
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                text = file.read()
-        except OSError:
-            continue
-        if mark in text:
-            found.add(pid)
-    return found
-
-
 def _having(marks: Collection[bytes], pids: Iterable[int]) -> set[int]:
+    """Those with one of these entries in their environment."""
     if not os.path.isdir("/proc/self"):
         result = process.checked(process.run(["ps", "-A", "-E", "-ww", "-o", "pid=,command="], timeout=10))
         lines = [line.strip() + b" " for line in result.stdout.split(b"\n")]
@@ -168,7 +156,7 @@ def _table() -> dict[int, Entry]:
 
 
 def _ps_table() -> dict[int, Entry]:
-    """For systems without /proc (macOS): a process that left the agent's session is found only through its parents."""
+    """For systems without /proc (macOS)."""
     result = process.checked(process.run(["ps", "-A", "-o", "pid=,ppid=,stat=,lstart="], timeout=10))
     entries = {}
     for line in result.text.split("\n"):
