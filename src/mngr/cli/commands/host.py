@@ -63,20 +63,8 @@ class PreparedHost(NamedTuple):
     dry_run: bool
 
 
-class ListedHost(NamedTuple):
-    """`agents` is null when they were never counted; `seen_at` is when the host last answered."""
-
-    name: str
-    provider: str
-    state: str
-    ours: bool
-    agents: int | None
-    seen_at: float | None
-    reason: str
-
-
 def results() -> list[Any]:
-    return [{"hosts": [ListedHost], "errors": [Problem]}, CreatedHost, PreparedHost, [HostDone, HostFailed]]
+    return [{"hosts": [verbs.HostView], "errors": [Problem]}, CreatedHost, PreparedHost, [HostDone, HostFailed]]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -186,7 +174,7 @@ def _list(args: Args, app: App) -> int:
     ]
     app.out.warn_of(errors)
     envelope = {"hosts": rows, "errors": [error.as_json() for error in errors]}
-    app.out.emit_rows(rows, columns, envelope=envelope, known=ListedHost._fields, empty="No other hosts")
+    app.out.emit_rows(rows, columns, envelope=envelope, known=verbs.HostView._fields, empty="No other hosts")
     return 0
 
 
