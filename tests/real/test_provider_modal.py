@@ -116,7 +116,7 @@ def test_a_command_on_a_host_carries_bytes_both_ways_and_its_exit_code(user: Use
     user.run(["sh", "-c", '"$@" > back', "sh", *argv, "cat"], input=data).ok()
     assert Path(user.repo, "back").read_bytes() == data
     assert user.run([*argv, "echo bad >&2; exit 3"]).failed(3).stderr == "bad\n"
-    assert "Modal does not have this" in user.run([*provider.opening("no-such").argv, "true"]).failed(255).stderr
+    assert "Modal runs no sandbox `no-such`" in user.run([*provider.opening("no-such").argv, "true"]).failed(255).stderr
 
 
 def test_every_option_reaches_modal(user: User, server: ModalServer) -> None:

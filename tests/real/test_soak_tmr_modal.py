@@ -1,5 +1,7 @@
 """Many agents in sandboxes that all start from one snapshot, two of which are taken away in the middle: `make soak`."""
 
+import time
+
 import pytest
 
 from mngr.testing.modal_server import ModalServer
@@ -26,6 +28,7 @@ def test_a_run_from_one_snapshot_ends_as_one_on_this_machine(project: Project, s
     words = ("--provider", "modal", "--agents-per-host", "2", "--checkpoint", "5s", "--no-canary", *numbered)
     argv = project.words(*words)
     argv[argv.index("--max-agents") + 1] = str(AGENTS)
+    began = time.monotonic()
     child = project.user.popen(*argv)
     try:
         wait_for(
@@ -41,12 +44,15 @@ def test_a_run_from_one_snapshot_ends_as_one_on_this_machine(project: Project, s
     finally:
         child.kill()
         child.communicate()
+    print(f"\n{AGENTS} agents, {time.monotonic() - began:.0f} s, lost: {', '.join(lost)}")
     assert child.returncode == 0, (out, err)
     assert len(project.verdicts()) == AGENTS and set(project.verdicts().values()) == {"fixed"}
     assert {one["reason"] for one in entries(project, "ended")} == {"host-lost", "outcome"}
     (kept,) = entries(project, "host_snapshot")
-    images = [sandbox["image"] for sandbox in server.sandboxes()]
-    assert len(images) > AGENTS // 4 and set(images[1:]) == {kept["snapshot"]}
+    first, *others = server.sandboxes()
+    assert len(others) > AGENTS // 4 and {sandbox["image"] for sandbox in others} == {kept["snapshot"]}
+    most = max(sandbox["received"] for sandbox in others)
+    print(f"{len(others) + 1} sandboxes, {first['received']} bytes to the first, at most {most} to each of the others")
     assert [sandbox["name"] for sandbox in server.sandboxes() if sandbox["running"]] == []
     project.tmr("--no-canary", *numbered, name="r2", timeout=2400).ok()
     assert tree(project, "r1") == tree(project, "r2")

@@ -198,9 +198,16 @@ class CommandProvider(Provider):
             "label": [f"{key}={value}" for key, value in request.labels.items()],
             "env": [f"{key}={value}" for key, value in request.env.items()],
             "env_name": list(request.env),
-            "keeper": keeper(self._number("max_hours") * 3600, self._number("idle_stop_minutes") * 60),
+            "keeper": self._keeper(),
             **{key: _shown(self._values.get(key)) for key in ("network", "memory", "cpus", "pids")},
         }
+
+    def _keeper(self) -> str:
+        longest, idle = self._number("max_hours") * 3600, self._number("idle_stop_minutes") * 60
+        if not idle:
+            return f"exec sleep {longest or _FOR_EVER:.0f}"
+        step = max(1, min(30, round(idle / 4)))
+        return _KEEPER.format(max=round(longest or _FOR_EVER), idle=round(idle), step=step)
 
     def _run(
         self,
@@ -225,14 +232,6 @@ class CommandProvider(Provider):
     def _number(self, key: str) -> float:
         value = self._values.get(key)
         return float(value) if isinstance(value, int | float) else 0.0
-
-
-def keeper(longest: float, idle: float) -> str:
-    """What the first process of a host runs: it ends after so many seconds, or so many without use. 0: never."""
-    if not idle:
-        return f"exec sleep {longest or _FOR_EVER:.0f}"
-    step = max(1, min(30, round(idle / 4)))
-    return _KEEPER.format(max=round(longest or _FOR_EVER), idle=round(idle), step=step)
 
 
 def expand(words: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> list[str]:

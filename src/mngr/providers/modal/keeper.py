@@ -5,40 +5,56 @@ Nobody has to be connected for that, no address has to be public, and no login i
 
 from __future__ import annotations
 
-from mngr.providers.command import keeper
-
 PLACE = "/mnt/mngr-kept"
 KEPT = ".tgz"
 # Between saving at the latest, and Modal's own end of the sandbox.
 _MOST_SECONDS_TO_SAVE = 600.0
 
 # Arguments: the file in the volume, and our state directory if it is not `~/.mngr`. A file that cannot be unpacked
-# stays in the volume under another name. A file that changes while it is read makes tar end with 1.
+# stays in the volume under another name. A file that changes while it is read makes tar end with 1. The sandbox goes on
+# when its files could not be saved, or when somebody began to use it meanwhile.
 _SCRIPT = """\
-kept=$1
+kept=$1 HOME=${HOME:-/root}
 case $2 in "") state=$HOME/.mngr ;; "~/"*) state=$HOME/${2#"~/"} ;; *) state=$2 ;; esac
 case $state in "$HOME"/*) set -- "${HOME#/}" ;; *) set -- "${HOME#/}" "${state#/}" ;; esac
 if [ -f "$kept" ]; then
   gzip -t "$kept" && rm -rf --one-file-system "$state" && tar -C / -xzpf "$kept" && rm -f "$kept"
   [ ! -f "$kept" ] || mv "$kept" "$kept.failed"
 fi
-(
-WAIT
-)
-for process in /proc/[0-9]*; do
-  if grep -qs "tmux: server" "$process/comm"; then kill "${process#/proc/}"; fi
+begin=$(date +%s)
+is_old() { [ $(($(date +%s) - begin)) -ge LONGEST ]; }
+is_used() { grep -qs "tmux: server" /proc/[0-9]*/comm || grep -qs "lib/[0-9a-f]*/[s]tart.py" /proc/[0-9]*/cmdline; }
+while :; do
+  idle=0
+  until is_old || [ $idle -gt IDLE ]; do
+    sleep STEP
+    if is_used; then idle=0; else idle=$((idle + STEP)); fi
+  done
+  if is_old; then
+    for process in /proc/[0-9]*; do
+      if grep -qs "tmux: server" "$process/comm"; then kill "${process#/proc/}"; fi
+    done
+    sleep 1
+  fi
+  tar -C / --one-file-system -czpf "$kept.part" -- "$@"
+  if [ $? -le 1 ]; then
+    if is_old || ! is_used; then break; fi
+  fi
 done
-sleep 1
-tar -C / --one-file-system -czpf "$kept.part" -- "$@"
-[ $? -gt 1 ] || mv "$kept.part" "$kept"
+mv "$kept.part" "$kept"
 sync
 """
+_NEVER = 10**9
 
 
 def command(host: str, host_dir: str, seconds: float, idle_seconds: float) -> list[str]:
     """What the sandbox of this host runs, if Modal ends it after so many seconds. 0: it never counts as idle."""
     longest = seconds - min(_MOST_SECONDS_TO_SAVE, seconds / 4)
-    return ["sh", "-c", _SCRIPT.replace("WAIT", keeper(longest, idle_seconds)), "keeper", _file(host), host_dir]
+    step = max(1, min(30, round((idle_seconds or longest) / 4)))
+    script = _SCRIPT
+    for name, value in (("LONGEST", longest), ("IDLE", idle_seconds or _NEVER), ("STEP", step)):
+        script = script.replace(name, f"{value:.0f}")
+    return ["sh", "-c", script, "keeper", _file(host), host_dir]
 
 
 def ready(host: str) -> list[str]:

@@ -20,6 +20,10 @@ APP = "mngr"
 _PACKAGES = ("ca-certificates", "curl", "git", "procps", "rsync", "tmux")
 
 
+class _NotRunning(MngrError):
+    pass
+
+
 class Sandboxes:
     """The sandboxes of this user's account. Imports Modal's package at the first use; raises MngrError for all errors
     of it."""
@@ -143,7 +147,14 @@ class Sandboxes:
 
         known = self._found.get(name)
         if known is None or known.poll() is not None:
-            known = self._found[name] = modal.Sandbox.from_name(APP, name)
+            try:
+                known = self._found[name] = modal.Sandbox.from_name(APP, name)
+            except modal.exception.NotFoundError:
+                raise _NotRunning(
+                    f"Modal runs no sandbox `{name}`",
+                    hint="`mngr host list` shows whether it is stopped or gone; `mngr host start` starts it again",
+                    exit_code=UNREACHED,
+                ) from None
         return known
 
     def terminate(self, name: str) -> None:
@@ -152,7 +163,7 @@ class Sandboxes:
 
         try:
             self.find(name).terminate()
-        except modal.exception.NotFoundError:
+        except (_NotRunning, modal.exception.NotFoundError):
             pass
         self._found.pop(name, None)
 
