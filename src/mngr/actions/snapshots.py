@@ -38,13 +38,11 @@ _IDENTITY = (
 
 def create(site: Site, agent_id: str, name: str | None = None) -> SavedEntry:
     """Keep an agent as it is now, also while it works. Nothing of it is changed."""
-    entry = take(site, agent_id, name)
-    site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
-    return entry
+    return take(site, agent_id, name, logged=True)
 
 
-def take(site: Site, agent_id: str, name: str | None) -> SavedEntry:
-    """A snapshot that no event tells of: for `create`, or for a moment."""
+def take(site: Site, agent_id: str, name: str | None, *, logged: bool = False) -> SavedEntry:
+    """A snapshot. One that is not `logged` is for a moment: no event tells of it."""
     record = site.store.read(agent_id)
     if record.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
@@ -52,13 +50,11 @@ def take(site: Site, agent_id: str, name: str | None) -> SavedEntry:
     with site.store.agent_locked(agent_id):
         record = site.store.read(agent_id)
         limit = site.settings.number("saved.ignored_max_mb", 10)
-        return snapshots.take(
-            site.host,
-            record,
-            site.store.state_dir(agent_id),
-            name or snapshots.free_name(site.host, record.name),
-            ignored_max_mb=limit,
-        )
+        name = name or snapshots.free_name(site.host, record.name)
+        entry = snapshots.take(site.host, record, site.store.state_dir(agent_id), name, ignored_max_mb=limit)
+        if logged:
+            site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
+    return entry
 
 
 def would_create(site: Site, agent_id: str, name: str | None) -> str:

@@ -26,7 +26,8 @@ def relink(host: Host, record: Record) -> None:
     common = _common_dir(record.repo)
     for name in host.entries(os.path.join(common, "worktrees")) if common else ():
         note = os.path.join(common, "worktrees", name)
-        noted = os.fsdecode(files.content(os.path.join(note, "gitdir"))).rstrip("\n")
+        path = os.path.join(note, "gitdir")
+        noted = os.fsdecode(files.content(path)).rstrip("\n") if os.path.isfile(path) else ""
         if noted and os.path.realpath(noted) == os.path.realpath(os.path.join(record.work_dir, ".git")):
             os.makedirs(record.work_dir, exist_ok=True)
             _write_line(os.path.join(record.work_dir, ".git"), f"gitdir: {note}")
