@@ -18,7 +18,7 @@ import pytest
 
 import mngr
 from mngr.agents.record import seconds_of
-from mngr.mapreduce import engine, orders, task_names
+from mngr.mapreduce import decide, orders, task_names
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.engine import Engine, EngineResult
 from mngr.mapreduce.run import Run
@@ -117,7 +117,7 @@ def orchestrator(world: World, scripts: Mapping[str, str], kill_at: str = "", **
 def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World) -> None:
     usage = "usage input=100 output=10 cache_read=7 cost=0.25\n"
     gone = world.go(world.scripts(one=usage + DONE, two=DONE + usage + "exit\n"))
-    assert (gone.why, gone.state.counts()["settled"]) == (engine.ALL_SETTLED, 2)
+    assert (gone.why, gone.state.counts()["settled"]) == (decide.SETTLED, 2)
     assert world.began() == ["r one 1", "r two 1"]
     for name in ("one", "two"):
         last = world.last(name)
@@ -173,7 +173,7 @@ def test_a_checkpoint_and_the_collection_of_an_agent_take_turns(world: World) ->
     threads.checkpoint("one", 1)
     wait_for(lambda: recipe.at_work, "the checkpoint to begin")
     world.run.note("ended", **about, reason="outcome", because="done", retry=False, retry_at=0.0)
-    threads.collect(orders.Collect("one", 1, agent.id))
+    threads.do(orders.Collect("one", 1, agent.id))
     threads.close(abandon=False)
     assert (recipe.checkpoints, recipe.most) == (1, 1)
     assert world.last("one").collected == {"outcome": None}
@@ -182,7 +182,7 @@ def test_a_checkpoint_and_the_collection_of_an_agent_take_turns(world: World) ->
 def test_one_that_rests_without_an_outcome_is_asked_for_it_three_times(world: World) -> None:
     script = f"wait\nif-message outcome.file <<MORE\n{OUTCOME}MORE\n"
     gone = world.go(world.scripts(late=script, never="say done\n", gone="exit\n"))
-    assert gone.why == engine.ALL_SETTLED
+    assert gone.why == decide.SETTLED
     assert (world.last("late").ended, world.last("late").verdict) == ("outcome", {"done": True})
     assert world.last("late").nudged_at is not None
     assert (world.last("never").ended, len(world.task("never").attempts)) == ("no-outcome", 1)
@@ -220,10 +220,10 @@ def test_one_that_takes_too_long_is_warned_then_collected_and_stopped(world: Wor
     busy = "write half.txt <<END\nhalf\nEND\nthink 600\n"
     heeds = f"wait\nif-message ends.in <<MORE\n{OUTCOME}MORE\n"
     gone = world.go(world.scripts(heeds=heeds), timeout_seconds=102, warn_seconds=100, rest_seconds=100)
-    assert gone.why == engine.ALL_SETTLED
+    assert gone.why == decide.SETTLED
     assert (world.last("heeds").ended, world.last("heeds").nudged_at) == ("outcome", None)
     gone = world.go(world.scripts(busy=busy), timeout_seconds=17, warn_seconds=15)
-    assert gone.why == engine.ALL_SETTLED
+    assert gone.why == decide.SETTLED
     last = world.last("busy")
     assert (last.ended, last.retry, last.because) == ("timeout", False, "it did not finish within 17 s")
     assert last.warned_at is not None and last.started_at is not None and last.ended_at is not None
@@ -295,7 +295,7 @@ def test_the_same_agent_continues_after_a_limit_a_login_and_an_outcome_that_cann
     tasks, limits = tasks_of(scripts), QUICK._replace(limit_grace_seconds=0.5)
     with world.run.locked():
         gone = Engine(world.run, Reader(world.fleet), world.fleet, limits).go(tasks)
-    assert (gone.why, gone.because) == (engine.PAUSED, "login: token expired")
+    assert (gone.why, gone.because) == (decide.PAUSED, "login: token expired")
     assert [entry["because"] for entry in world.entries("paused")] == ["login: token expired"]
     assert (world.last("limited").verdict, world.last("limited").continues) == ({"done": True}, 1)
     assert (world.last("odd").verdict, world.last("odd").returns) == ({"done": True}, 1)
@@ -306,7 +306,7 @@ def test_the_same_agent_continues_after_a_limit_a_login_and_an_outcome_that_cann
     with world.run.locked():
         world.run.resume()
         gone = Engine(world.run, Reader(world.fleet), world.fleet, limits).go(tasks)
-    assert gone.why == engine.ALL_SETTLED and world.last("locked").verdict == {"done": True}
+    assert gone.why == decide.SETTLED and world.last("locked").verdict == {"done": True}
     assert world.began() == ["r limited 1", "r locked 1", "r never 1", "r odd 1"], "nobody was paid twice"
 
 
@@ -322,7 +322,7 @@ def test_an_orchestrator_that_was_stopped_for_long_calls_nobody_stalled(world: W
     wait_for(lambda: world.entries("gap"), "the gap to be noted")
     marker.touch()
     out, err = processes[0].communicate(timeout=200)
-    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    assert json.loads(out)["why"] == decide.SETTLED, err
     world.run.refresh()
     assert [a.ended for a in world.task("one").attempts] == ["outcome"]
     since, until = world.run.state.gaps[0]
@@ -352,7 +352,7 @@ def test_nothing_is_decided_from_what_was_seen_before_a_gap(world: World) -> Non
     limits = QUICK._replace(gap_seconds=2, rest_seconds=4)
     with world.run.locked():
         gone = Engine(world.run, Sleeper(world.fleet), world.fleet, limits).go(tasks_of(scripts))
-    assert gone.why == engine.ALL_SETTLED and world.entries("gap")
+    assert gone.why == decide.SETTLED and world.entries("gap")
     assert not world.entries("nudged"), "`two` was seen at rest without an outcome, before the gap"
 
 
@@ -371,7 +371,7 @@ def test_what_cannot_be_made_is_tried_again_and_then_reported(world: World) -> N
         recipe = Scripts(world.fleet, type="no-such-agent")
         limits = QUICK._replace(max_attempts=2)
         gone = Engine(world.run, recipe, world.fleet, limits).go(tasks_of({"one": "x", "two": "y"}))
-    assert gone.why == engine.ALL_SETTLED
+    assert gone.why == decide.SETTLED
     assert [(a.ended, a.retry) for a in world.task("one").attempts] == [("launch", True), ("launch", False)]
     assert "`no-such-agent`" in world.last("one").because
     assert world.states() == {}
@@ -396,7 +396,7 @@ def test_what_could_not_be_collected_or_checked_is_tried_again_and_never_final(w
     recipe = Broken(world.fleet)
     with world.run.locked():
         gone = Engine(world.run, recipe, world.fleet, QUICK).go(tasks)
-    assert gone.why == engine.ALL_SETTLED
+    assert gone.why == decide.SETTLED
     last = world.last("one")
     assert (world.task("one").status, last.collect_tries, last.collected) == ("collecting", 4, None)
     assert last.collect_error == "the disk of `r-one-1` is full: no space"
@@ -410,7 +410,7 @@ def test_what_could_not_be_collected_or_checked_is_tried_again_and_never_final(w
     assert (world.task("one").status, last.check_tries, last.check_error) == ("checking", 2, "KeyError: 'not there'")
     assert "not there" in (Path(world.run.task_dir("one")) / "error-check-1.txt").read_text()
     assert world.states() == {"r-one-1": "STOPPED"}
-    assert world.go({"one": ""}).why == engine.ALL_SETTLED
+    assert world.go({"one": ""}).why == decide.SETTLED
     assert (world.last("one").verdict, world.began()) == ({"done": True}, ["r one 1"])
 
 
@@ -419,14 +419,14 @@ def test_many_that_fail_alike_open_the_breaker_and_resume_tries_them_again(world
     script = f"run! test -e {marker}\n" + DONE
     scripts = world.scripts(**{f"t{number}": script for number in range(6)})
     gone = world.go(scripts, breaker_tasks=3, max_attempts=1, first_agents=3, max_agents=3)
-    assert gone.why == engine.BREAKER
+    assert gone.why == decide.BREAKER
     # Three, and those that failed too before it was seen.
     assert re.search("[345] tasks failed in the same way: crash: exit code 1", gone.because), gone.because
     assert gone.state.counts()["waiting"] > 0
     failed = sum(bool(task.attempts) for task in gone.state.tasks.values())
     marker.touch()
     gone = world.go(scripts, breaker_tasks=3, max_attempts=1)
-    assert gone.why == engine.ALL_SETTLED
+    assert gone.why == decide.SETTLED
     assert {world.last(name).ended for name in scripts} == {"outcome"}
     assert len(world.task("t0").attempts) == 2
     assert len(world.began()) == 6 + failed
@@ -437,11 +437,11 @@ def test_when_the_budget_is_spent_nothing_more_begins_until_there_is_more(world:
     scripts = world.scripts(**{f"t{number}": script for number in range(5)})
     # One after the other: what agents used that work at the same time is known when they end.
     gone = world.go(scripts, budget_usd=2.0, first_agents=1, max_agents=1)
-    assert (gone.why, gone.because) == (engine.BUDGET, "$2.00 of $2.00 are spent")
+    assert (gone.why, gone.because) == (decide.BUDGET, "$2.00 of $2.00 are spent")
     assert gone.state.counts()["waiting"] == 3
     gone = world.go(scripts, budget_tokens=3000, first_agents=1, max_agents=1)
-    assert (gone.why, gone.because) == (engine.BUDGET, "3000 of 3000 tokens are used")
-    assert world.go(scripts).why == engine.ALL_SETTLED
+    assert (gone.why, gone.because) == (decide.BUDGET, "3000 of 3000 tokens are used")
+    assert world.go(scripts).why == decide.SETTLED
     assert len(world.began()) == 5
 
 
@@ -454,7 +454,7 @@ def test_an_agent_that_somebody_destroys_or_stops_is_not_made_again(world: World
     world.fleet.find("r-one-1").destroy(force=True)
     world.fleet.find("r-two-1").stop()
     out, err = processes[0].communicate(timeout=200)
-    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    assert json.loads(out)["why"] == decide.SETTLED, err
     world.run.refresh()
     assert [(a.ended, a.because) for a in world.task("one").attempts] == [("stopped", "its agent was destroyed")]
     assert [a.ended for a in world.task("two").attempts] == ["stopped"]
@@ -467,7 +467,7 @@ def test_agents_whose_tmux_server_is_killed_are_started_again(world: World, proc
     world.wait_for_files("begun", 1)
     world.user.tmux("kill-server")
     out, err = processes[0].communicate(timeout=200)
-    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    assert json.loads(out)["why"] == decide.SETTLED, err
     world.run.refresh()
     assert [(attempt.ended, attempt.restarts) for attempt in world.task("one").attempts] == [("outcome", 1)]
     assert world.began() == ["r one 1", "r one 1"]
@@ -497,7 +497,7 @@ def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
     world.wait_for_files("half.txt", 2)
     world.run.ask_to_stop()
     out, err = processes[0].communicate(timeout=200)
-    assert json.loads(out)["why"] == engine.STOPPED, err
+    assert json.loads(out)["why"] == decide.STOPPED, err
     state = world.run.refresh()
     stopped = [task.last for task in state.tasks.values() if task.last is not None]
     assert [(a.ended, a.collected is not None and "?? half.txt" in a.collected["git"]) for a in stopped] == [
@@ -506,7 +506,7 @@ def test_a_run_that_is_stopped_saves_all_work_and_goes_on_when_it_is_resumed(
     assert set(world.states().values()) == {"STOPPED"}
     assert state.counts()["waiting"] == 4
     marker.touch()
-    assert world.go(scripts).why == engine.ALL_SETTLED
+    assert world.go(scripts).why == decide.SETTLED
     assert {world.last(name).ended for name in scripts} == {"outcome"}
     assert world.began() == ["r t0 1", "r t0 1", "r t1 1", "r t1 1", "r t2 1", "r t3 1"], "by the same agents"
     assert [task.tries for task in world.run.state.tasks.values()] == [1, 1, 1, 1], "a stop costs no try"
@@ -521,7 +521,7 @@ def test_a_run_without_an_orchestrator_can_be_stopped_too(world: World, processe
     assert world.states() == {"r-one-1": "RUNNING"}
     with world.run.locked():
         gone = Engine(world.run, Scripts(world.fleet), world.fleet, QUICK).stop()
-    assert gone.why == engine.STOPPED
+    assert gone.why == decide.STOPPED
     last = world.last("one")
     assert last.ended == "stopped"
     assert last.collected is not None and "?? half.txt" in last.collected["git"]
@@ -540,7 +540,7 @@ def test_an_interrupt_leaves_the_agents_to_the_next_orchestrator(world: World, p
     assert "KeyboardInterrupt" in err
     assert set(world.states().values()) == {"RUNNING"}
     marker.touch()
-    assert world.go(scripts).why == engine.ALL_SETTLED
+    assert world.go(scripts).why == decide.SETTLED
     assert world.began() == ["r one 1", "r two 1"]
 
 
@@ -589,7 +589,7 @@ def test_a_run_killed_at_a_point_of_its_ledger_is_resumed_to_the_same_result(
     assert processes[0].returncode == -9
     processes.append(orchestrator(world, scripts))
     out, err = processes[1].communicate(timeout=200)
-    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    assert json.loads(out)["why"] == decide.SETTLED, err
     counted(world, scripts)
 
 
@@ -627,5 +627,5 @@ def test_orchestrators_killed_at_any_moment_leave_nothing_undone_and_nothing_don
             process.wait()
     processes.append(orchestrator(world, scripts, max_agents=6))
     out, err = processes[-1].communicate(timeout=200)
-    assert json.loads(out)["why"] == engine.ALL_SETTLED, err
+    assert json.loads(out)["why"] == decide.SETTLED, err
     counted(world, scripts)

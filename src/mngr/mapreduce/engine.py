@@ -26,7 +26,6 @@ from mngr.mapreduce.work_threads import WorkThreads
 
 if TYPE_CHECKING:
     from mngr.mapreduce.host_pool import HostPool
-    from mngr.mapreduce.ledger import Entry
 
 _SECONDS_BETWEEN_USAGE = 5.0
 _SECONDS_BETWEEN_USAGE_WITH_BUDGET = 2.0
@@ -34,13 +33,8 @@ _SHARE_FOR_USAGE = 0.1  # of the time, at most
 _NEVER = 1e9  # in seconds
 
 
-# Why an engine came to an end.
-ALL_SETTLED, STOPPED, BREAKER, PAUSED = decide.SETTLED, decide.STOPPED, decide.BREAKER, decide.PAUSED
-BUDGET, DEADLINE = decide.BUDGET, decide.DEADLINE
-
-
 class EngineResult(NamedTuple):
-    """How far it went: `why` is one of the words above, `because` the same for a person."""
+    """How far it went: `why` is a word of `decide`, such as `SETTLED`, `because` the same for a person."""
 
     why: str
     because: str
@@ -48,8 +42,7 @@ class EngineResult(NamedTuple):
 
 
 class Engine:
-    """Works on a run whose lock the caller holds. `tell` hears every entry of the ledger, in the thread that wrote
-    it."""
+    """Works on a run whose lock the caller holds."""
 
     def __init__(
         self,
@@ -58,47 +51,43 @@ class Engine:
         fleet: Fleet,
         limits: RunLimits = RunLimits(),  # noqa: B008 (a value that never changes)
         *,
-        tell: Callable[[Entry], None] = lambda entry: None,
         role: str = task_names.MAP,
         pool: HostPool | None = None,
     ) -> None:
         """With a pool, new agents are made on its hosts."""
         self.run, self.recipe, self.fleet, self.limits, self.pool = run, recipe, fleet, limits, pool
-        self._tell, self._role = tell, role
+        self._role = role
 
     def go(self, tasks: Sequence[Task]) -> EngineResult:
         """Work until every one of these tasks is settled, or the run must pause. Agents of an earlier orchestrator are
         adopted. An interrupt leaves agents running, for the next one. May be called again, also with other tasks."""
-        with self.run.heard_by(self._tell):
-            known = self.run.state.tasks
-            new = [task for task in tasks if task.id not in known]
-            self.run.note_all([fact("task", task=t.id, slug=t.slug, data=dict(t.data)) for t in new])
-            return self._go([task.id for task in tasks])
+        known = self.run.state.tasks
+        new = [task for task in tasks if task.id not in known]
+        self.run.note_all([fact("task", task=t.id, slug=t.slug, data=dict(t.data)) for t in new])
+        return self._go([task.id for task in tasks])
 
     def stop(self, tasks: Sequence[str] | None = None) -> EngineResult:
         """Collect from every agent that still works on one of these tasks, by default any of the run, and stop it.
         Nothing new is begun. Twice is safe."""
         self.run.ask_to_stop()
-        with self.run.heard_by(self._tell):
-            return self._go(list(self.run.state.tasks) if tasks is None else tasks)
+        return self._go(list(self.run.state.tasks) if tasks is None else tasks)
 
     def collect_again(self, tasks: Sequence[str]) -> None:
         """Collect and check the last attempt of these tasks once more, after somebody worked on in its agent. What was
         collected of one that is gone stays."""
-        with self.run.heard_by(self._tell):
-            work = self._work()
-            done = False
-            try:
-                there = {agent.id for agent in observations.of_run(self.fleet, self.run.id)}
-                again = [(task, last) for task in tasks if (last := self.run.state.tasks[task].last) is not None]
-                for task, last in again:
-                    if last.agent_id in there and last.ended:
-                        work.collect(orders.Collect(task, last.number, last.agent_id))
-                done = True
-            finally:
-                work.close(abandon=not done)
-            work.settle()
-            self._go(tasks)
+        work = self._work()
+        done = False
+        try:
+            there = {agent.id for agent in observations.of_run(self.fleet, self.run.id)}
+            again = [(task, last) for task in tasks if (last := self.run.state.tasks[task].last) is not None]
+            for task, last in again:
+                if last.agent_id in there and last.ended:
+                    work.do(orders.Collect(task, last.number, last.agent_id))
+            done = True
+        finally:
+            work.close(abandon=not done)
+        work.settle()
+        self._go(tasks)
 
     def _work(self) -> WorkThreads:
         return WorkThreads(self.run, self.recipe, self.fleet, self.limits, self._role, self.pool)
@@ -256,18 +245,14 @@ class _Loop:
                     facts.append(action)
                 case orders.Start():
                     starts.append(action)
-                case orders.Collect():
-                    self._work.collect(action)
-                case orders.Stop():
-                    self._work.stop(action)
-                case orders.CheckWork():
-                    self._work.check(action)
+                case orders.Collect() | orders.Stop() | orders.CheckWork():
+                    self._work.do(action)
                 case orders.Adopt(task=task, number=number, agent_id=agent_id):
                     self._fleet.find(agent_id).adopt()
                     facts.append(fact("started", task=task, number=number, agent_id=agent_id, adopted=True))
                 case orders.Restart(task=task, number=number, fresh=fresh, counts=counts):
                     facts += [fact("restarted", task=task, number=number, counts=counts)] if fresh else []
-                    after.append(functools.partial(self._work.restart, action))
+                    after.append(functools.partial(self._work.do, action))
                 case orders.Tell(task=task, number=number, what=what):
                     if what in orders.NOTED:
                         facts.append(fact(orders.NOTED[what], task=task, number=number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mngr.names import LONGEST_NAME, check_name
 
 RUN, TASK, ATTEMPT, ROLE = "mngr-run", "mngr-task", "mngr-attempt", "mngr-role"
-MAP, JOB, INTEGRATE, OPINION = "map", "job", "integrate", "opinion"
+MAP, INTEGRATE, OPINION = "map", "integrate", "opinion"
 LONGEST_RUN = 18
 
 

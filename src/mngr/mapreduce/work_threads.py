@@ -101,21 +101,19 @@ class WorkThreads:
         keys = [(one.task, one.number) for one in wanted]
         self._submit("start", keys, self._start_all)
 
-    def restart(self, wanted: orders.Restart) -> None:
-        self._submit("tell", [(wanted.task, wanted.number)], lambda: self._restart(wanted))
+    def do(self, wanted: orders.Restart | orders.Collect | orders.Stop | orders.CheckWork) -> None:
+        work: dict[type, tuple[str, Callable[[Any], None]]] = {
+            orders.Restart: ("tell", self._restart),
+            orders.Collect: ("collect", self._collect),
+            orders.Stop: ("collect", self._stop),
+            orders.CheckWork: ("check", self._check),
+        }
+        pool, job = work[type(wanted)]
+        self._submit(pool, [(wanted.task, wanted.number)], lambda: job(wanted))
 
     def tell(self, wanted: orders.Tell, problem: str = "") -> None:
         keys = [(wanted.task, wanted.number)] if wanted.what == orders.TASK else []
         self._submit("tell", keys, lambda: self._tell(wanted, problem))
-
-    def collect(self, wanted: orders.Collect) -> None:
-        self._submit("collect", [(wanted.task, wanted.number)], lambda: self._collect(wanted))
-
-    def stop(self, wanted: orders.Stop) -> None:
-        self._submit("collect", [(wanted.task, wanted.number)], lambda: self._stop(wanted))
-
-    def check(self, wanted: orders.CheckWork) -> None:
-        self._submit("check", [(wanted.task, wanted.number)], lambda: self._check(wanted))
 
     def checkpoint(self, task_id: str, number: int) -> None:
         """Bring home what an agent committed so far; what cannot be had is left for the next time."""
