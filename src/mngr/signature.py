@@ -1,7 +1,4 @@
-"""The signature of a failure: its text without what differs from run to run, so that equal failures can be grouped.
-
-`tmr/probe` runs in the Python of another project and has its own copy of the patterns; a test compares the two.
-"""
+"""The signature of a failure: its text without what differs from run to run, so that equal failures can be grouped."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import re
 _LONGEST = 300
 
 # In this order: what is inside a longer thing must not be taken first.
-VARYING = (
+_VARYING = (
     (re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]"), ""),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?"), "TIME"),
     (re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "ID"),
@@ -29,7 +26,7 @@ def signature(text: str, *, any_name: bool = False) -> str:
     quoted names are replaced too: the same failure of different tasks is then one."""
     if any_name:
         text = _QUOTED.sub("NAME", text)
-    for pattern, stand_in in VARYING:
+    for pattern, stand_in in _VARYING:
         text = pattern.sub(stand_in, text)
     text = text.strip()
     return text[:_LONGEST].rstrip() + "..." if len(text) > _LONGEST else text

@@ -1,12 +1,9 @@
 """Signatures of failures: the same for the same failure, and for no other."""
 
-import runpy
-from pathlib import Path
-
 import pytest
 
-import mngr
-from mngr.signature import VARYING, signature
+from mngr.signature import signature
+from mngr.tmr.rows import failure
 
 
 @pytest.mark.parametrize(
@@ -36,8 +33,7 @@ def test_tasks_that_fail_alike_have_one_signature_whatever_they_are_called():
     assert signature(one, any_name=True) == signature(other, any_name=True) != signature(one)
 
 
-def test_the_probe_makes_the_same_signatures():
-    probe = runpy.run_path(str(Path(mngr.__file__).parent / "tmr" / "probe" / "mngr_tmr_probe.py"))
-    assert [(found.pattern, by) for found, by in probe["VARYING"]] == [(found.pattern, by) for found, by in VARYING]
+def test_the_signature_of_a_failed_test_is_that_of_its_error():
     text = "ValueError: 7 agents at 2026-11-16T05:00:00Z in /tmp/x/y took 1.5 s"
-    assert probe["signature"](f"header\nE   {text}\n") == signature(text)
+    assert failure(f"header\nE   assert x\nE   {text}\n") == failure(f"{text}\nlast words\n") == signature(text)
+    assert failure("first\nlast words\n\n") == "last words"

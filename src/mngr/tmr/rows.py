@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr import files
+from mngr.signature import signature
 
 PASSED = "passed"
 # Two tests of our own that are part of every test run, and what must come of them.
@@ -14,6 +16,7 @@ SENTINELS = {"test_passes": "passed", "test_fails": "failed"}
 GOOD = frozenset({PASSED, "xfailed"})
 # What the probe says of a test that is no function: nothing can be told from it.
 NO_BODY = "-" * 16
+_NAMED = re.compile(r"[\w.]+(?:Error|Exception|Exit|Failed|Interrupt|Warning)\b")
 
 
 class CollectedTest(NamedTuple):
@@ -152,9 +155,11 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
         if kind == "collected":
             tests[row["id"]] = CollectedTest(**{name: row.get(name, "") for name in CollectedTest._fields})
         elif kind == "ran":
-            ran[row["id"]] = RanTest(**{name: row[name] for name in RanTest._fields})
+            failed = row["outcome"] in ("failed", "timeout")
+            said = row.get("signature", failure(row["text"]) if failed else "")
+            ran[row["id"]] = RanTest(row["id"], row["outcome"], row["seconds"], row["text"], said)
         elif kind == "broken":
-            broken[row["id"]] = Broken(row["id"], row["text"], row["signature"])
+            broken[row["id"]] = Broken(row["id"], row["text"], failure(row["text"]))
     if sentinels and sentinels != SENTINELS:
         wrong = next(name for name, outcome in SENTINELS.items() if sentinels.get(name) != outcome)
         doubts.append(f"a test that always {wrong.removeprefix('test_')} is reported as {sentinels.get(wrong)}")
@@ -163,3 +168,10 @@ def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
     elif announced and not sentinels and finished and all(one.outcome in GOOD | {"skipped"} for one in ran.values()):
         doubts.append("pytest is said to have come to its end, and a test that always fails was not run")
     return Rows(tests, ran, tuple(broken.values()), finished, doubts[0] if doubts else "")
+
+
+def failure(text: str) -> str:
+    """The signature of a failure: of the line that says what went wrong."""
+    marked = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+    lines = marked or [line.strip() for line in reversed(text.splitlines()) if line.strip()] or [""]
+    return signature(next(filter(_NAMED.match, lines), lines[0]))

@@ -152,7 +152,7 @@ class Probe:
                 self._late(began["id"], took, f"the test did not end within {limit:g} s")
             else:
                 text = "the test ended the whole test run"
-                self.row("ran", id=began["id"], outcome="crashed", phase="call", seconds=0.0, text=text, signature=text)
+                self.row("ran", id=began["id"], outcome="crashed", seconds=0.0, text=text, signature=text)
             done.add(began["id"])
         return done
 
@@ -163,8 +163,7 @@ class Probe:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            text = str(report.longrepr)[-_TEXT_MAX:]
-            self.row("broken", id=portable(report.nodeid), text=text, signature=signature(text))
+            self.row("broken", id=portable(report.nodeid), text=str(report.longrepr)[-_TEXT_MAX:])
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(
@@ -253,7 +252,7 @@ class Probe:
         self.watch.end()
 
     def _ran(self) -> None:
-        outcome, phase, report = judged(self.phases)
+        outcome, report = judged(self.phases)
         for nodeid, name in self.sentinels.items():
             if portable(nodeid) == self.running:
                 self.row("sentinel", id=name, outcome=outcome)
@@ -263,15 +262,7 @@ class Probe:
             outcome = "timeout"
         if self.running in self.touched and outcome not in ("passed", "skipped", "xfailed"):
             self.all_good = False
-        self.row(
-            "ran",
-            id=self.running,
-            outcome=outcome,
-            phase=phase,
-            seconds=round(self.watch.took(), 3),
-            text=text,
-            signature=signature(text) if outcome in ("failed", "timeout") else "",
-        )
+        self.row("ran", id=self.running, outcome=outcome, seconds=round(self.watch.took(), 3), text=text)
 
     def _give_up(self, what: str, seconds: float) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
@@ -284,15 +275,8 @@ class Probe:
 
     def _late(self, test: str, took: float, words: str, more: str = "") -> None:
         text = f"{words}\n{more}"[:_TEXT_MAX]
-        self.row(
-            "ran",
-            id=test,
-            outcome="timeout",
-            phase="call",
-            seconds=round(took, 3),
-            text=text,
-            signature=f"timeout: {words}",
-        )
+        said = f"timeout: {words}"
+        self.row("ran", id=test, outcome="timeout", seconds=round(took, 3), text=text, signature=said)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
@@ -302,19 +286,19 @@ class Probe:
         self.row("finished", exit_code=int(exitstatus))
 
 
-def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, str, pytest.TestReport | None]:
-    """Outcome, phase and the report that tells why: the first phase that did not pass decides."""
+def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, pytest.TestReport | None]:
+    """Outcome and the report that tells why: the first phase that did not pass decides."""
     for when in ("setup", "call", "teardown"):
         report = phases.get(when)
         if report is None:
             continue
         if report.failed:
-            return "failed", when, report
+            return "failed", report
         if report.skipped:
-            return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), when, report
+            return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), report
         if hasattr(report, "wasxfail") and when == "call":
-            return "xpassed", when, report
-    return "passed", "call", None
+            return "xpassed", report
+    return "passed", None
 
 
 def own_limit(item: pytest.Item) -> float | None:
@@ -359,28 +343,3 @@ def described(item: pytest.Item) -> dict[str, object]:
         body = re.sub(rf"\bdef\s+{re.escape(function.__name__)}\b", "def", source, count=1)
         facts["body"] = hashlib.sha256(body.encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return facts
-
-
-# The same as in `mngr.signature`: a test compares them.
-VARYING = (
-    (re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]"), ""),
-    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?"), "TIME"),
-    (re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "ID"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "HEX"),
-    (re.compile(r"(?<![\w.])~?(/[\w.@%+=:,~-]+){2,}/?"), "PATH"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,}\b"), "HEX"),
-    (re.compile(r"""(['"`])[^'"`\s]*\b(tmp|temp)[^'"`\s]*\1"""), "TEMP"),
-    (re.compile(r"\d+(\.\d+)?"), "N"),
-    (re.compile(r"\s+"), " "),
-)
-_NAMED = re.compile(r"[\w.]+(?:Error|Exception|Exit|Failed|Interrupt|Warning)\b")
-
-
-def signature(text: str) -> str:
-    """The line of a failure that says what went wrong, without what differs from run to run."""
-    marked = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
-    lines = marked or [line.strip() for line in reversed(text.splitlines()) if line.strip()] or [""]
-    chosen = next(filter(_NAMED.match, lines), lines[0])
-    for pattern, stand_in in VARYING:
-        chosen = pattern.sub(stand_in, chosen)
-    return chosen.strip()[:300]
