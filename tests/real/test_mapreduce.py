@@ -245,16 +245,17 @@ def test_one_that_hangs_is_stalled_and_one_that_asks_is_blocked(world: World) ->
     assert set(world.states().values()) == {"STOPPED"}
 
 
-def test_a_blocked_one_can_be_kept_answered_and_collected_again(world: World) -> None:
+def test_a_blocked_one_can_be_started_answered_and_collected_again(world: World) -> None:
     scripts = world.scripts(asks="ask Which colour?\n" + DONE)
-    world.go(scripts, keep_blocked=True)
+    world.go(scripts)
     assert world.last("asks").ended == "blocked"
-    assert world.states() == {"r-asks-1": "BLOCKED"}
+    assert world.states() == {"r-asks-1": "STOPPED"}
+    world.fleet.find("r-asks-1").start()
+    world.fleet.wait(["r-asks-1"], ("BLOCKED",), timeout=60)
     world.fleet.find("r-asks-1").message("blue")
     world.fleet.wait(["r-asks-1"], ("WAITING",), timeout=60)
     with world.run.locked():
-        limits = QUICK._replace(keep_blocked=True)
-        Engine(world.run, Scripts(world.fleet), world.fleet, limits).collect_again(["asks"])
+        Engine(world.run, Scripts(world.fleet), world.fleet, QUICK).collect_again(["asks"])
     assert (world.last("asks").ended, world.last("asks").verdict) == ("blocked", {"done": True})
     assert world.began() == ["r asks 1"]
 

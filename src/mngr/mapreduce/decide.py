@@ -135,10 +135,6 @@ class _Decider:
             return Holding(BREAKER, because, checks=trip.stage != policy.CHECK)
         return Holding(PAUSED, self.needs) if self.needs else None
 
-    @property
-    def stops(self) -> bool:
-        return self.holding is not None and self.holding.stop
-
     def over(self) -> Holding | None:
         """What could not be collected or checked does not keep a run from its end: the next resume tries again."""
         attempts = [attempt for task in self.tasks for attempt in task.attempts]
@@ -179,12 +175,7 @@ class _Decider:
 
     def is_to_be_stopped(self, attempt: Attempt, observed: Observation) -> bool:
         """Also what has ended is stopped once: something that it started may live on. Never on an unknown state."""
-        stoppable = bool(attempt.agent_id) and not attempt.released and observed.state != states.UNKNOWN
-        return stoppable and not self.is_kept(attempt)
-
-    def is_kept(self, attempt: Attempt) -> bool:
-        """A blocked agent may be kept for a person to talk to."""
-        return attempt.ended == attempt_end.BLOCKED and self.limits.keep_blocked and not self.stops
+        return bool(attempt.agent_id) and not attempt.released and observed.state != states.UNKNOWN
 
     def collect(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Due:
         """Never from an agent of which nothing is known at the moment."""
@@ -342,7 +333,7 @@ class _Decider:
         for attempt in (attempt for task in self.tasks for attempt in task.attempts):
             observed = self.observed(attempt)
             lives = observed is not None and observed.alive and not attempt.released
-            if attempt.goes_on or (lives and attempt.ended != HOST_LOST and not self.is_kept(attempt)):
+            if attempt.goes_on or (lives and attempt.ended != HOST_LOST):
                 held.add(attempt.agent)
         return held
 

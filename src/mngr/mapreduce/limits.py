@@ -59,8 +59,6 @@ class RunLimits(NamedTuple):
     breaker_tasks: int = 5
     breaker_share: float = 0.5
 
-    keep_blocked: bool = False
-
     def backoff(self, tries: int) -> float:
         """The pause after this many failures: each is twice as long as the one before it."""
         return float(min(self.backoff_seconds * 2.0 ** max(0, tries - 1), self.longest_backoff_seconds))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from mngr.fleet.fleet import Fleet
 from mngr.json_values import plain
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
@@ -29,7 +28,6 @@ def deliver(
     base: BaseCommit,
     wish: RunRequest,
     engine: Callable[[Recipe, str], Engine],
-    fleet: Fleet,
     drop: Sequence[str],
     accepted: Sequence[str],
     before: Mapping[str, Any],
@@ -48,7 +46,7 @@ def deliver(
     )
     resolver, recipe = None, None
     if wish.integrator is not None:
-        recipe = IntegratorRecipe(run, fleet, git, wish.integrator, base.measurer.environment)
+        recipe = IntegratorRecipe(run, git, base.measurer.environment, wish.integrator)
         command = base.measurer.environment.test_command
         resolver = AgentResolver(engine, recipe, run, git, tests=of, test_command=command)
     known = KnownTests(

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mngr import files, prompts
-from mngr.actions.agent import Agent
-from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import task_names
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import AgentLaunch, Recipe, Task
@@ -17,10 +15,8 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import SETTLED, Attempt, TaskState
 from mngr.process import join, quote
 from mngr.tmr.conflict import Conflict, Resolver
-from mngr.tmr.harvest import harvest
-from mngr.tmr.measurement import SuiteEnvironment
 from mngr.tmr.objects import NewCommit, Objects, ours
-from mngr.tmr.recipe import Workers, filled
+from mngr.tmr.recipe import WorkersRecipe
 from mngr.tmr.unit import VerifiedWork
 from mngr.tmr.verdict import INTEGRATED, UNCHANGED
 from mngr.tools.git import Git
@@ -29,35 +25,12 @@ _NARRATIVE = "narrative"
 _NARRATIVE_MAX = 20_000
 
 
-class IntegratorRecipe(Recipe):
+class IntegratorRecipe(WorkersRecipe):
     """Its tasks carry their prompt and the commit to begin at."""
 
-    def __init__(self, run: Run, fleet: Fleet, git: Git, workers: Workers, environment: SuiteEnvironment) -> None:
-        self._run, self._fleet, self._git, self._workers = run, fleet, git, workers
-        self._environment = environment
-
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
-        prepare = self._environment.prepare
-        return AgentLaunch(
-            type=self._workers.type,
-            args=filled(self._workers.args, task=task.id, slug=task.data["about"], attempt=attempt.number),
-            message=task.data["prompt"],
-            env={**self._environment.env, **self._workers.env},
-            source=self._git.directory,
-            transfer=self._workers.transfer,
-            branch=f"{task.data['start']}:mngr/*",
-            record=self._workers.record,
-            permissions=self._workers.permissions,
-            sandbox=self._workers.sandbox,
-            allowed_commands=tuple(filter(None, (self._environment.test_command, prepare))),
-            provision=(prepare,) if prepare else (),
-            extra_paths=self._environment.extra_paths,
-        )
-
-    def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
-        directory = os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
-        ref = f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
-        return harvest(self._git, agent, task=task.id, directory=directory, ref=ref)
+        about, start, prompt = (task.data[name] for name in ("about", "start", "prompt"))
+        return self.agent(task, attempt, about=about, start=start, message=prompt)
 
     def check(self, task: TaskState, attempt: Attempt, collected: Mapping[str, Any]) -> Mapping[str, Any]:
         if task.data["about"] == _NARRATIVE:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from mngr import prompts
 from mngr.actions.agent import Agent
 from mngr.errors import MngrError
-from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import attempt_end
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
@@ -19,6 +18,7 @@ from mngr.tmr import outcome
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.harvest import fetch_commits, harvest
+from mngr.tmr.measurement import SuiteEnvironment
 from mngr.tmr.verdict import FAILED, Verdict
 from mngr.tmr.verify import verify
 from mngr.tools.git import Git
@@ -54,47 +54,66 @@ class Workers(NamedTuple):
     sandbox: str = ""
 
 
-class TestRecipe(Recipe):
+class WorkersRecipe(Recipe):
+    """What the recipes of this package have in common: agents that begin at a commit, and whose work is harvested."""
+
+    def __init__(self, run: Run, git: Git, environment: SuiteEnvironment, workers: Workers) -> None:
+        self._run, self._git, self._environment, self._workers = run, git, environment, workers
+
+    def agent(self, task: TaskState, attempt: Attempt, *, about: str, start: str, message: str) -> AgentLaunch:
+        """The agent for an attempt; `about` is what `{slug}` in its arguments stands for."""
+        workers, environment = self._workers, self._environment
+        return AgentLaunch(
+            type=workers.type,
+            args=filled(workers.args, task=task.id, slug=about, attempt=attempt.number),
+            message=message,
+            env={**environment.env, **workers.env},
+            source=self._git.directory,
+            transfer=workers.transfer,
+            branch=f"{start}:mngr/*",
+            record=workers.record,
+            permissions=workers.permissions,
+            sandbox=workers.sandbox,
+            allowed_commands=tuple(filter(None, (environment.test_command, environment.prepare))),
+            provision=tuple(filter(None, [environment.prepare])),
+            extra_paths=environment.extra_paths,
+        )
+
+    def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
+        directory, ref = self.place(task, attempt), self._ref(task, attempt)
+        return harvest(self._git, agent, task=task.id, directory=directory, ref=ref)
+
+    def place(self, task: TaskState, attempt: Attempt) -> str:
+        """Where the files of an attempt are."""
+        return os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
+
+    def _ref(self, task: TaskState, attempt: Attempt) -> str:
+        return f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
+
+
+class TestRecipe(WorkersRecipe):
     __test__ = False  # not one for pytest
 
-    def __init__(
-        self, run: Run, fleet: Fleet, git: Git, base: BaseCommit, workers: Workers, seconds: float | None = None
-    ) -> None:
+    def __init__(self, run: Run, git: Git, base: BaseCommit, workers: Workers, seconds: float | None = None) -> None:
         """`seconds` is the time that each agent has, if it is limited."""
-        self._run, self._fleet, self._git, self._base, self._workers = run, fleet, git, base, workers
+        super().__init__(run, git, base.measurer.environment, workers)
+        self._base = base
         self._minutes = round(seconds / 60) if seconds else 0
         self._blocks = Blocks(git, base.commit)
 
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
-        environment = self._base.measurer.environment
         start = self._start(task, attempt)
-        return AgentLaunch(
-            type=self._workers.type,
-            args=filled(self._workers.args, task=task.id, slug=task.slug, attempt=attempt.number),
-            message=self.prompt(task) + (_CONTINUED if start != self._base.commit else ""),
-            env={**environment.env, **self._workers.env},
-            source=self._git.directory,
-            transfer=self._workers.transfer,
-            branch=f"{start}:mngr/*",
-            record=self._workers.record,
-            permissions=self._workers.permissions,
-            sandbox=self._workers.sandbox,
-            allowed_commands=self._allowed(),
-            uploads=((outcome.__file__, CHECKER),),
-            provision=tuple(filter(None, (self._without_remotes(), environment.prepare))),
-            extra_paths=environment.extra_paths,
-        )
+        message = self.prompt(task) + (_CONTINUED if start != self._base.commit else "")
+        plain = self.agent(task, attempt, about=task.slug, start=start, message=message)
+        # What it may run to see whether its work is good, with the permissions `tests`.
+        allowed = (*plain.allowed_commands, *filter(None, [self._base.gate_command]), CHECK_COMMAND)
+        provision = (*filter(None, [self._without_remotes()]), *plain.provision)
+        return plain._replace(allowed_commands=allowed, provision=provision, uploads=((outcome.__file__, CHECKER),))
 
     def _without_remotes(self) -> str:
         """Takes from a copy of the repository the places that it could push to; a worktree shares those of the user."""
         remove = 'for remote in $(git remote); do git remote remove "$remote"; done'
         return remove if self._workers.transfer == "git-mirror" else ""
-
-    def _allowed(self) -> tuple[str, ...]:
-        """What an agent may run to see whether its work is good, with the permissions `tests`."""
-        environment = self._base.measurer.environment
-        commands = (environment.test_command, self._base.gate_command, environment.prepare, CHECK_COMMAND)
-        return tuple(filter(None, commands))
 
     def _start(self, task: TaskState, attempt: Attempt) -> str:
         """The commit to begin at: what an agent had committed that was interrupted, else the base."""
@@ -109,7 +128,6 @@ class TestRecipe(Recipe):
         return self._base.commit
 
     def prompt(self, task: TaskState) -> str:
-        environment = self._base.measurer.environment
         found, measured = self._base.found(task.id), self._base.before(task.id)
         return prompts.render(
             _PROMPT,
@@ -121,7 +139,7 @@ class TestRecipe(Recipe):
             minutes=self._minutes,
             verdict=measured.verdict,
             failure=_shortened(measured.text),
-            command=f"{environment.test_command} {quote(task.id)}",
+            command=f"{self._environment.test_command} {quote(task.id)}",
             gate_command=self._base.gate_command,
             check_command=CHECK_COMMAND,
             implementation=self._base.paths.implementation,
@@ -130,13 +148,7 @@ class TestRecipe(Recipe):
         )
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
-        found = harvest(
-            self._git,
-            agent,
-            task=task.id,
-            directory=self.place(task, attempt),
-            ref=self._ref(task, attempt),
-        )
+        found = super().collect(task, attempt, agent)
         if found["tip"] is None:
             raise MngrError("its work could not be collected: " + "; ".join(found["problems"]))
         return found
@@ -145,9 +157,6 @@ class TestRecipe(Recipe):
         ref = self._checkpoint_ref(task, attempt)
         if agent.pull(into="none", dry_run=True).commit != (self._git.commit_of(ref) or self._base.commit):
             fetch_commits(self._git, agent, ref)
-
-    def _ref(self, task: TaskState, attempt: Attempt) -> str:
-        return f"refs/mngr/runs/{self._run.id}/{task.slug}/{attempt.number}"
 
     def _checkpoint_ref(self, task: TaskState, attempt: Attempt) -> str:
         return f"{self._ref(task, attempt)}-checkpoint"
@@ -163,10 +172,6 @@ class TestRecipe(Recipe):
         if not collected:
             return Verdict(FAILED, (attempt.collect_error,)).as_json()
         return verify(self._base, task=task.id, slug=task.slug, harvested=collected).as_json()
-
-    def place(self, task: TaskState, attempt: Attempt) -> str:
-        """Where the files of an attempt are."""
-        return os.path.join(self._run.directory, "tasks", task.slug, str(attempt.number))
 
 
 def _shortened(failure: str) -> str:

@@ -107,7 +107,7 @@ class TestRun:
         if not settings.second_opinion:
             return
         workers = self.wish.integrator or self.wish.workers
-        recipe = IntegratorRecipe(self.run, self.fleet, self.git, workers, self.measurer.environment)
+        recipe = IntegratorRecipe(self.run, self.git, self.measurer.environment, workers)
         base = self.base()
         second_opinion.take(self.run, base, recipe, self._engine, self.measurer.environment.test_command)
 
@@ -121,7 +121,7 @@ class TestRun:
         accepted = sorted({*before.get("accepted", ()), *accept} - set(drop))
         self.run.begin_phase(INTEGRATE, {"dropped": dropped, "accepted": accepted, "tip": before.get("tip")})
         base = self.base()
-        data = deliver(self.run, self.git, base, self.wish, self._engine, self.fleet, dropped, accepted, before)
+        data = deliver(self.run, self.git, base, self.wish, self._engine, dropped, accepted, before)
         self.run.end_phase(INTEGRATE, data)
         return data
 
@@ -269,7 +269,7 @@ class TestRun:
 
     def _recipe(self) -> TestRecipe:
         seconds = self.wish.limits.timeout_seconds
-        return TestRecipe(self.run, self.fleet, self.git, self.base(), self.wish.workers, seconds)
+        return TestRecipe(self.run, self.git, self.base(), self.wish.workers, seconds)
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
         checks = min(_CHECKS_MAX, 2 * self.measurer.at_once)

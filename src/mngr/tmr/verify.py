@@ -44,7 +44,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     if changes and not refusals:
         files = _changed_files(base, objects, changes)
         marks = [*_flags(base, files, task), *_misclaimed(base, claim, changes)]
-        marks += _late(base, objects, tip, harvested.get("outcome_at"))
+        marks += _late(objects, _commits(base, tip), harvested.get("outcome_at"))
         taken = _measured(base, objects, task, slug, tip, changes, before, marks)
     elif not changes and done and before.verdict == FAIL:
         before = again_at_base(base, task, slug, before)
@@ -202,18 +202,19 @@ def _notes(base: BaseCommit, claim: Mapping[str, Any] | None, tip: str) -> list[
     if claim is None:
         return []
     claimed = [change["commit"] for change in claim["changes"] if change["commit"]]
-    commits = (
-        base.git.must("rev-list", tip, f"^{base.commit}", doing="cannot list its commits").split() if claimed else []
-    )
+    commits = _commits(base, tip) if claimed else []
     strange = [one for one in claimed if not any(commit.startswith(one) for commit in commits)]
     return [*claim.get("notes", ()), *(f"claimed commit `{one[:12]}` is not among its commits" for one in strange)]
 
 
-def _late(base: BaseCommit, objects: Objects, tip: str, outcome_at: float | None) -> Iterator[flags.Flag]:
+def _commits(base: BaseCommit, tip: str) -> list[str]:
+    return base.git.must("rev-list", tip, f"^{base.commit}", doing="git could not list its commits").split()
+
+
+def _late(objects: Objects, commits: Sequence[str], outcome_at: float | None) -> Iterator[flags.Flag]:
     """Commits after the outcome file: they are measured and used like the others, but its claim does not know them."""
     if outcome_at is None:
         return
-    commits = base.git.must("rev-list", tip, f"^{base.commit}", doing="git could not list its commits").split()
     facts = objects.facts(commits)
     late = [commit for commit in commits if commit in facts and facts[commit].committed_at > int(outcome_at)]
     if late:
