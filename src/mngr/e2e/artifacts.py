@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from mngr import files
+from mngr import files, json_values
 from mngr.e2e import code_state
 from mngr.errors import MngrError, UsageError
 from mngr.names import slug
@@ -87,11 +86,7 @@ class TestInfo:
 
     def events(self) -> list[dict[str, Any]]:
         """The transcript, event by event; a torn last line is passed over."""
-        try:
-            with open(os.path.join(self.path, TRANSCRIPT_EVENTS), "rb") as file:
-                return files.read_lines(file.read())
-        except OSError:
-            return []
+        return files.read_lines(_content(os.path.join(self.path, TRANSCRIPT_EVENTS)))
 
     def transcript(self) -> str:
         return _text(os.path.join(self.path, TRANSCRIPT_TEXT))
@@ -151,7 +146,7 @@ def runs(directory: str | os.PathLike[str]) -> list[RunInfo]:
 
 def run(directory: str | os.PathLike[str]) -> RunInfo | None:
     path = os.fspath(directory)
-    data = read_json(os.path.join(path, RUN_FILE))
+    data = json_values.file(os.path.join(path, RUN_FILE))
     started_at = seconds(data.get("started_at"))
     if started_at is None:
         return None
@@ -185,7 +180,7 @@ def open_run(directory: str, name: str, *, run_id: str, details: Callable[[], Ma
     _make_ignored(directory)
     path = os.path.join(directory, name)
     with files.locked(os.path.join(directory, ".lock"), timeout=_LOCK_SECONDS, what="the e2e directory"):
-        known = read_json(os.path.join(path, RUN_FILE))
+        known = json_values.file(os.path.join(path, RUN_FILE))
         if not known and os.path.isdir(path) and os.listdir(path):
             raise MngrError(f"`{path}` exists and is not a test run: choose another run name or directory")
         os.makedirs(os.path.join(path, "tests"), exist_ok=True)
@@ -206,7 +201,7 @@ def open_run(directory: str, name: str, *, run_id: str, details: Callable[[], Ma
 def end_run(path: str, *, run_id: str, ended_at: float, exit_status: int) -> None:
     """Note the end of a run, if it is this one's: a run in which no test used `e2e` has no directory."""
     file = os.path.join(path, RUN_FILE)
-    known = read_json(file)
+    known = json_values.file(file)
     if known.get("id") == run_id:
         write_json(file, {**known, "ended_at": ended_at, "exit_status": exit_status})
 
@@ -215,7 +210,7 @@ def start_test(run_directory: str, *, run_started_at: float, details: Mapping[st
     """An empty directory for a test, with its `test.json`. An earlier attempt in this run moves below it; what is left
     of an older run of this name goes. `worker` is named where several run the same test at the same time."""
     path = os.path.join(run_directory, "tests", slug_of(f"{details['node_id']}{worker}"))
-    begun = seconds(read_json(os.path.join(path, TEST_FILE)).get("started_at"))
+    begun = seconds(json_values.file(os.path.join(path, TEST_FILE)).get("started_at"))
     if begun is not None and begun >= run_started_at:
         _set_aside(path)
     else:
@@ -227,16 +222,6 @@ def start_test(run_directory: str, *, run_started_at: float, details: Mapping[st
 
 def write_json(path: str, value: Mapping[str, Any]) -> None:
     files.write_atomic(path, files.json_bytes(value, indent=1), mode=0o644)
-
-
-def read_json(path: str) -> dict[str, Any]:
-    """The object in a file; empty when it is missing, torn or something else."""
-    try:
-        with open(path, "rb") as file:
-            value = json.loads(file.read())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _make_ignored(directory: str) -> None:
@@ -272,12 +257,12 @@ def _set_aside(path: str) -> None:
 
 
 def _test(path: str, name: str) -> TestInfo | None:
-    data = read_json(os.path.join(path, TEST_FILE))
+    data = json_values.file(os.path.join(path, TEST_FILE))
     if "node_id" not in data:
         return None
-    result = read_json(os.path.join(path, RESULT_FILE))
+    result = json_values.file(os.path.join(path, RESULT_FILE))
     phases, failure = result.get("phases"), result.get("failure")
-    root = read_json(os.path.join(path, ENVIRONMENT_FILE)).get("root")
+    root = json_values.file(os.path.join(path, ENVIRONMENT_FILE)).get("root")
     known = {
         "path": path,
         "slug": name,
@@ -292,7 +277,7 @@ def _test(path: str, name: str) -> TestInfo | None:
 
 
 def _recording(path: str) -> RecordingInfo:
-    return RecordingInfo(**{**_plain_fields(RecordingInfo, read_json(f"{path}.json")), "path": path})
+    return RecordingInfo(**{**_plain_fields(RecordingInfo, json_values.file(f"{path}.json")), "path": path})
 
 
 def _plain_fields(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,12 +296,15 @@ def _names(directory: str) -> Sequence[str]:
         return []
 
 
-def _text(path: str) -> str:
+def _content(path: str) -> bytes:
     try:
-        with open(path, encoding="utf-8", errors="backslashreplace", newline="") as file:
-            return file.read()
+        return files.content(path)
     except OSError:
-        return ""
+        return b""
+
+
+def _text(path: str) -> str:
+    return _content(path).decode(errors="backslashreplace")
 
 
 def seconds(value: object) -> float | None:

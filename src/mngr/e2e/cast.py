@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from typing import NamedTuple
 
@@ -105,10 +104,9 @@ class Recording:
 
 def free_path(directory: str, name: str) -> str:
     """`name.cast`, or `name-2.cast` and so on when it is taken. It may be taken a moment later: see `Taken`."""
-    stem = re.sub(r"[^\w.+@-]+", "-", name).strip("-.") or "recording"
     number = 1
     while True:
-        path = os.path.join(directory, f"{stem}.cast" if number == 1 else f"{stem}-{number}.cast")
+        path = os.path.join(directory, f"{name}.cast" if number == 1 else f"{name}-{number}.cast")
         if not os.path.lexists(path):
             return path
         number += 1

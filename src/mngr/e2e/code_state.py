@@ -65,7 +65,9 @@ def since(directory: str, then: CodeState) -> Since | None:
     old, new = {**before, **then.changed}, {**after, **now.changed}
     differ = [path for path in sorted(old.keys() | new.keys()) if not _same(old.get(path), new.get(path))]
     here = os.path.realpath(directory)
-    named = {path: os.path.relpath(os.path.join(git.directory, path), here) for path in differ if not _left(path)}
+    named = {
+        path: os.path.relpath(os.path.join(git.directory, path), here) for path in differ if not is_left_by_tests(path)
+    }
     # A file that never was in a commit, and is gone now, is as uncommitted as one that is there.
     loose = {path for path in named if path in now.changed or (path not in before and path not in after)}
     return Since(
@@ -86,7 +88,7 @@ def _look(directory: str) -> tuple[Git, CodeState] | None:
     small: list[str] = []
     for path in git.changed_paths():
         full = os.path.join(top, path)
-        if _left(path) or "\n" in path or os.path.isdir(full):
+        if is_left_by_tests(path) or "\n" in path or os.path.isdir(full):
             continue
         if not os.path.isfile(full):
             changed[path] = None
@@ -110,5 +112,5 @@ def _same(before: str | None, after: str | None) -> bool:
     return before == after and before != _UNKNOWN
 
 
-def _left(path: str) -> bool:
+def is_left_by_tests(path: str) -> bool:
     return not _LEFT_BY_TESTS.isdisjoint(path.split("/"))

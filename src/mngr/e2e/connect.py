@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import select
 import sys
 from collections.abc import Callable, Mapping
@@ -115,9 +116,10 @@ def looking_on(attach_command: str) -> str:
 
 
 def _recording(directory: str, about: About, secrets: list[str]) -> Recording:
+    name = re.sub(r"[^\w.+@-]+", "-", about.title).strip("-.") or "recording"
     while True:
         with suppress(Taken):  # another agent of this name was faster
-            return Recording(free_path(directory, about.title), about, secrets)
+            return Recording(free_path(directory, name), about, secrets)
 
 
 class _UntilLeaving:

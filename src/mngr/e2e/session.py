@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mngr import files
 from mngr.e2e import artifacts, replay
+from mngr.e2e.cast import free_path
 from mngr.e2e.command import Collected, CommandTimedOut, Ran, Running
 from mngr.e2e.environment import Environment
 from mngr.e2e.transcript import Transcript
@@ -113,7 +114,7 @@ class E2eSession:
             replay.tape.spawn()
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
-        recording = self._recording_name(name or f"screen-{number}")
+        recording = self._recording(name or f"screen-{number}")
         started = time.monotonic()
 
         def on_end(exit_code: int) -> None:
@@ -129,14 +130,14 @@ class E2eSession:
                 columns=columns,
                 rows=rows,
                 directory=str(self._environment.tmux),
-                cast_path=str(self.artifacts / recording),
+                cast_path=recording,
                 title=shown,
                 number=number,
                 on_keys=lambda keys: self._transcript.keys(number, keys),
                 on_end=on_end,
             )
             self._screens.append(screen)
-            self._transcript.spawn(number, shown, comment, recording)
+            self._transcript.spawn(number, shown, comment, os.path.basename(recording))
         return screen
 
     def write_tutorial_block(self, text: str) -> Block:
@@ -175,12 +176,8 @@ class E2eSession:
 
     def name_of(self, value: object) -> str:
         """Called by `expect`: where a text comes from, in words; empty when that is not known."""
-        if isinstance(value, str) and value:  # an empty text is the same one everywhere
-            for ran in reversed(self._results):
-                for stream in ("stdout", "stderr", "output"):
-                    if getattr(ran, stream) is value:
-                        return f"{stream} of `{ran.command}`"
-        return ""
+        ran, stream = self._source(value)
+        return f"{stream} of `{ran.command}`" if ran else ""
 
     def __repr__(self) -> str:
         return f"<E2eSession, artifacts in {self.artifacts}>"
@@ -212,10 +209,16 @@ class E2eSession:
         number = getattr(value, "number", None)
         if isinstance(number, int):
             return number
-        for ran in reversed(self._results):
-            if value and (value is ran.stdout or value is ran.stderr or value is ran.output):
-                return ran.number
-        return None
+        ran, _ = self._source(value)
+        return ran.number if ran else None
+
+    def _source(self, value: object) -> tuple[Ran | None, str]:
+        """The result that has this very text, and its name there."""
+        for ran in reversed(self._results if value else []):  # an empty text is the same one everywhere
+            for stream in ("stdout", "stderr", "output"):
+                if getattr(ran, stream) is value:
+                    return ran, stream
+        return None, ""
 
     def _env(self, number: int, more: Words | None) -> dict[str, str]:
         """Of one command. Its number lets a recording that it starts name it. Secrets in it are hidden from now on."""
@@ -235,15 +238,10 @@ class E2eSession:
             return [os.fspath(word) for word in command]
         return [shutil.which("bash") or "/bin/sh", "-c", command]
 
-    def _recording_name(self, name: str) -> str:
+    def _recording(self, name: str) -> str:
         if not name.strip(".") or "/" in name or "\0" in name:
             raise UsageError(f"invalid recording name `{name}`")
-        taken = 1
-        found = f"{name}.cast"
-        while (self.artifacts / found).exists():
-            taken += 1
-            found = f"{name}-{taken}.cast"
-        return found
+        return free_path(str(self.artifacts), name)
 
 
 def _shown(command: Command) -> str:

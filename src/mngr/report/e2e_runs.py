@@ -13,7 +13,7 @@ from mngr.e2e.artifacts import RunInfo, TestInfo
 from mngr.errors import NotFoundError, TimedOut
 from mngr.report import casts
 from mngr.report.e2e_transcript import events_of
-from mngr.report.source import key, picked
+from mngr.report.source import digest, key, picked
 
 _EARLIER = "earlier"
 _LOCK_SECONDS = 1
@@ -85,14 +85,14 @@ class E2eRuns:
     def version(self, id: str) -> str | None:
         kind, *keys = id.split("/")
         if kind == "runs" and not keys:
-            return _digest((run.path, _stamp(run.path), _is_going_on(run)) for run in self._runs())
+            return digest(*((run.path, _stamp(run.path), _is_going_on(run)) for run in self._runs()))
         run = self._run(keys[0]) if keys else None
         if run is None:
             return None
         if kind == "run" and len(keys) == 1:
-            return _digest([_stamp(run.path), _is_going_on(run)])
+            return digest(_stamp(run.path), _is_going_on(run))
         if kind == "test" and len(keys) == 2:
-            return _digest([_files_stamp(_path_of(run, keys[1])), _is_going_on(run)])
+            return digest(_files_stamp(_path_of(run, keys[1])), _is_going_on(run))
         return None
 
     def _runs(self) -> list[RunInfo]:
@@ -249,9 +249,3 @@ def _files_stamp(path: str) -> tuple[object, ...]:
             return tuple(sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries))
     except OSError:
         return ()
-
-
-def _digest(parts: Any) -> str:
-    import hashlib
-
-    return hashlib.sha256(repr(list(parts)).encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
@@ -48,6 +49,11 @@ def script(id: str, value: Any) -> bytes:
     inner = json.dumps(finite(value), separators=(",", ":"))
     outer = json.dumps(inner).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"mngrData({json.dumps(id)}, {outer});\n".encode("ascii")
+
+
+def digest(*parts: object) -> str:
+    """Differs when one of the parts does."""
+    return hashlib.sha256(repr(parts).encode(errors="replace")).hexdigest()[:16]
 
 
 def picked(value: object, *names: str) -> dict[str, Any]:

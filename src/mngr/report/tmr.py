@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from mngr import files, secrets
 from mngr.files import claimant
@@ -15,7 +14,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, TaskState
 from mngr.report import run_files, site, tmr_branch, tmr_history, tmr_queue, tmr_task
 from mngr.report.ledger_reader import LedgerReader
-from mngr.report.source import finite, is_id, key
+from mngr.report.source import digest, finite, is_id, key
 from mngr.report.tmr_matrix import matrix
 from mngr.report.tmr_patches import Patches
 from mngr.report.tmr_recordings import Recordings
@@ -27,6 +26,7 @@ from mngr.tmr import rows as test_rows
 from mngr.tmr.blocks import cited
 from mngr.tmr.summary import tasks_of
 
+T = TypeVar("T")
 PAGES = "report"
 BESIDE = ("report.json", "junit.xml", "pr.md")
 _LOCK = "lock"
@@ -107,7 +107,7 @@ class TmrRun:
                 return None
             screen = self._screens.version([task]) if self._screens is not None and task.status == RUNNING else ""
             integrated = self._ledger.state.phases.get("integrate")
-            return _digest(task, integrated.ended_at if integrated is not None else None, screen)
+            return digest(task, integrated.ended_at if integrated is not None else None, screen)
 
     def hide(self, value: Any) -> Any:
         """Without the values of the variables that the agents were given, and without keys."""
@@ -123,7 +123,7 @@ class TmrRun:
         """All that the pages are made of, as it is now."""
         self._ledger.refresh()
         going_on = self._going_on()
-        made: ReportData = self._once("known", (self._ledger.read, going_on), lambda: self._known(going_on))
+        made = self._once("known", (self._ledger.read, going_on), lambda: self._known(going_on))
         return made._replace(now=time.time())
 
     def _known(self, going_on: bool) -> ReportData:
@@ -179,8 +179,7 @@ class TmrRun:
 
     def _task(self, wanted: str) -> TaskState | None:
         tasks = self._once("tasks", self._ledger.read, lambda: {key(t.slug): t for t in tasks_of(self._ledger.state)})
-        found: TaskState | None = tasks.get(wanted)
-        return found
+        return tasks.get(wanted)
 
     def _working(self) -> list[TaskState]:
         return [task for task in self._ledger.state.tasks.values() if task.status == RUNNING]
@@ -197,8 +196,7 @@ class TmrRun:
         phase = self._ledger.state.phases.get("integrate")
         gate = (phase.data.get("gate") if phase is not None else None) or {}
         log = str(gate.get("log") or "")
-        found: Mapping[str, str] = self._once("tip", log, lambda: self._outcomes(log.split(", ")))
-        return found
+        return self._once("tip", log, lambda: self._outcomes(log.split(", ")))
 
     def _outcomes(self, labels: Sequence[str]) -> Mapping[str, str]:
         found: dict[str, str] = {}
@@ -211,15 +209,11 @@ class TmrRun:
         return found
 
     def _past(self) -> list[tmr_history.Past]:
-        found: list[tmr_history.Past] = self._once(
-            "past", None, lambda: tmr_history.earlier(self._repo, self._root) if self._repo else []
-        )
-        return found
+        return self._once("past", None, lambda: tmr_history.earlier(self._repo, self._root) if self._repo else [])
 
     def _blocks(self) -> Mapping[str, tuple[str, ...]]:
         """The tutorial blocks that each test cites, as its file is at the base."""
-        found: Mapping[str, tuple[str, ...]] = self._once("blocks", None, self._read_blocks)
-        return found
+        return self._once("blocks", None, self._read_blocks)
 
     def _read_blocks(self) -> Mapping[str, tuple[str, ...]]:
         tests = [task.id for task in tasks_of(self._ledger.state)]
@@ -228,19 +222,16 @@ class TmrRun:
         found = {test: texts for path, source in sources.items() for test, texts in cited(path, source).items()}
         return {test: found[plain] for test in tests if (plain := test.partition("[")[0]) in found}
 
-    def _once(self, name: str, stamp: object, make: Any) -> Any:
+    def _once(self, name: str, stamp: object, make: Callable[[], T]) -> T:
         """What was made for the same stamp is not made again."""
         if name not in self._kept or self._kept[name][0] != stamp:
             self._kept[name] = (stamp, make())
-        return self._kept[name][1]
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(repr(parts).encode(errors="replace")).hexdigest()[:16]
+        found: T = self._kept[name][1]
+        return found
 
 
 def _secrets(facts: Mapping[str, Any]) -> tuple[str, ...]:
     settings = facts.get("settings") or {}
-    environment = settings.get("environment") or settings.get("surroundings") or {}
+    environment = settings.get("environment") or {}
     given = [(facts.get(who) or {}).get("env") or {} for who in ("workers", "integrator")]
     return tuple({str(value) for env in (*given, environment.get("env") or {}) for value in env.values()})

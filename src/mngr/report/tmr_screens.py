@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.state import TaskState
-from mngr.report.source import key, picked
+from mngr.report.source import digest, key, picked
 
 MOST = 24
 _SECONDS = 0.9
@@ -31,7 +30,7 @@ class Screens:
 
     def version(self, tasks: Sequence[TaskState]) -> str:
         texts = [self._look(task) for task in tasks[:MOST]]
-        return hashlib.sha256(repr([(one.text, one.problem) for one in texts]).encode()).hexdigest()[:16]
+        return digest(*((one.text, one.problem) for one in texts))
 
     def document(self, tasks: Sequence[TaskState]) -> dict[str, Any]:
         """The terminals of the agents that began first, and how many there are in all."""

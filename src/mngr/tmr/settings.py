@@ -62,5 +62,4 @@ def read(settings: Settings, *, elsewhere: bool = False) -> TmrSettings:
 
 def from_json(value: Mapping[str, Any]) -> TmrSettings:
     """As the ledger has them: a run goes on as it began, whatever became of the settings meanwhile."""
-    environment = value.get("environment") or value["surroundings"]  # its name in older runs
-    return typed(TmrSettings, {**value, "environment": typed(SuiteEnvironment, environment)})
+    return typed(TmrSettings, {**value, "environment": typed(SuiteEnvironment, value["environment"])})

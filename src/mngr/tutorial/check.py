@@ -78,8 +78,11 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Recorde
     stale = ran.stale if ran else ()
     if ran and not ran.runs:
         ran = None
-    tests = _by_name(ran.tests) if ran else {}
-    said = _by_block(ran.tests) if ran else {}
+    tests, said = defaultdict[str, list[RecordedTest]](list), defaultdict[str, list[RecordedTest]](list)
+    for test in ran.tests if ran else ():
+        tests[test.name].append(test)
+        for text in test.blocks:
+            said[text].append(test)
     recorded = {
         block.id: [*_tests_of(cited[block.text], tests), *said.get(block.text, ())]
         for block in blocks
@@ -105,21 +108,6 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Recorde
     ]
     sections = tuple(_coverage(blocks, cited, unrun))
     return Report(script, sections, tuple(problems), ran.runs if ran else None, ran.uncommitted if ran else ())
-
-
-def _by_name(tests: Sequence[RecordedTest]) -> dict[str, list[RecordedTest]]:
-    found: dict[str, list[RecordedTest]] = defaultdict(list)
-    for test in tests:
-        found[test.name].append(test)
-    return found
-
-
-def _by_block(tests: Sequence[RecordedTest]) -> dict[str, list[RecordedTest]]:
-    found: dict[str, list[RecordedTest]] = defaultdict(list)
-    for test in tests:
-        for text in test.blocks:
-            found[text].append(test)
-    return found
 
 
 def _tests_of(citations: Sequence[Citation], tests: dict[str, list[RecordedTest]]) -> Iterator[RecordedTest]:

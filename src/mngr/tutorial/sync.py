@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mngr import prompts
 from mngr.actions.agent import Agent
+from mngr.e2e.code_state import is_left_by_tests
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.process import join
@@ -17,7 +18,6 @@ from mngr.tutorial.check import NOT_RUN, Report, TutorialProblem
 from mngr.tutorial.sources import Sources
 
 CHANGED, UNCOMMITTED, FAILING = "script-changed", "uncommitted", "tests-failing"
-_LEFT_BY_TESTS = frozenset(("__pycache__", ".pytest_cache", ".hypothesis", ".coverage"))
 _MOST_TOLD = 60
 _LINES_OF_OUTPUT = 60
 _NOT_STARTED = (126, 127)  # of a shell
@@ -148,7 +148,7 @@ def _uncommitted(fleet: Fleet, agent: Agent) -> list[str]:
     if not agent.record.repo:
         return []
     changed = Git(agent.record.work_dir).changed_paths()
-    return [path for path in changed if _LEFT_BY_TESTS.isdisjoint(path.split("/"))]
+    return [path for path in changed if not is_left_by_tests(path)]
 
 
 def _text(sources: Sources) -> str | None:
