@@ -4,8 +4,9 @@ import pytest
 
 from mngr.tmr.build_files import includes
 from mngr.tmr.objects import PathChange, TreeEntry, ident
-from mngr.tmr.parts import refusals, split
+from mngr.tmr.parts import split
 from mngr.tmr.paths import PathKind, Paths, folders, matches
+from mngr.tmr.refusals import reasons
 
 FILE = TreeEntry("100644", "1" * 40)
 
@@ -139,18 +140,18 @@ def test_a_change_is_split_by_path_and_its_id_does_not_depend_on_order() -> None
 )
 def test_a_link_out_of_the_repository_is_refused(path: str, target: str, refused: bool) -> None:
     change = PathChange(path, None, TreeEntry("120000", "2" * 40))
-    assert bool(refusals([change], {"2" * 40: target.encode()}, Paths())) == refused
+    assert bool(reasons([change], {"2" * 40: target.encode()}, Paths(), {})) == refused
 
 
 @pytest.mark.parametrize("path", [".git/config", "a/.GIT/x", "../x", "a/../x", "a//x", "./x", "GIT~1/x"])
 def test_a_path_that_git_must_not_check_out_is_refused(path: str) -> None:
-    assert refusals([PathChange(path, None, FILE)], {}, Paths())
+    assert reasons([PathChange(path, None, FILE)], {}, Paths(), {})
 
 
 def test_taking_away_a_bad_link_is_fine_and_read_only_paths_are_not() -> None:
     paths = Paths(read_only=("vendor/",))
-    assert refusals([PathChange("l", TreeEntry("120000", "2" * 40), None)], {}, paths) == ()
-    assert refusals([PathChange("vendor/x.py", FILE, None)], {}, paths) == ("`vendor/x.py` is read-only",)
+    assert reasons([PathChange("l", TreeEntry("120000", "2" * 40), None)], {}, paths, {}) == ()
+    assert reasons([PathChange("vendor/x.py", FILE, None)], {}, paths, {}) == ("`vendor/x.py` is read-only",)
 
 
 def test_folders_are_outermost_first() -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from mngr.e2e import trees
 
@@ -42,18 +43,29 @@ class CommandRecord(NamedTuple):
     screens: int
 
 
-class Tape(Protocol):
+class Tape(ABC):
+    """What a session tells, and asks: `answer` is None for a command that has to be run."""
+
+    def __init__(self) -> None:
+        self._roots: list[str] = []
+
+    def add_root(self, root: str) -> None:
+        self._roots.append(root)
+
+    @abstractmethod
     def repository(self, root: str, make: Callable[[], None]) -> None: ...
 
-    def add_root(self, root: str) -> None: ...
-
+    @abstractmethod
     def answer(self, command: str, on_output: OnOutput) -> Ended | None: ...
 
-    def heard(self, stream: str, text: str) -> None: ...
-
-    def ended(self, command: str, ended: Ended) -> None: ...
-
+    @abstractmethod
     def spawn(self) -> None: ...
+
+    def heard(self, stream: str, text: str) -> None:
+        return
+
+    def ended(self, command: str, ended: Ended) -> None:
+        return
 
 
 tape: Tape | None = None
@@ -78,11 +90,11 @@ def repository(root: str, make: Callable[[], None]) -> None:
         tape.repository(root, make)
 
 
-class Recorder:
+class Recorder(Tape):
     """Lets commands run, and keeps what they did."""
 
     def __init__(self) -> None:
-        self._roots: list[str] = []
+        super().__init__()
         self._repository: list[trees.Change] = []
         self._answers: list[Answer] = []
         self._segments: list[Segment] = []
@@ -97,9 +109,6 @@ class Recorder:
         make()
         self._roots.append(root)
         self._repository = trees.changes([root], before, trees.look([root]))
-
-    def add_root(self, root: str) -> None:
-        self._roots.append(root)
 
     def answer(self, command: str, on_output: OnOutput) -> Ended | None:
         self._segments = []
@@ -119,13 +128,13 @@ class Recorder:
         self._screens += 1
 
 
-class Player:
+class Player(Tape):
     """Answers each command from a record. A command that is asked more often than it was recorded gets its last answer
     again; one that was not recorded fails."""
 
     def __init__(self, record: CommandRecord) -> None:
+        super().__init__()
         self._record = record
-        self._roots: list[str] = []
         self._asked: dict[str, int] = {}
         self._known: dict[str, list[Answer]] = {}
         for answer in record.answers:
@@ -134,9 +143,6 @@ class Player:
     def repository(self, root: str, make: Callable[[], None]) -> None:
         self._roots.append(root)
         self._apply(self._record.repository)
-
-    def add_root(self, root: str) -> None:
-        self._roots.append(root)
 
     def answer(self, command: str, on_output: OnOutput) -> Ended | None:
         key = named(command, self._roots)
@@ -151,12 +157,6 @@ class Player:
         self._apply(answer.changes)
         _clock.skip(answer.seconds)
         return answer.exit_code, answer.seconds, answer.timed_out
-
-    def heard(self, stream: str, text: str) -> None:
-        pass
-
-    def ended(self, command: str, ended: Ended) -> None:
-        pass
 
     def spawn(self) -> None:
         raise AssertionError("a full-screen program cannot be replayed")

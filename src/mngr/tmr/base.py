@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from mngr.tmr.baseline import BROKEN, FAIL, PASS, UNKNOWN, BaselineTest, folded
 from mngr.tmr.baseline import judge as judge_runs
-from mngr.tmr.content import ContentRules
 from mngr.tmr.echo import Places
 from mngr.tmr.measurement import Measurement, Pytest, StrengthStep
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.objects import Objects
 from mngr.tmr.paths import PathKind, Paths
+from mngr.tmr.refusals import ContentRules
 from mngr.tmr.rows import CollectedTest, cases, files_of
 from mngr.tools.git import Git
 

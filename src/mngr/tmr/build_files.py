@@ -6,8 +6,8 @@ import posixpath
 import re
 
 from mngr.tmr.objects import Objects
-from mngr.tmr.parts import SUBMODULE
 from mngr.tmr.paths import Paths, matches
+from mngr.tmr.refusals import SUBMODULE
 from mngr.tools.git import Git
 
 # What reads them, and how it names another file. Names with variables in them are not known before the build runs.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from mngr.tmr import content, weaker_tests
+from mngr.tmr import weaker_tests
 from mngr.tmr.applier import Applier, Clash, State
 from mngr.tmr.changed_file import File
-from mngr.tmr.content import ContentRules
 from mngr.tmr.gate import GateFailure, IntegrationDecision
 from mngr.tmr.objects import Objects, PathChange, TreeEntry
-from mngr.tmr.parts import ChangePart, links, new_files, refusals
+from mngr.tmr.parts import ChangePart
 from mngr.tmr.paths import Paths
+from mngr.tmr.refusals import ContentRules, refusals
 from mngr.tmr.unit import Unit, WorkPiece
 
 _MARKERS = (b"<<<<<<< ", b">>>>>>> ")
@@ -156,8 +156,8 @@ class Arranger:
             return f"the answer changes `{outside[0]}`, which the conflict is not about"
         if not changes:
             return "the answer leaves the change out"
-        problems = content.problems(objects, conflict.base, new_files(changes), self._content)
-        if reasons := refusals(changes, objects.blobs(links(changes)), Paths(), problems):
+        [reasons] = refusals(objects, conflict.base, [changes], Paths(), self._content)
+        if reasons:
             return f"in the answer, {reasons[0]}"
         blobs = objects.blobs(change.new.oid for change in changes if change.new and change.path in conflict.paths)
         if any(line.startswith(_MARKERS) for data in blobs.values() for line in data.splitlines()):

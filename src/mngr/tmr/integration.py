@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from mngr.errors import MngrError
-from mngr.tmr import content, set_aside
+from mngr.tmr import set_aside
 from mngr.tmr.applier import Applier, Clash
 from mngr.tmr.branch import BranchStep, Planned, Planner, Revert, reverts
 from mngr.tmr.conflict import Arranger, Resolver, UnitLine, lay
-from mngr.tmr.content import ContentRules
 from mngr.tmr.gate import Blame, Gate, GateResult, IntegrationDecision, Judge, Judged, KnownTests, together
-from mngr.tmr.objects import CommitFacts, Objects, PathChange
-from mngr.tmr.parts import WorkSplit, links, new_files, refusals, split
+from mngr.tmr.objects import CommitFacts, Objects
+from mngr.tmr.parts import WorkSplit, split
 from mngr.tmr.paths import PathKind, Paths
+from mngr.tmr.refusals import ContentRules, refusals
 from mngr.tmr.set_aside import LeftOut
 from mngr.tmr.unit import EXPECTATION, SetAside, Unit, VerifiedWork, WorkPiece, ranked, units_of
 from mngr.tools.git import Git
@@ -150,15 +150,13 @@ class _Integration:
         for work in self.inputs:
             if work.tip not in self.facts:
                 self.refuse(work, (f"the commit `{work.tip[:60]}` does not exist",))
-        pairs = {work.slug: (self.base.tree, self.facts[work.tip].tree) for work in there}
-        found = self.objects.changes(pairs.values())
-        targets = self.objects.blobs(oid for changes in found.values() for oid in links(changes))
-        news = {oid for changes in found.values() for oid in new_files(changes)}
-        wrong = content.problems(self.objects, self.base.id, news, self.rules.content)
+        pairs = [(self.base.tree, self.facts[work.tip].tree) for work in there]
+        found = self.objects.changes(pairs)
+        works = [found[pair] for pair in pairs]
+        refused = refusals(self.objects, self.base.id, works, self.rules.paths, self.rules.content)
         done = []
-        for work in there:
-            changes: tuple[PathChange, ...] = found[pairs[work.slug]]
-            if reasons := refusals(changes, targets, self.rules.paths, wrong):
+        for work, changes, reasons in zip(there, works, refused, strict=True):
+            if reasons:
                 self.refuse(work, reasons)
             elif changes:
                 done.append((work, split(self.base.id, changes, self.rules.paths)))

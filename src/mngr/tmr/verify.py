@@ -6,13 +6,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mngr.tmr import content, expectations, flags, parts, rows, work_strength
+from mngr.tmr import expectations, flags, rows, work_strength
 from mngr.tmr.base import BaseCommit, BaseText
 from mngr.tmr.baseline import FAIL, FLAKY, UNKNOWN, BaselineTest
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import Measurements, Work, again_at_base, measure, work_of
 from mngr.tmr.objects import Objects, PathChange
 from mngr.tmr.paths import PathKind
+from mngr.tmr.refusals import LINK, refusals
 from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, Judgement, Verdict, judge, wrong_with
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
@@ -35,13 +36,12 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         return Verdict(*judged(Evidence(0, problem=problem)))
     objects = Objects(base.git)
     changes = objects.changed(base.commit, tip)
-    problems = content.problems(objects, base.commit, parts.new_files(changes), base.content)
-    refusals = parts.refusals(changes, objects.blobs(parts.links(changes)), base.paths, problems)
+    [refused] = refusals(objects, base.commit, [changes], base.paths, base.content)
     files: list[flags.File] = []
-    taken = Measurements(Evidence(len(changes), refusals=refusals))
-    if before.verdict == UNKNOWN and done and not refusals:
+    taken = Measurements(Evidence(len(changes), refusals=refused))
+    if before.verdict == UNKNOWN and done and not refused:
         before = base.measured_now(task, slug)
-    if changes and not refusals:
+    if changes and not refused:
         files = _changed_files(base, objects, changes)
         marks = [*_flags(base, files, task), *_misclaimed(base, claim, changes)]
         marks += _late(objects, _commits(base, tip), harvested.get("outcome_at"))
@@ -159,7 +159,7 @@ def _mended(taken: Measurements, before: BaselineTest) -> tuple[str, ...]:
 
 def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[PathChange]) -> list[flags.File]:
     """Both sides of the changed files, as text; a link has none."""
-    sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
+    sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != LINK]
     blobs = objects.blobs(sides)
     kind, included = base.paths.kind, base.paths.included
 

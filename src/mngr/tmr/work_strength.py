@@ -102,10 +102,7 @@ def _tried(
     base: BaseCommit, label: str, commit: str, tests: Sequence[str], only: Sequence[str] = (), repeat: int = 0
 ) -> Mapping[str, MeasuredTest]:
     wanted = Measurement(f"strength-{label}", commit, [base.strength_step(commit, tests, only=only)], repeat=repeat)
-    done = base.measurer.take(wanted)
-    if done.lost:
-        base.measurer.forget(wanted)
-    return strength_rows.in_directory(done.directory)
+    return strength_rows.in_directory(base.measurer.take(wanted).directory)
 
 
 def _at_base(base: BaseCommit, tests: Sequence[str]) -> Mapping[str, MeasuredTest]:
@@ -172,10 +169,7 @@ def _passed_at(base: BaseCommit, label: str, commit: str | None, tests: Sequence
         return {}
     wanted = Measurement(label, commit, [Pytest("test", tests=tests, paths=files_of(tests))], anyway=True)
     done = base.measurer.take(wanted)
-    if done.lost:
-        base.measurer.forget(wanted)
-        return {}
-    return {test: outcome_of(done, test) == PASSED for test in tests}
+    return {} if done.lost else {test: outcome_of(done, test) == PASSED for test in tests}
 
 
 def joined(found: Sequence[Strength]) -> Strength:
