@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mngr.e2e.shell_blocks import Block, block, blocks, normalise
-from mngr.e2e.shell_commands import comparable, split
+from mngr.e2e.shell_commands import split
+from mngr.tutorial.ran import comparable, parts
 from tests.support.timing import best_of
 
 UNHURRIED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -119,18 +120,21 @@ def test_equal_but_for_blanks_comments_and_continued_lines() -> None:
     assert comparable("cat <<E\na  b\nE") != comparable("cat <<E\na b\nE")
 
 
-def test_parts_of_a_list_that_must_have_run() -> None:
-    def parts(text: str) -> list[tuple[str, bool]]:
-        (command,) = split(text).commands
-        return [(part.comparable, part.sure) for part in command.parts()]
-
-    assert parts("cd x && tool  y") == [("cd x", True), ("tool y", False)]
-    assert parts("cd x; tool y") == [("cd x", True), ("tool y", True)]
-    assert parts("a || b") == [("a", True)]
-    assert parts("a && b; c") == [("a", True), ("c", True)]
-    assert parts("a | b") == [("a | b", True)]
-    assert parts("(a; b)") == [("(a; b)", True)]
-    assert parts("a &") == [("a", True)]
+@pytest.mark.parametrize(
+    ("text", "always", "after_success"),
+    [
+        ("cd x && tool  y", ["cd x"], ["cd x", "tool y"]),
+        ("cd x; tool y", ["cd x", "tool y"], ["cd x", "tool y"]),
+        ("a || b", ["a"], ["a"]),
+        ("a && b; c", ["a", "c"], ["a", "c"]),
+        ("a | b", ["a | b"], ["a | b"]),
+        ("(a; b)", ["(a; b)"], ["(a; b)"]),
+        ("a &", ["a"], ["a"]),
+    ],
+)
+def test_parts_of_a_list_that_must_have_run(text: str, always: list[str], after_success: list[str]) -> None:
+    (command,) = split(text).commands
+    assert (parts(command, good=False), parts(command, good=True)) == (always, after_success)
 
 
 def test_a_block_is_compared_without_its_indentation() -> None:

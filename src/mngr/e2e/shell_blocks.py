@@ -8,8 +8,7 @@ from hashlib import sha256
 from itertools import groupby
 from typing import NamedTuple
 
-from mngr.e2e.shell_commands import split
-from mngr.e2e.shell_words import Unfinished
+from mngr.e2e.shell_commands import Unfinished, split
 
 
 class Block(NamedTuple):

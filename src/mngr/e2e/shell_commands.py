@@ -1,22 +1,19 @@
 """Splits shell text into complete commands: what one types at a prompt until the shell begins to run it.
 
-Reads the syntax only. A text that no shell would accept still gives commands, and a word on what was left open.
+Reads the syntax only: nothing is expanded. A text that no shell would accept still gives commands, and a word on what
+was left open.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from mngr.e2e.shell_words import BLANKS, ENDS_IN_BACKSLASH, Reader, Unfinished
-
-
-class Part(NamedTuple):
-    """One command of a list such as `a; b && c`. `sure`: it runs whenever the list does; else if the list ends in 0."""
-
-    comparable: str
-    sure: bool
+# The kinds of pieces that a command is made of. A body is that of a here-document, with its delimiter.
+TOKEN, BLANK, NEWLINE, SEPARATOR, BODY = range(5)
+Piece = tuple[int, str]
 
 
 class Command(NamedTuple):
@@ -26,15 +23,14 @@ class Command(NamedTuple):
     text: str
     comparable: str
     line: int
-    pieces: tuple[tuple[int, str], ...]
+    pieces: tuple[Piece, ...]
 
-    def without_bodies(self) -> str:
-        """The command without the texts of its here-documents."""
-        return "".join(piece for kind, piece in self.pieces if kind != _BODY).rstrip()
 
-    def parts(self) -> tuple[Part, ...]:
-        """The commands of the list that this is, as far as they must have run."""
-        return _parts(self.pieces) if _TO_PART.search(self.text) else (Part(self.comparable, True),)
+class Unfinished(NamedTuple):
+    """What is still open at the end of the text, and the line where it was opened, counted from 1."""
+
+    what: str
+    line: int
 
 
 class Split(NamedTuple):
@@ -44,49 +40,144 @@ class Split(NamedTuple):
 
 def split(text: str) -> Split:
     """The commands of a text, in order. What is open at its end belongs to the last one."""
-    reader = Reader(text, _read_nested)
+    reader = _Reader(text)
     code = _Code(reader, nested=False)
     code.read()
     return Split(tuple(code.commands), reader.unfinished)
 
 
-def comparable(text: str) -> str:
-    """A text as it is compared: two that differ only in continued lines, blanks and comments are then equal."""
-    return "\n".join(command.comparable for command in split(text).commands)
+def squeezed(pieces: Iterable[Piece]) -> str:
+    """Blanks as one, none at the ends of lines, and no empty lines; bodies of here-documents as they are."""
+    done: list[str] = []
+    for kind, piece in pieces:
+        if kind == BLANK:
+            if done and done[-1] not in (" ", "\n"):
+                done.append(" ")
+            continue
+        if kind == NEWLINE:
+            if done and done[-1] == " ":
+                done.pop()
+            if not done or done[-1] in ("\n", " "):
+                continue
+            if done[-1] in _JOINERS:
+                piece = " "
+        done.append(piece)
+    return "".join(done).strip(" \n")
 
 
-def _read_nested(reader: Reader) -> bool:
-    return _Code(reader, nested=True).read()
-
-
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)+")
+_ENDS_IN_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_COMMENT = re.compile(r"#[^\n]*")
 _OPERATORS = re.compile(r";;&|;;|;&|;|&&|&>>|&>|&|\|\||\|&|\||<<<|<<-|<<|<>|<&|<|>>|>&|>\||>|\(|\)")
 _FUNCTION_PARENS = re.compile(r"\([ \t]*\)")
 _PLAIN_ARGUMENTS = re.compile(r"""(?: (?:[\w./:=@%+,~^-]+|"[^"\\`$\n]*"|'[^'\n]*')(?=[ \t\n]|\Z))+""")
 _ARRAY = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=\Z")
+_TO_SQUEEZE = re.compile(r"  |[\t\n]")
 
 _OPENERS = {"if": "fi", "while": "done", "until": "done", "for": "done", "select": "done", "case": "esac", "{": "}"}
 _FIRST_PHASE = {"case": "subject", "for": "for"}
 _BEFORE_A_COMMAND = frozenset(("then", "else", "elif", "do", "!", "time"))
 _JOINERS = frozenset(("|", "|&", "&&", "||"))
-_CASE_ENDS = frozenset((";;", ";&", ";;&"))
 _REDIRECTIONS = frozenset(("<", ">", ">>", ">&", "<&", ">|", "<>", "&>", "&>>", "<<<"))
 
-_TO_SQUEEZE = re.compile(r"  |[\t\n]")
-_TO_PART = re.compile(r"[;&]|\|\|")
+# What needs no look inside a word, and before what closes double quotes, braces and parentheses.
+_PLAIN = {
+    "": re.compile(r"[^ \t\n\\'\"`$;&|<>()]+"),
+    '"': re.compile(r"[^\\\"`$]+"),
+    "}": re.compile(r"[^\\'\"`$}]+"),
+    ")": re.compile(r"[^\\'\"`$()]+"),
+}
+_SPECIAL = re.compile(r"\\.?|\$?'|`|\"|\$\{|\$\(\(|\$\(|[<>]\(|.", re.DOTALL)
+# To the end of what has nothing special in it.
+_QUOTED = {
+    "'": re.compile(r"[^']*'"),
+    "$'": re.compile(r"(?:[^\\']|\\.)*+'", re.DOTALL),
+    "`": re.compile(r"(?:[^\\`]|\\.)*+`", re.DOTALL),
+}
+_DEEPEST = 40
 
-_TOKEN, _BLANK, _NEWLINE, _SEPARATOR, _BODY = range(5)
+
+class _Reader:
+    """A place in a text, from which words are read: quotes, escapes, expansions."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.unfinished: Unfinished | None = None
+        self._depth = 0
+
+    def left_open(self, what: str, at: int) -> None:
+        """Said from the inside outwards: the outermost stays."""
+        self.unfinished = Unfinished(what, self.text.count("\n", 0, at) + 1)
+
+    def word(self) -> str:
+        """The word that begins here, as written but for continued lines; empty if none does."""
+        parts: list[str] = []
+        text, end, plain = self.text, len(self.text), _PLAIN[""]
+        while self.at < end:
+            began = self.at
+            if found := plain.match(text, began):
+                self.at = found.end()
+            elif text.startswith("\\\n", began):
+                self.at += 2
+                continue
+            elif text[began] in " \t\n;&|()" or (text[began] in "<>" and (parts or text[began + 1 : began + 2] != "(")):
+                break
+            else:
+                self._special(quoted=False)
+            parts.append(text[began : self.at])
+        return "".join(parts)
+
+    def until(self, closer: str, what: str, began: int) -> str:
+        """From where something began to what closes it; in parentheses, there may be others."""
+        text, count = self.text, 1
+        while count and self.at < len(text):
+            if found := _PLAIN[closer].match(text, self.at):
+                self.at = found.end()
+            elif text[self.at] == closer or (closer == ")" and text[self.at] == "("):
+                count += -1 if text[self.at] == closer else 1
+                self.at += 1
+            else:
+                self._special(quoted=closer == '"')
+        if count:
+            self.left_open(what, began)
+        return text[began : self.at]
+
+    def _special(self, quoted: bool) -> None:
+        """Past one quote, expansion, escaped or other character. `quoted`: we are inside double quotes."""
+        began = self.at
+        found = _SPECIAL.match(self.text, began)
+        assert found is not None
+        opening = found.group()
+        if self._depth >= _DEEPEST or (quoted and opening in ("'", "$'")):
+            self.at += 1
+            return
+        self.at = found.end()
+        self._depth += 1
+        if opening in _QUOTED:
+            ended = _QUOTED[opening].match(self.text, self.at)
+            self.at = ended.end() if ended else len(self.text)
+            if not ended:
+                self.left_open("backquote" if opening == "`" else f"quote `{opening}`", began)
+        elif opening == '"':
+            self.until('"', 'quote `"`', began)
+        elif opening == "${":
+            self.until("}", "`${`", began)  # bash: with single quotes, inside double quotes too
+        elif opening == "$((":
+            self.at -= 1
+            self.until(")", "`((`", began)
+        elif opening in ("$(", "<(", ">(") and not _Code(self, nested=True).read():
+            self.left_open(f"`{opening}`", began)
+        self._depth -= 1
 
 
+@dataclass
 class _Open:
     """A compound command that is being read: the word that closes it, and how far it got."""
 
-    __slots__ = ("at", "closer", "phase", "word")
-
-    def __init__(self, word: str, closer: str, at: int, phase: str = "") -> None:
-        self.word = word
-        self.closer = closer
-        self.at = at
-        self.phase = phase
+    word: str
+    closer: str
+    at: int
+    phase: str = ""
 
 
 class _HereDocument(NamedTuple):
@@ -99,12 +190,11 @@ class _HereDocument(NamedTuple):
 class _Code:
     """One stretch of code: the whole text, or the inside of one `$(...)`, which ends at its `)`."""
 
-    def __init__(self, reader: Reader, nested: bool) -> None:
-        self.reader = reader
-        self.nested = nested
+    def __init__(self, reader: _Reader, nested: bool) -> None:
+        self.reader, self.nested = reader, nested
         self.commands: list[Command] = []
-        self.pieces: list[tuple[int, str]] = []
-        self.line, self.counted = 1, 0
+        self.pieces: list[Piece] = []
+        self.line, self.counted, self.began = 1, 0, 0
         self.stack: list[_Open] = []
         self.waiting: list[_HereDocument] = []
         self.first = True  # the next word is a command's first
@@ -118,13 +208,14 @@ class _Code:
         reader, text, end = self.reader, self.reader.text, len(self.reader.text)
         while reader.at < end:
             character = text[reader.at]
+            if not self.pieces:
+                self.began = reader.at
             if character == "\n":
                 self._newline()
             elif character in " \t" or text.startswith("\\\n", reader.at):
                 self._blanks()
-            elif character == "#":
-                stop = text.find("\n", reader.at)
-                reader.at = end if stop < 0 else stop
+            elif comment := _COMMENT.match(text, reader.at):
+                reader.at = comment.end()
             elif character in ";&|<>()" and not text.startswith(("<(", ">("), reader.at):
                 if self._operator():
                     return True
@@ -141,26 +232,22 @@ class _Code:
         """The innermost compound command, if it is in one of these phases."""
         return self.stack[-1] if self.stack and self.stack[-1].phase in phases else None
 
-    def _put(self, kind: int, piece: str, began: int) -> None:
+    def _put(self, kind: int, piece: str) -> None:
         if not self.nested:
-            if not self.pieces:
-                self.line += self.reader.text.count("\n", self.counted, began)
-                self.counted = began
             self.pieces.append((kind, piece))
 
     def _blanks(self) -> None:
-        began = self.reader.at
-        found = BLANKS.match(self.reader.text, began)
-        assert found is not None
-        self.reader.at = found.end()
-        if self.pieces:
-            self._put(_BLANK, " " if "\\" in found.group() else found.group(), began)
+        found = _BLANKS.match(self.reader.text, self.reader.at)
+        if found:
+            self.reader.at = found.end()
+            if self.pieces:
+                self._put(BLANK, " " if "\\" in found.group() else found.group())
 
     def _newline(self) -> None:
         if self.pieces:
-            if self.pieces[-1][0] == _BLANK:
+            if self.pieces[-1][0] == BLANK:
                 self.pieces.pop()
-            self._put(_NEWLINE, "\n", self.reader.at)
+            self._put(NEWLINE, "\n")
         self.reader.at += 1
         for here in self.waiting:
             self._body(here)
@@ -173,7 +260,7 @@ class _Code:
     def _word(self) -> None:
         began = self.reader.at
         word = self.reader.word()
-        self._put(_TOKEN, word, began)
+        self._put(TOKEN, word)
         self.more = self.named = False
         case = self._top("subject", "head", "pattern")
         if self.target:
@@ -184,31 +271,24 @@ class _Code:
         elif self._top("words"):
             if word == self.stack[-1].closer:
                 self._close()
+        elif case and case.phase == "subject":
+            case.phase = "head"
+        elif case and case.phase == "head":
+            case.phase = "pattern" if word == "in" else "head"
         elif case:
-            self._word_of_case(case, word)
+            if word == "esac":
+                self._close()
         else:
             if self.first:
                 self._first_word(word, began)
-            if not self.first and not self.stack and not self.defining:
-                self._arguments()
+            # The plain words that follow are most of any script, so they are taken in one step.
+            plain = not self.first and not self.stack and not self.defining
+            if plain and (found := _PLAIN_ARGUMENTS.match(self.reader.text, self.reader.at)):
+                self.pieces.append((TOKEN, found.group()))
+                self.reader.at = found.end()
+                self.named = False
             if self.reader.text.startswith("(", self.reader.at) and _ARRAY.match(word):
-                self._open("(", ")", "words")
-
-    def _arguments(self) -> None:
-        """Takes in one step the plain words that follow; they are most of any script."""
-        found = _PLAIN_ARGUMENTS.match(self.reader.text, self.reader.at)
-        if found:
-            self.pieces.append((_TOKEN, found.group()))
-            self.reader.at = found.end()
-            self.named = False
-
-    def _word_of_case(self, case: _Open, word: str) -> None:
-        if case.phase == "subject":
-            case.phase = "head"
-        elif case.phase == "head" and word == "in":
-            case.phase = "pattern"
-        elif case.phase == "pattern" and word == "esac":
-            self._close()
+                self._open_group("words")
 
     def _first_word(self, word: str, began: int) -> None:
         self.first = False
@@ -225,10 +305,10 @@ class _Code:
             self.defining = word == "function"
             self.named = not self.defining
 
-    def _open(self, word: str, closer: str, phase: str) -> None:
-        self.stack.append(_Open(word, closer, self.reader.at, phase))
-        self._put(_TOKEN, word, self.reader.at)
-        self.reader.at += len(word)
+    def _open_group(self, phase: str) -> None:
+        self.stack.append(_Open("(", ")", self.reader.at, phase))
+        self._put(TOKEN, "(")
+        self.reader.at += 1
         self.more = False
 
     def _close(self) -> None:
@@ -250,7 +330,7 @@ class _Code:
         if operator == ")" and self.nested and not (closes or pattern):
             return True
         separator = operator in _JOINERS or operator in (";", "&")
-        self._put(_SEPARATOR if separator and not self.stack else _TOKEN, operator, began)
+        self._put(SEPARATOR if separator and not self.stack else TOKEN, operator)
         self.named = False
         if operator == ")":
             if closes:
@@ -263,7 +343,7 @@ class _Code:
             self._here_operator(operator, began)
         elif operator in _REDIRECTIONS:
             self.target = True
-        elif operator in _CASE_ENDS and self._top("body"):
+        elif operator in (";;", ";&", ";;&") and self._top("body"):
             self.stack[-1].phase = "pattern"
         else:
             self.first, self.more = True, operator in _JOINERS
@@ -273,94 +353,48 @@ class _Code:
         reader = self.reader
         function = _FUNCTION_PARENS.match(reader.text, reader.at) if self.named else None
         if function:
-            self._put(_TOKEN, "()", reader.at)
+            self._put(TOKEN, "()")
             reader.at = function.end()
             self.first = self.more = True
         elif self._top("pattern"):
-            self._put(_TOKEN, "(", reader.at)
+            self._put(TOKEN, "(")
             reader.at += 1
         elif reader.text.startswith("((", reader.at) and (self.first or self._top("for")):
-            began = reader.at
-            self._put(_TOKEN, reader.arithmetic(), began)
+            reader.at += 1
+            self._put(TOKEN, reader.until(")", "`((`", reader.at - 1))
             self.first = self.more = False
         else:
-            self._open("(", ")", "" if self.first else "words")
+            self._open_group("" if self.first else "words")
         self.named = False
 
     def _here_operator(self, operator: str, at: int) -> None:
-        reader = self.reader
-        if BLANKS.match(reader.text, reader.at):
-            self._blanks()
-        began = reader.at
-        word = reader.word()
+        self._blanks()
+        word = self.reader.word()
         if word:
-            self._put(_TOKEN, word, began)
+            self._put(TOKEN, word)
             delimiter = re.sub(r"\\(.)|[\"']", r"\1", word, flags=re.DOTALL)
             self.waiting.append(_HereDocument(delimiter, delimiter != word, operator == "<<-", at))
 
     def _body(self, here: _HereDocument) -> None:
         reader, text, began, joined = self.reader, self.reader.text, self.reader.at, False
         while reader.at < len(text):
-            stop = text.find("\n", reader.at)
-            stop = len(text) if stop < 0 else stop
-            line = text[reader.at : stop]
-            reader.at = min(stop + 1, len(text))
+            stop = text.find("\n", reader.at) + 1 or len(text) + 1
+            line, reader.at = text[reader.at : stop - 1], min(stop, len(text))
             if not joined and (line.lstrip("\t") if here.without_tabs else line) == here.delimiter:
-                self._put(_BODY, text[began : reader.at], began)
+                self._put(BODY, text[began : reader.at])
                 return
-            joined = not here.literal and bool(ENDS_IN_BACKSLASH.search(line))
-        self._put(_BODY, text[began:], began)
+            joined = not here.literal and bool(_ENDS_IN_BACKSLASH.search(line))
+        self._put(BODY, text[began:])
         reader.left_open(f"here-document `{here.delimiter}`", here.at)
 
     def _finish(self) -> None:
         """The pieces read so far are a command."""
         pieces, self.pieces = self.pieces, []
-        while pieces and pieces[-1][0] in (_BLANK, _NEWLINE):
+        while pieces and pieces[-1][0] in (BLANK, NEWLINE):
             pieces.pop()
         if pieces:
+            self.line += self.reader.text.count("\n", self.counted, self.began)
+            self.counted = self.began
             text = "".join([piece for _, piece in pieces]).rstrip("\n")
-            comparable = _squeezed(pieces) if _TO_SQUEEZE.search(text) else text
+            comparable = squeezed(pieces) if _TO_SQUEEZE.search(text) else text
             self.commands.append(Command(text, comparable, self.line, tuple(pieces)))
-
-
-def _squeezed(pieces: Iterable[tuple[int, str]]) -> str:
-    """Blanks as one, none at the ends of lines, and no empty lines; bodies of here-documents as they are."""
-    squeezed: list[str] = []
-    for kind, piece in pieces:
-        if kind == _BLANK:
-            if squeezed and squeezed[-1] not in (" ", "\n"):
-                squeezed.append(" ")
-            continue
-        if kind == _NEWLINE:
-            if squeezed and squeezed[-1] == " ":
-                squeezed.pop()
-            if not squeezed or squeezed[-1] in ("\n", " "):
-                continue
-            if squeezed[-1] in _JOINERS:
-                piece = " "
-        squeezed.append(piece)
-    return "".join(squeezed).strip(" \n")
-
-
-def _parts(pieces: Iterable[tuple[int, str]]) -> tuple[Part, ...]:
-    """The commands between `;`, `&`, `&&` and newlines outside of compound commands, as far as they must have run:
-    what follows `||` may not have, and what follows `&&` has only if the last list came to a good end."""
-    lists: list[list[list[tuple[int, str]]]] = [[[]]]
-    doubtful: set[int] = set()
-    for kind, piece in pieces:
-        if kind == _SEPARATOR and piece in (";", "&"):
-            lists.append([[]])
-        elif kind == _SEPARATOR and piece in ("&&", "||"):
-            lists[-1].append([])
-            if piece == "||":
-                doubtful.add(len(lists) - 1)
-        else:
-            lists[-1][-1].append((kind, piece))
-    while len(lists) > 1 and not _squeezed(lists[-1][-1]):
-        lists.pop()
-    found: list[Part] = []
-    for number, each in enumerate(lists):
-        found.append(Part(_squeezed(each[0]), True))
-        if number == len(lists) - 1 and number not in doubtful:
-            found += [Part(_squeezed(one), False) for one in each[1:]]
-    return tuple(part for part in found if part.comparable)

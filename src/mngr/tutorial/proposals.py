@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import ScriptBlock, blocks, normalise
-from mngr.e2e.shell_commands import split
+from mngr.e2e.shell_commands import BODY, split
 
 INTERFACE, MALFORMED = "interface", "malformed"
 _MOST = 500
@@ -140,7 +140,8 @@ def simple_commands(text: str) -> list[list[str]]:
     before it and redirections. Here-documents and comments are left out."""
     found: list[list[str]] = []
     for command in split(text).commands:
-        lexer = shlex.shlex(command.without_bodies(), posix=True, punctuation_chars="();<>|&\n")
+        text = "".join(piece for kind, piece in command.pieces if kind != BODY).rstrip()
+        lexer = shlex.shlex(text, posix=True, punctuation_chars="();<>|&\n")
         lexer.whitespace = " \t\r"
         lexer.whitespace_split = True
         lexer.commenters = ""

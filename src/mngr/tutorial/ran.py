@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mngr.e2e import artifacts, code_state
 from mngr.e2e.shell_blocks import normalise
-from mngr.e2e.shell_commands import comparable, split
+from mngr.e2e.shell_commands import SEPARATOR, Command, Piece, split, squeezed
 from mngr.errors import NotFoundError
 
 _DOCUMENTATION = (".md", ".rst", ".adoc")
@@ -103,6 +103,11 @@ def unrun(commands: Sequence[str], tests: Iterable[RecordedTest]) -> tuple[int, 
     return tuple(number for number, text in enumerate(commands) if text not in done and comparable(text) not in done)
 
 
+def comparable(text: str) -> str:
+    """A text as it is compared: two that differ only in continued lines, blanks and comments are then equal."""
+    return "\n".join(command.comparable for command in split(text).commands)
+
+
 def _tests(run: artifacts.RunInfo) -> Iterator[RecordedTest]:
     for test in run.tests():
         yield from map(_test, (test, *test.earlier()))
@@ -128,5 +133,27 @@ def _commands(test: artifacts.TestInfo) -> frozenset[str]:
         for command in commands:
             found.add(command.comparable)
             good = ends.get(event.get("number")) == 0 and command is commands[-1]
-            found.update(part.comparable for part in command.parts() if part.sure or good)
+            found.update(parts(command, good))
     return frozenset(found)
+
+
+def parts(command: Command, good: bool) -> list[str]:
+    """The commands of a list such as `a; b && c` that must have run, in comparable form: what follows `||` may not
+    have, and what follows `&&` has only if the last list came to a `good` end."""
+    lists: list[list[list[Piece]]] = [[[]]]
+    doubtful: set[int] = set()
+    for kind, piece in command.pieces:
+        if kind == SEPARATOR and piece in (";", "&"):
+            lists.append([[]])
+        elif kind == SEPARATOR and piece in ("&&", "||"):
+            lists[-1].append([])
+            if piece == "||":
+                doubtful.add(len(lists) - 1)
+        else:
+            lists[-1][-1].append((kind, piece))
+    while len(lists) > 1 and not squeezed(lists[-1][-1]):
+        lists.pop()
+    ran = [each[0] for each in lists]
+    if good and len(lists) - 1 not in doubtful:
+        ran += lists[-1][1:]
+    return list(filter(None, map(squeezed, ran)))
