@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from mngr.tmr.alignment import aligned
 from mngr.tmr.changed_file import File, functions, is_assertion, last_name, parsed
 from mngr.tmr.verdict import ChangedExpectation
 
@@ -54,38 +55,15 @@ def changed(files: Sequence[File]) -> list[ChangedExpectation]:
 def _of_functions(file: File) -> Iterator[ChangedExpectation]:
     old, new = _functions(file.before), _functions(file.after)
     for name, after in new.items():
-        for was, now in _pairs(old.get(name, []), after):
+        before = old.get(name, [])
+        for was, now in ((before[one], after[two]) for one, two in aligned(before, after, _likeness, _ALIKE)):
             if was.expected != now.expected and not _is_kept(was, now):
                 yield ChangedExpectation(file.path, now.line, _cut(was.expected), _cut(now.expected))
 
 
-def _pairs(before: Sequence[_Slot], after: Sequence[_Slot]) -> Iterator[tuple[_Slot, _Slot]]:
-    """Slots that look at the same thing, in their order: as many as there can be, and of these as many as there can be
-    that expect the same."""
-    while before and after and _likeness(before[0], after[0]) == _ALIKE:
-        before, after = before[1:], after[1:]
-    while before and after and _likeness(before[-1], after[-1]) == _ALIKE:
-        before, after = before[:-1], after[:-1]
-    best = [[0] * (len(after) + 1) for _ in range(len(before) + 1)]
-    for row in reversed(range(len(before))):
-        for column in reversed(range(len(after))):
-            likeness = _likeness(before[row], after[column])
-            paired = likeness and likeness + best[row + 1][column + 1]
-            best[row][column] = max(paired, best[row + 1][column], best[row][column + 1])
-    row = column = 0
-    while row < len(before) and column < len(after):
-        likeness = _likeness(before[row], after[column])
-        if likeness and best[row][column] == likeness + best[row + 1][column + 1]:
-            yield before[row], after[column]
-            row, column = row + 1, column + 1
-        elif best[row][column] == best[row + 1][column]:
-            row += 1
-        else:
-            column += 1
-
-
 def _likeness(was: _Slot, now: _Slot) -> int:
-    """Two that expect the same count more than one pair, and less than two."""
+    """Of two that look at the same thing. Two that expect the same count more than one pair, and less than two: so as
+    many are paired as there can be, and of these as many as there can be that expect the same."""
     if was.about != now.about:
         return 0
     return _ALIKE if was.expected == now.expected else _ALIKE - 1

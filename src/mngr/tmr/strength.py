@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mngr.json_values import plain
+from mngr.tmr import alignment
 from mngr.tmr.strength_rows import KILLED, SURVIVED, MeasuredCommand, MeasuredTest, Tried
 
 STRONGER, SAME, WEAKER, MIXED = "stronger", "same", "weaker", "mixed"
@@ -149,39 +150,14 @@ def _result(side: MeasuredTest, id: str, tried: Tried) -> str:
 
 def aligned(before: Sequence[MeasuredCommand], after: Sequence[MeasuredCommand]) -> list[tuple[int, int]]:
     """Which command of one version is which of the other: the best fit in order, then the same ones in any order."""
-    best = [[0.0] * (len(after) + 1) for _ in range(len(before) + 1)]
-    for old in reversed(range(len(before))):
-        for new in reversed(range(len(after))):
-            fit = _fit(before[old], after[new])
-            paired = fit + best[old + 1][new + 1] if fit else 0.0
-            best[old][new] = max(best[old + 1][new], best[old][new + 1], paired)
-    found: list[tuple[int, int]] = []
-    old = new = 0
-    while old < len(before) and new < len(after):
-        fit = _fit(before[old], after[new])
-        if fit and best[old][new] == fit + best[old + 1][new + 1]:
-            found.append((old, new))
-            old, new = old + 1, new + 1
-        elif best[old][new] == best[old + 1][new]:
-            old += 1
-        else:
-            new += 1
-    return sorted(found + _others(before, after, found))
-
-
-def _others(
-    before: Sequence[MeasuredCommand], after: Sequence[MeasuredCommand], found: Sequence[tuple[int, int]]
-) -> list[tuple[int, int]]:
-    olds = [number for number in range(len(before)) if number not in {old for old, _ in found}]
+    found = alignment.aligned(before, after, _fit)
     news = [number for number in range(len(after)) if number not in {new for _, new in found}]
-    more = []
-    for old in olds:
-        for new in news:
-            if before[old].text == after[new].text:
-                more.append((old, new))
-                news.remove(new)
-                break
-    return more
+    for old in [number for number in range(len(before)) if number not in {old for old, _ in found}]:
+        same = next((new for new in news if before[old].text == after[new].text), None)
+        if same is not None:
+            found.append((old, same))
+            news.remove(same)
+    return sorted(found)
 
 
 def _fit(one: MeasuredCommand, other: MeasuredCommand) -> float:

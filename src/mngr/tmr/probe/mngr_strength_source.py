@@ -36,16 +36,13 @@ _WORD = re.compile(r"[A-Za-z]{2,}")
 
 
 class Mutant(NamedTuple):
-    """`line` is that of the statement it is in; `kind` and the text say what was changed. `inside` is whether it is in
-    a function."""
+    """`line` is that of the statement it is in; the text says what was changed."""
 
     line: int
-    kind: str
     text: str
     start: int
     end: int
     new: str
-    inside: bool = False
 
     def apply(self, source: str) -> str:
         return source[: self.start] + self.new + source[self.end :]
@@ -89,11 +86,11 @@ class _PythonMutants:
         assert node.end_lineno is not None and node.end_col_offset is not None
         return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
 
-    def _made(self, statement: ast.stmt, kind: str, span: tuple[int, int], new: str, inside: bool) -> Mutant:
+    def _made(self, statement: ast.stmt, kind: str, span: tuple[int, int], new: str) -> Mutant:
         """With as many lines as before, so that the lines after it keep their numbers."""
         old = self._source[slice(*span)]
         text = f"{kind}: {_short(old)} → {_short(new)}" if new.strip() else f"{kind}: {_short(old)}"
-        return Mutant(statement.lineno, kind, text, *span, new + "\n" * (old.count("\n") - new.count("\n")), inside)
+        return Mutant(statement.lineno, text, *span, new + "\n" * (old.count("\n") - new.count("\n")))
 
     def _statement(self, node: ast.stmt, inside: bool) -> Iterator[Mutant]:
         if _is_text(node) or isinstance(node, ast.Import | ast.ImportFrom | ast.Assert | ast.Global | ast.Nonlocal):
@@ -102,60 +99,60 @@ class _PythonMutants:
             return
         span = self._span(node)
         if inside and _can_go(node):
-            yield self._made(node, "statement dropped", span, "pass", inside)
+            yield self._made(node, "statement dropped", span, "pass")
         if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
-            yield self._made(node, "returned value", span, "return None", inside)
+            yield self._made(node, "returned value", span, "return None")
         if isinstance(node, ast.If | ast.While) and not isinstance(node.test, ast.Constant):
             test = self._span(node.test)
-            yield self._made(node, "condition negated", test, f"(not ({self._source[slice(*test)]}))", inside)
+            yield self._made(node, "condition negated", test, f"(not ({self._source[slice(*test)]}))")
         if isinstance(node, ast.AugAssign):
-            yield from self._operator(node, node.op, self._span(node.target)[1], self._span(node.value)[0], inside)
+            yield from self._operator(node, node.op, self._span(node.target)[1], self._span(node.value)[0])
         within = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for child in _parts(node):
             if isinstance(child, ast.stmt):
                 yield from self._statement(child, within)
             elif isinstance(child, ast.expr):
-                yield from self._expression(node, child, inside)
+                yield from self._expression(node, child)
 
-    def _expression(self, statement: ast.stmt, node: ast.expr, inside: bool) -> Iterator[Mutant]:
+    def _expression(self, statement: ast.stmt, node: ast.expr) -> Iterator[Mutant]:
         if isinstance(node, ast.Compare):
             left = node.left
             for op, right in zip(node.ops, node.comparators, strict=True):
                 pattern, new = _COMPARISONS[type(op)]
                 between = (self._span(left)[1], self._span(right)[0])
-                yield from self._replaced(statement, "comparison", between, pattern, new, inside)
+                yield from self._replaced(statement, "comparison", between, pattern, new)
                 left = right
         elif isinstance(node, ast.BinOp):
-            yield from self._binary(statement, node, inside)
+            yield from self._binary(statement, node)
         elif isinstance(node, ast.BoolOp):
             word, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
             for left, right in zip(node.values, node.values[1:], strict=False):
                 between = (self._span(left)[1], self._span(right)[0])
-                yield from self._replaced(statement, "boolean operator", between, rf"\b{word}\b", new, inside)
+                yield from self._replaced(statement, "boolean operator", between, rf"\b{word}\b", new)
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
             operand = self._source[slice(*self._span(node.operand))]
             kind, new = ("not", f"bool({operand})") if isinstance(node.op, ast.Not) else ("minus", operand)
-            yield self._made(statement, f"{kind} dropped", self._span(node), new, inside)
+            yield self._made(statement, f"{kind} dropped", self._span(node), new)
         elif isinstance(node, ast.Call):
-            yield from self._arguments(statement, node, inside)
+            yield from self._arguments(statement, node)
         elif isinstance(node, ast.Constant):
-            yield from self._constant(statement, node, inside)
+            yield from self._constant(statement, node)
         elif isinstance(node, ast.JoinedStr):
-            yield from self._formatted(statement, node, inside)
+            yield from self._formatted(statement, node)
         for child in _parts(node):
             if isinstance(child, ast.expr):
-                yield from self._expression(statement, child, inside)
+                yield from self._expression(statement, child)
 
-    def _binary(self, statement: ast.stmt, node: ast.BinOp, inside: bool) -> Iterator[Mutant]:
+    def _binary(self, statement: ast.stmt, node: ast.BinOp) -> Iterator[Mutant]:
         formatted = isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr)
         if not formatted:
             ends = self._span(node.left)[1], self._span(node.right)[0]
-            yield from self._operator(statement, node.op, *ends, inside)
+            yield from self._operator(statement, node.op, *ends)
         if isinstance(node.op, ast.Add) and not _is_number(node.left) and not _is_number(node.right):
             left, right = (self._source[slice(*self._span(one))] for one in (node.left, node.right))
-            yield self._made(statement, "operands swapped", self._span(node), f"({right}) + ({left})", inside)
+            yield self._made(statement, "operands swapped", self._span(node), f"({right}) + ({left})")
 
-    def _arguments(self, statement: ast.stmt, node: ast.Call, inside: bool) -> Iterator[Mutant]:
+    def _arguments(self, statement: ast.stmt, node: ast.Call) -> Iterator[Mutant]:
         """Without one of those that have a name and may be left out."""
         for word in node.keywords:
             if word.arg is None or word.arg in _HELP:
@@ -163,33 +160,33 @@ class _PythonMutants:
             end = self._span(word.value)[1]
             before = self._source.rfind(word.arg, self._span(node.func)[1], self._span(word.value)[0])
             comma = re.compile(r"\s*,").match(self._source, end)
-            yield self._made(statement, "argument dropped", (before, comma.end() if comma else end), "", inside)
+            yield self._made(statement, "argument dropped", (before, comma.end() if comma else end), "")
 
-    def _operator(self, statement: ast.stmt, op: ast.operator, start: int, end: int, inside: bool) -> Iterator[Mutant]:
+    def _operator(self, statement: ast.stmt, op: ast.operator, start: int, end: int) -> Iterator[Mutant]:
         if type(op) in _ARITHMETIC:
             pattern, new = _ARITHMETIC[type(op)]
-            yield from self._replaced(statement, "arithmetic", (start, end), pattern, new, inside)
+            yield from self._replaced(statement, "arithmetic", (start, end), pattern, new)
 
     def _replaced(
-        self, statement: ast.stmt, kind: str, span: tuple[int, int], pattern: str, new: str, inside: bool
+        self, statement: ast.stmt, kind: str, span: tuple[int, int], pattern: str, new: str
     ) -> Iterator[Mutant]:
         """The operator between two operands, which may have brackets and comments around it."""
         found = re.compile(pattern).search(self._source, *span)
         if found is not None:
-            yield self._made(statement, kind, found.span(), new, inside)
+            yield self._made(statement, kind, found.span(), new)
 
-    def _constant(self, statement: ast.stmt, node: ast.Constant, inside: bool) -> Iterator[Mutant]:
+    def _constant(self, statement: ast.stmt, node: ast.Constant) -> Iterator[Mutant]:
         value, span = node.value, self._span(node)
         if isinstance(value, bool):
-            yield self._made(statement, "constant", span, str(not value), inside)
+            yield self._made(statement, "constant", span, str(not value))
         elif isinstance(value, int | float):
-            yield self._made(statement, "constant", span, repr(value + 1), inside)
+            yield self._made(statement, "constant", span, repr(value + 1))
         elif isinstance(value, str) and _WORD.search(value):
-            yield self._made(statement, "text", span, repr(_WORD.sub(_other_word, value)), inside)
+            yield self._made(statement, "text", span, repr(_WORD.sub(_other_word, value)))
         elif isinstance(value, str) and value.strip():
-            yield self._made(statement, "text", span, repr(f"{value}{value[-1]}"), inside)
+            yield self._made(statement, "text", span, repr(f"{value}{value[-1]}"))
 
-    def _formatted(self, statement: ast.stmt, node: ast.JoinedStr, inside: bool) -> Iterator[Mutant]:
+    def _formatted(self, statement: ast.stmt, node: ast.JoinedStr) -> Iterator[Mutant]:
         """Each word of an f-string, and what is in its braces."""
         start, end = self._span(node)
         text, depth = self._source[start:end], 0
@@ -202,12 +199,12 @@ class _PythonMutants:
                 at += 1
             elif depth == 0 and (word := _WORD.match(text, at)):
                 span = (start + at, start + word.end())
-                yield self._made(statement, "text", span, _other_word(word), inside)
+                yield self._made(statement, "text", span, _other_word(word))
                 at = word.end() - 1
             at += 1
         for part in node.values:
             if isinstance(part, ast.FormattedValue) and self._is_placed(part.value):
-                yield from self._expression(statement, part.value, inside)
+                yield from self._expression(statement, part.value)
 
     def _is_placed(self, node: ast.expr) -> bool:
         """Python before 3.12 does not always know where in an f-string an expression is."""
@@ -309,7 +306,7 @@ def _of_line(number: int, line: str, start: int, comment: int) -> Iterator[Mutan
 
     def made(kind: str, span: tuple[int, int], new: str) -> Mutant:
         text = f"{kind}: {_short(line[slice(*span)])}" + (f" → {_short(new)}" if new else "")
-        return Mutant(number, kind, text, start + span[0], start + span[1], new)
+        return Mutant(number, text, start + span[0], start + span[1], new)
 
     def plain(span: tuple[int, int]) -> bool:
         return span[1] <= end and not any(low <= span[0] < high for low, high in texts)
