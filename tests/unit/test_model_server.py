@@ -227,7 +227,7 @@ def test_what_programs_ask_for_themselves_is_no_turn(server: ModelServer, agent:
     (entry,) = server.log
     assert entry.side
     assert server.usage().turns == TokenCounts()
-    assert server.usage().side == server.usage().all == entry.usage != TokenCounts()
+    assert server.usage().side == entry.usage != server.usage().turns == TokenCounts()
 
 
 def test_a_title_is_no_turn_although_tools_are_on_offer(server: ModelServer):

@@ -33,15 +33,19 @@ class PageCast(NamedTuple):
 def read(path: str, most: int = MOST_BYTES) -> PageCast:
     try:
         with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            data = file.read(most)
+            data, size = file.read(most + 1), os.fstat(file.fileno()).st_size
     except OSError as error:
         return PageCast(problem=error.strerror or "it cannot be read")
-    if size > len(data):
-        data = data[: data.rfind(b"\n") + 1]
-        note = f"Only the first {most / 1e6:.1f} MB of {size / 1e6:.1f} MB are shown."
-        return clean(data)._replace(bytes=size, note=note)
-    return clean(data)._replace(bytes=size)
+    return shortened(data, most, size)
+
+
+def shortened(data: bytes, most: int = MOST_BYTES, size: int | None = None) -> PageCast:
+    """At most this much of a recording of this size; `data` has a byte more if the recording is longer."""
+    if len(data) <= most:
+        return clean(data)._replace(bytes=len(data))
+    whole = f" of {size / 1e6:.1f} MB" if size else ""
+    note = f"Only the first {most / 1e6:.1f} MB{whole} are shown."
+    return clean(data[: data.rfind(b"\n") + 1])._replace(bytes=size or len(data), note=note)
 
 
 def clean(data: bytes) -> PageCast:

@@ -85,14 +85,14 @@ class E2eRuns:
     def version(self, id: str) -> str | None:
         kind, *keys = id.split("/")
         if kind == "runs" and not keys:
-            return digest(*((run.path, _stamp(run.path), _is_going_on(run)) for run in self._runs()))
+            return digest(*((run.path, _run_stamp(run)) for run in self._runs()))
         run = self._run(keys[0]) if keys else None
         if run is None:
             return None
         if kind == "run" and len(keys) == 1:
-            return digest(_stamp(run.path), _is_going_on(run))
+            return digest(_run_stamp(run))
         if kind == "test" and len(keys) == 2:
-            return digest(_files_stamp(_path_of(run, keys[1])), _is_going_on(run))
+            return digest(_stamp(_path_of(run, keys[1])), _is_going_on(run))
         return None
 
     def _runs(self) -> list[RunInfo]:
@@ -232,18 +232,13 @@ def _is_going_on(run: RunInfo) -> bool:
     return False
 
 
-def _stamp(run_path: str) -> tuple[object, ...]:
-    """Changes when a test of the run starts, ends or gets a file."""
-    base = os.path.join(run_path, "tests")
-    try:
-        with os.scandir(base) as entries:
-            tests = sorted((entry.name, entry.stat().st_mtime_ns) for entry in entries)
-        return (os.stat(os.path.join(run_path, artifacts.RUN_FILE)).st_mtime_ns, *tests)
-    except OSError:
-        return ()
+def _run_stamp(run: RunInfo) -> tuple[object, ...]:
+    """Changes when a test of the run starts, ends or gets a file, and at the end of the run."""
+    return run.ended_at, _is_going_on(run), *_stamp(os.path.join(run.path, "tests"))
 
 
-def _files_stamp(path: str) -> tuple[object, ...]:
+def _stamp(path: str) -> tuple[object, ...]:
+    """Changes when a file comes to a directory or leaves it, is written, or gets something of its own."""
     try:
         with os.scandir(path) as entries:
             return tuple(sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries))

@@ -11,7 +11,6 @@ from mngr.report import casts, run_files
 from mngr.report.source import key
 
 _MOST = 8
-_MOST_BYTES = 4_000_000
 _AGENT = "agent"
 _FILE = "agent.cast"
 
@@ -55,15 +54,11 @@ class Recordings:
         return [(*place, _FILE), *((*place, "artifacts", *parts) for parts in inner if parts[-1].endswith(".cast"))]
 
     def _made(self, task: TaskState, attempt: Attempt, path: Sequence[str]) -> _Read | None:
-        data = run_files.read(self._root, *path, most=_MOST_BYTES)
+        data = run_files.read(self._root, *path, most=casts.MOST_BYTES)
         if data is None:
             return None
-        if len(data) > _MOST_BYTES:
-            note = f"Only the first {_MOST_BYTES / 1e6:.0f} MB are shown."
-            found = casts.clean(data[: data.rfind(b"\n") + 1])._replace(note=note)
-        else:
-            found = casts.clean(data)
-        return _Read(_facts(task, attempt, path, found._replace(bytes=len(data)), _began(data)), found.text)
+        found = casts.shortened(data)
+        return _Read(_facts(task, attempt, path, found, _began(data)), found.text)
 
 
 def _facts(

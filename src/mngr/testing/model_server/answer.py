@@ -78,6 +78,12 @@ def deltas(parts: tuple[TextPart, ...]) -> list[tuple[str, float]]:
     return found
 
 
+def halves(text: str) -> tuple[str, str]:
+    """The arguments of a call in the pieces in which they are streamed."""
+    middle = len(text) // 2
+    return text[:middle], text[middle:]
+
+
 def event(name: str, value: Mapping[str, Any], pause_seconds: float = 0.0) -> StreamPiece:
     """One server-sent event with a name."""
     return StreamPiece(f"event: {name}\ndata: {json.dumps(value)}\n\n".encode(), pause_seconds)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mngr.json_values import objects, string, table
-from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, event
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, event, halves
 from mngr.testing.model_server.request import ModelRequest, Tool, blocks, real_text
 
 ERRORS = {
@@ -74,9 +74,9 @@ def stream(answer: ModelAnswer) -> list[StreamPiece]:
         pieces += _block(index, {"type": "text", "text": ""}, "text_delta", "text", deltas(answer.parts))
         index += 1
     if answer.call:
-        halves = _halves(answer.call.input)
         opened = {**_tool_use(answer), "input": {}}
-        pieces += _block(index, opened, "input_json_delta", "partial_json", [(half, 0.0) for half in halves])
+        texts = [(half, 0.0) for half in ("", *halves(answer.call.input))]
+        pieces += _block(index, opened, "input_json_delta", "partial_json", texts)
     ended = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
     pieces.append(event("message_delta", {"type": "message_delta", "delta": ended, "usage": _usage(answer.usage)}))
     pieces.append(event("message_stop", {"type": "message_stop"}))
@@ -117,11 +117,6 @@ def _block(
         ),
         event("content_block_stop", {"type": "content_block_stop", "index": index}),
     ]
-
-
-def _halves(text: str) -> list[str]:
-    middle = len(text) // 2
-    return ["", text[:middle], text[middle:]]
 
 
 def _stop_reason(answer: ModelAnswer) -> str:

@@ -49,10 +49,6 @@ class UsageTotals(NamedTuple):
     turns: TokenCounts
     side: TokenCounts
 
-    @property
-    def all(self) -> TokenCounts:
-        return _sum([self.turns, self.side])
-
 
 class RequestLog:
     """Entries in the order of arrival. Safe for many threads."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mngr.json_values import objects, string, table
-from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, halves
 from mngr.testing.model_server.openai_responses import error
 from mngr.testing.model_server.request import ModelRequest, Tool, blocks, real_text
 
@@ -63,8 +63,7 @@ def stream(answer: ModelAnswer, include_usage: bool = True) -> list[StreamPiece]
         function = {**call["function"], "arguments": ""}
         begun = {"index": 0, **call, "function": function}
         pieces.append(_chunk(answer, {"tool_calls": [begun]}, include_usage=include_usage))
-        middle = len(answer.call.input) // 2
-        for half in (answer.call.input[:middle], answer.call.input[middle:]):
+        for half in halves(answer.call.input):
             more = {"index": 0, "function": {"arguments": half}}
             pieces.append(_chunk(answer, {"tool_calls": [more]}, include_usage=include_usage))
     pieces.append(_chunk(answer, {}, finish_reason=_finish_reason(answer), include_usage=include_usage))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mngr.json_values import objects, string, table
-from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, event
+from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, deltas, event, halves
 from mngr.testing.model_server.request import ModelRequest, Tool, blocks, real_text
 from mngr.testing.model_server.tools import WAITER
 
@@ -129,11 +129,9 @@ def _call_events(item: dict[str, Any], at: dict[str, Any]) -> Iterator[tuple[str
         name, field = "response.custom_tool_call_input", "input"
     else:
         name, field = "response.function_call_arguments", "arguments"
-    text = item[field]
-    middle = len(text) // 2
-    for half in (text[:middle], text[middle:]):
+    for half in halves(item[field]):
         yield f"{name}.delta", {**at, "delta": half}, 0.0
-    yield f"{name}.done", {**at, field: text}, 0.0
+    yield f"{name}.done", {**at, field: item[field]}, 0.0
 
 
 def _items(answer: ModelAnswer) -> list[dict[str, Any]]:
