@@ -8,8 +8,6 @@ from typing import NamedTuple
 from mngr.e2e.shell_blocks import block
 from mngr.tutorial.ran import RecordedRuns, RecordedTest, unrun
 
-MISSING = "missing"
-
 
 class CitingTest(NamedTuple):
     """A test at one commit: its node id, with or without parameters; the texts that it cites; the texts of the
@@ -39,21 +37,14 @@ class ChangedCitation(NamedTuple):
 class Faithful(NamedTuple):
     """`unknown` are kept or added citations that are not a block of the tutorial, and were not cited like that at base.
     `unrun` are commands of the blocks cited now that no passed case of the test ran; `lost` those among them that the
-    test ran at base, whatever its outcome there. Both are empty if nothing was recorded. `outcome` is `passed` if a
-    case of the test passed, otherwise the one that was recorded, or `missing`."""
+    test ran at base, whatever its outcome there. Both are empty if nothing was recorded."""
 
-    kept: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[ChangedCitation, ...] = ()
     added: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     unrun: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
-    outcome: str = MISSING
-
-    @property
-    def ok(self) -> bool:
-        return not self.reasons
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -91,7 +82,6 @@ def judge(base: CitingTest, now: CitingTest) -> Faithful:
     left = [commands[number] for number in unrun(commands, ran)] if ran else []
     never = {left[number] for number in unrun(left, ran_before)}
     return Faithful(
-        kept=tuple(text for text in after if text in before),
         removed=tuple(text for text in gone if text not in pairs),
         changed=tuple(
             ChangedCitation(old, new, new in now.tutorial, old not in now.tutorial) for old, new in pairs.items()
@@ -104,7 +94,6 @@ def judge(base: CitingTest, now: CitingTest) -> Faithful:
         ),
         unrun=tuple(left),
         lost=tuple(command for command in left if command not in never),
-        outcome=_outcome(ran),
     )
 
 
@@ -129,12 +118,6 @@ def _recorded(test: CitingTest) -> list[RecordedTest]:
     file, _, name = test.id.partition("::")
     name = name.partition("[")[0]
     return [one for one in (test.ran.tests if test.ran else ()) if one.name == name and one.file == file]
-
-
-def _outcome(tests: Sequence[RecordedTest]) -> str:
-    if any(test.passed for test in tests):
-        return "passed"
-    return next((test.outcome for test in tests if test.outcome), MISSING)
 
 
 def _short(text: str) -> str:
