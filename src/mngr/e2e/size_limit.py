@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 
 from mngr import files
 from mngr.e2e import artifacts
+from mngr.e2e.transcript import Transcript
 
 # Of one test, and of all tests of one pytest process. Transcripts have limits of their own.
 TEST_BYTES = 32_000_000
@@ -39,15 +39,10 @@ def trim(directory: str, room: int) -> tuple[list[str], int]:
         files.remove_tree(os.path.join(directory, f"{name}.json"))
         total -= size
         left_out.append(name)
-        _note(directory, f"left out: {name} ({size / 1e6:.1f} MB), since the size of artifacts is limited")
+        transcript = Transcript(directory)  # that of the test is closed by now
+        transcript.note(f"left out: {name} ({size / 1e6:.1f} MB), since the size of artifacts is limited")
+        transcript.close()
     return left_out, total
-
-
-def _note(directory: str, text: str) -> None:
-    fields = {"time": round(time.time(), 3), "type": "note", "text": text}
-    files.append_line(os.path.join(directory, artifacts.TRANSCRIPT_EVENTS), fields)
-    with open(os.path.join(directory, artifacts.TRANSCRIPT_TEXT), "a", encoding="utf-8") as file:
-        file.write(f"# {text}\n")
 
 
 def _files(directory: str) -> Iterator[tuple[str, int]]:
