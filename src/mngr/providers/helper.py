@@ -102,8 +102,8 @@ class Helper:
             if do in ("run", "terminal"):
                 return {"answer": self.run(connection, descriptors, request)}
             return {"answer": self._verbs[do](**request)}
-        except OSError:
-            raise
+        except (BrokenPipeError, ConnectionResetError):
+            raise  # the program is gone; the package's own errors are plain ones, also of connections and time
         except Exception as error:  # noqa: BLE001 (whatever the package raises is the caller's to know)
             known = self.explained(error)
             return {"error": known.message, "hint": known.hint, "exit_code": known.exit_code}
