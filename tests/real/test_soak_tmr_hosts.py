@@ -15,7 +15,7 @@ from tests.real.test_tmr_hosts import end_processes, entries, tree
 from tests.support.containers import IMAGE, Containers
 from tests.support.pods import add_settings
 from tests.support.sshd import SshClient, Sshd, descendants
-from tests.support.tmr import Project, _claim
+from tests.support.tmr import Project, many_modules
 from tests.support.user import User, wait_for
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3500)]
@@ -29,14 +29,7 @@ NUMBERED = [f"tests/test_m{number}.py" for number in range(AGENTS)]
 @pytest.fixture
 def project(user: User) -> Project:
     made = Project(user)
-    for number in range(AGENTS):
-        made.write(f"m{number}.py", f"def value():\n    return {number} + 1\n")
-        test = f"import m{number}\n\n\ndef test_{number}():\n    assert m{number}.value() == {number}\n"
-        made.write(f"tests/test_m{number}.py", test)
-        change = f"wait\nrun! sed -i 's/return {number} + 1/return {number}/' m{number}.py\n"
-        commit = "run! git diff --quiet || git commit -qam 'Half of it'\nthink 5\n"
-        made.script(f"test_{number}", change + commit + _claim("implementation", f"Return {number}", 3))
-    made.commit("many modules")
+    many_modules(made, AGENTS)
     return made
 
 
