@@ -109,13 +109,17 @@ def test_a_stopped_host_keeps_its_files_and_starts_again(user: User, server: Mod
         provider.start(host)
 
 
-def test_a_command_on_a_host_carries_bytes_both_ways_and_its_exit_code(user: User, provider: Provider) -> None:
+def test_a_command_on_a_host_carries_bytes_both_ways_and_its_exit_code(
+    user: User, provider: Provider, tmp_path: Path
+) -> None:
     host = provider.create(HostRequest("box"), lambda text: None).name
     data = os.urandom(1 << 20)
     argv = provider.opening(host).argv
     user.run(["sh", "-c", '"$@" > back', "sh", *argv, "cat"], input=data).ok()
     assert Path(user.repo, "back").read_bytes() == data
     assert user.run([*argv, "echo bad >&2; exit 3"]).failed(3).stderr == "bad\n"
+    (tmp_path / "modal.py").write_text("raise SystemExit('git and rsync need no package')\n")
+    assert user.run([*argv, "echo there"], env={"PYTHONPATH": str(tmp_path)}).ok().stdout == "there\n"
     assert "Modal runs no sandbox `no-such`" in user.run([*provider.opening("no-such").argv, "true"]).failed(255).stderr
 
 
@@ -210,6 +214,10 @@ def test_a_preempted_host_is_unknown_to_list_and_gone_to_its_provider(user: User
     assert sandbox["name"] in listed.json["errors"][0]["error"]
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
     assert fleet.hosts.provider("modal").host(sandbox["name"]).state == GONE
+    made = user.host_dir / "hosts" / "modal" / f"{sandbox['name']}.made"
+    os.utime(made, (0, 0))
+    assert "it is gone, with foo" in user.mngr("gc", timeout=120).ok().stdout
+    assert not made.exists() and user.agents() == []
 
 
 def test_the_helper_ends_when_its_socket_is_removed(user: User, provider: Provider) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ _KEYS = frozenset({"type", "image", "host_dir", "options", "connect_seconds", "m
 _KEYS |= {"idle_stop_minutes"}
 # A file for each host that was made here and not destroyed: what it was made with, so that it can be started again.
 _MADE = ".made"
+_SECONDS_TO_MAKE = 3600.0
 # There is such a file when hosts may have been kept in the volume.
 _USES_VOLUME = "volume"
 
@@ -127,6 +129,14 @@ class Modal(Provider):
             self._ask("drop_kept", volume=self._volume(), name=host)
         self._forget(host)
 
+    def sweep(self) -> list[str]:
+        """Forgets what hosts were made with that are gone; one that is being made is younger."""
+        there = {host.name for host in self.hosts()}
+        for name in self._known():
+            if name not in there and os.path.getmtime(self._path(name)) < time.time() - _SECONDS_TO_MAKE:
+                self._forget(name)
+        return []
+
     def snapshot(self, host: str, name: str) -> str:
         return str(self._ask("snapshot", name=host))
 
@@ -204,9 +214,12 @@ class Modal(Provider):
     def _forget(self, host: str) -> None:
         self._near.host.remove(self._path(host))
 
+    def _known(self) -> list[str]:
+        entries = self._near.host.entries(self._directory())
+        return [name.removesuffix(_MADE) for name in entries if name.endswith(_MADE)]
+
     def _stopped(self) -> list[str]:
-        names = [name for name in self._near.host.entries(self._directory()) if name.endswith(_MADE)]
-        return [name for name in (one.removesuffix(_MADE) for one in names) if self._made(name).get("stopped")]
+        return [name for name in self._known() if self._made(name).get("stopped")]
 
     def _socket(self) -> str:
         """The helper's place: one for each login and server that Modal's variables name."""
