@@ -54,3 +54,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_sessionfinish() -> None:
     browser.end()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What each provider can do, side by side, where these tests ran."""
+    found: dict[str, dict[str, str]] = {}
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "checks" and report.when == "call":
+                    found.setdefault(value[0], {}).update(value[1])
+    if found:
+        from mngr.checks.provider_checks import table
+
+        terminalreporter.section("providers and what they do")
+        terminalreporter.write_line(table(found))

@@ -1,11 +1,14 @@
-"""Every provider passes one list of checks: a command line, a stand-in for `kubectl`, a real sshd, real containers."""
+"""Every provider and every place for agents passes one list of checks: this machine, a command line, a stand-in for
+`kubectl`, a real sshd, real containers. The summary at the end of the run shows them as a table."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
 
-from mngr.checks.provider_checks import CANARY, FAILED, ProviderSubject, run_all, table
+from mngr.checks import site_checks
+from mngr.checks.provider_checks import CANARY, FAILED, ProviderSubject, run_all
+from mngr.checks.site_checks import SiteSubject
 from mngr.fleet.fleet import Fleet
 from tests.support import far
 from tests.support.containers import IMAGE, Containers
@@ -63,12 +66,33 @@ def stack() -> Iterator[ExitStack]:
         yield made
 
 
+Make = Callable[[User, ExitStack], ProviderSubject]
+Record = Callable[[str, object], None]
+
+
 @pytest.mark.parametrize("make", [pipe, pods, ssh, podman])
 @pytest.mark.timeout(300)
 def test_a_provider_does_what_every_provider_has_to_do(
-    user: User, stack: ExitStack, make: Callable[[User, ExitStack], ProviderSubject]
+    user: User, stack: ExitStack, make: Make, record_property: Record
 ) -> None:
     subject = make(user, stack)
-    results = run_all(subject)
-    print(table({subject.name: results}))
-    assert not [f"{name}: {result}" for name, result in results.items() if result.startswith(FAILED)]
+    report(run_all(subject), subject.name, record_property)
+
+
+@pytest.mark.parametrize("make", [None, pipe, pods, ssh, podman], ids=lambda make: make.__name__ if make else "local")
+@pytest.mark.timeout(300)
+def test_an_agent_does_the_same_wherever_it_is(
+    user: User, stack: ExitStack, make: Make | None, record_property: Record
+) -> None:
+    if make is None:
+        report(site_checks.run_all(SiteSubject(fleet(user, stack))), "local", record_property)
+        return
+    subject = make(user, stack)
+    host = subject.host or stack.enter_context(subject.new_host("site"))
+    report(site_checks.run_all(SiteSubject(subject.fleet, f"@{host}.{subject.name}")), subject.name, record_property)
+
+
+def report(results: dict[str, str], name: str, record_property: Record) -> None:
+    """The summary of the run prints all of them as one table: see `pytest_terminal_summary`."""
+    record_property("checks", [name, results])
+    assert not [f"{check}: {result}" for check, result in results.items() if result.startswith(FAILED)]

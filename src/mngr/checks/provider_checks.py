@@ -14,10 +14,10 @@ for the checks and destroyed at the end.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
@@ -67,9 +67,9 @@ class ProviderSubject:
         return self.fleet.create(f"a{next(self._numbers)}@{self.host}.{self.name}", command=command)
 
 
-class ProviderCheck(NamedTuple):
+class PlaceCheck(NamedTuple):
     name: str
-    do: Callable[[ProviderSubject], None]
+    do: Callable[[Any], None]
 
 
 def runs_a_line(subject: ProviderSubject) -> None:
@@ -204,7 +204,7 @@ def _has(provider: Provider, verb: str) -> bool:
 
 
 CHECKS = tuple(
-    ProviderCheck(check.__name__.replace("_", " "), check)
+    PlaceCheck(check.__name__.replace("_", " "), check)
     for check in (
         *(runs_a_line, bytes_arrive, environment_stays, terminal, several_at_once, unknown_host, listed, agent_lives),
         *(says_what_it_lacks, creates_and_destroys, same_name_refused, stops_and_starts, snapshots),
@@ -216,14 +216,19 @@ CHECKS = tuple(
 def run_all(subject: ProviderSubject) -> dict[str, str]:
     """Each check by name: `yes`, `-` with what the provider lacks, or FAILED with what was seen."""
     if subject.host:
-        return _results(subject)
+        return results_of(CHECKS, subject)
     with subject.new_host("host") as subject.host:
-        return _results(subject)
+        return results_of(CHECKS, subject)
 
 
-def _results(subject: ProviderSubject) -> dict[str, str]:
+class Lacking(Protocol):
+    @property
+    def lacks(self) -> Mapping[str, str]: ...
+
+
+def results_of(checks: Sequence[PlaceCheck], subject: Lacking) -> dict[str, str]:
     found: dict[str, str] = {}
-    for check in CHECKS:
+    for check in checks:
         if check.name in subject.lacks:
             found[check.name] = f"{LACKS} {subject.lacks[check.name]}"
             continue
@@ -237,11 +242,12 @@ def _results(subject: ProviderSubject) -> dict[str, str]:
 
 def table(results: Mapping[str, Mapping[str, str]]) -> str:
     """Providers side by side, a line for each behaviour; what a provider lacks is explained below."""
-    wide = max(len(check.name) for check in CHECKS)
+    checks = list(dict.fromkeys(check for found in results.values() for check in found))
+    wide = max(map(len, checks))
     lines = [" " * wide + "".join(f"  {name:<8}" for name in results)]
-    for check in CHECKS:
-        cells = [results[name].get(check.name, "").split(" ")[0] for name in results]
-        lines.append(f"{check.name:<{wide}}" + "".join(f"  {cell:<8}" for cell in cells))
+    for check in checks:
+        cells = [results[name].get(check, "").split(" ")[0] for name in results]
+        lines.append(f"{check:<{wide}}" + "".join(f"  {cell:<8}" for cell in cells))
     for name, found in results.items():
         lines += [f"{name}: {check}: {result}" for check, result in found.items() if result != YES]
     return "\n".join(line.rstrip() for line in lines)
