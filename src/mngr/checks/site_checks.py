@@ -83,7 +83,7 @@ def commits_both_ways(subject: SiteSubject) -> None:
     commit = agent.exec("git rev-parse HEAD && git reset -q --hard HEAD~1").text
     expect(agent.push(commit) == (commit, 1), "and goes there again")
     expect(agent.exec("cat there.txt").text == "there", "with its files")
-    agent.destroy()
+    agent.destroy(force=True)
 
 
 def files_both_ways(subject: SiteSubject) -> None:
