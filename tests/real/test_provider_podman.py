@@ -65,6 +65,25 @@ def test_a_container_ends_when_no_agent_runs_in_it_or_its_time_is_over(user: Use
     assert state(user, "w") == "STOPPED"
 
 
+HOUR_IS_OVER = """
+for one in /proc/[0-9]*; do tr "\\0" " " < $one/cmdline | grep -q "^sleep 3600" && kill ${one#/proc/}; done
+"""
+
+
+def test_the_work_of_agents_is_saved_before_the_time_of_their_container_is_over(user: User, engine: Containers) -> None:
+    add_settings(user, f'[providers.old]\ntype = "podman"\nimage = "{IMAGE}"\nmax_hours = 1\n')
+    user.mngr("host", "create", "o.old").ok()
+    user.mngr("create", "foo@o.old", "--no-connect", "--command", "sleep 9999").ok()
+    user.mngr("exec", "foo", "echo kept > kept").ok()
+    engine.podman("exec", "o", "sh", "-c", HOUR_IS_OVER)
+    wait_for(lambda: _status(engine, "o") == "exited", "the container to end after its time")
+    user.mngr("host", "start", "o.old").ok()
+    foo = user.agent("foo")
+    assert (foo["state"], "its host ran for 1 h" in foo["state_reason"]) == ("STOPPED", True), foo
+    assert "limit_reached" in [event["type"] for event in user.events("foo")]
+    assert "host limit" in user.mngr("saved", "list").ok().stdout
+
+
 def _status(engine: Containers, name: str) -> str:
     return engine.podman("inspect", "-f", "{{.State.Status}}", name).ok().stdout.strip()
 

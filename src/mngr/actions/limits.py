@@ -84,6 +84,15 @@ def enforce_for_watcher(agent_id: str) -> None:
         sys.stdout.write(f"{verdict.seconds_left}\n")
 
 
+def end_all(reason: str) -> None:
+    """Stop every agent that runs here, as a limit does: their host is about to end."""
+    site = Site()
+    for view in find.listing(site)[0]:
+        if view.status.alive:
+            with site.store.agent_locked(view.id):
+                _stop(site, find.agent(site, view.id), LimitVerdict(reason, "host limit", 0))
+
+
 def ensure_watched(site: Site, agent: AgentView) -> None:
     """Start the watcher of a running agent if it was ended by somebody."""
     if not is_watched(site, agent.record):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mngr.agents.limits import span
 from mngr.errors import UNREACHED, MngrError, UsageError
 from mngr.interrupts import held
 from mngr.process import CommandFailed, Result, checked, run
@@ -46,6 +47,13 @@ while [ $(date +%s) -lt $end ]; do
     idle=$((idle + {step})); [ $idle -le {idle} ] || exit 0
   fi
   sleep {step}
+done
+"""
+# Stops the agents as a limit of their own does, with their work saved, before the end of the host would end them.
+_END_AGENTS = """h=$HOME; export MNGR_HOST_DIR={state}
+for l in $(ls -td "$MNGR_HOST_DIR"/lib/*/); do
+  read p < "$l/python" && exec "$p" -I -S -c "import sys; sys.path.insert(0, sys.argv[1]); \
+from mngr.actions.limits import end_all; end_all(sys.argv[2])" "$l" "{reason}"
 done"""
 _FOR_EVER = 100 * 365 * 86400
 _FIELDS = {
@@ -204,10 +212,14 @@ class CommandProvider(Provider):
 
     def _keeper(self) -> str:
         longest, idle = self._number("max_hours") * 3600, self._number("idle_stop_minutes") * 60
+        if not idle and not longest:
+            return f"exec sleep {_FOR_EVER}"
+        state = boot.state_word(str(self._values.get("host_dir") or ""))
+        end = _END_AGENTS.format(state=state, reason=f"its host ran for {span(longest)} (limit max_hours)")
         if not idle:
-            return f"exec sleep {longest or _FOR_EVER:.0f}"
+            return f"sleep {longest:.0f}\n{end}"
         step = max(1, min(30, round(idle / 4)))
-        return _KEEPER.format(max=round(longest or _FOR_EVER), idle=round(idle), step=step)
+        return _KEEPER.format(max=round(longest or _FOR_EVER), idle=round(idle), step=step) + end
 
     def _run(
         self,

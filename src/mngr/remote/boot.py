@@ -134,7 +134,7 @@ def load(found: Program) -> bytes:
 
 def line(key: str, token: str, state_dir: str = "") -> str:
     """What the host's login shell is given to run. `state_dir` is the state directory there, by default `~/.mngr`."""
-    script = _LINE.format(state=_state(state_dir), key=key, pythons=_PYTHONS, token=token, unpack=len(_UNPACK))
+    script = _LINE.format(state=state_word(state_dir), key=key, pythons=_PYTHONS, token=token, unpack=len(_UNPACK))
     return f"exec sh -c {quote(script)}"
 
 
@@ -147,10 +147,11 @@ def greeting(seen: bytes, token: bytes) -> tuple[bytes, list[str] | None, bytes]
 
 def terminal_line(key: str, state_dir: str = "") -> str:
     """What the host's login shell is given to run `mngr.remote.terminal.far`."""
-    return f"exec sh -c {quote(_TERMINAL_LINE.format(state=_state(state_dir), key=key))}"
+    return f"exec sh -c {quote(_TERMINAL_LINE.format(state=state_word(state_dir), key=key))}"
 
 
-def _state(state_dir: str) -> str:
+def state_word(state_dir: str) -> str:
+    """The state directory of a host as a word of a shell there, in which `$h` is the home directory."""
     if any(character in state_dir for character in "'\"\\$`!\n"):
         raise UsageError(f"the state directory {state_dir!r} has characters that a login shell may change")
     return f'"$h/{state_dir[2:]}"' if state_dir.startswith("~/") else f'"{state_dir}"' if state_dir else "$h/.mngr"
