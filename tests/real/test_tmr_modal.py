@@ -68,6 +68,7 @@ def test_a_run_of_which_a_sandbox_is_taken_away_ends_as_one_on_this_machine(
     assert first["received"] > HISTORY, "the history goes to Modal once"
     assert max(sandbox["received"] for sandbox in others) < HISTORY
     assert [sandbox["name"] for sandbox in server.sandboxes() if sandbox["running"]] == []
+    assert project.user.agents() == []
     project.script("test_sub", TWO_HALVES.replace("sleep 600", "true"))
     project.tmr("--no-canary", name="r2").ok()
     assert tree(project, "r1") == tree(project, "r2")
