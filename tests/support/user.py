@@ -154,20 +154,24 @@ class User:
 
     def processes(self) -> list[int]:
         """Processes that carry this user's HOME in their environment: what the test left running."""
-        mark = os.fsencode(f"HOME={self.home}\0")
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and mark in _environ_of(name)]
+        return _carrying(f"HOME={self.home}\0")
 
     def close(self) -> None:
         """End everything this user started, by its own tmux server and by process id."""
         if any(self.tmux_dir.glob("*/mngr")):
             self.tmux("kill-server")
-        for pid in self.processes():
+        for pid in _carrying(f"HOME={self.root}/"):  # of hosts below our directory, too
             try:
                 os.kill(pid, 9)
             except ProcessLookupError:
                 continue
         shutil.rmtree(self.root, ignore_errors=True)
         _reaper().forget(str(self.root))
+
+
+def _carrying(text: str) -> list[int]:
+    mark = os.fsencode(text)
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and mark in _environ_of(name)]
 
 
 def _environ_of(pid: str) -> bytes:
