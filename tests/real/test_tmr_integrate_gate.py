@@ -223,7 +223,7 @@ def test_what_could_not_be_measured_did_not_pass(project: Project) -> None:
 def test_a_test_that_its_agent_mended_without_the_product_stays_mended(project: Project) -> None:
     gate = TextGate(project, {"t_a": lambda read: bool(read("tests/test_a.py")) and not read("src/b.py")})
     work = [
-        project.work("a", {"tests/test_a.py": "x\n"})._replace(mended=("t_a",)),
+        project.work("a", {"tests/test_a.py": "x\n"})._replace(repaired=("t_a",)),
         project.work("b", {"src/b.py": "x\n"}),
     ]
     rules = Rules(known=KnownTests(failing=frozenset({"t_a"})))

@@ -7,6 +7,7 @@ SHORT = """\
 mngr runs coding agents side by side, each in its own copy of your code.
 
   mngr create fix-login           start an agent and connect to it
+  mngr create fix-login@box       the same on another machine: `mngr help providers`
   mngr list                       which agents work, wait for you or are blocked
   mngr message fix-login -m TEXT  send it a message
   mngr connect fix-login          attach to its terminal

@@ -296,7 +296,7 @@ class HostPool:
             making.set_result(name)
 
     def cancel_queued(self) -> None:
-        """Take back the requests for hosts that nobody waits for any more."""
+        """Cancel the requests for hosts that nobody waits for any more."""
         waiting = {name: future for name, future in self._queued.items() if not future.done()}
         for name in waiting:
             self._hosts.provider(self.rules.provider).destroy(name)

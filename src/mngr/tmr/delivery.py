@@ -98,7 +98,7 @@ def verified(task: TaskState, accepted: Sequence[str] = ()) -> VerifiedWork | No
         summary=_words(claim),
         stands_alone=found.stands_alone,
         flags=tuple(sorted({flag.kind for flag in found.flags})),
-        mended=found.mended,
+        repaired=found.repaired,
         place=found.place,
         evidence=tuple(f"{one.path}:{one.line}: `{one.before}` became `{one.after}`" for one in found.expectations),
     )

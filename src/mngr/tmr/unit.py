@@ -18,7 +18,7 @@ class VerifiedWork(NamedTuple):
 
     `effect` is what was measured: the tests that failed at the base and pass with this work; None when nobody measured.
     `importance` is what the agent claims. `stands_alone`: whether its tests, docs and the like pass without its
-    implementation part; None when nobody measured. `flags` are what a person should look at, a word each. `mended` is
+    implementation part; None when nobody measured. `flags` are what a person should look at, a word each. `repaired` is
     for work without an implementation part what `effect` is for a fix. `place` is where verification puts it; empty, it
     is a fix when it has an implementation part. `evidence` is why an expectation had to change, in lines.
     """
@@ -32,7 +32,7 @@ class VerifiedWork(NamedTuple):
     summary: str = ""
     stands_alone: bool | None = None
     flags: tuple[str, ...] = ()
-    mended: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
     place: str = ""
     evidence: tuple[str, ...] = ()
 
@@ -99,7 +99,7 @@ class Unit(NamedTuple):
     @property
     def promises(self) -> frozenset[str]:
         """Tests that were measured to pass with this unit: their failure is never excused by the baseline."""
-        each = (maker.effect or () if self.fix else maker.mended for maker in self.makers)
+        each = (maker.effect or () if self.fix else maker.repaired for maker in self.makers)
         return frozenset(test for tests in each for test in tests)
 
 

@@ -95,8 +95,9 @@ class Evidence(NamedTuple):
 
 class Verdict(NamedTuple):
     """A verdict with everything that led to it. `effect` are the tests that failed at the base and pass with the
-    product as changed, None without such a change; `mended` the same for work on tests alone; `stands_alone` is whether
-    its tests pass without its change of the product. `cases` are what its test is called there, where that differs.
+    product as changed, None without such a change; `repaired` the same for work on tests alone; `stands_alone` is
+    whether its tests pass without its change of the product. `cases` are what its test is called there, where that
+    differs.
     `log` is the directory of the measurement, `e2e` that of what its tests recorded. `failure` says that checking
     itself failed, `blocked` what the agent says that it lacks, `flaky` that its test both passed and failed at the
     base."""
@@ -116,7 +117,7 @@ class Verdict(NamedTuple):
     cases: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     effect: tuple[str, ...] | None = None
-    mended: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
     stands_alone: bool | None = None
     gate_exit: int | None = None
     seconds: float = 0.0

@@ -75,7 +75,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         cases=taken.own if taken.own != (task,) else (),
         repeated=taken.repeated,
         effect=effect,
-        mended=_mended(taken, before) if effect is None else (),
+        repaired=_repaired(taken, before) if effect is None else (),
         stands_alone=taken.stands_alone,
         gate_exit=seen.gate_exit,
         seconds=round(taken.seconds, 3),
@@ -151,7 +151,7 @@ def _is_wrong(task: str, before: BaselineTest, seen: Evidence) -> bool:
     return bool(seen.broken_by or seen.problem or wrong_with(task, before, seen))
 
 
-def _mended(taken: Measurements, before: BaselineTest) -> tuple[str, ...]:
+def _repaired(taken: Measurements, before: BaselineTest) -> tuple[str, ...]:
     """Tests that did not pass at the base and do now, by a change of tests alone."""
     good = taken.evidence.marks.t1p1 == "passed" and before.verdict not in ("pass", "skipped")
     return taken.own if good else ()

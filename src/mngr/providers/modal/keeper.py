@@ -48,7 +48,7 @@ _NEVER = 10**9
 
 
 def command(host: str, host_dir: str, seconds: float, idle_seconds: float) -> list[str]:
-    """What the sandbox of this host runs, if Modal ends it after so many seconds. 0: it never counts as idle."""
+    """What the sandbox of this host runs, if Modal ends it after `seconds`. `idle_seconds` 0: it is never idle."""
     longest = seconds - min(_MOST_SECONDS_TO_SAVE, seconds / 4)
     step = max(1, min(30, round((idle_seconds or longest) / 4)))
     script = _SCRIPT
