@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions import create, execute, find
+from mngr.actions import bulk_create, create, execute, find
 from mngr.agents.kinds.kind import Kind
 from mngr.agents.record import Record
 from mngr.errors import MngrError, NotFoundError
@@ -120,10 +120,11 @@ def test_calls_of_several_threads_run_at_the_same_time(channel, far):
 
 
 def test_progress_is_called_here_while_the_verb_runs_there(channel, far):
-    told: list[str] = []
-    request = create.CreateRequest(name="foo", kind=Kind("command"), rest=("sleep 99",), source=str(far.repo))
-    channel.call("mngr.actions.create:create", [request, told.append], {})
-    assert told == ["copying the code (git-worktree)", "starting"]
+    told: list[int] = []
+    kind, rest, source = Kind("command"), ("sleep 99",), str(far.repo)
+    requests = [create.CreateRequest(name=name, kind=kind, rest=rest, source=source) for name in ("foo", "bar")]
+    call(channel, bulk_create.create_many, requests, told.append)
+    assert told == [1, 2]
 
 
 def test_a_closed_channel_takes_back_what_was_being_made(far):

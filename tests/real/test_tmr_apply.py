@@ -33,11 +33,11 @@ def test_what_is_put_together_without_git_is_what_git_merges() -> None:
         checks = []
         who = Ident("Person", "person@example.com", 0)
         for (one, two), merge in zip(pairs, git, strict=True):
-            project.runner.calls.clear()
+            project.git.calls.clear()
             first = applier.apply(applier.start, one)
             assert isinstance(first, State)
             answer = applier.apply(first, two)
-            by_git = any("merge-tree" in call for call in project.runner.calls)
+            by_git = any("merge-tree" in call for call in project.git.calls)
             kept["git" if by_git else "ours"] += 1
             assert by_git or one.paths != ("driver.txt",)
             if isinstance(answer, State):

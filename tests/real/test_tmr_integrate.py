@@ -157,9 +157,9 @@ def test_a_fix_wholly_in_two_others_gives_its_credit_to_the_later_one(project: P
 
 def test_changes_of_the_same_file_in_different_places_are_merged_in_few_git_processes(project: Project) -> None:
     work = [project.work(f"w{at}", {"src/app.py": edited(at, f"mended {at}")}) for at in (1, 8, 15, 22, 29, 36)]
-    project.runner.calls.clear()
+    project.git.calls.clear()
     done = integrate(project.git, "r1", project.base, work)
-    assert len(project.runner.calls) <= 14, project.runner.calls
+    assert len(project.git.calls) <= 14, project.git.calls
     text = project.show(done.tip, "src/app.py")
     assert len(done.commits) == 6 and not done.set_aside
     assert all(f"mended {at}" in text for at in (1, 8, 15, 22, 29, 36))
@@ -220,11 +220,11 @@ def test_a_hundred_clean_branches_take_few_git_processes(project: Project) -> No
         project.work(f"w{n:03}", {f"src/new{n}.py": f"{n}\n", f"tests/test_new{n}.py": f"{n}\n"}, alone=True)
         for n in range(100)
     ]
-    project.runner.calls.clear()
+    project.git.calls.clear()
     done = integrate(project.git, "r1", project.base, work)
     assert len(done.commits) == 101 and done.commits[0].kind == PathKind.TEST
     assert len(project.paths(done.tip)) == len(FILES) + 200
-    assert len(project.runner.calls) <= 8, project.runner.calls
+    assert len(project.git.calls) <= 8, project.git.calls
 
 
 def test_flagged_work_beside_the_implementation_is_a_commit_of_its_own(project: Project) -> None:

@@ -188,7 +188,7 @@ def test_secrets_and_large_files_are_refused_by_name_and_never_shown(
     assert [(aside.slugs, aside.reason, aside.branch) for aside in done.set_aside] == [(("bad",), because, "")]
     assert summary(done) == [("implementation", ("good",))]
     assert not any(secret in repr(done) for secret in (KEY, TOKEN, SECRET, KEY[3:]))
-    assert not any(secret in call for call in project.runner.calls for secret in (KEY, TOKEN, SECRET))
+    assert not any(secret in call for call in project.git.calls for secret in (KEY, TOKEN, SECRET))
 
 
 def test_what_looks_like_a_secret_and_is_in_the_base_already_is_none(project: Project) -> None:

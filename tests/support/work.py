@@ -6,8 +6,8 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from mngr import process
 from mngr.process import Result
 from mngr.tmr.conflict import Conflict
 from mngr.tmr.gate import GateFailure, GateResult
@@ -27,16 +27,16 @@ FILES: dict[str, Content] = {
 }
 
 
-class Runner:
-    """Runs git here, in an environment of its own, and counts."""
+class CountingGit(Git):
+    """git in an environment of its own, which remembers what it was asked to do."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
-        self.env = env
+    def __init__(self, directory: str, env: Mapping[str, str]) -> None:
+        super().__init__(directory, env=env)
         self.calls: list[str] = []
 
-    def run(self, argv, *, timeout, input=None, cwd=None, env=None) -> Result:
-        self.calls.append(" ".join(argv[3:]))
-        return process.run(argv, timeout=timeout, input=input, cwd=cwd, env={**(env or {}), **self.env})
+    def run(self, *words: str, **options: Any) -> Result:
+        self.calls.append(" ".join(words))
+        return super().run(*words, **options)
 
 
 class Project:
@@ -51,8 +51,8 @@ class Project:
         self.env |= {f"GIT_{role}_{name}": value for role in ("AUTHOR", "COMMITTER") for name, value in who.items()}
         self.env |= {"HOME": str(self.root), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         self.run("init", "-q", "-b", "main", f"--object-format={object_format}")
-        self.runner = Runner({"HOME": str(self.root), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
-        self.git = Git(str(self.repo))
+        own = {"HOME": str(self.root), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+        self.git = CountingGit(str(self.repo), own)
         self.base = self.commit(files, parent="")
         self.run("update-ref", "refs/heads/main", self.base)
         self.run("reset", "-q", "--hard")
