@@ -1,5 +1,6 @@
 """Every provider and every place for agents passes one list of checks: this machine, a command line, a stand-in for
-`kubectl`, a real sshd, real containers. The summary at the end of the run shows them as a table."""
+`kubectl`, a real sshd, real containers, sandboxes of the local Modal server. The summary at the end of the run shows
+them as a table."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,8 +11,10 @@ from mngr.checks import site_checks
 from mngr.checks.provider_checks import CANARY, FAILED, ProviderSubject, run_all
 from mngr.checks.site_checks import SiteSubject
 from mngr.fleet.fleet import Fleet
+from mngr.testing.modal_server import ModalServer
 from tests.support import far
 from tests.support.containers import IMAGE, Containers
+from tests.support.modal import CANNOT_RUN
 from tests.support.pods import Pods, add_settings
 from tests.support.sshd import Sshd
 from tests.support.user import User
@@ -53,6 +56,11 @@ def podman(user: User, stack: ExitStack) -> ProviderSubject:
     return ProviderSubject(fleet(user, stack), "podman")
 
 
+def modal(user: User, stack: ExitStack) -> ProviderSubject:
+    user.env.update(stack.enter_context(ModalServer()).env())
+    return ProviderSubject(fleet(user, stack), "modal")
+
+
 def fleet(user: User, stack: ExitStack) -> Fleet:
     user.env[CANARY] = "secret"
     made = Fleet(environ=user.env, cwd=str(user.repo))
@@ -66,11 +74,12 @@ def stack() -> Iterator[ExitStack]:
         yield made
 
 
+MODAL = pytest.param(modal, marks=pytest.mark.skipif(bool(CANNOT_RUN), reason=CANNOT_RUN), id="modal")
 Make = Callable[[User, ExitStack], ProviderSubject]
 Record = Callable[[str, object], None]
 
 
-@pytest.mark.parametrize("make", [pipe, pods, ssh, podman])
+@pytest.mark.parametrize("make", [pipe, pods, ssh, podman, MODAL])
 @pytest.mark.timeout(300)
 def test_a_provider_does_what_every_provider_has_to_do(
     user: User, stack: ExitStack, make: Make, record_property: Record
@@ -79,7 +88,7 @@ def test_a_provider_does_what_every_provider_has_to_do(
     report(run_all(subject), subject.name, record_property)
 
 
-@pytest.mark.parametrize("make", [None, pipe, pods, ssh, podman], ids=lambda make: make.__name__ if make else "local")
+@pytest.mark.parametrize("make", [pytest.param(None, id="local"), pipe, pods, ssh, podman, MODAL])
 @pytest.mark.timeout(300)
 def test_an_agent_does_the_same_wherever_it_is(
     user: User, stack: ExitStack, make: Make | None, record_property: Record

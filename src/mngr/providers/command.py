@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mngr.agents.limits import span
-from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.process import CommandFailed, Result, checked, run
 from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, Provider
@@ -184,17 +184,7 @@ class CommandProvider(Provider):
             result = run([*opening.argv, error.install], timeout=_SECONDS, env=opening.env, cwd="/")
             checked(result, f"what mngr needs could not be installed on `{opening.host}`")
             return
-        state = self.host(opening.host).state if self._lines["list"] else UNKNOWN
-        at = f"{opening.host}.{self.name}"
-        if state == STOPPED:
-            raise MngrError(
-                f"host `{opening.host}` is stopped", hint=f"start it: `mngr host start {at}`", exit_code=UNREACHED
-            )
-        known = opening.host in _texts(self._values.get("hosts"))
-        if state == GONE and not known:
-            hint = f"`mngr host forget {at}` forgets it and its agents"
-            raise MngrError(f"provider `{self.name}` has no host `{opening.host}`", hint=hint, exit_code=UNREACHED)
-        raise error
+        self.explain(opening.host, error)
 
     def _of_request(self, request: HostRequest) -> dict[str, str | Sequence[str]]:
         build = [*request.build_args, *(["."] if request.build_args and request.build_args[-1][:1] == "-" else [])]

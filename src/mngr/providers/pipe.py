@@ -96,7 +96,7 @@ def run_with_terminal(module: str, path: str, host: str, line: str) -> int:
     before = termios.tcgetattr(0)
     with _connection(module, path, os.environ) as connection:
         size = os.get_terminal_size(0)
-        more = {"rows": size.lines, "columns": size.columns, "term": os.environ.get("TERM", "xterm")}
+        more = {"rows": size.lines or 24, "columns": size.columns or 80, "term": os.environ.get("TERM", "xterm")}
         _send(connection, {"do": "terminal", "name": host, "line": line, **more}, (0, 1, 2))
 
         def resized(number: int, frame: object) -> None:

@@ -6,9 +6,9 @@ Everything else (our program on the host, git, files, terminals) goes through th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from mngr.errors import UsageError
+from mngr.errors import UNREACHED, MngrError, UsageError
 
 if TYPE_CHECKING:
     from mngr.remote.channel import Opening
@@ -66,6 +66,16 @@ class Provider:
     def host(self, name: str) -> HostInfo:
         """One host; its state is GONE when the provider knows that it does not exist."""
         return next((host for host in self.hosts() if host.name == name), HostInfo(name, GONE))
+
+    def explain(self, host: str, error: MngrError) -> NoReturn:
+        """Raise what is wrong with a host that cannot be used: it is stopped or gone, or this error."""
+        state, at = self.host(host).state, f"{host}.{self.name}"
+        if state == STOPPED:
+            raise MngrError(f"host `{host}` is stopped", hint=f"start it: `mngr host start {at}`", exit_code=UNREACHED)
+        if state == GONE:
+            hint = f"`mngr host forget {at}` forgets it and its agents"
+            raise MngrError(f"provider `{self.name}` has no host `{host}`", hint=hint, exit_code=UNREACHED)
+        raise error
 
     def pool(self) -> list[str]:
         """The hosts to choose from for a new agent (`foo@.PROVIDER`). Empty: a new host is made for it."""

@@ -33,6 +33,8 @@ _MADE = ".made"
 _SECONDS_TO_MAKE = 3600.0
 # There is such a file when hosts may have been kept in the volume.
 _USES_VOLUME = "volume"
+# What we know our sandboxes by; all other tags are labels of the user.
+_TAGS = frozenset({"host", "id", "mngr", "provider"})
 
 
 class Modal(Provider):
@@ -53,17 +55,21 @@ class Modal(Provider):
         words = [sys.executable, "-m", "mngr.providers.pipe", _HELPER, self._socket()]
         argv, terminal = [*words, "run", host], [*words, "terminal", host]
         seconds = self._number("connect_seconds", CONNECT_SECONDS)
-        return Opening(host, argv, self._near.environ, self._text("host_dir"), seconds, terminal)
+        opening = Opening(host, argv, self._near.environ, self._text("host_dir"), seconds, terminal)
+        return opening._replace(recover=lambda error: self.explain(host, error))
 
     def hosts(self) -> list[HostInfo]:
-        running = [HostInfo(one["host"], ours=True, details={"id": one["id"]}) for one in self._list()]
+        running = [
+            HostInfo(one["host"], ours=True, labels=_labels(one), details={"id": one["id"]}) for one in self._list()
+        ]
         stopped = {*self._stopped(), *self._kept()} - {host.name for host in running}
         return running + [HostInfo(name, STOPPED, ours=True) for name in sorted(stopped)]
 
     def check(self, request: HostRequest) -> None:
-        for what, given in (("build arguments", request.build_args), ("labels of hosts", request.labels)):
-            if given:
-                raise self._unsupported(what)
+        if request.build_args:
+            raise self._unsupported("build arguments")
+        if taken := sorted(_TAGS & request.labels.keys()):
+            raise UsageError(f"a host of `{self.name}` has a tag `{taken[0]}` already", hint="use another label")
         self._sandbox_options(request.start_args)
         self._image(request.image)
 
@@ -71,6 +77,7 @@ class Modal(Provider):
         name = request.name
         image = request.snapshot or self._image(request.image)
         made = {"image": image, "env": dict(request.env), "start_args": list(request.start_args)}
+        made["labels"] = dict(request.labels)
         progress(f"starting a Modal sandbox `{name}`")
         make_private_dir(self._directory())
         self._write(name, made)
@@ -92,6 +99,7 @@ class Modal(Provider):
                 "create",
                 name=name,
                 tags=self._tags(),
+                labels=made["labels"],
                 most=int(self._number("max_hosts", MOST_HOSTS)),
                 keeper={
                     "volume": volume,
@@ -205,7 +213,7 @@ class Modal(Provider):
         try:
             made: dict[str, Any] = json.loads(self._near.host.read(self._path(host)))
         except FileNotFoundError:
-            return {"image": self._image(""), "env": {}, "start_args": []}
+            return {"image": self._image(""), "env": {}, "start_args": [], "labels": {}}
         return made
 
     def _write(self, host: str, made: Mapping[str, Any]) -> None:
@@ -230,3 +238,7 @@ class Modal(Provider):
             base = os.path.join(tempfile.gettempdir(), f"mngr-modal-{os.getuid()}")
         make_private_dir(base)
         return os.path.join(base, key)
+
+
+def _labels(tags: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in tags.items() if key not in _TAGS}

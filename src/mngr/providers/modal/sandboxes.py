@@ -48,6 +48,7 @@ class Sandboxes:
         self,
         name: str,
         tags: Mapping[str, str],
+        labels: Mapping[str, str],
         image: str,
         env: Mapping[str, str],
         options: Mapping[str, Any],
@@ -64,7 +65,7 @@ class Sandboxes:
                 )
             self._making.add(name)
         try:
-            return self._create(name, tags, image, env, options, keeper)
+            return self._create(name, {**labels, **tags}, image, env, options, keeper)
         finally:
             with self._counting:
                 self._making.discard(name)
