@@ -75,8 +75,11 @@ def answer(call, number):
     "a record with a number for a name": "def answer(call, number): return found(call, number, name=5)",
     "a record with a name that is a path": "def answer(call, number): return found(call, number, name='../../x')",
     "a record with an id that is a path": "def answer(call, number): return found(call, number, id='../x')",
-    "a state that does not exist": "def answer(call, number): return found(call, number, state=ESC + '[2J')",
-    "a state since the end of time": "def answer(call, number): return found(call, number, since=1e300)",
+    "a state that does not exist": """
+def answer(call, number):
+    return found(call, number, state=ESC + '[2J') or b'x' * 99
+""",
+    "a state since the end of time": "def answer(call, number): return found(call, number, since=1e300) or b'x' * 99",
     "a relative work dir": "def answer(call, number): return found(call, number, work_dir='--upload-pack=touch x')",
     "a function that was not sent": "def answer(call, number): return pack({'id': number, 'called': [0, ['x']]})",
     "an error that is none": "def answer(call, number): return pack({'id': number, 'error': 'x'})",

@@ -5,7 +5,6 @@ answering is an error and never a hang."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import queue
 import select
@@ -58,7 +57,6 @@ class Channel:
     def __init__(self, opening: Opening, settings: Mapping[str, object] = {}, beat: float = BEAT_SECONDS) -> None:
         self.host = opening.host
         self.requests = 0
-        self._numbers = itertools.count(1)
         self._inboxes: dict[int, queue.SimpleQueue[Frame | MngrError]] = {}
         self._lock = threading.Lock()
         self._messages = MessageReader()
@@ -98,12 +96,12 @@ class Channel:
     ) -> Any:
         """The verb's result, or its error. A verb that yields gives an iterator. Ctrl-C here interrupts it there, and
         so does the end of our patience: `seconds` without an answer, an item, a part of one, or progress."""
-        number, inbox = next(self._numbers), queue.SimpleQueue[Frame | MngrError]()
+        inbox = queue.SimpleQueue[Frame | MngrError]()
         encoder = Encoder()
-        header = {"id": number, "call": verb, "args": encoder.encode(list(args))}
-        header["options"] = encoder.encode(dict(options))
+        header = {"call": verb, "args": encoder.encode(list(args)), "options": encoder.encode(dict(options))}
+        with self._lock:
+            header["id"] = number = self.requests = self.requests + 1
         self._inboxes[number] = inbox
-        self.requests += 1
         if self._lost is not None:
             inbox.put(self._lost)
         else:
@@ -390,6 +388,8 @@ class Channel:
         number = message.header.get("id")
         if number is None and "error" in message.header:  # of no call: the other end cannot read what we send
             raise as_error(Decoder(message.body).decode(message.header["error"]))
+        if isinstance(number, int) and number > self.requests:
+            raise BadStream("an answer to a call that was not made")
         inbox = self._inboxes.get(number) if isinstance(number, int) else None
         if inbox is not None:
             inbox.put(message)
