@@ -1,7 +1,7 @@
 # Every target prepares what it needs: a fresh clone can start with any of them.
 SHELL := /bin/sh
 BIN := .venv/bin
-CODE := $(wildcard src tests bench scripts)
+CODE := $(wildcard src testing/src tests bench scripts)
 # Tests mostly wait for other programs, so a small machine runs more workers than it has cores.
 WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4); [ "$$n" -ge 4 ] || n=4; echo "$$n")
 MAKEFLAGS += --no-print-directory
@@ -60,4 +60,4 @@ lock: setup ## write requirements.lock from pyproject.toml
 
 clean: ## remove .venv and what the tools left
 	@rm -rf .venv dist .hypothesis .import_linter_cache .mngr/e2e .mypy_cache .pytest_cache .ruff_cache
-	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src testing tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -65,7 +65,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 if name == "checks" and report.when == "call":
                     found.setdefault(value[0], {}).update(value[1])
     if found:
-        from mngr.checks.provider_checks import table
+        from mngr_testing.checks.provider_checks import table
 
         terminalreporter.section("providers and what they do")
         terminalreporter.write_line(table(found))

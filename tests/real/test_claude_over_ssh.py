@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.programs import program, with_program
 from tests.support.sshd import Sshd
 from tests.support.user import User, wait_for

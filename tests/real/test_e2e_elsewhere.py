@@ -1,6 +1,7 @@
 """The wheel of mngr in a new environment, for a product that has nothing to do with it."""
 
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,7 @@ def test_a_product_elsewhere_gets_a_passing_test_in_under_15_lines(user: User) -
     wheels = user.root / "wheels"
     user.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)], cwd=ROOT, timeout=100).ok()
     [wheel] = wheels.glob("*.whl")
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if "testing" in name or "_server" in name]
     python = str(user.root / "venv" / "bin" / "python")
     user.run([sys.executable, "-m", "venv", "--without-pip", str(user.root / "venv")]).ok()
     pip = [
@@ -54,6 +56,10 @@ def test_a_product_elsewhere_gets_a_passing_test_in_under_15_lines(user: User) -
     user.env["PATH"] = f"{user.root}/venv/bin:/usr/local/bin:/usr/bin:/bin"
     done = user.run([python, "-W", "error", "-m", "pytest", "-q"], cwd=project, timeout=100).ok()
     assert "1 passed" in done.stdout
+
+    demo = user.run([f"{user.root}/venv/bin/mngr", "demo", "--type", "claude"], cwd=project).failed()
+    assert "hint: pip install mngr-testing" in demo.stderr
+    assert not (project / "mngr-demo").exists()
 
     [run] = artifacts.runs(project / ".mngr" / "e2e")
     [test] = run.tests()

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from mngr.fleet.fleet import Fleet
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.modal_server import ModalServer
 from tests.real.test_connect import Terminal
 from tests.support import ray_cluster
 from tests.support.containers import IMAGE, Containers

@@ -1,11 +1,11 @@
-"""Every kind of agent does what `mngr.checks.kind_checks` lists: in a worktree, and in a clone (the mirror path)."""
+"""Every kind of agent does what `mngr_testing.checks.kind_checks` lists: in a worktree, and in a clone."""
 
 from collections.abc import Collection
 
 import pytest
 
-from mngr.checks.kind_checks import CHECKS, Subject
-from mngr.testing.model_server import ModelServer
+from mngr_testing.checks.kind_checks import CHECKS, Subject
+from mngr_testing.model_server import ModelServer
 from tests.support.kinds import WITH_MODEL, WITHOUT_MODEL
 from tests.support.user import User
 

@@ -13,9 +13,9 @@ import pytest
 
 from mngr.actions.agent import Agent
 from mngr.agents.state import RUNNING, WAITING
-from mngr.checks import kind_checks
-from mngr.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
 from mngr.fleet.fleet import Fleet
+from mngr_testing.checks import kind_checks
+from mngr_testing.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
 from tests.support.user import User
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "plugins.md"

@@ -12,8 +12,8 @@ from mngr.agents.kinds import claude_text
 from mngr.agents.kinds.claude import DRIVER
 from mngr.errors import MngrError, Undecided
 from mngr.fleet.fleet import Fleet
-from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
+from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.programs import program
 from tests.support.user import User, wait_for

@@ -13,7 +13,7 @@ import pytest
 from mngr.actions.agent import Agent
 from mngr.agents.kinds.codex import DRIVER
 from mngr.errors import MngrError, Undecided
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.programs import program
 from tests.support.user import User, wait_for

@@ -163,7 +163,7 @@ def test_every_type_of_the_guide_can_be_used(user: User) -> None:
 @pytest.mark.timeout(300)
 def test_the_settings_of_the_guide_run_pi(user: User) -> None:
     """Through the command line; `test_kind_checks` has the rest."""
-    from mngr.testing.model_server import ModelServer
+    from mngr_testing.model_server import ModelServer
 
     with_program(program("pi"), user.env, user.root / "bin")
     user.host_dir.mkdir(mode=0o700)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mngr.testing.model_server import ModelServer
 from mngr.waiting import wait_until
+from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.user import User, wait_for
 

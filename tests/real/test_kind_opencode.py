@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.program_world import ProgramWorld
 from tests.support.user import User
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.testing.modal_server import ModalServer
 from mngr.waiting import wait_until
+from mngr_testing.modal_server import ModalServer
 from tests.support.modal import CANNOT_RUN, client, mounts
 
 pytestmark = pytest.mark.skipif(bool(CANNOT_RUN), reason=CANNOT_RUN)

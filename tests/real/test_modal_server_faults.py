@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.errors import MngrError
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.modal_server import ModalServer
 from tests.support.modal import CANNOT_RUN, client, started
 
 pytestmark = pytest.mark.skipif(bool(CANNOT_RUN), reason=CANNOT_RUN)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
-from mngr.testing.model_server import ModelServer
-from mngr.testing.model_server.answer import TokenCounts
+from mngr_testing.model_server import ModelServer
+from mngr_testing.model_server.answer import TokenCounts
 from tests.support.programs import program
 from tests.support.user import Ran, User
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.fleet.fleet import Fleet
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.program_world import ProgramWorld
 from tests.support.programs import program, with_program
 from tests.support.sshd import Sshd

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from mngr.checks import site_checks
-from mngr.checks.provider_checks import CANARY, FAILED, ProviderSubject, run_all
-from mngr.checks.site_checks import SiteSubject
 from mngr.fleet.fleet import Fleet
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.checks import site_checks
+from mngr_testing.checks.provider_checks import CANARY, FAILED, ProviderSubject, run_all
+from mngr_testing.checks.site_checks import SiteSubject
+from mngr_testing.modal_server import ModalServer
 from tests.support import far
 from tests.support.containers import IMAGE, Containers
 from tests.support.modal import CANNOT_RUN

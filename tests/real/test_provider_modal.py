@@ -9,7 +9,7 @@ import pytest
 import mngr
 from mngr.errors import MngrError, NotFoundError
 from mngr.providers.provider import GONE, RUNNING, STOPPED, HostRequest, Provider
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.modal_server import ModalServer
 from tests.real.test_connect import Terminal
 from tests.real.test_create import write_settings
 from tests.support.modal import CANNOT_RUN, client

@@ -13,8 +13,8 @@ import pytest
 from mngr.agents import sandbox
 from mngr.agents.kinds.codex import DRIVER as CODEX
 from mngr.errors import MngrError, UsageError
-from mngr.testing.model_server import ModelServer
 from mngr.tools import bubblewrap
+from mngr_testing.model_server import ModelServer
 from tests.support.program_world import ProgramWorld
 from tests.support.programs import program
 from tests.support.tmr import NO_CHANGE, Project

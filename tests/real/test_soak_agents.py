@@ -10,7 +10,7 @@ from mngr.actions.message import clean
 from mngr.agents.kinds import driver
 from mngr.agents.record import seconds_of
 from mngr.errors import MngrError, TimedOut
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.kinds import WITH_MODEL
 from tests.support.timing import best_of
 from tests.support.user import User, wait_for

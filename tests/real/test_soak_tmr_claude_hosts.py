@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.real.test_tmr_hosts import end_processes
 from tests.support.pods import add_settings
 from tests.support.programs import program, with_program

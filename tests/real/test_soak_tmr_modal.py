@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.modal_server import ModalServer
 from tests.real.test_soak_tmr_hosts import AGENTS, project  # noqa: F401 (a fixture)
 from tests.real.test_tmr_hosts import entries, tree
 from tests.real.test_tmr_modal import preempt, server  # noqa: F401 (a fixture)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.testing.model_server import ModelServer, Rule
+from mngr_testing.model_server import ModelServer, Rule
 from tests.support.programs import program, with_program
 from tests.support.sprout_world import BUGS, INTERRUPTED, SproutWorld
 from tests.support.user import User

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mngr.mapreduce import run as runs
-from mngr.testing.model_server import ModelServer
+from mngr_testing.model_server import ModelServer
 from tests.support.day import RETRIES, TROUBLES, UNCHANGED, Day, expected, program_below, requests, waited
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.modal_server import ModalServer
 from tests.real.test_tmr_hosts import TWO_HALVES, checkpoint, entries, host_of, tree
 from tests.support.modal import CANNOT_RUN
 from tests.support.tmr import Project

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mngr.fleet.fleet import Fleet
-from mngr.testing.model_server import ModelServer
 from mngr.tutorial import talk
+from mngr_testing.model_server import ModelServer
 from tests.support.greeter import BYE, HELLO, TUTORIAL, add_greeter, document
 from tests.support.programs import program, with_program
 from tests.support.user import User

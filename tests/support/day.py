@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from mngr.testing.model_server import ModelServer, Rule
+from mngr_testing.model_server import ModelServer, Rule
 from tests.support.user import User, wait_for
 
 RETRIES = 2  # how often the program asks again by itself, after which its turn fails

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from mngr.actions.agent import Agent
-from mngr.checks.kind_checks import MODEL, SCRIPTED, Subject, Words
 from mngr.fleet.fleet import Fleet
 from mngr.process import join
-from mngr.testing.model_server import ModelServer
+from mngr_testing.checks.kind_checks import MODEL, SCRIPTED, Subject, Words
+from mngr_testing.model_server import ModelServer
 from tests.support.programs import program, with_program
 from tests.support.user import User
 

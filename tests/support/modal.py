@@ -7,7 +7,7 @@ import sys
 import textwrap
 from typing import Any
 
-from mngr.testing.modal_server import ModalServer
+from mngr_testing.modal_server import ModalServer
 
 # Sandboxes are made of namespaces and overlays.
 CANNOT_RUN = "" if sys.platform == "linux" and os.geteuid() == 0 else "sandboxes of the local Modal server need root"

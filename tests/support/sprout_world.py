@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mngr.demo import sample
-from mngr.testing.model_server import ModelServer, Rule
+from mngr_testing.model_server import ModelServer, Rule
 from tests.support.programs import program, with_program
 from tests.support.user import Ran, User
 

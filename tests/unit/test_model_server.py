@@ -22,11 +22,11 @@ import pytest
 
 from mngr.errors import MngrError, TimedOut
 from mngr.prompts import render
-from mngr.testing.model_server import ModelServer, load_rules
-from mngr.testing.model_server.answer import TokenCounts
-from mngr.testing.model_server.model import program_of
-from mngr.testing.model_server.script import BadDirective, Call, turn
 from mngr.waiting import wait_until
+from mngr_testing.model_server import ModelServer, load_rules
+from mngr_testing.model_server.answer import TokenCounts
+from mngr_testing.model_server.model import program_of
+from mngr_testing.model_server.script import BadDirective, Call, turn
 
 BASH = {"name": "Bash", "input_schema": {"properties": {"command": {"type": "string"}}, "required": ["command"]}}
 
@@ -483,7 +483,7 @@ def test_programs_are_pointed_at_the_server(server: ModelServer):
     assert server.args("claude") == server.args("opencode") == []
 
 
-COMMAND = [sys.executable, "-m", "mngr.testing.model_server"]
+COMMAND = [sys.executable, "-m", "mngr_testing.model_server"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

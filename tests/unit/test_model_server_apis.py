@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.testing.model_server import anthropic, openai_chat, openai_responses
-from mngr.testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, answer, deltas, side_answer
-from mngr.testing.model_server.request import ModelRequest, Tool
-from mngr.testing.model_server.script import Call, Response, TextPart
-from mngr.testing.model_server.tools import ToolCall
+from mngr_testing.model_server import anthropic, openai_chat, openai_responses
+from mngr_testing.model_server.answer import ModelAnswer, StreamPiece, TokenCounts, answer, deltas, side_answer
+from mngr_testing.model_server.request import ModelRequest, Tool
+from mngr_testing.model_server.script import Call, Response, TextPart
+from mngr_testing.model_server.tools import ToolCall
 
 USAGE = TokenCounts(11, 22, 33, 44)
 TEXT = ModelAnswer("7", "m-1", (TextPart("one"), TextPart("two")), None, USAGE)

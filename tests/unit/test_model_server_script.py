@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.errors import MngrError
-from mngr.testing.model_server.request import Tool, real_text, working_directory
-from mngr.testing.model_server.script import (
+from mngr_testing.model_server.request import Tool, real_text, working_directory
+from mngr_testing.model_server.script import (
     BadDirective,
     Call,
     Response,
@@ -22,7 +22,7 @@ from mngr.testing.model_server.script import (
     response,
     turn,
 )
-from mngr.testing.model_server.tools import ToolCall, plainest, tool_call
+from mngr_testing.model_server.tools import ToolCall, plainest, tool_call
 from tests.support.timing import best_of
 
 

@@ -33,7 +33,7 @@ from mngr.process import quote
 from mngr.tools.git import Git
 
 if TYPE_CHECKING:
-    from mngr.testing.model_server import ModelServer
+    from mngr_testing.model_server import ModelServer
 
 DESCRIPTION = (
     "Create a small project with failing tests, start an agent for each test, verify what the agents claim, and put "
@@ -92,13 +92,17 @@ def _model(kind: str) -> Iterator[ModelServer | None]:
     if kind == SCRIPTED:
         yield None
         return
+    if not find_spec("mngr_testing"):
+        raise MngrError(
+            "the model that follows scripts, for real programs, is in `mngr-testing`, which is not installed",
+            hint="pip install mngr-testing",
+        )
     if process.find_program(kind) is None:
         install = driver.find(kind).program.install
         raise MngrError(f"`{kind}` is not installed, or not on PATH", hint=f"`{install}`")
-    from mngr.demo import model
-    from mngr.testing.model_server import ModelServer
+    from mngr_testing.model_server import ModelServer, agent_scripts
 
-    with ModelServer(rules=model.rules(sample.SCRIPTS)) as server:
+    with ModelServer(rules=agent_scripts.rules(sample.SCRIPTS)) as server:
         yield server
 
 

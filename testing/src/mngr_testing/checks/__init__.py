@@ -1,0 +1,1 @@
+"""Lists of behaviours that any implementation has to show. For pytest."""
