@@ -61,7 +61,6 @@ def test_a_lost_connection_and_a_refused_one_are_errors(far):
         with pytest.raises(Unreached, match="cannot be reached") as raised:
             Channel(box.opening())
         assert "Connection refused" in raised.value.details
-        assert "`ssh -v box true`" in raised.value.hint
 
 
 def test_a_changed_host_key_is_refused(far):
@@ -70,8 +69,6 @@ def test_a_changed_host_key_is_refused(far):
         with pytest.raises(Unreached) as raised:
             Channel(box.opening())
         assert "Host key verification failed" in raised.value.details
-        assert "`ssh-keygen -F box`" in raised.value.hint
-    assert "`ssh-keygen -F box`" in raised.value.hint
 
 
 def test_an_agent_lives_on_a_host_and_outlives_a_cut_link_but_not_a_reboot(hosts, far):

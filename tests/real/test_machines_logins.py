@@ -8,6 +8,7 @@ import pytest
 from mngr.actions import create, find
 from mngr.agents.kinds.kind import Kind
 from mngr.errors import UNREACHED, MngrError
+from mngr.providers.ssh_errors import explain
 from mngr.remote.channel import Channel, Opening, Unreached
 from tests.support.containers import Containers
 from tests.support.far import REPOSITORY, call, use
@@ -42,7 +43,7 @@ def refused(opening: Opening) -> MngrError:
     with pytest.raises(MngrError) as raised:
         Channel(opening)
     assert raised.value.exit_code == UNREACHED
-    return raised.value
+    return explain(opening.host, raised.value)
 
 
 @pytest.mark.parametrize(

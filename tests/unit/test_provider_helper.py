@@ -19,22 +19,22 @@ class Failing(Helper):
     def _fail(self) -> None:
         raise self.error
 
-    def run(self, connection: socket.socket, descriptors: list[int], request: dict[str, object]) -> int:
+    def run(self, connection: socket.socket, descriptors: list[int], name: str, line: str) -> int:
         raise self.error
 
     def explained(self, error: Exception) -> MngrError:
         return MngrError(f"the package says: {error}")
 
 
-@pytest.mark.parametrize("do", ["ask", "run"])
+@pytest.mark.parametrize(("do", "more"), [("ask", {}), ("run", {"name": "a", "line": "true"})])
 @pytest.mark.parametrize("error", [ConnectionError("no cluster"), TimeoutError("too late"), ValueError("bad")])
 def test_an_error_of_the_package_reaches_the_caller_also_when_it_is_one_of_the_system(
-    error: Exception, do: str
+    error: Exception, do: str, more: dict[str, str]
 ) -> None:
     near, far = socket.socketpair()
     with near:
         helper = Failing(far, "")
         helper.error = error
-        near.sendall(json.dumps({"do": do}).encode() + b"\n")
+        near.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
         helper._serve_one(far)
         assert json.loads(near.recv(4096))["error"] == f"the package says: {error}"

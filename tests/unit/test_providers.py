@@ -105,15 +105,17 @@ def test_settings_that_cannot_be_meant_are_errors(values: dict[str, object], sai
         (CHANGED, "the host key of `box` has changed", "ssh-keygen -l -F '[127.0.0.1]:2222' -f '/home/me/known hosts'"),
         ("Host key verification failed.", "the host key of `box` is not known yet", "mngr host prepare box"),
         ("me@box: Permission denied (publickey,password).", "`box` refused the login", "mngr host prepare box"),
-        ("ssh: Could not resolve hostname box: Name or service not known", "no host is called `box`", "the hint"),
-        ("ssh: connect to host box port 22: Connection refused", "`box` refuses connections", "the hint"),
-        ("ssh: connect to host box port 22: Connection timed out", "`box` does not answer", "the hint"),
-        ("Connection closed by 10.0.0.1 port 22", "closed the connection before the login", "the hint"),
-        ("/x/config: line 1: Bad configuration option: y", "ssh cannot read its configuration", "the hint"),
+        ("ssh: Could not resolve hostname box: Name or service not known", "no host is called `box`", "`ssh -G box`"),
+        ("ssh: connect to host box port 22: Connection refused", "`box` refuses connections", "`ssh -v box true`"),
+        ("ssh: connect to host box port 22: Connection timed out", "`box` does not answer", "can be reached"),
+        ("Connection closed by 10.0.0.1 port 22", "closed the connection before the login", "can be reached"),
+        ("/x/config: line 1: Bad configuration option: y", "ssh cannot read its configuration", "`ssh -G box`"),
+        ("mngr cannot be unpacked to /x: Permission denied", "cannot be reached", "another `host_dir`"),
+        ("Welcome!", "cannot be reached", "see what the login does: `ssh box 'echo ok'`"),
     ],
 )
 def test_the_words_of_ssh_become_an_error_with_a_hint(said: str, message: str, hint: str) -> None:
-    found = explain("box", Unreached("cannot be reached", hint="the hint", details=said))
+    found = explain("box", Unreached("cannot be reached", details=said))
     assert message in found.message
     assert hint in found.hint
     assert found.details == said.strip("\n")
@@ -121,8 +123,8 @@ def test_the_words_of_ssh_become_an_error_with_a_hint(said: str, message: str, h
     assert isinstance(found, NeedsPerson) == ("refused the login" in message or "not known yet" in message)
 
 
-def test_unknown_words_of_ssh_stay_as_they_are() -> None:
-    error = Unreached("cannot be reached", details="something new")
+def test_an_error_that_has_a_hint_and_no_words_of_ssh_stays_as_it_is() -> None:
+    error = Unreached("cannot be reached", hint="the hint", details="something new")
     assert explain("box", error) is error
 
 

@@ -12,7 +12,7 @@ from mngr.agents.limits import span
 from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.process import CommandFailed, Result, checked, run
-from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, Provider
+from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, SettingsProvider
 from mngr.remote import boot
 from mngr.remote.channel import Opening
 from mngr.waiting import Deadline
@@ -64,16 +64,12 @@ _FIELDS = {
 }
 
 
-class CommandProvider(Provider):
+class CommandProvider(SettingsProvider):
     """A provider by its settings. Only `open` is required; a verb without a line is refused."""
 
     def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name)
-        if unknown := sorted({key for key in values if key != "type"} - KEYS):
-            raise UsageError(f"`providers.{name}.{unknown[0]}` is not a setting of a provider of this type")
-        self._near = near
-        self._values = values
-        self._lines = {key: _texts(values.get(key)) for key in LINES}
+        super().__init__(name, near, values, KEYS)
+        self._lines = {key: self._texts(key) for key in LINES}
         if not self._lines["open"]:
             raise UsageError(
                 f"provider `{name}` does not say how to open a shell on a host",
@@ -83,17 +79,15 @@ class CommandProvider(Provider):
             raise UsageError(f"provider `{name}` has limits for hosts, but its `create` does not use `{{keeper}}`")
 
     def opening(self, host: str) -> Opening:
-        values = {"host": host}
-        terminal = expand(self._lines["open_tty"], values)
-        state_dir = str(self._values.get("host_dir") or "").replace("{host}", host)
-        seconds = self._number("connect_seconds") or CONNECT_SECONDS
-        argv = expand(self._lines["open"], values)
+        argv, terminal = (expand(self._lines[line], {"host": host}) for line in ("open", "open_tty"))
+        state_dir = self._text("host_dir").replace("{host}", host)
+        seconds = self._number("connect_seconds", CONNECT_SECONDS)
         opening = Opening(host, argv, self._near.environ, state_dir, seconds, terminal)
         return opening._replace(recover=lambda error: self._recover(opening, error))
 
     def hosts(self) -> list[HostInfo]:
         """Those that `list` prints, which mngr made, and those that the settings name."""
-        found = {name: HostInfo(name, UNKNOWN) for name in _texts(self._values.get("hosts"))}
+        found = {name: HostInfo(name, UNKNOWN) for name in self._texts("hosts")}
         if self._lines["list"]:
             for line in self._run("list", {}, seconds=_LIST_SECONDS).text.splitlines():
                 name, _, state = line.strip().partition(" ")
@@ -109,7 +103,7 @@ class CommandProvider(Provider):
         return super().host(name)
 
     def pool(self) -> list[str]:
-        return [] if self._lines["create"] else _texts(self._values.get("hosts"))
+        return [] if self._lines["create"] else self._texts("hosts")
 
     def check(self, request: HostRequest) -> None:
         self.require("create")
@@ -190,21 +184,21 @@ class CommandProvider(Provider):
         build = [*request.build_args, *(["."] if request.build_args and request.build_args[-1][:1] == "-" else [])]
         return {
             "host": request.name,
-            "image": request.snapshot or request.image or str(self._values.get("image") or ""),
+            "image": request.snapshot or request.image or self._text("image"),
             "build_arg": build,
             "start_arg": request.start_args,
             "label": [f"{key}={value}" for key, value in request.labels.items()],
             "env": [f"{key}={value}" for key, value in request.env.items()],
             "env_name": list(request.env),
             "keeper": self._keeper(),
-            **{key: _shown(self._values.get(key)) for key in ("network", "memory", "cpus", "pids")},
+            **{key: self._text(key) for key in ("network", "memory", "cpus", "pids")},
         }
 
     def _keeper(self) -> str:
         longest, idle = self._number("max_hours") * 3600, self._number("idle_stop_minutes") * 60
         if not idle and not longest:
             return f"exec sleep {_FOR_EVER}"
-        state = boot.state_word(str(self._values.get("host_dir") or ""))
+        state = boot.state_word(self._text("host_dir"))
         end = _END_AGENTS.format(state=state, reason=f"its host ran for {span(longest)} (limit max_hours)")
         if not idle:
             return f"sleep {longest:.0f}\n{end}"
@@ -230,10 +224,6 @@ class CommandProvider(Provider):
 
     def _uses(self, line: str, placeholder: str) -> bool:
         return any(f"{{{placeholder}}}" in word for word in self._lines[line])
-
-    def _number(self, key: str) -> float:
-        value = self._values.get(key)
-        return float(value) if isinstance(value, int | float) else 0.0
 
 
 def expand(words: Sequence[str], values: Mapping[str, str | Sequence[str]]) -> list[str]:
@@ -266,11 +256,3 @@ def packaged() -> dict[str, Mapping[str, object]]:
 def _last_line(result: Result) -> str:
     lines = result.text.strip().splitlines()
     return lines[-1].strip() if lines else ""
-
-
-def _shown(value: object) -> str:
-    return "" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []

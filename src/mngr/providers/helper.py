@@ -12,7 +12,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from mngr.errors import MngrError
@@ -37,8 +38,9 @@ class Helper:
     def verbs(self) -> Mapping[str, Verb]:
         raise NotImplementedError
 
-    def run(self, connection: socket.socket, descriptors: list[int], request: dict[str, Any]) -> int:
-        """The exit code of the command line `line` of the request on the host `name`."""
+    def run(self, connection: socket.socket, descriptors: list[int], name: str, line: str) -> int:
+        """The exit code of the command line on the host `name`. Its input ends when the program's input ends or the
+        program is gone."""
         raise NotImplementedError
 
     def explained(self, error: Exception) -> MngrError:
@@ -99,14 +101,42 @@ class Helper:
     ) -> Mapping[str, object]:
         do = request.pop("do")
         try:
-            if do in ("run", "terminal"):
-                return {"answer": self.run(connection, descriptors, request)}
+            if do == "run":
+                return {"answer": self.run(connection, descriptors, **request)}
             return {"answer": self._verbs[do](**request)}
         except (BrokenPipeError, ConnectionResetError):
             raise  # the program is gone; the package's own errors are plain ones, also of connections and time
         except Exception as error:  # noqa: BLE001 (whatever the package raises is the caller's to know)
             known = self.explained(error)
             return {"error": known.message, "hint": known.hint, "exit_code": known.exit_code}
+
+
+@contextmanager
+def fed(write: Callable[[bytes], bool], stdin: int, connection: socket.socket) -> Iterator[None]:
+    """Meanwhile, `write` gets what comes from the input of a program, and nothing once at its end or when the program
+    is gone. It says whether it takes more."""
+    over = threading.Event()
+
+    def feed() -> None:
+        poll = select.poll()
+        poll.register(stdin, select.POLLIN)
+        poll.register(connection, select.POLLIN)
+        try:
+            while not over.is_set():
+                for fd, _ in poll.poll(200):
+                    data = os.read(fd, CHUNK)
+                    if not write(data) or not data:
+                        return
+        except Exception as error:  # noqa: BLE001 (the command does not read any more; its exit code tells why)
+            sys.stderr.write(f"input: {type(error).__name__}: {error}\n")
+
+    thread = threading.Thread(target=feed, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -1,13 +1,12 @@
 """Talk to the helper of a provider: ask it something, or run a command line on a host with our own input and output.
 
-`python -m mngr.providers.pipe MODULE SOCKET run|terminal HOST COMMAND-LINE` is what git, rsync and channels start. The
+`python -m mngr.providers.pipe MODULE SOCKET HOST COMMAND-LINE` is what git, rsync and channels start. The
 helper, `python -m MODULE SOCKET`, is the one process that has the provider's package."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from mngr.process import start
 from mngr.waiting import wait_until
 
 START_SECONDS = 30.0
-# What a terminal program gets when its host cannot be reached; ssh uses the same.
+# The exit code when a host cannot be reached; ssh uses the same.
 NOT_REACHED = 255
 
 
@@ -88,34 +87,9 @@ def run(module: str, path: str, host: str, line: str) -> int:
         return int(_answer(connection))
 
 
-def run_with_terminal(module: str, path: str, host: str, line: str) -> int:
-    """As `run`, with a terminal there of the size of ours, which is in raw mode meanwhile."""
-    import termios
-    import tty
-
-    before = termios.tcgetattr(0)
-    with _connection(module, path, os.environ) as connection:
-        size = os.get_terminal_size(0)
-        more = {"rows": size.lines or 24, "columns": size.columns or 80, "term": os.environ.get("TERM", "xterm")}
-        _send(connection, {"do": "terminal", "name": host, "line": line, **more}, (0, 1, 2))
-
-        def resized(number: int, frame: object) -> None:
-            now = os.get_terminal_size(0)
-            _send(connection, {"rows": now.lines, "columns": now.columns}, ())
-
-        signal.signal(signal.SIGWINCH, resized)
-        tty.setraw(0)
-        try:
-            return int(_answer(connection))
-        finally:
-            signal.signal(signal.SIGWINCH, signal.SIG_DFL)
-            termios.tcsetattr(0, termios.TCSADRAIN, before)
-
-
 def main() -> int:
-    module, path, mode, host, line = sys.argv[1:]
     try:
-        return (run_with_terminal if mode == "terminal" else run)(module, path, host, line)
+        return run(*sys.argv[1:])
     except MngrError as error:
         sys.stderr.write(f"{error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
         return NOT_REACHED

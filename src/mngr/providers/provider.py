@@ -5,12 +5,16 @@ Everything else (our program on the host, git, files, terminals) goes through th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+import os
+import sys
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.files import make_private_dir
 
 if TYPE_CHECKING:
+    from mngr.actions.site import Site
     from mngr.remote.channel import Opening
 
 # States of a host. GONE is the provider's word that it does not exist any more; UNKNOWN that nobody could say.
@@ -121,3 +125,88 @@ class Provider:
         return Unsupported(
             f"provider `{self.name}` does not support {what}", hint="`mngr help providers` shows what each can do"
         )
+
+
+class SettingsProvider(Provider):
+    """A provider with a table of the settings, `[providers.NAME]`, which may have these keys."""
+
+    def __init__(self, name: str, near: Site, values: Mapping[str, object], keys: Set[str]) -> None:
+        super().__init__(name)
+        self._near, self._values = near, values
+        if unknown := sorted(values.keys() - keys - {"type"}):
+            raise UsageError(
+                f"`providers.{name}.{unknown[0]}` is not a setting of a provider of this type",
+                hint="`mngr help providers` shows the settings of each type",
+            )
+
+    def _text(self, key: str) -> str:
+        value = self._values.get(key)
+        return "" if value is None else f"{value:g}" if isinstance(value, int | float) else str(value)
+
+    def _texts(self, key: str) -> list[str]:
+        value = self._values.get(key)
+        return [str(item) for item in value] if isinstance(value, list | tuple) else []
+
+    def _number(self, key: str, default: float = 0.0) -> float:
+        value = self._values.get(key)
+        return float(value) if isinstance(value, int | float) else default
+
+    def _socket_dir(self, path: str, longest: int) -> str:
+        """A private directory for sockets, whose paths are limited: this one, or the first place that is short enough
+        for `longest` bytes."""
+        if len(os.fsencode(path)) <= longest:
+            make_private_dir(path)
+            return path
+        import hashlib
+
+        key = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
+        environ = self._near.environ
+        for place in (environ.get("XDG_RUNTIME_DIR"), environ.get("TMPDIR"), "/tmp"):
+            path = os.path.join(place or "", f"mngr-{os.getuid()}-{key}")
+            if place and os.path.isdir(place) and len(os.fsencode(path)) <= longest:
+                make_private_dir(path)
+                found = os.lstat(path)
+                if found.st_uid == os.getuid() and not found.st_mode & 0o077:
+                    return path
+        raise MngrError("there is no private directory for sockets", hint=f"look at `{path}`")
+
+
+class HelperProvider(SettingsProvider):
+    """A provider whose own package is in one process for all programs of the user, the helper: see `providers.pipe`.
+    There is one for each set of `variables`, which say whose account or which cluster it is."""
+
+    helper: str  # its module
+    variables: str  # the beginning of their names
+    connect_seconds = 60.0
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return self._near.environ
+
+    def opening(self, host: str) -> Opening:
+        from mngr.remote.channel import Opening
+
+        argv = [sys.executable, "-m", "mngr.providers.pipe", self.helper, self._socket(), self._key(host)]
+        seconds = self._number("connect_seconds", self.connect_seconds)
+        opening = Opening(host, argv, self.environ, self._text("host_dir"), seconds)
+        return opening._replace(recover=lambda error: self.explain(host, error))
+
+    def _key(self, host: str) -> str:
+        """What the helper calls this host."""
+        return host
+
+    def _ask(self, do: str, **details: object) -> Any:
+        from mngr.providers import pipe
+
+        return pipe.ask(self.helper, self._socket(), self.environ, do, **details)
+
+    def _socket(self) -> str:
+        import hashlib
+
+        named = sorted(item for item in self.environ.items() if item[0].startswith(self.variables))
+        key = hashlib.sha256(repr(named).encode()).hexdigest()[:12]
+        directory = os.path.join(self._near.host.dir, "hosts", self.name)
+        return os.path.join(self._socket_dir(directory, _LONGEST_HELPER_DIR), key)
+
+
+_LONGEST_HELPER_DIR = 70  # in bytes; a socket has 107, of which 13 are its name

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mngr.errors import MngrError, UsageError
-from mngr.files import make_private_dir
 from mngr.process import run, run_attached
-from mngr.providers.provider import UNKNOWN, HostInfo, Provider
+from mngr.providers.provider import UNKNOWN, HostInfo, SettingsProvider
 from mngr.providers.ssh_errors import NeedsPerson, explain
 from mngr.remote.channel import Opening
 
@@ -27,37 +26,30 @@ CONNECT_SECONDS = 10.0
 _LOGIN_SECONDS = 4.0
 _KEEP_SECONDS = 300
 _ASK_SECONDS = 300.0
-_LONGEST_SOCKET = 100  # in bytes; ssh appends 17 of its own while it makes the socket, and `%C` becomes 40
+_LONGEST_SOCKET_DIR = 42  # in bytes, of 100: `/%C` becomes 41, and ssh appends 17 while it makes the socket
 _ONE_AT_A_TIME = threading.Lock()
 
 
-class Ssh(Provider):
+class Ssh(SettingsProvider):
     """`hosts` makes it a pool; `options` are further arguments for ssh; `host_dir` is the state directory there, in
     which `{host}` stands for the name of the host; `max_agents` limits the agents of each host of a pool."""
 
     def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name)
-        if unknown := sorted({key for key in values if key != "type"} - KEYS):
-            raise UsageError(
-                f"`providers.{name}.{unknown[0]}` is not a setting of a provider of type `ssh`",
-                hint="`mngr help providers` shows the settings of each type",
-            )
-        self._near = near
-        self._hosts = _texts(values.get("hosts"))
-        self._options = _texts(values.get("options"))
-        self._host_dir = str(values.get("host_dir") or "")
-        seconds, most = values.get("connect_seconds"), values.get("max_agents")
-        self._seconds = float(seconds) if isinstance(seconds, int | float) else CONNECT_SECONDS
-        self.max_agents = most if isinstance(most, int) else None
+        super().__init__(name, near, values, KEYS)
+        self._hosts = self._texts("hosts")
+        self._seconds = self._number("connect_seconds", CONNECT_SECONDS)
+        self.max_agents = int(self._number("max_agents")) or None
 
     def opening(self, host: str) -> Opening:
         common = self._common()
-        argv = ["ssh", *common, "-T", "-o", "BatchMode=yes", "--", host]
-        terminal = ["ssh", *common, "-t", "--", host]
-        state_dir = self._host_dir.replace("{host}", host)
-        seconds = self._seconds + _LOGIN_SECONDS
         return Opening(
-            host, argv, self._near.environ, state_dir, seconds, terminal, lambda error: self._recover(host, error)
+            host,
+            argv=["ssh", *common, "-T", "-o", "BatchMode=yes", "--", host],
+            env=self._near.environ,
+            state_dir=self._text("host_dir").replace("{host}", host),
+            seconds=self._seconds + _LOGIN_SECONDS,
+            terminal=["ssh", *common, "-t", "--", host],
+            recover=lambda error: self._recover(host, error),
         )
 
     def hosts(self) -> list[HostInfo]:
@@ -88,34 +80,11 @@ class Ssh(Provider):
                 raise known
 
     def _common(self) -> list[str]:
-        keep = ["-o", "ControlMaster=auto", "-o", f"ControlPath={self._sockets()}/%C"]
+        self._near.host.prepare()
+        sockets = self._socket_dir(os.path.join(self._near.host.dir, "ssh"), _LONGEST_SOCKET_DIR)
+        keep = ["-o", "ControlMaster=auto", "-o", f"ControlPath={sockets}/%C"]
         keep += ["-o", f"ControlPersist={_KEEP_SECONDS}", "-o", f"ConnectTimeout={max(1, round(self._seconds))}"]
-        return [*self._options, *keep, "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
-
-    def _sockets(self) -> str:
-        """A directory of our own for the sockets of open connections: in the state directory, or where its path is too
-        long, in the first place that is short enough."""
-        host, environ = self._near.host, self._near.environ
-        host.prepare()
-        path = os.path.join(host.dir, "ssh")
-        if _is_short(path):
-            make_private_dir(path)
-            return path
-        import hashlib
-
-        key = hashlib.sha256(os.fsencode(host.dir)).hexdigest()[:8]
-        for place in (environ.get("XDG_RUNTIME_DIR"), environ.get("TMPDIR"), "/tmp"):
-            path = os.path.join(place or "", f"mngr-{os.getuid()}-{key}")
-            if place and os.path.isdir(place) and _is_short(path):
-                make_private_dir(path)
-                found = os.lstat(path)
-                if found.st_uid == os.getuid() and not found.st_mode & 0o077:
-                    return path
-        raise MngrError("no private directory for the connections of ssh", hint=f"look at `{path}`")
-
-
-def _is_short(directory: str) -> bool:
-    return len(os.fsencode(directory)) + 1 + 40 + 17 <= _LONGEST_SOCKET
+        return [*self._texts("options"), *keep, "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
 
 
 def _can_ask(environ: Mapping[str, str]) -> bool:
@@ -123,7 +92,3 @@ def _can_ask(environ: Mapping[str, str]) -> bool:
     if environ.get("MNGR_HEADLESS") or threading.current_thread() is not threading.main_thread():
         return False
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list | tuple) else []

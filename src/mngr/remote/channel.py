@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from mngr import process
 from mngr.errors import UNREACHED, MngrError
 from mngr.interrupts import Abandoned, Terminated, check, held
-from mngr.remote import boot, troubles
+from mngr.remote import boot
 from mngr.remote.codec import Decoder, Encoder, as_error, call_back
 from mngr.remote.frames import BadStream, Frame, MessageReader, pack
 from mngr.waiting import Deadline
@@ -269,7 +269,7 @@ class Channel:
             if words is not None:
                 return words
             if len(before) > _LONGEST_GREETING:
-                raise Unreached(f"`{self.host}` prints too much at login", details=troubles.printable(before))
+                raise Unreached(f"`{self.host}` prints too much at login", details=_printable(before))
             seen += self._read(deadline, seconds, before)
 
     def _first_frame(self, deadline: Deadline, seconds: float) -> Frame:
@@ -303,11 +303,10 @@ class Channel:
                 raise self._unreached(f"did not answer within {seconds:g} s", printed)
 
     def _unreached(self, what: str, printed: bytes, *, ended: bool = False) -> Unreached:
-        said = troubles.printable(self._errors + printed)
-        hint = troubles.hint(said, self.host, self._program)
+        said = _printable(self._errors + printed)
         if not said and ended:
             said = f"`{self._program}` ended with exit code {self._exit_code} and printed nothing"
-        return Unreached(f"`{self.host}` {what}", details=said, hint=hint)
+        return Unreached(f"`{self.host}` {what}", details=said)
 
     def _garbage(self, error: BadStream) -> Unreached:
         return Unreached(f"`{self.host}` sent something that is not an answer", details=error.message)
@@ -364,7 +363,7 @@ class Channel:
                             poll.unregister(fd)
                         continue
                     if not data:
-                        said = troubles.printable(self._errors)
+                        said = _printable(self._errors)
                         raise Unreached(f"the connection to `{self.host}` was lost", details=said)
                     self._heard_at = time.monotonic()
                     for message in self._messages.feed(data):
@@ -398,3 +397,9 @@ class Channel:
         self._lost = self._lost or error
         for inbox in tuple(self._inboxes.values()):
             inbox.put(error)
+
+
+def _printable(data: bytes) -> str:
+    """The end of what another program printed, without what a terminal would act on."""
+    text = data[-_LAST_ERRORS:].decode("utf-8", "replace")
+    return "".join(c for c in text if c in "\n\t" or c.isprintable())

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mngr.errors import NotFoundError, UsageError
 from mngr.files import make_private_dir
-from mngr.providers import pipe
 from mngr.providers.modal.options import LONGEST_SECONDS, parsed
-from mngr.providers.provider import STOPPED, HostInfo, HostRequest, Provider
-from mngr.remote.channel import Opening
+from mngr.providers.provider import STOPPED, HelperProvider, HostInfo, HostRequest
 from mngr.workspaces.origin import ensure_machine_id
 
 if TYPE_CHECKING:
     from mngr.actions.site import Site
 
-CONNECT_SECONDS = 60.0
 MOST_HOSTS = 50
-_HELPER = "mngr.providers.modal.helper"
-_LONGEST_SOCKET = 90
-_KEYS = frozenset({"type", "image", "host_dir", "options", "connect_seconds", "max_hosts", "max_hours"})
-_KEYS |= {"idle_stop_minutes"}
+_KEYS = {"image", "host_dir", "options", "connect_seconds", "max_hosts", "max_hours", "idle_stop_minutes"}
 # A file for each host that was made here and not destroyed: what it was made with, so that it can be started again.
 _MADE = ".made"
 _SECONDS_TO_MAKE = 3600.0
@@ -37,26 +28,13 @@ _USES_VOLUME = "volume"
 _TAGS = frozenset({"host", "id", "mngr", "provider"})
 
 
-class Modal(Provider):
+class Modal(HelperProvider):
     """`image` is a registry's name, a Dockerfile's path or an id; `options` are `KEY=VALUE`, as for `--start-arg`."""
 
-    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name)
-        if unknown := sorted(set(values) - _KEYS):
-            raise UsageError(
-                f"`providers.{name}.{unknown[0]}` is not a setting of a provider of this type",
-                hint=f'what a sandbox has is in `providers.{name}.options`, as in `["cpu=2", "memory=4096"]`',
-            )
-        self._near, self._values = near, values
-        options = values.get("options")
-        self._options = [str(item) for item in options] if isinstance(options, list | tuple) else []
+    helper, variables = "mngr.providers.modal.helper", "MODAL_"
 
-    def opening(self, host: str) -> Opening:
-        words = [sys.executable, "-m", "mngr.providers.pipe", _HELPER, self._socket()]
-        argv, terminal = [*words, "run", host], [*words, "terminal", host]
-        seconds = self._number("connect_seconds", CONNECT_SECONDS)
-        opening = Opening(host, argv, self._near.environ, self._text("host_dir"), seconds, terminal)
-        return opening._replace(recover=lambda error: self.explain(host, error))
+    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
+        super().__init__(name, near, values, _KEYS)
 
     def hosts(self) -> list[HostInfo]:
         running = [
@@ -150,7 +128,7 @@ class Modal(Provider):
 
     def _sandbox_options(self, more: Sequence[str]) -> dict[str, Any]:
         """Those of the settings and these. No sandbox lives longer than the settings say."""
-        options = parsed([*self._options, *more])
+        options = parsed([*self._texts("options"), *more])
         hours, idle = self._number("max_hours"), self._number("idle_stop_minutes")
         if hours < 0 or idle < 0 or hours * 3600 > LONGEST_SECONDS:
             raise UsageError(f"invalid limit in `providers.{self.name}`", hint="Modal ends a sandbox after 24 hours")
@@ -174,13 +152,6 @@ class Modal(Provider):
             )
         return path
 
-    def _text(self, key: str) -> str:
-        return str(self._values.get(key) or "")
-
-    def _number(self, key: str, default: float = 0.0) -> float:
-        value = self._values.get(key)
-        return float(value) if isinstance(value, int | float) else default
-
     def _list(self) -> list[dict[str, str]]:
         found: list[dict[str, str]] = self._ask("list", tags=self._tags())
         return found
@@ -198,9 +169,6 @@ class Modal(Provider):
     def _tags(self) -> dict[str, str]:
         self._near.host.prepare()
         return {"mngr": ensure_machine_id(self._near.host), "provider": self.name}
-
-    def _ask(self, do: str, **details: object) -> Any:
-        return pipe.ask(_HELPER, self._socket(), self._near.environ, do, **details)
 
     def _directory(self) -> str:
         return os.path.join(self._near.host.dir, "hosts", self.name)
@@ -228,16 +196,6 @@ class Modal(Provider):
 
     def _stopped(self) -> list[str]:
         return [name for name in self._known() if self._made(name).get("stopped")]
-
-    def _socket(self) -> str:
-        """The helper's place: one for each login and server that Modal's variables name."""
-        variables = sorted((key, value) for key, value in self._near.environ.items() if key.startswith("MODAL_"))
-        key = hashlib.sha256(json.dumps(variables).encode()).hexdigest()[:12]
-        base = self._directory()
-        if len(os.fsencode(base)) > _LONGEST_SOCKET - 20:
-            base = os.path.join(tempfile.gettempdir(), f"mngr-modal-{os.getuid()}")
-        make_private_dir(base)
-        return os.path.join(base, key)
 
 
 def _labels(tags: Mapping[str, str]) -> dict[str, str]:

@@ -2,58 +2,49 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import math
-import os
-import sys
-import tempfile
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mngr.errors import UNREACHED, MngrError, UsageError
-from mngr.files import make_private_dir
 from mngr.interrupts import held
-from mngr.providers import pipe
-from mngr.providers.provider import GONE, QUEUED, RUNNING, HostInfo, HostRequest, Provider
-from mngr.remote.channel import Opening
+from mngr.providers.provider import GONE, QUEUED, RUNNING, HelperProvider, HostInfo, HostRequest
 from mngr.waiting import wait_until
 from mngr.workspaces.origin import ensure_machine_id
 
 if TYPE_CHECKING:
     from mngr.actions.site import Site
+    from mngr.remote.channel import Opening
 
-CONNECT_SECONDS = 60.0
 MOST_HOSTS = 50
-_HELPER = "mngr.providers.ray.helper"
-_LONGEST_SOCKET = 90
 # A node takes a second or two to start a supervisor.
 _LOOKS_BEFORE_WORD = 10
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NAMES = {"cpus": "CPU", "gpus": "GPU", "memory": "memory"}
+_KEYS = {*_NAMES, "address", "resources", "max_hosts", "autoscaling", "connect_seconds"}
 
 
-class Ray(Provider):
+class Ray(HelperProvider):
     """`cpus`, `gpus`, `memory` and `resources` are what each host takes of the cluster; `--start-arg KEY=VALUE` changes
     them for one host."""
 
+    helper, variables = "mngr.providers.ray.helper", "RAY_ADDRESS"
+
     def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name)
-        self._near = near
-        self._address = str(values.get("address") or near.environ.get("RAY_ADDRESS") or "auto")
+        super().__init__(name, near, values, _KEYS)
+        self._address = self._text("address") or near.environ.get("RAY_ADDRESS") or "auto"
         own = values.get("resources")
         given = {**(own if isinstance(own, dict) else {}), **{key: values[key] for key in _NAMES if key in values}}
         self._amounts = {"cpus": "1", **{str(key): str(value) for key, value in given.items()}}
-        limit = values.get("max_hosts")
-        self._limit = limit if isinstance(limit, int) else MOST_HOSTS
-        self._autoscaling = bool(values.get("autoscaling"))
-        seconds = values.get("connect_seconds")
-        self._seconds = float(seconds) if isinstance(seconds, int | float) else CONNECT_SECONDS
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return {**self._near.environ, "RAY_ADDRESS": self._address}
 
     def opening(self, host: str) -> Opening:
-        argv = [sys.executable, "-m", "mngr.providers.pipe", _HELPER, self._socket(), "run", self._key(host)]
-        return Opening(host, argv, self._near.environ, "", self._seconds)
+        found = super().opening(host)
+        return found._replace(argv=["env", f"RAY_ADDRESS={self._address}", *found.argv])
 
     def hosts(self) -> list[HostInfo]:
         return [
@@ -71,13 +62,15 @@ class Ray(Provider):
     def create(self, request: HostRequest, progress: Callable[[str], None]) -> HostInfo:
         """Waits while the cluster has no room for the host."""
         name = request.name
-        if sum(host.state != GONE for host in self.hosts()) >= self._limit:
+        most = int(self._number("max_hosts", MOST_HOSTS))
+        if sum(host.state != GONE for host in self.hosts()) >= most:
             raise MngrError(
-                f"{self._limit} hosts of this machine are in the cluster, and `max_hosts` allows no more",
+                f"{most} hosts of this machine are in the cluster, and `max_hosts` allows no more",
                 hint=f"`mngr host list` shows them; `mngr config set providers.{self.name}.max_hosts` changes it",
             )
         key = self._key(name)
-        self._ask("create", key=key, wanted=self._wanted(request), env=dict(request.env), elastic=self._autoscaling)
+        elastic = bool(self._values.get("autoscaling"))
+        self._ask("create", key=key, wanted=self._wanted(request), env=dict(request.env), elastic=elastic)
         looks = itertools.count()
 
         def placed() -> HostInfo | None:
@@ -121,21 +114,6 @@ class Ray(Provider):
     def _key(self, host: str) -> str:
         self._near.host.prepare()
         return f"{ensure_machine_id(self._near.host)}/{self.name}/{host}"
-
-    def _ask(self, do: str, **details: object) -> Any:
-        return pipe.ask(_HELPER, self._socket(), self._near.environ, do, **details)
-
-    def _socket(self) -> str:
-        """The helper's place, with the address of its cluster beside it."""
-        key = hashlib.sha256(json.dumps([self._address]).encode()).hexdigest()[:12]
-        base = os.path.join(self._near.host.dir, "hosts", self.name)
-        if len(os.fsencode(base)) > _LONGEST_SOCKET - 20:
-            base = os.path.join(tempfile.gettempdir(), f"mngr-ray-{os.getuid()}")
-        make_private_dir(base)
-        path = os.path.join(base, key)
-        if not os.path.exists(f"{path}.address"):
-            self._near.host.write(f"{path}.address", self._address.encode())
-        return path
 
 
 def _details(record: Mapping[str, object]) -> dict[str, str]:
