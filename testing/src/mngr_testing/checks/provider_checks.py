@@ -93,9 +93,11 @@ def environment_stays(subject: ProviderSubject) -> None:
 
 
 def terminal(subject: ProviderSubject) -> None:
-    opening = subject.provider.opening(subject.host)
-    line = join([*opening.terminal, "test -t 0 && echo is-a-terminal"])
-    seen = run(["script", "-qec", line, "/dev/null"], timeout=_SECONDS, env={**opening.env, "TERM": "xterm"}, cwd="/")
+    site = subject.fleet.hosts.site(subject.host, subject.name)
+    site.run(find.listing)  # a terminal that is relayed needs our program there
+    line = join(site.terminal_argv(["sh", "-c", "test -t 0 && echo is-a-terminal"]))
+    env = {**subject.provider.opening(subject.host).env, "TERM": "xterm"}
+    seen = run(["script", "-qec", line, "/dev/null"], timeout=_SECONDS, env=env, cwd="/")
     expect("is-a-terminal" in seen.text, f"a terminal: {seen.text!r}")
 
 
