@@ -12,8 +12,8 @@ import pytest
 from tests.support.user import MNGR, Ran, User, wait_for
 
 NAMES = [
-    "python", "tmux", "git", "rsync", "sandbox", "state directory", "writing and locking", "disk", "settings",
-    "agent records", "tmux server", "sessions of agents", "stray sessions", "work dirs", "coding agents", "claude",
+    "python", "tmux", "git", "rsync", "sandbox", "state directory", "disk", "settings",
+    "tmux server", "agent records", "sessions of agents", "stray sessions", "work dirs", "coding agents", "claude",
     "codex", "opencode",
 ]  # fmt: skip
 
@@ -168,7 +168,7 @@ def test_the_state_directory_of_another_program_fails_and_stays_as_it_is(user: U
     before = snapshot(user.home)
     found = doctor(user)
     assert found["state directory"]["status"] == "fail" and "MNGR_HOST_DIR" in found["state directory"]["hint"]
-    assert {found[n]["status"] for n in ("writing and locking", "agent records", "work dirs")} == {"unknown"}
+    assert {found[n]["status"] for n in ("agent records", "work dirs")} == {"unknown"}
     assert snapshot(user.home) == before
 
 
@@ -192,7 +192,7 @@ def test_a_state_directory_open_to_others_is_a_warning_and_is_not_changed(user: 
 def test_a_state_directory_that_cannot_be_written_fails(user: User) -> None:
     user.home.chmod(0o500)
     try:
-        assert status(user)["writing and locking"] == "fail"
+        assert status(user)["state directory"] == "fail"
     finally:
         user.home.chmod(0o700)
 

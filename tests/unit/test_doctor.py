@@ -2,34 +2,24 @@
 
 import pytest
 
-from mngr.actions.doctor import (
-    Check,
-    coding_agents,
-    disk_space,
-    git_version,
-    parse_version,
-    python_version,
-    tmux_version,
-)
+from mngr.actions.doctor import Check, coding_agents, disk_space, version_check
 from mngr.actions.leftovers import launched_from, unknown_places
 
 ONE = "agent-0123456789abcdef0123456789abcdef"
 
 
 @pytest.mark.parametrize(
-    ("text", "version"),
+    ("program", "text", "version"),
     [
-        ("tmux 3.3a", (3, 3)),
-        ("tmux next-3.5", (3, 5)),
-        ("tmux 3.10", (3, 10)),
-        ("git version 2.39.5 (Apple Git-154)", (2, 39)),
-        ("git version 2.45.GIT", (2, 45)),
-        ("tmux master", None),
-        ("", None),
+        ("tmux", "tmux 3.3a", "3.3a"),
+        ("tmux", "tmux next-3.5", "3.5"),
+        ("tmux", "tmux 3.10", "3.10"),
+        ("git", "git version 2.39.5 (Apple Git-154)", "2.39.5"),
+        ("git", "git version 2.45.GIT", "2.45.GIT"),
     ],
 )
-def test_versions_are_found_in_what_programs_print(text: str, version: tuple[int, int] | None) -> None:
-    assert parse_version(text) == version
+def test_versions_are_found_in_what_programs_print(program: str, text: str, version: str) -> None:
+    assert version_check(program, text) == Check(program, "ok", version)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +27,14 @@ def test_versions_are_found_in_what_programs_print(text: str, version: tuple[int
     [("tmux 3.2", "ok"), ("tmux 3.2a", "ok"), ("tmux 4.0", "ok"), ("tmux 3.1c", "fail"), ("tmux 1.8", "fail")],
 )
 def test_tmux_before_3_2_fails(text: str, status: str) -> None:
-    check = tmux_version(text)
+    check = version_check("tmux", text)
     assert check.status == status
     assert ("3.2 or later" in check.hint) == (status == "fail")
 
 
 def test_a_tmux_without_a_number_is_unknown_and_not_a_failure() -> None:
-    assert tmux_version("tmux master").status == "unknown"
-    assert git_version("git version unknown").status == "unknown"
+    assert version_check("tmux", "tmux master").status == "unknown"
+    assert version_check("git", "git version unknown").status == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -59,12 +49,7 @@ def test_a_tmux_without_a_number_is_unknown_and_not_a_failure() -> None:
     ],
 )
 def test_git_before_2_31_fails_and_before_2_38_cannot_preview_conflicts(text: str, status: str) -> None:
-    assert git_version(text).status == status
-
-
-def test_python_before_3_11_fails() -> None:
-    assert python_version((3, 10, 14)).status == "fail"
-    assert python_version((3, 11, 0)) == Check("python", "ok", "3.11.0")
+    assert version_check("git", text).status == status
 
 
 def test_less_than_a_gigabyte_is_a_warning() -> None:

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import re
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mngr import process
+from mngr import parallel, process
 from mngr.actions import find, leftovers
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
 from mngr.agents import state
+from mngr.agents.kinds import driver, versions
+from mngr.agents.kinds.driver import AgentProgram
 from mngr.agents.kinds.kind import KNOWN_AGENTS
-from mngr.agents.record import CorruptRecord
 from mngr.errors import MngrError
 from mngr.process import INSTALL_HINTS, find_program, join
 from mngr.tools import bubblewrap
 
 OK, NOTE, WARN, FAIL, UNKNOWN = "ok", "note", "warn", "fail", "unknown"
-OLDEST_PYTHON = (3, 11)
-OLDEST_TMUX = (3, 2)
-OLDEST_GIT = (2, 31)  # `rev-parse --path-format`
-PREVIEW_GIT = (2, 38)  # `merge-tree --write-tree`
 LEAST_FREE_BYTES = 1_000_000_000
 _SECONDS = 10.0
+# How each program is asked for its version, the oldest that works (git: `rev-parse --path-format`), and the oldest
+# that can do everything (git: `merge-tree --write-tree`).
+_NEEDED = {"tmux": ("-V", (3, 2), (3, 2)), "git": ("--version", (2, 31), (2, 38))}
 
 
 class Check(NamedTuple):
@@ -38,80 +38,54 @@ class Check(NamedTuple):
     hint: str = ""
     items: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, object]:
-        return {**self._asdict(), "items": list(self.items)}
-
 
 def examine(site: Site, read_settings: Callable[[], object]) -> list[Check]:
     """All checks, in the order in which a person would fix things. Never raises for what it finds. `read_settings`
     raises for settings that are wrong, and returns those that are not trusted."""
-    from mngr.actions import doctor_programs
-
     ours, directory = _state_directory(site)
-    agents = doctor_programs.installed(site)
+    agents = _installed(site)
     return [
-        python_version(tuple(sys.version_info[:3])),
+        Check("python", OK, platform.python_version()),
         *_programs(),
         directory,
-        _writable(site, ours),
         _disk(site.host.dir),
         _settings(read_settings),
         *_agents(site, ours),
         coding_agents(list(agents)),
-        *doctor_programs.examine(site, agents),
+        *_agent_programs(site, agents),
     ]
 
 
 def examine_host(site: Site) -> Check:
     """How the machine of this site is, as one check whose items are what is wrong or worth knowing."""
-    from mngr.actions import doctor_programs
-
-    programs = doctor_programs.installed(site)
-    version = ".".join(map(str, sys.version_info[:3]))
+    agents = _installed(site)
     needed = [*_programs(), _disk(site.host.dir)]
-    known = [check for check in doctor_programs.examine(site, programs) if check.name in programs]
-    found = [f"python {version}", *(f"{check.name} {check.found}" for check in needed), ", ".join(programs)]
+    known = [check for check in _agent_programs(site, agents) if check.name in agents]
     wrong = [check for check in (*needed, *known) if check.status not in (OK, NOTE)]
-    items = tuple(f"{check.name}: {check.found}" for check in (*wrong, *(one for one in known if one not in wrong)))
-    return Check("", WARN if wrong else OK, ", ".join(filter(None, found)), items=items)
+    found = [f"python {platform.python_version()}", *(f"{check.name} {check.found}" for check in needed)]
+    items = tuple(f"{check.name}: {check.found}" for check in dict.fromkeys((*wrong, *known)))
+    return Check("", WARN if wrong else OK, ", ".join([*found, *agents]), items=items)
 
 
-def python_version(version: tuple[int, ...]) -> Check:
-    text = ".".join(map(str, version))
-    if version < OLDEST_PYTHON:
-        return Check("python", FAIL, f"{text} is too old", f"install Python {_dotted(OLDEST_PYTHON)} or later")
-    return Check("python", OK, text)
+def _failed(name: str, error: MngrError, *, status: str = FAIL, hint: str = "") -> Check:
+    details = tuple(error.details.split("\n")) if error.details else ()
+    return Check(name, status, error.message, hint or error.hint, details)
 
 
-def tmux_version(text: str) -> Check:
-    """From what `tmux -V` prints: `tmux 3.3a`, `tmux next-3.5`, `tmux master`."""
-    version = parse_version(text)
-    if version is None:
-        return Check("tmux", UNKNOWN, f"`tmux -V` says {text!r}", f"{_dotted(OLDEST_TMUX)} or later is needed")
-    if version < OLDEST_TMUX:
-        hint = f"{_dotted(OLDEST_TMUX)} or later is needed; {INSTALL_HINTS['tmux']}"
-        return Check("tmux", FAIL, f"{text.removeprefix('tmux ')} is too old", hint)
-    return Check("tmux", OK, text.removeprefix("tmux "))
-
-
-def git_version(text: str) -> Check:
-    """From what `git --version` prints: `git version 2.39.5 (Apple Git-154)`."""
-    version, shown = parse_version(text), text.removeprefix("git version ")
-    if version is None:
-        return Check("git", UNKNOWN, f"`git --version` says {text!r}", f"{_dotted(OLDEST_GIT)} or later is needed")
-    if version < OLDEST_GIT:
-        hint = f"{_dotted(OLDEST_GIT)} or later is needed; {INSTALL_HINTS['git']}"
-        return Check("git", FAIL, f"{shown} is too old", hint)
-    if version < PREVIEW_GIT:
-        hint = f"{_dotted(PREVIEW_GIT)} or later tells conflicts before a merge; {INSTALL_HINTS['git']}"
-        return Check("git", WARN, f"{shown} works, but cannot preview conflicts", hint)
-    return Check("git", OK, shown)
-
-
-def parse_version(text: str) -> tuple[int, int] | None:
-    """The first `NUMBER.NUMBER` in a text."""
-    found = re.search(r"(\d+)\.(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else None
+def version_check(program: str, text: str) -> Check:
+    """From what the program prints: `tmux 3.3a`, `tmux next-3.5`, `tmux master`, `git version 2.39.5 (Apple Git-154)`."""
+    flag, oldest, newest = _NEEDED[program]
+    found = re.search(r"(\d+)\.(\d+)\S*", text)
+    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    hint = f"{_dotted(oldest)} or later is needed; {INSTALL_HINTS[program]}"
+    if found is None:
+        return Check(program, UNKNOWN, f"`{program} {flag}` says {text!r}", hint)
+    if version < oldest:
+        return Check(program, FAIL, f"{found[0]} is too old", hint)
+    if version < newest:
+        hint = f"{_dotted(newest)} or later tells conflicts before a merge; {INSTALL_HINTS[program]}"
+        return Check(program, WARN, f"{found[0]} works, but cannot preview conflicts", hint)
+    return Check(program, OK, found[0])
 
 
 def disk_space(free_bytes: int, path: str) -> Check:
@@ -130,64 +104,54 @@ def coding_agents(installed: list[str]) -> Check:
 
 def _programs() -> list[Check]:
     checks = []
-    for program, words, judge in (("tmux", "-V", tmux_version), ("git", "--version", git_version)):
+    for program, (flag, *_) in _NEEDED.items():
         try:
-            result = process.run([program, words], timeout=_SECONDS)
+            result = process.run([program, flag], timeout=_SECONDS)
         except MngrError as error:
-            checks.append(Check(program, FAIL, error.message, error.hint))
+            checks.append(_failed(program, error))
             continue
         if result.ok:
-            checks.append(judge(result.text.split("\n")[0]))
+            checks.append(version_check(program, result.text.split("\n")[0]))
         else:
-            said = f"`{program} {words}` failed: {result.error_text or result.text}"
+            said = f"`{program} {flag}` failed: {result.error_text or result.text}"
             checks.append(Check(program, FAIL, said, INSTALL_HINTS[program]))
     if find_program("rsync"):
         checks.append(Check("rsync", OK, "installed"))
     else:
         hint = f"needed for `--transfer rsync` and to pull or push files; {INSTALL_HINTS['rsync']}"
         checks.append(Check("rsync", WARN, "not installed", hint))
-    return [*checks, _sandbox()]
-
-
-def _sandbox() -> Check:
     try:
         bubblewrap.check()
+        checks.append(Check("sandbox", OK, "`--sandbox` works"))
     except MngrError as error:
-        return Check("sandbox", NOTE, f"`--sandbox` does not work: {error.message}", error.hint, _lines(error.details))
-    return Check("sandbox", OK, "`--sandbox` works")
+        checks.append(_failed("sandbox", error, status=NOTE))
+    return checks
 
 
 def _state_directory(site: Site) -> tuple[bool | None, Check]:
     """Whether it is ours: True, False when there is none yet, None when it is not or cannot be read."""
     path, name = site.host.dir, "state directory"
+    quoted = join([path])
     try:
         ours = site.host.is_ours()
         mode = os.stat(path).st_mode & 0o777 if os.path.isdir(path) else 0o700
     except MngrError as error:
-        return None, Check(name, FAIL, error.message, error.hint)
+        return None, _failed(name, error)
     except OSError as error:
-        return None, Check(name, FAIL, f"`{path}` cannot be read: {error.strerror}", f"`ls -ld {join([path])}`")
+        return None, Check(name, FAIL, f"`{path}` cannot be read: {error.strerror}", f"`ls -ld {quoted}`")
     if os.path.islink(path) and not os.path.exists(path):
-        return None, Check(name, FAIL, f"{path} is a link to nothing: `{os.readlink(path)}`", f"`rm {join([path])}`")
-    if mode & 0o077:
-        return ours, Check(name, WARN, f"{path} is open to other users ({mode:04o})", f"`chmod 700 {join([path])}`")
-    if mode & 0o700 != 0o700:
-        return ours, Check(name, FAIL, f"{path} is closed to you ({mode:04o})", f"`chmod 700 {join([path])}`")
-    return ours, Check(name, OK, path if ours else f"{path} (unused before the first `mngr create`)")
-
-
-def _writable(site: Site, ours: bool | None) -> Check:
-    name, path = "writing and locking", _existing(site.host.dir)
-    if ours is None:
-        return Check(name, UNKNOWN, "not looked at, since the state directory is not ours")
-    if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
-        return Check(name, FAIL, f"{path} cannot be written", f"check owner and disk: `ls -ld {join([path])}`")
+        return None, Check(name, FAIL, f"{path} is a link to nothing: `{os.readlink(path)}`", f"`rm {quoted}`")
+    place = _existing(path)
+    if not os.path.isdir(place) or not os.access(place, os.W_OK | os.X_OK):
+        return ours, Check(name, FAIL, f"{place} cannot be written", f"check owner and disk: `ls -ld {join([place])}`")
     try:
-        _try_lock(os.path.join(site.host.dir, "format") if ours else path)
+        _try_lock(os.path.join(path, "format") if ours else place)
     except OSError as error:
         hint = "choose a directory on a local disk: `export MNGR_HOST_DIR=DIR`"
-        return Check(name, FAIL, f"{path} cannot be locked: {error.strerror}", hint)
-    return Check(name, OK, "both work" if ours else f"both work in {path}")
+        return ours, Check(name, FAIL, f"{place} cannot be locked: {error.strerror}", hint)
+    if mode & 0o077:
+        return ours, Check(name, WARN, f"{path} is open to other users ({mode:04o})", f"`chmod 700 {quoted}`")
+    return ours, Check(name, OK, path if ours else f"{path} (unused before the first `mngr create`)")
 
 
 def _try_lock(path: str) -> None:
@@ -214,15 +178,13 @@ def _settings(read_settings: Callable[[], object]) -> Check:
     try:
         untrusted = read_settings()
     except MngrError as error:
-        hint = error.hint or "`mngr config path` shows the files"
-        return Check("settings", FAIL, error.message, hint, _lines(error.details))
+        return _failed("settings", error, hint=error.hint or "`mngr config path` shows the files")
     except OSError as error:
         return Check("settings", FAIL, f"cannot be read: {error.strerror}", "`mngr config path` shows the files")
     if untrusted:
         hint = "if you know who wrote them: `mngr config trust` shows them and asks"
-        return Check(
-            "settings", NOTE, "readable; some of this project are not in force, since you have not trusted them", hint
-        )
+        found = "readable; some of this project are not in force, since you have not trusted them"
+        return Check("settings", NOTE, found, hint)
     return Check("settings", OK, "readable")
 
 
@@ -231,27 +193,27 @@ def _agents(site: Site, ours: bool | None) -> list[Check]:
     # In this order an agent that is made meanwhile is in none of the first two, and never looks like a leftover.
     sessions, server = _sessions(site)
     places = leftovers.places(site) if ours else []
+    names = ("agent records", "sessions of agents", "stray sessions", "work dirs")
     if ours is None:
-        return _unknown(site, sessions, server, "not looked at, since the state directory is not ours")
+        why = "not looked at, since the state directory is not ours"
+        return [server, *(Check(name, UNKNOWN, why) for name in names)]
     try:
         records, corrupt = site.store.records()
     except OSError as error:
-        return _unknown(site, sessions, server, f"records cannot be read: {error}")
+        return [server, *(Check(name, UNKNOWN, f"records cannot be read: {error}") for name in names)]
+    readable = Check(names[0], OK, f"{len(records)} readable" if records else "no agents")
+    if corrupt:
+        messages = tuple(error.message for error in corrupt)
+        readable = Check(names[0], FAIL, f"{len(corrupt)} cannot be read", corrupt[0].hint, messages)
     known = leftovers.recorded_ids(site)
     used = {os.path.realpath(record.work_dir) for record in records}
-    return [
-        _readable(len(records), corrupt),
-        server,
-        _gone(site, ours, sessions),
-        _strays(site, sessions, known),
-        _leftovers([path for path in leftovers.unknown_places(places, known) if os.path.realpath(path) not in used]),
-    ]
-
-
-def _unknown(site: Site, sessions: list[MarkedSession] | None, server: Check, why: str) -> list[Check]:
-    """The same checks when records are not known: only what tmux says can be judged."""
-    records, gone, places = (Check(name, UNKNOWN, why) for name in ("agent records", "sessions of agents", "work dirs"))
-    return [records, server, gone, _strays(site, sessions, set()), places]
+    left = [path for path in leftovers.unknown_places(places, known) if os.path.realpath(path) not in used]
+    checks = [server, readable]
+    if sessions is None:
+        checks += [Check(name, UNKNOWN, "not known without an answer of tmux") for name in names[1:3]]
+    else:
+        checks += [_gone(site, names[1]), _strays(site, names[2], sessions, known)]
+    return [*checks, _leftovers(names[3], left)]
 
 
 def _sessions(site: Site) -> tuple[list[MarkedSession] | None, Check]:
@@ -264,24 +226,14 @@ def _sessions(site: Site) -> tuple[list[MarkedSession] | None, Check]:
         hint = error.hint or "see what it says: `tmux -L mngr ls`"
         if "File name too long" in error.details:
             hint = "its socket needs a shorter directory: `export TMUX_TMPDIR=/tmp`"
-        return None, Check("tmux server", FAIL, error.message, hint, _lines(error.details))
+        return None, _failed("tmux server", error, hint=hint)
     found = f"answers, with {len(sessions)} of our sessions" if sessions else "runs no session of ours"
     return sessions, Check("tmux server", OK, found)
 
 
-def _readable(count: int, corrupt: list[CorruptRecord]) -> Check:
-    if corrupt:
-        messages = tuple(error.message for error in corrupt)
-        return Check("agent records", FAIL, f"{len(corrupt)} cannot be read", corrupt[0].hint, messages)
-    return Check("agent records", OK, f"{count} readable" if count else "no agents")
-
-
-def _gone(site: Site, ours: bool, sessions: list[MarkedSession] | None) -> Check:
-    name = "sessions of agents"
-    if sessions is None:
-        return Check(name, UNKNOWN, "not known without an answer of tmux")
+def _gone(site: Site, name: str) -> Check:
     try:
-        agents = find.listing(site)[0] if ours else []
+        agents = find.listing(site)[0]
     except (MngrError, OSError) as error:
         return Check(name, UNKNOWN, f"agents cannot be listed: {error}")
     gone = [
@@ -297,11 +249,8 @@ def _gone(site: Site, ours: bool, sessions: list[MarkedSession] | None) -> Check
     return Check(name, WARN, f"{len(gone)} gone", hint, tuple(f"{agent.name}: {agent.status.reason}" for agent in gone))
 
 
-def _strays(site: Site, sessions: list[MarkedSession] | None, known: set[str]) -> Check:
+def _strays(site: Site, name: str, sessions: list[MarkedSession], known: set[str]) -> Check:
     """Sessions of agents that no record knows, here or in another state directory on the same tmux server."""
-    name = "stray sessions"
-    if sessions is None:
-        return Check(name, UNKNOWN, "not known without an answer of tmux")
     try:
         strays = leftovers.stray_sessions(site, sessions, known)
     except MngrError as error:
@@ -315,17 +264,63 @@ def _strays(site: Site, sessions: list[MarkedSession] | None, known: set[str]) -
     return Check(name, WARN, f"{len(strays)} that no record knows", hint, tuple(stray.name for stray in strays))
 
 
-def _leftovers(paths: list[str]) -> Check:
+def _leftovers(name: str, paths: list[str]) -> Check:
     left = [path for path in paths if os.path.lexists(path)]  # one being destroyed is gone by now
     if not left:
-        return Check("work dirs", OK, "none is left over")
-    first = join([left[0]])
-    hint = f"look: `git -C {first} status`; `mngr gc` saves what is only there and removes them"
-    return Check("work dirs", WARN, f"{len(left)} that no record knows", hint, tuple(left))
+        return Check(name, OK, "none is left over")
+    hint = f"look: `git -C {join([left[0]])} status`; `mngr gc` saves what is only there and removes them"
+    return Check(name, WARN, f"{len(left)} that no record knows", hint, tuple(left))
 
 
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(text.split("\n")) if text else ()
+def _installed(site: Site) -> dict[str, str]:
+    """Where each agent program is that is there: on PATH, or where settings say. Settings that cannot be read say
+    nothing here: another check tells of them."""
+    found = {}
+    for name in KNOWN_AGENTS:
+        try:
+            said = site.settings.in_force.text(("agent_types", name, "command"), name)
+        except MngrError:
+            said = name
+        if path := find_program(os.path.expanduser((said.split() or [""])[0])):
+            found[name] = path
+    return found
+
+
+def _agent_programs(site: Site, paths: dict[str, str]) -> list[Check]:
+    """A check for each program, all asked at the same time: some take seconds to tell their version."""
+    checks, raised = parallel.each(lambda name: _agent_program(site, name, paths.get(name)), KNOWN_AGENTS)
+    if raised is not None:
+        raise raised
+    return [check for check in checks if check is not None]
+
+
+def _agent_program(site: Site, name: str, path: str | None) -> Check:
+    """Is it installed, of a version that works, and logged in?"""
+    found = driver.find(name)
+    if path is None:
+        return Check(name, NOTE, "not installed", f"if you want it: `{found.program.install}`")
+    try:
+        given = site.settings.in_force.table(("agent_types", name, "env"))  # a key may be among them
+        login = found.login({**site.environ, **{key: str(said.value) for key, said in given.items()}})
+    except (MngrError, OSError, ValueError) as error:
+        return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")
+    return _judge(found.program, path, versions.ask(path), login)
+
+
+def _judge(program: AgentProgram, path: str, version: str, login: str) -> Check:
+    """What keeps it from working comes first, then what is only worth knowing."""
+    name, works = program.name, f"{program.tried} is known to work"
+    if not version:
+        hint = f"look: `{path} --version`; {works}: `{program.install}`"
+        return Check(name, WARN, f"{path} does not tell its version", hint)
+    if why := versions.unusable(program, version):
+        return Check(name, WARN, f"{version} {why}", f"{works}: `{program.install}`")
+    if not login:
+        return Check(name, WARN, f"{version}, but you are not logged in", f"run `{name}` once and log in")
+    if versions.numbers(version) > versions.numbers(program.tried):
+        found = f"{version}, newer than {program.tried}, the last that was tried; login: {login}"
+        return Check(name, NOTE, found, f"if it behaves oddly, {works}")
+    return Check(name, OK, f"{version}; login: {login}")
 
 
 def _existing(path: str) -> str:
@@ -335,5 +330,5 @@ def _existing(path: str) -> str:
     return path
 
 
-def _dotted(version: tuple[int, ...]) -> str:
+def _dotted(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))

@@ -42,12 +42,10 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     fleet = Fleet(environ=app.environ, cwd=_here())
-    checks = doctor.examine(fleet.local, lambda: settings_check.check(app))
-    checks += _hosts(fleet)
+    checks = doctor.examine(fleet.local, lambda: settings_check.check(app)) + _hosts(fleet)
     failed = sum(check.status == FAIL for check in checks)
     if app.out.human:
-        _print(app, checks)
-        _print_sum(app, checks, failed)
+        _print(app, checks, failed)
     else:
         app.out.emit_rows(checks, (), envelope={"checks": checks, "ok": not failed})
     return 1 if failed else 0
@@ -64,17 +62,15 @@ def _hosts(fleet: Fleet) -> list[Check]:
         return [Check("hosts", WARN, error.message, error.hint)]
     finally:
         fleet.close()
-    checks = []
-    for site, answer in answers:
-        name = f"host {site.name}"
-        if isinstance(answer, MngrError):
-            checks.append(Check(name, WARN, answer.message, answer.hint))
-        else:
-            checks.append(answer._replace(name=name))
-    return checks
+    return [
+        Check(f"host {site.name}", WARN, answer.message, answer.hint)
+        if isinstance(answer, MngrError)
+        else answer._replace(name=f"host {site.name}")
+        for site, answer in answers
+    ]
 
 
-def _print(app: App, checks: list[Check]) -> None:
+def _print(app: App, checks: list[Check], failed: int) -> None:
     left = max(len(check.name) for check in checks)
     indent = " " * (left + 11)
     for check in checks:
@@ -85,9 +81,6 @@ def _print(app: App, checks: list[Check]) -> None:
             app.out.line(f"{indent}and {len(check.items) - _SHOWN_ITEMS} more; `--format json` lists all")
         if check.hint:
             app.out.line(f"{indent}hint: {visible(check.hint)}")
-
-
-def _print_sum(app: App, checks: list[Check], failed: int) -> None:
     warnings = sum(check.status == WARN for check in checks)
     more = f" ({amount(warnings, 'warning')})" if warnings else ""
     if failed:
