@@ -1,4 +1,4 @@
-"""Where this user's state lives, and whether it is ours. Touches nothing, and loads nothing: `mngr --help` asks it."""
+"""Where this user's state lives. Touches nothing."""
 
 from __future__ import annotations
 
@@ -16,12 +16,3 @@ def host_dir(environ: Mapping[str, str]) -> str:
     if path == "~" or path.startswith("~/"):
         path = home + path[1:]
     return os.path.abspath(os.path.expanduser(path))
-
-
-def is_marked(directory: str) -> bool:
-    """Whether the directory carries our format marker. One that cannot be read does not."""
-    try:
-        with open(os.path.join(directory, FORMAT_FILE), encoding="utf-8") as file:
-            return file.read() == FORMAT
-    except (OSError, ValueError):
-        return False

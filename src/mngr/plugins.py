@@ -81,7 +81,7 @@ class PluginVerb(NamedTuple):
     name: str
     module: str
     summary: str
-    aliases: tuple[str, ...]
+    aliases: Sequence[str] = ()
 
 
 class PluginKind(NamedTuple):
@@ -89,9 +89,9 @@ class PluginKind(NamedTuple):
 
     name: str
     command: str
-    args: tuple[str, ...]
-    env: Mapping[str, str]
-    reports: bool
+    args: Sequence[str] = ()
+    env: Mapping[str, str] = {}
+    reports: bool = False
 
 
 class PluginRecipe(NamedTuple):
@@ -102,14 +102,30 @@ class PluginRecipe(NamedTuple):
     summary: str
 
 
+Addition = PluginVerb | PluginKind | PluginRecipe
+# What each hook adds, and what a person calls it.
+_HOOKS = {"register_commands": PluginVerb, "register_kinds": PluginKind, "register_recipes": PluginRecipe}
+_CALLED = {PluginVerb: "verb", PluginKind: "agent type", PluginRecipe: "recipe"}
+
+
 class LoadedPlugin(NamedTuple):
     """An active plugin and what it adds; with a problem that stopped it, nothing."""
 
     plugin: Plugin
-    commands: tuple[PluginVerb, ...] = ()
-    kinds: tuple[PluginKind, ...] = ()
-    recipes: tuple[PluginRecipe, ...] = ()
+    added: tuple[Addition, ...] = ()
     problems: tuple[str, ...] = ()
+
+    @property
+    def verbs(self) -> list[PluginVerb]:
+        return [item for item in self.added if isinstance(item, PluginVerb)]
+
+    @property
+    def kinds(self) -> list[PluginKind]:
+        return [item for item in self.added if isinstance(item, PluginKind)]
+
+    @property
+    def recipes(self) -> list[PluginRecipe]:
+        return [item for item in self.added if isinstance(item, PluginRecipe)]
 
     def warnings(self) -> list[str]:
         """What a person should know, each with the way out."""
@@ -126,45 +142,43 @@ def load(active: Sequence[Plugin]) -> list[LoadedPlugin]:
     """Import the plugins and ask each what it adds. The second time gives the same answer without asking."""
     key = tuple(active)
     if key not in _loaded:
-        manager = pluggy.PluginManager(GROUP)
-        manager.add_hookspecs(Hooks)
-        _loaded[key] = without_taken([_load(manager, plugin) for plugin in active], {})
+        _loaded[key] = without_taken(map(_load, active), {})
     return _loaded[key]
 
 
-def _load(manager: pluggy.PluginManager, plugin: Plugin) -> LoadedPlugin:
-    commands: list[PluginVerb] = []
-    kinds: list[PluginKind] = []
-    recipes: list[PluginRecipe] = []
+def _load(plugin: Plugin) -> LoadedPlugin:
+    """Each plugin has a manager of its own, so that a failure is known to be its own."""
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(Hooks)
+    added: list[Addition] = []
 
-    def add_command(name: str, module: str, summary: str, *, aliases: Sequence[str] = ()) -> None:
-        for word in (name, *aliases):
-            _check(word, "verb")
-        commands.append(PluginVerb(name, _text(module, "module"), _text(summary, "summary"), tuple(aliases)))
-
-    def add_kind(
-        name: str, command: str, *, args: Sequence[str] = (), env: Mapping[str, str] = {}, reports: bool = False
-    ) -> None:
-        _check(name, "agent type")
-        words = tuple(_text(word, "argument") for word in args)
-        kinds.append(PluginKind(name, _text(command, "command"), words, dict(env), bool(reports)))
-
-    def add_recipe(name: str, target: str, summary: str) -> None:
-        _check(name, "recipe")
-        recipes.append(PluginRecipe(name, _text(target, "target"), _text(summary, "summary")))
+    def adding(kind: type[Addition]) -> Callable[..., None]:
+        return lambda *facts, **more: added.append(_checked(kind(*facts, **more)))
 
     try:
         found = imported(plugin.target)
         found = found() if isinstance(found, type) else found
         manager.register(found, plugin.name)
-        unknown = _unknown_hooks(manager, found)
-        _call(manager, "register_commands", found, add_command)
-        _call(manager, "register_kinds", found, add_kind)
-        _call(manager, "register_recipes", found, add_recipe)
+        for hook, kind in _HOOKS.items():
+            getattr(manager.hook, hook)(register=adding(kind))
     except (Exception, SystemExit) as error:  # noqa: BLE001 (it is a stranger's code)
         said = error.message if isinstance(error, MngrError) else f"{type(error).__name__}: {error}"
         return LoadedPlugin(plugin, problems=(f"cannot be used: {said}",))
-    return LoadedPlugin(plugin, tuple(commands), tuple(kinds), tuple(recipes), tuple(unknown))
+    unknown = [hook.name for hook in manager.get_hookcallers(found) or () if not hook.has_spec()]
+    problems = (f"has a hook `{name}` that this version of mngr does not know" for name in unknown)
+    return LoadedPlugin(plugin, tuple(added), tuple(problems))
+
+
+def _checked(item: Addition) -> Addition:
+    for name in (item.name, *getattr(item, "aliases", ())):
+        if not isinstance(name, str) or not is_name(name):
+            what = _CALLED[type(item)]
+            raise MngrError(f"{name!r} cannot be the name of a {what}: use letters, digits, `-` and `_`")
+    texts = {field: getattr(item, field, "-") for field in ("module", "summary", "command", "target")}
+    for field, text in (*texts.items(), *(("argument", word) for word in getattr(item, "args", ()))):
+        if not isinstance(text, str) or not text or not text.isprintable():
+            raise MngrError(f"invalid {field} {text!r}")
+    return item
 
 
 def imported(target: str) -> object:
@@ -178,45 +192,19 @@ def imported(target: str) -> object:
     return answer
 
 
-def _call(manager: pluggy.PluginManager, hook: str, plugin: object, register: Callable[..., None]) -> None:
-    """Call the hook of this plugin alone, so that a failure is known to be its own."""
-    others = [other for other in manager.get_plugins() if other is not plugin]
-    manager.subset_hook_caller(hook, others)(register=register)
-
-
-def _unknown_hooks(manager: pluggy.PluginManager, plugin: object) -> list[str]:
-    """Hooks of a newer or older mngr: told, and passed over."""
-    hooks = manager.get_hookcallers(plugin) or []
-    return [
-        f"has a hook `{hook.name}` that this version of mngr does not know" for hook in hooks if not hook.has_spec()
-    ]
-
-
 def without_taken(loaded: Iterable[LoadedPlugin], owners: Mapping[tuple[str, str], str]) -> list[LoadedPlugin]:
     """Leave out what has another owner under the same name, and say so. `owners` are those to begin with."""
     owners = dict(owners)
-    kept = []
+    left = []
     for one in loaded:
-        problems = list(one.problems)
-        added: dict[str, tuple[Any, ...]] = {}
-        for field, what in (("commands", "verb"), ("kinds", "agent type"), ("recipes", "recipe")):
-            for item in getattr(one, field):
-                words = [(what, word) for word in (item.name, *getattr(item, "aliases", ()))]
-                if clash := next((word for word in words if word in owners), None):
-                    problems.append(f"cannot add the {what} `{clash[1]}`: {owners[clash]} has it")
-                else:
-                    owners.update(dict.fromkeys(words, f"plugin `{one.plugin.name}`"))
-                    added[field] = (*added.get(field, ()), item)
-        kept.append(LoadedPlugin(one.plugin, **added, problems=tuple(problems)))
-    return kept
-
-
-def _check(name: object, what: str) -> None:
-    if not isinstance(name, str) or not is_name(name):
-        raise MngrError(f"{name!r} cannot be the name of a {what}: use letters, digits, `-` and `_`")
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str) or not value or not value.isprintable():
-        raise MngrError(f"invalid {what} {value!r}")
-    return value
+        added, problems = [], list(one.problems)
+        for item in one.added:
+            what = _CALLED[type(item)]
+            words = [(what, word) for word in (item.name, *getattr(item, "aliases", ()))]
+            if clash := next((word for word in words if word in owners), None):
+                problems.append(f"cannot add the {what} `{clash[1]}`: {owners[clash]} has it")
+            else:
+                owners.update(dict.fromkeys(words, f"plugin `{one.plugin.name}`"))
+                added.append(item)
+        left.append(LoadedPlugin(one.plugin, tuple(added), tuple(problems)))
+    return left

@@ -63,8 +63,6 @@ def log_in(user: User) -> None:
 def snapshot(root: Path) -> dict[str, tuple[int, int, bytes]]:
     found = {}
     for path in sorted(root.rglob("*")):
-        if path.name == "plugins.json":
-            continue  # a cache of what is installed, not a fact about agents
         info = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         found[str(path.relative_to(root))] = (info.st_mode, info.st_mtime_ns, content)

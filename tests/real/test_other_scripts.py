@@ -89,7 +89,7 @@ ROWS = (
     ),
     Row("mngr plugin list --fields name,version,enabled", 0, "No plugins found"),
     Row("mngr plugin remove my-plugin", 1, "", "`my-plugin` is not installed"),
-    Row("mngr plugin add --path /path/to/my-plugin", 2, "", "has no `pyproject.toml`"),
+    Row("mngr plugin add --path /path/to/my-plugin --dry-run", 0, "would install /path/to/my-plugin"),
     Row("mngr config set headless true", 0, "in .mngr/settings.toml"),
     Row("mngr config get headless", 0, "true"),
     Row("mngr config set logging.file_level INFO", 0, "", "has no effect in this version"),
@@ -109,7 +109,7 @@ def test_commands_of_other_scripts_do_what_they_say_or_name_what_to_type(user: U
         seen = f"{row.command}: {ran}"
         assert ran.exit_code == row.exit_code, seen
         assert row.stdout in ran.stdout and all(part in ran.stderr for part in row.stderr.split("|")), seen
-        assert row.exit_code == 0 or "hint:" in ran.stderr or "pyproject" in row.stderr, seen
+        assert row.exit_code == 0 or "hint:" in ran.stderr, seen
         assert ran.stderr.count("`providers`") <= 1, f"warned more than once: {seen}"
         if row.command == "mngr stop a":
             stream = user.popen("observe")

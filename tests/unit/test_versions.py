@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions.doctor_programs import judge, missing
+from mngr.actions.doctor import judge
 from mngr.agents.kinds import versions
 from mngr.agents.kinds.driver import AgentProgram
 from mngr.errors import MngrError
@@ -133,4 +133,3 @@ def test_what_doctor_says_about_a_program() -> None:
     assert said("2.0.7", "") == ("warn", "2.0.7 cannot be used: it eats prompts")
     assert said("2.1.0", "") == ("warn", "2.1.0, but you are not logged in")
     assert said("") == ("warn", "/bin/acme does not tell its version")
-    assert missing(PROGRAM).status == "note" and "npm install -g acme" in missing(PROGRAM).hint

@@ -73,7 +73,7 @@ def _failed(name: str, error: MngrError, *, status: str = FAIL, hint: str = "") 
 
 
 def version_check(program: str, text: str) -> Check:
-    """From what the program prints: `tmux 3.3a`, `tmux next-3.5`, `tmux master`, `git version 2.39.5 (Apple Git-154)`."""
+    """From what the program prints: `tmux 3.3a`, `tmux next-3.5`, `git version 2.39.5 (Apple Git-154)`."""
     flag, oldest, newest = _NEEDED[program]
     found = re.search(r"(\d+)\.(\d+)\S*", text)
     version = (int(found[1]), int(found[2])) if found else (0, 0)
@@ -304,10 +304,10 @@ def _agent_program(site: Site, name: str, path: str | None) -> Check:
         login = found.login({**site.environ, **{key: str(said.value) for key, said in given.items()}})
     except (MngrError, OSError, ValueError) as error:
         return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")
-    return _judge(found.program, path, versions.ask(path), login)
+    return judge(found.program, path, versions.ask(path), login)
 
 
-def _judge(program: AgentProgram, path: str, version: str, login: str) -> Check:
+def judge(program: AgentProgram, path: str, version: str, login: str) -> Check:
     """What keeps it from working comes first, then what is only worth knowing."""
     name, works = program.name, f"{program.tried} is known to work"
     if not version:

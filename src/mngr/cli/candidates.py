@@ -92,7 +92,7 @@ def snapshots() -> list[Candidate]:
 def plugins() -> list[Candidate]:
     from mngr import installed
 
-    return [(plugin.name, f"{plugin.package} {plugin.version}") for plugin in installed.plugins(os.environ)]
+    return [(plugin.name, f"{plugin.package} {plugin.version}") for plugin in installed.plugins()]
 
 
 def formats() -> list[Candidate]:

@@ -18,6 +18,7 @@ _SAME: Mapping[str, Mapping[str, str]] = {
     "pull": {"--source-agent X": "X", "--source X": "X"},
     "push": {"--target-agent X": "X", "--target X": "X"},
     "cleanup": {"--idle-for X": "--idle X", "--action X": "--X"},
+    "plugin add": {"--path X": "X", "--git X": "git+X"},
     "*": {
         "--plugin X": "-S plugins.X.enabled=true",
         "--enable-plugin X": "-S plugins.X.enabled=true",

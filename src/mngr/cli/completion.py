@@ -51,7 +51,7 @@ def candidates(words: Sequence[str]) -> Iterator[Candidate]:
 def verbs() -> Iterator[Candidate]:
     from mngr.cli import plugin_verbs
 
-    for entry in (*catalog.VERBS, *plugin_verbs.quietly(os.environ)):
+    for entry in (*catalog.VERBS, *plugin_verbs.for_help(os.environ, warn=plugin_verbs.silent)):
         yield entry.name, entry.summary
 
 
@@ -61,7 +61,8 @@ def find(word: str) -> Verb | None:
     if entry is None:
         from mngr.cli import plugin_verbs
 
-        entry = next((e for e in plugin_verbs.quietly(os.environ) if word in (e.name, *e.aliases)), None)
+        added = plugin_verbs.for_help(os.environ, warn=plugin_verbs.silent)
+        entry = next((e for e in added if word in (e.name, *e.aliases)), None)
     return entry
 
 

@@ -155,7 +155,7 @@ def dry_run(args: Args, app: App, address: Address | None, names: Sequence[str])
 def _warn_of_missing(args: Args, app: App) -> None:
     from mngr import installed
 
-    known = {plugin.name for plugin in installed.plugins(app.environ)}
+    known = {plugin.name for plugin in installed.plugins()}
     for name in args.enable_plugin:
         if name.replace("_", "-") not in known:
             app.out.warn(f"plugin `{name}` is not installed; `mngr plugin add PACKAGE` installs one")

@@ -115,7 +115,7 @@ def _print_help(words: list[str]) -> int:
     from mngr.cli.terminal import wants_colour
 
     added: tuple[catalog.Verb, ...] = ()
-    if installed.plugins(os.environ):
+    if installed.plugins():
         from mngr.cli import plugin_verbs
         from mngr.cli.scan import option_values
 

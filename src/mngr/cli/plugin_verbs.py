@@ -17,24 +17,43 @@ if TYPE_CHECKING:
     from mngr.plugins import LoadedPlugin
 
 
-def entries(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> tuple[Verb, ...]:
-    """The verbs of active plugins. What is wrong with a plugin goes to stderr. Raises when the settings, which say
-    what is active, cannot be read."""
-    return _entries(environ, overrides, warn_once)
+_told: set[str] = set()
 
 
-def for_help(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> tuple[Verb, ...]:
+def warn_once(text: str) -> None:
+    if text not in _told:
+        _told.add(text)
+        sys.stdout.flush()
+        sys.stderr.write(f"warning: {text}\n")
+
+
+def silent(text: str) -> None:
+    """In place of `warn_once`, for completion."""
+
+
+def entries(
+    environ: Mapping[str, str], overrides: Sequence[str] = (), warn: Callable[[str], None] = warn_once
+) -> tuple[Verb, ...]:
+    """The verbs of active plugins. `warn` is told what is wrong with a plugin. Raises when the settings, which say what
+    is active, cannot be read."""
+    if not installed.plugins():
+        return ()
+    added = []
+    for one in load(installed.active(settings(environ, overrides))):
+        for problem in one.warnings():
+            warn(problem)
+        for verb in one.verbs:
+            facts = (verb.name, catalog.PLUGINS, verb.summary, tuple(verb.aliases))
+            added.append(Verb(*facts, module=verb.module, plugin=one.plugin.name))
+    return tuple(added)
+
+
+def for_help(
+    environ: Mapping[str, str], overrides: Sequence[str] = (), warn: Callable[[str], None] = warn_once
+) -> tuple[Verb, ...]:
     """The same, and none at all where the settings cannot be read: help works then too."""
     try:
-        return entries(environ, overrides)
-    except (MngrError, OSError):
-        return ()
-
-
-def quietly(environ: Mapping[str, str]) -> tuple[Verb, ...]:
-    """The same without a word, for completion."""
-    try:
-        return _entries(environ, (), lambda text: None)
+        return entries(environ, overrides, warn)
     except (MngrError, OSError):
         return ()
 
@@ -43,13 +62,14 @@ def known_verbs(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> li
     """The names that `[commands.*]` may have. None where nobody can tell: the verbs of a plugin that is disabled or
     broken are not known, and what the settings say about them is no mistake."""
     names = [entry.name for entry in catalog.VERBS]
-    found = installed.plugins(environ)
+    found = installed.plugins()
     if not found:
         return names
-    active = installed.active(found, settings(environ, overrides))
-    if len(active) < len(found) or any(one.problems for one in load(active)):
+    active = installed.active(settings(environ, overrides))
+    loaded = load(active)
+    if len(active) < len(found) or any(one.problems for one in loaded):
         return None
-    return [*names, *(entry.name for entry in _entries(environ, overrides, lambda text: None))]
+    return [*names, *(verb.name for one in loaded for verb in one.verbs)]
 
 
 def settings(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Settings:
@@ -69,26 +89,3 @@ def load(active: Sequence[installed.Plugin]) -> list[LoadedPlugin]:
     ours = [("verb", word) for entry in catalog.VERBS for word in (entry.name, *entry.aliases)]
     ours += [("agent type", name) for name in BUILTIN]
     return plugins.without_taken(plugins.load(active), dict.fromkeys(ours, "mngr itself"))
-
-
-_told: set[str] = set()
-
-
-def warn_once(text: str) -> None:
-    if text not in _told:
-        _told.add(text)
-        sys.stdout.flush()
-        sys.stderr.write(f"warning: {text}\n")
-
-
-def _entries(environ: Mapping[str, str], overrides: Sequence[str], warn: Callable[[str], None]) -> tuple[Verb, ...]:
-    found = installed.plugins(environ)
-    if not found:
-        return ()
-    added = []
-    for one in load(installed.active(found, settings(environ, overrides))):
-        for problem in one.warnings():
-            warn(problem)
-        for name, module, summary, aliases in one.commands:
-            added.append(Verb(name, catalog.PLUGINS, summary, aliases, module=module, plugin=one.plugin.name))
-    return tuple(added)

@@ -91,12 +91,10 @@ class Recipe(ABC):
 
 def of_plugins(settings: Settings) -> dict[str, PluginRecipe]:
     """The recipes that active plugins add, by name."""
-    import os
-
     from mngr import installed, plugins
 
-    active = installed.active(installed.plugins(os.environ), settings)
-    return {recipe.name: recipe for loaded in plugins.load(active) for recipe in loaded.recipes}
+    loaded = plugins.load(installed.active(settings))
+    return {recipe.name: recipe for one in loaded for recipe in one.recipes}
 
 
 def make(name: str, fleet: Fleet, run: Run) -> Recipe:

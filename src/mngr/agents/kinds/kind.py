@@ -124,7 +124,7 @@ def of_plugins(settings: Settings, warn: Callable[[str], None] = _ignore) -> dic
     """The kinds that active plugins add. Without plugins this costs one look at what is installed."""
     from mngr import installed
 
-    active = installed.active(installed.plugins(os.environ), settings)
+    active = installed.active(settings)
     if not active:
         return {}
     from mngr import plugins
@@ -133,7 +133,9 @@ def of_plugins(settings: Settings, warn: Callable[[str], None] = _ignore) -> dic
     for loaded in plugins.load(active):
         for problem in loaded.warnings():
             warn(problem)
-        found.update({kind.name: Kind(**kind._asdict()) for kind in loaded.kinds if kind.name not in BUILTIN})
+        for name, command, args, env, reports in loaded.kinds:
+            if name not in BUILTIN:
+                found[name] = Kind(name, command, tuple(args), dict(env), reports)
     return found
 
 

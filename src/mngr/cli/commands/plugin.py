@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mngr import config, installed, settings_file
-from mngr.cli import plugin_packages as packages
+from mngr import config, installed, process, settings_file
 from mngr.cli import plugin_verbs, trust_prompt
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
 from mngr.config import SCOPES
-from mngr.errors import NotFoundError, UsageError
+from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.hosts.host import Host
 from mngr.installed import Plugin
 from mngr.names import is_name, suggest
+
+if TYPE_CHECKING:
+    from mngr.plugins import LoadedPlugin
+
+_PIP_SECONDS = 900.0
 
 DESCRIPTION = (
     "A plugin is a Python package that adds verbs, agent types or recipes. `mngr plugin add` installs it with pip into "
@@ -70,14 +76,11 @@ def add_arguments(parser: Parser) -> None:
     shown.option("--active", "only enabled plugins")
     shown.option("--fields A,B", f"show these fields, of {', '.join(PluginRow._fields)}")
     more = parser.add_subcommand("add", "Install packages with plugins")
+    more.words("names", "PACKAGE", "what pip installs: `mngr-hello`, `mngr-hello>=1.2`, a directory, `git+URL`")
+    more.add_dry_run()
     gone = parser.add_subcommand("remove", "Uninstall the packages of plugins")
-    more.words("names", "PACKAGE", "package, such as `mngr-hello` or `mngr-hello>=1.2`")
     gone.words("names", "PLUGIN", "name from `plugin list`, or its package")
-    more.option("--path DIR ...", "package in a directory")
-    more.option("--git URL ...", "package in a git repository")
-    gone.option("--path DIR ...", "package in a directory")
-    for part in (more, gone):
-        part.add_dry_run()
+    gone.add_dry_run()
     for name, summary in (("enable", "Enable plugins"), ("disable", "Disable plugins without uninstalling them")):
         part = parser.add_subcommand(name, summary)
         part.add_argument("plugins", nargs="+", metavar="PLUGIN", help="name from `plugin list`")
@@ -86,22 +89,22 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    found = installed.plugins(app.environ)
     do = {"list": _list, "add": _add, "remove": _remove}.get(args.subcommand, _switch)
-    return do(args, app, found)
+    return do(args, app, installed.plugins())
 
 
 def _add(args: Args, app: App, found: list[Plugin]) -> int:
-    words = packages.requirements(args.names, args.path, args.git)
-    if not words:
-        raise UsageError("no package was named", hint="`mngr plugin add PACKAGE`, `--path DIR` or `--git URL`")
+    if not args.names:
+        raise UsageError("no package was named", hint="`mngr plugin add PACKAGE`, a directory, or `git+URL`")
+    for name in args.names:
+        if name.startswith("-") or not name.strip():
+            raise UsageError(f"invalid package name {name!r}", hint="for example `mngr plugin add mngr-hello`")
     if not args.dry_run:
-        packages.install(words)
-    asked = [word for word in words if word != "-e"]
-    new = [plugin.name for plugin in installed.plugins(app.environ) if plugin not in found]
+        _run_pip("install", args.names)
+    new = [plugin.name for plugin in installed.plugins() if plugin not in found]
     adds = f"; new plugins: {', '.join(new)}" if new else ""
     verb = "would install" if args.dry_run else "installed"
-    app.out.emit_object(Installed(asked, new, args.dry_run), human=f"{verb} {', '.join(asked)}{adds}")
+    app.out.emit_object(Installed(args.names, new, args.dry_run), human=f"{verb} {', '.join(args.names)}{adds}")
     if not new and not args.dry_run:
         app.out.note("no new plugin: the package was already installed, or it contains no plugin of mngr")
     return 0
@@ -110,18 +113,46 @@ def _add(args: Args, app: App, found: list[Plugin]) -> int:
 def _remove(args: Args, app: App, found: list[Plugin]) -> int:
     """Uninstalls only packages that contain plugins: mngr itself needs the others."""
     known = {name: plugin.package for plugin in found for name in (plugin.name, plugin.package)}
-    wanted = [name.replace("_", "-") for name in args.names] + [packages.package_of(path) for path in args.path]
-    if not wanted:
+    names = [name.replace("_", "-") for name in args.names]
+    if not names:
         raise UsageError("no plugin was named", hint="`mngr plugin list` shows what is installed")
-    for name in wanted:
+    for name in names:
         if name not in known:
             raise _not_installed(name, found)
-    gone = list(dict.fromkeys(known[name] for name in wanted))
+    gone = list(dict.fromkeys(known[name] for name in names))
     if not args.dry_run:
-        packages.uninstall(gone)
+        _run_pip("uninstall", gone)
     verb = "would uninstall" if args.dry_run else "uninstalled"
     app.out.emit_object(Uninstalled(gone, args.dry_run), human=f"{verb} {', '.join(gone)}")
     return 0
+
+
+def _run_pip(verb: str, packages: Sequence[str]) -> None:
+    """Install or uninstall where mngr itself runs, with pip or uv. On failure what was installed before stays."""
+    done = process.run([*_pip(verb), *packages], timeout=_PIP_SECONDS)
+    if done.exit_code == 0:
+        return
+    text = done.error_text or done.text
+    hint = ""
+    if "externally-managed-environment" in text or "externally managed" in text:
+        pipx = "inject" if verb == "install" else "uninject"
+        hint = f"this Python belongs to the system: use mngr from pipx or uv, then `pipx {pipx} mngr {packages[0]}`"
+    raise MngrError(f"cannot {verb} {', '.join(f'`{word}`' for word in packages)}", details=text, hint=hint)
+
+
+def _pip(verb: str) -> list[str]:
+    """pip of this Python, or uv working on it."""
+    from importlib.util import find_spec
+
+    if find_spec("pip") is not None:
+        quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
+        return [sys.executable, "-m", "pip", verb, *quiet, *(["--yes"] if verb == "uninstall" else [])]
+    if process.find_program("uv") is not None:
+        return ["uv", "pip", verb, "--quiet", "--python", sys.executable]
+    raise MngrError(
+        f"cannot {verb} packages: neither pip nor uv is there for `{sys.executable}`",
+        hint=f"`{sys.executable} -m ensurepip` installs pip",
+    )
 
 
 def _not_installed(name: str, found: list[Plugin]) -> NotFoundError:
@@ -130,24 +161,8 @@ def _not_installed(name: str, found: list[Plugin]) -> NotFoundError:
 
 
 def _list(args: Args, app: App, found: list[Plugin]) -> int:
-    active = installed.active(found, app.settings)
-    loaded = {one.plugin.name: one for one in plugin_verbs.load(active)}
-    rows = []
-    for plugin in found:
-        one = loaded.get(plugin.name)
-        rows.append(
-            PluginRow(
-                name=plugin.name,
-                version=plugin.version,
-                package=plugin.package,
-                active=one is not None,
-                enabled=one is not None,
-                verbs=[command.name for command in one.commands] if one else [],
-                types=[kind.name for kind in one.kinds] if one else [],
-                recipes=[recipe.name for recipe in one.recipes] if one else [],
-                problems=list(one.problems) if one else [],
-            )
-        )
+    loaded = {one.plugin: one for one in plugin_verbs.load(installed.active(app.settings))}
+    rows = [_row(plugin, loaded.get(plugin)) for plugin in found]
     rows = [row for row in rows if row.active or not args.active]
     columns = _columns(args.fields)
     empty = "No plugins found" if not found else "No active plugins found"
@@ -157,6 +172,13 @@ def _list(args: Args, app: App, found: list[Plugin]) -> int:
             for warning in one.warnings():
                 app.out.warn(warning)
     return 0
+
+
+def _row(plugin: Plugin, one: LoadedPlugin | None) -> PluginRow:
+    groups = (one.verbs, one.kinds, one.recipes) if one else ((), (), ())
+    verbs, types, recipes = ([item.name for item in group] for group in groups)
+    on, problems = one is not None, list(one.problems) if one else []
+    return PluginRow(plugin.name, plugin.version, plugin.package, on, on, verbs, types, recipes, problems)
 
 
 def _columns(fields: str | None) -> list[Column]:
@@ -187,7 +209,7 @@ def _adds(row: Any) -> str:
 def _switch(args: Args, app: App, found: list[Plugin]) -> int:
     """Change the setting, unless it has that value already and no scope was given."""
     wanted = args.subcommand == "enable"
-    known = {plugin.name: plugin for plugin in found}
+    known = {plugin.name for plugin in found}
     names = list(dict.fromkeys(name.replace("_", "-") for name in args.plugins))
     for name in names:
         if not is_name(name):
@@ -199,10 +221,10 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
     path = config.scope_path(scope, app.host_dir, os.getcwd())
     if scope == "user":
         Host(app.host_dir).is_ours()
+    active = {plugin.name for plugin in installed.active(app.settings)}
     rows = []
     for name in names:
-        active = name in known and bool(installed.active([known[name]], app.settings))
-        already = name in known and active == wanted and not args.scope
+        already = name in known and (name in active) == wanted and not args.scope
         if not already and not args.dry_run:
             with trust_prompt.changed_by_user(app, path):
                 settings_file.set_value(path, f"plugins.{name}.enabled", "true" if wanted else "false", scope=scope)
