@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr import config, settings_schema
-from mngr.actions import prices, usage, usage_log
+from mngr.actions import prices, usage
 from mngr.actions.prices import Price, Prices
-from mngr.actions.usage import Totals
-from mngr.actions.usage_log import UsageLine
+from mngr.actions.usage import Totals, UsageLine
 from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import seconds_of, timestamp
 
@@ -74,7 +73,7 @@ TOKENS = st.integers(0, 400_000)
 
 
 @given(st.sampled_from(MODELS), TOKENS, TOKENS, TOKENS, TOKENS)
-def test_the_quick_way_to_a_price_gives_the_published_one(model: str, a: int, b: int, c: int, d: int) -> None:
+def test_without_a_price_of_ones_own_the_published_one_holds(model: str, a: int, b: int, c: int, d: int) -> None:
     from genai_prices import Usage, calc_price
 
     used = Usage(input_tokens=a + c + d, output_tokens=b, cache_read_tokens=c, cache_write_tokens=d)
@@ -202,18 +201,18 @@ def test_rows_are_the_dearest_first_and_days_in_order() -> None:
 
 @given(st.binary())
 def test_any_bytes_are_books(data: bytes) -> None:
-    found = usage_log.parse(b'{"agent_id": "a", "answers": 1}\n' + data)
-    assert found.lines[0] == UsageLine("a", "", "", "", "", "", 1)
+    found = usage.parse_books(b'{"agent_id": "a", "answers": 1}\n' + data)
+    assert found[0] == UsageLine("a", "", "", "", "", "", 1)
 
 
 def test_books_tell_up_to_when_an_agent_is_in_them() -> None:
-    found = usage_log.parse(
+    found = usage.parse_books(
         b'{"agent_id": "a", "until": "2026-05-01T00:00:00Z"}\n'
         b'{"agent_id": "a", "answers": 2, "until": "2026-04-01T00:00:00Z"}\n'
         b'{"agent_id": "b", "answers": 1, "until": "whenever"}\n'
     )
-    assert found.until == {"a": seconds_of("2026-05-01T00:00:00Z"), "b": 0.0}
-    assert [line.agent_id for line in found.lines] == ["a", "b"]
+    assert usage.booked_until(found) == {"a": seconds_of("2026-05-01T00:00:00Z"), "b": 0.0}
+    assert [line.agent_id for line in found if line.answers] == ["a", "b"]
 
 
 def test_names_of_a_model() -> None:

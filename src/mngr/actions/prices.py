@@ -3,20 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.record import seconds_of
 from mngr.config import Settings
 
-if TYPE_CHECKING:
-    from genai_prices.types import PriceCalculation
-
 SECTION = "prices"
-_MILLION = 1e6
 
 
 class Price(NamedTuple):
@@ -38,7 +33,7 @@ class Price(NamedTuple):
             if tokens and price is None:
                 return None
             total += tokens * (price or 0.0)
-        return total / _MILLION
+        return total / 1e6
 
 
 class Prices:
@@ -55,24 +50,17 @@ class Prices:
             return 0.0  # what a program writes in the name of a model, such as that it was interrupted
         if not spent.model:
             return None
-        own = self._price(spent.model)
+        own = self.own(spent.model)
         return own.cost(spent) if own is not None else _published(spent)
 
-    def own_cost(self, spent: ModelUsage) -> float | None:
-        """By the user's own price alone, for a sum of many answers: published ones may rise with the size of each."""
-        own = self._price(spent.model)
-        return own.cost(spent) if own is not None else None
-
-    def _price(self, model: str) -> Price | None:
+    def own(self, model: str) -> Price | None:
+        """The user's own price. It also holds for a sum of answers: published ones may rise with the size of each."""
         if model not in self._own:
-            self._own[model] = self._find(model)
+            tables = (self._settings.table((SECTION, name)) for name in names(model))
+            table = {key: found.value for key, found in next(filter(None, tables), {}).items()}
+            prices = {key: price for key, price in table.items() if isinstance(price, int | float)}
+            self._own[model] = Price(**prices) if table else None
         return self._own[model]
-
-    def _find(self, model: str) -> Price | None:
-        for name in names(model):
-            if table := self._settings.table((SECTION, name)):
-                return _price({key: value.value for key, value in table.items()})
-        return None
 
 
 def names(model: str) -> list[str]:
@@ -81,45 +69,9 @@ def names(model: str) -> list[str]:
     return list(dict.fromkeys(name for name in (model, plain, plain.rpartition("/")[2]) if name))
 
 
-def _price(table: Mapping[str, object]) -> Price:
-    return Price(**{key: value for key, value in table.items() if isinstance(value, int | float)})
-
-
-def _published(spent: ModelUsage) -> float | None:
-    steady = _steady(spent.model)
-    if steady is not None and _read(spent) < steady[1]:
-        return steady[0].cost(spent)
-    return _calculated(spent)
-
-
-@lru_cache(maxsize=1000)
-def _steady(model: str) -> tuple[Price, float] | None:
-    """The price of a model whose price does not depend on the time, and the size of an answer from which it is another.
-    The package takes a tenth of a millisecond for each answer, and there are many."""
-    million = int(_MILLION)
-    try:
-        found = _asked(ModelUsage("", model, 1))
-        from genai_prices.types import ModelPrice, TieredPrices
-    except ImportError:
-        return None
-    if found is None or not isinstance(found.model.prices, ModelPrice):
-        return None
-    steps = [price for price in vars(found.model_price).values() if isinstance(price, TieredPrices)]
-    first = min((step.start for price in steps for step in price.tiers), default=float("inf"))
-    size = int(min(first - 1, million))
-    kinds = ((size, 0, 0, 0), (0, size, 0, 0), (0, 0, size, 0), (0, 0, 0, size))
-    costs = [_calculated(ModelUsage("", model, *tokens)) for tokens in kinds]
-    return Price(*(None if cost is None else cost * million / size for cost in costs)), float(first)
-
-
 # Agents that run are asked again and again, and their old answers cost what they cost.
 @lru_cache(maxsize=100_000)
-def _calculated(spent: ModelUsage) -> float | None:
-    found = _asked(spent)
-    return None if found is None else float(found.total_price)
-
-
-def _asked(spent: ModelUsage) -> PriceCalculation | None:
+def _published(spent: ModelUsage) -> float | None:
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
@@ -137,7 +89,7 @@ def _asked(spent: ModelUsage) -> PriceCalculation | None:
     provider, _, name = spent.model.partition("[")[0].rpartition("/")
     for given in (provider.rpartition("/")[2] or None, None):
         try:
-            return calc_price(used, name, provider_id=given, genai_request_timestamp=at)
+            return float(calc_price(used, name, provider_id=given, genai_request_timestamp=at).total_price)
         except (LookupError, ValueError):
             continue
     return None

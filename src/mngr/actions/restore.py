@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from mngr.actions import usage_log
+from mngr.actions import usage
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
 from mngr.agents import events
@@ -90,7 +90,7 @@ def make_again(
                 _bring_history(site, history, record, with_events)
                 record = site.store.change(agent_id, **{**_restored(old, workspace.plan), **fields})
                 if record.driver or record.reports:
-                    usage_log.start_page(site.host, agent_id)
+                    usage.start_page(site.host, agent_id)
             except BaseException:
                 with held():
                     take_back(site, agent_id, workspace)

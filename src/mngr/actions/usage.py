@@ -1,26 +1,28 @@
 """What agents used, in tokens and money: of existing agents from their programs' records, of destroyed ones from the
-usage log."""
+books, a file with a line for each agent, day and model that is only added to."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr.actions import usage_log
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
-from mngr.actions.usage_log import UsageLine, UsageLog
 from mngr.agents.kinds import driver
 from mngr.agents.kinds.driver import ModelUsage
-from mngr.agents.record import Record, seconds_of
+from mngr.agents.record import Record, seconds_of, timestamp
 from mngr.config import Settings
 from mngr.errors import MngrError
+from mngr.files import content, read_lines
+from mngr.hosts.host import Host
 from mngr.interrupts import held
 
 AGENT, PROJECT, DAY, MODEL, TYPE = "agent", "project", "day", "model", "type"
 BY = (AGENT, PROJECT, DAY, MODEL, TYPE)
 GONE = "destroyed agents"
+_BOOKS = "usage.jsonl"
 
 
 class Totals(NamedTuple):
@@ -37,20 +39,37 @@ class Totals(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return sum(self[1:5])
 
     def plus(self, other: Totals) -> Totals:
-        answers, unpriced = self.answers + other.answers, self.unpriced + other.unpriced
+        counts = [one + two for one, two in zip(self[:5], other[:5], strict=True)]
+        unpriced = self.unpriced + other.unpriced
         known = (self.cost_usd or 0.0) + (other.cost_usd or 0.0)
-        return Totals(
-            answers,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            None if unpriced == answers > 0 else known,
-            unpriced,
-        )
+        return Totals(*counts)._replace(cost_usd=None if unpriced == counts[0] > 0 else known, unpriced=unpriced)
+
+
+class UsageLine(NamedTuple):
+    """Some answers of one agent, all of one day and one model; of all or of none the price is known. `cost_usd` is what
+    was known when it was written, None when no price was. Answers up to `until` are in the books, also those that the
+    record of the agent's program still holds."""
+
+    agent_id: str
+    agent: str = ""
+    project: str = ""
+    type: str = ""
+    day: str = ""
+    model: str = ""
+    answers: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    cost_usd: float | None = None
+    until: str = ""
+
+    @property
+    def totals(self) -> Totals:
+        return Totals(*self[6:12], self.answers if self.cost_usd is None else 0)
 
 
 class Row(NamedTuple):
@@ -72,26 +91,9 @@ class UsageReport(NamedTuple):
     errors: list[MngrError]
 
 
-def of(site: Site, record: Record, booked: UsageLog | None = None) -> list[ModelUsage]:
-    """Every answer of a model that is in its program's record and not in the books yet. What a clone or a restored
-    agent brought along was another's, or is in the books."""
-    known = driver.of(record)
-    if known is None:
-        return []
-    found = known.usage(site.place(record))
-    booked = usage_log.read(site.host) if booked is None else booked
-    return new(found, seconds_of(record.created_at), booked.until.get(record.id, 0.0))
-
-
-def new(found: Sequence[ModelUsage], made: float, booked_until: float) -> list[ModelUsage]:
-    """Answers since the agent was made that are not in the books. One without a time counts as one of the first."""
-    moments = [_moment(spent.timestamp, made) for spent in found]
-    return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > booked_until]
-
-
 class CollectedUsage(NamedTuple):
     """What a site knows of its agents' usage, without prices: they are known where the user's settings are. `answers`
-    are those of each agent that are not in the usage log, `lines` those that are."""
+    are those of each agent that are not in the books, `lines` those that are."""
 
     answers: list[tuple[Record, list[ModelUsage]]]
     lines: list[UsageLine]
@@ -102,19 +104,28 @@ def collected(site: Site, ids: Sequence[str] | None = None) -> CollectedUsage:
     """The usage of these agents, or of all that there are and were."""
     records, errors = site.store.records(ids) if site.host.is_ours() else ([], [])
     found = CollectedUsage([], [], [*errors])
-    booked = usage_log.read(site.host)
+    books = read_books(site.host)
+    until = booked_until(books)
     for record in records:
         try:
-            found.answers.append((record, of(site, record, booked)))
+            known = driver.of(record)
+            answers = known.usage(site.place(record)) if known is not None else []
+            found.answers.append((record, new(answers, seconds_of(record.created_at), until.get(record.id, 0.0))))
         except (MngrError, OSError, ImportError) as error:
             hint = error.hint if isinstance(error, MngrError) else "`mngr doctor` checks this machine"
             found.errors.append(MngrError(f"what `{record.name}` used cannot be read: {error}", hint=hint))
             found.answers.append((record, []))
-    # Read again, since an agent may have been destroyed and written down in the meantime.
-    missing = ids is not None and len(records) < len(ids)
-    lines = (usage_log.read(site.host) if missing else booked).lines
-    found.lines.extend(line for line in lines if ids is None or line.agent_id in ids)
+    if ids is not None and len(records) < len(ids):
+        books = read_books(site.host)  # an agent may have been destroyed and written down in the meantime
+    found.lines.extend(line for line in books if line.answers and (ids is None or line.agent_id in ids))
     return found
+
+
+def new(found: Sequence[ModelUsage], made: float, booked_until: float) -> list[ModelUsage]:
+    """Answers since the agent was made that are not in the books: what a clone or a restored agent brought along was
+    another's, or is in the books. One without a time counts as one of the first."""
+    moments = [_moment(spent.timestamp, made) for spent in found]
+    return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > booked_until]
 
 
 def total(site: Site, agent_id: str) -> Totals:
@@ -127,32 +138,33 @@ def priced(found: CollectedUsage, settings: Settings) -> Totals:
     """The sum of what was collected, with the prices of these settings. Raises what could not be read."""
     if found.errors:
         raise found.errors[0]
-    prices = Prices(settings)
-    answers = (counted(answer, prices) for _, some in found.answers for answer in some)
-    return summed((*(_totals(_priced(line, prices)) for line in found.lines), *answers))
+    return summed(line.totals for line in _all_lines(found, Prices(settings)))
 
 
 def report(
     parts: Sequence[CollectedUsage], settings: Settings, *, by: str = AGENT, since: float | None = None, named: bool
 ) -> UsageReport:
-    """The usage of some sites in one table. `since` is a point in time; of what is in the usage log, whole days count.
+    """The usage of some sites in one table. `since` is a point in time; of what is in the books, whole days count.
     With `named` every agent has a row, also one that used nothing."""
     prices = Prices(settings)
-    first = day_of(since) if since is not None else ""
-    lines: list[UsageLine] = []
-    records = [record for part in parts for record, _ in part.answers]
-    names = {record.id: record.name for record in records}
-    for part in parts:
-        for line in part.lines:
-            if line.day >= first:
-                lines.append(_priced(line, prices)._replace(agent=names.get(line.agent_id, line.agent)))
-        for record, answers in part.answers:
-            lines += daily(record, answers, prices, since)
-    rows = grouped(lines, by, names)
+    names = {record.id: record.name for part in parts for record, _ in part.answers}
+    lines = [line for part in parts for line in _all_lines(part, prices, since)]
+    rows = grouped((line._replace(agent=names.get(line.agent_id, line.agent)) for line in lines), by, names)
     if by == AGENT and named:
         there = {row.id for row in rows}
-        rows += [Row(record.name, record.id, Totals()) for record in records if record.id not in there]
+        rows += [Row(name, agent_id, Totals()) for agent_id, name in names.items() if agent_id not in there]
     return UsageReport(rows, summed(row.totals for row in rows), [error for part in parts for error in part.errors])
+
+
+def _all_lines(found: CollectedUsage, prices: Prices, since: float | None = None) -> Iterable[UsageLine]:
+    """What is in the books, where a price of the user's may have come to be known since, and what is not."""
+    first = day_of(since) if since is not None else ""
+    for line in found.lines:
+        if line.day >= first:
+            own = prices.own(line.model) if line.cost_usd is None else None
+            yield line._replace(cost_usd=own.cost(ModelUsage("", line.model, *line[7:11]))) if own else line
+    for record, answers in found.answers:
+        yield from daily(record, answers, prices, since)
 
 
 def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: float | None = None) -> list[UsageLine]:
@@ -162,27 +174,14 @@ def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: fl
     for answer in spent:
         at = _moment(answer.timestamp, made)
         if since is None or at >= since:
-            totals = counted(answer, prices)
-            key = (day_of(at), answer.model, totals.cost_usd is None)
-            found[key] = found.get(key, Totals()).plus(totals)
+            cost = prices.cost(answer)
+            tokens = answer.input_tokens, answer.output_tokens, answer.cache_read_tokens, answer.cache_write_tokens
+            key = (day_of(at), answer.model, cost is None)
+            found[key] = found.get(key, Totals()).plus(Totals(1, *tokens, cost, int(cost is None)))
     return [
         UsageLine(record.id, record.name, record.project, record.kind, day, model, *totals[:6])
         for (day, model, _), totals in sorted(found.items())
     ]
-
-
-def settle(site: Site, record: Record) -> None:
-    """Put into the usage log of the caller's machine what the agent used since that was last done, before its program's
-    record goes. Twice is safe. Never in the way of what is to be done: usage that cannot be read or written is lost."""
-    try:
-        if driver.of(record) is None:
-            return
-        answers = [answer for _, some in site.run(collected, [record.id]).answers for answer in some]
-        if answers:
-            with held():  # all or nothing
-                usage_log.add(site.near.host, daily(record, answers, Prices(site.settings)))
-    except Exception:  # noqa: BLE001 (whatever a program wrote, and on a full disk too, an agent can be destroyed)
-        return
 
 
 def grouped(lines: Iterable[UsageLine], by: str, known: Collection[str]) -> list[Row]:
@@ -192,21 +191,11 @@ def grouped(lines: Iterable[UsageLine], by: str, known: Collection[str]) -> list
         key: tuple[str, str | None] = (getattr(line, by), None)
         if by == AGENT:
             key = (line.agent, line.agent_id) if line.agent_id in known else (GONE, None)
-        found[key] = found.get(key, Totals()).plus(_totals(line))
+        found[key] = found.get(key, Totals()).plus(line.totals)
     rows = [Row(name, agent_id, totals) for (name, agent_id), totals in found.items()]
     if by == DAY:
         return sorted(rows, key=lambda row: row.name)
-    return sorted(rows, key=_by_cost)
-
-
-def _by_cost(row: Row) -> tuple[bool, float, int, str]:
-    return row.name == GONE, -(row.totals.cost_usd or 0.0), -row.totals.tokens, row.name
-
-
-def counted(spent: ModelUsage, prices: Prices) -> Totals:
-    cost = prices.cost(spent)
-    tokens = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
-    return Totals(1, *tokens, cost, int(cost is None))
+    return sorted(rows, key=lambda row: (row.name == GONE, -(row.totals.cost_usd or 0.0), -row.totals.tokens, row.name))
 
 
 def summed(totals: Iterable[Totals]) -> Totals:
@@ -222,6 +211,57 @@ def as_json(totals: Totals) -> dict[str, Any]:
     return {**totals._asdict(), "cost_usd": None if cost is None else round(cost, 6)}
 
 
+def settle(site: Site, record: Record) -> None:
+    """Put into the books of the caller's machine what the agent used since that was last done, before its program's
+    record goes. Twice is safe. Never in the way of what is to be done: usage that cannot be read or written is lost."""
+    try:
+        if driver.of(record) is None:
+            return
+        answers = [answer for _, some in site.run(collected, [record.id]).answers for answer in some]
+        with held():  # all or nothing
+            for line in daily(record, answers, Prices(site.settings)) if answers else ():
+                _write(site.near.host, line._asdict())
+    except Exception:  # noqa: BLE001 (whatever a program wrote, and on a full disk too, an agent can be destroyed)
+        return
+
+
+def start_page(host: Host, agent_id: str) -> None:
+    """From now on this agent's answers are its own: what its program's record holds already is counted elsewhere."""
+    _write(host, {"agent_id": agent_id})
+
+
+def _write(host: Host, line: Mapping[str, Any]) -> None:
+    host.append(os.path.join(host.dir, _BOOKS), {**line, "until": timestamp()})
+
+
+def read_books(host: Host) -> list[UsageLine]:
+    """All lines. One that is torn or makes no sense is passed over."""
+    return parse_books(content(os.path.join(host.dir, _BOOKS)))
+
+
+def parse_books(data: bytes) -> list[UsageLine]:
+    return [line for value in read_lines(data) if (line := _line(value)) is not None]
+
+
+def booked_until(lines: Iterable[UsageLine]) -> dict[str, float]:
+    """Up to when each agent is in the books, by its id."""
+    until: dict[str, float] = {}
+    for line in lines:
+        until[line.agent_id] = max(until.get(line.agent_id, 0.0), _moment(line.until, 0.0))
+    return until
+
+
+def _line(value: dict[str, Any]) -> UsageLine | None:
+    texts = {name: str(value.get(name) or "") for name in (*UsageLine._fields[1:6], "until")}
+    counts = {name: value.get(name, 0) for name in UsageLine._fields[6:11]}
+    agent_id, cost = value.get("agent_id"), value.get("cost_usd")
+    sound = isinstance(agent_id, str) and all(isinstance(count, int) and count >= 0 for count in counts.values())
+    if not sound or not (cost is None or (isinstance(cost, int | float) and 0 <= cost < 1e12)):
+        return None
+    facts: dict[str, Any] = {"agent_id": agent_id, **texts, **counts, "cost_usd": cost}
+    return UsageLine(**facts)
+
+
 def day_of(at: float) -> str:
     """The day where the user is."""
     try:
@@ -235,14 +275,3 @@ def _moment(text: str, unknown: float) -> float:
         return seconds_of(text)
     except ValueError:
         return unknown
-
-
-def _priced(line: UsageLine, prices: Prices) -> UsageLine:
-    """A price may have come to be known since. Those of the settings have no steps, so that they hold for a sum too."""
-    if line.cost_usd is not None:
-        return line
-    return line._replace(cost_usd=prices.own_cost(ModelUsage("", line.model, *line.tokens)))
-
-
-def _totals(line: UsageLine) -> Totals:
-    return Totals(line.answers, *line.tokens, line.cost_usd, line.answers if line.cost_usd is None else 0)
