@@ -33,20 +33,15 @@ def create_many(
 ) -> list[Record | MngrError]:
     """Create and start agents of the same source, transfer and branch. Returns for each request, in order, its record
     or the error. `progress` is called with the number of agents that are done."""
-    if requests[0].plan is None:
-        requests = create.with_plans(site, requests)
-    else:
-        requests = create.arrived(site, requests)
-    site.host.prepare()
-    requests = with_unclean(requests)
-    results: dict[str, Record | MngrError] = {}
+    requests = with_unclean(create.planned_here(site, requests))
     begun: set[str] = set()
+    done: list[int] = []
 
-    def make(one: CreateRequest) -> Record | MngrError:
-        begun.add(one.agent_id)
-        record = results[one.agent_id]
+    def make(pair: tuple[CreateRequest, Record | MngrError]) -> Record | MngrError:
+        request, reserved = pair
+        begun.add(request.agent_id)
         try:
-            return record if isinstance(record, MngrError) else create.make(site, one, record)
+            return reserved if isinstance(reserved, MngrError) else create.make(site, request, reserved)
         except MngrError as error:
             return error
         except OSError as error:
@@ -55,14 +50,12 @@ def create_many(
             raise
 
     def seen(at: int, result: Record | MngrError) -> None:
-        results[requests[at].agent_id] = result
         done.append(at)
         progress(len(done))
 
-    done: list[int] = []
     try:
-        results.update(zip((one.agent_id for one in requests), create.reserve(site, requests), strict=True))
-        _, raised = parallel.each(make, requests, seen)
+        reserved = create.reserve(site, requests)
+        results, raised = parallel.each(make, list(zip(requests, reserved, strict=True)), seen)
         if raised is not None:
             raise raised
     except BaseException:
@@ -71,7 +64,7 @@ def create_many(
                 if one.agent_id not in begun:
                     site.store.forget(one.agent_id)
         raise
-    return [results[one.agent_id] for one in requests]
+    return [result for result in results if result is not None]
 
 
 def with_unclean(requests: Sequence[CreateRequest]) -> list[CreateRequest]:

@@ -11,7 +11,7 @@ from mngr import process
 from mngr.actions import restore
 from mngr.actions import snapshots as taking
 from mngr.actions.agent_process import start_process
-from mngr.actions.create import take_back
+from mngr.actions.create import take_back, with_hidden
 from mngr.actions.site import Site
 from mngr.agents import launch
 from mngr.agents.kinds import kind as kinds
@@ -23,7 +23,7 @@ from mngr.process import checked
 from mngr.workspaces import saved_entry, snapshots
 from mngr.workspaces.plan import NONE, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
-from mngr.workspaces.workspace import why_no_branch
+from mngr.workspaces.workspace import refuse_taken_branch
 
 COPY_SECONDS = 3600.0
 
@@ -51,10 +51,12 @@ def check(site: Site, agent_id: str, wish: CloneRequest) -> tuple[str | None, st
     check_name(wish.name)
     check_free(site, wish.name, record.name)
     branch = f"mngr/{wish.name}" if record.repo is not None else None
-    if record.transfer == WORKTREE and record.repo is not None and branch is not None:
-        planned = Plan(WORKTREE, record.repo, branch=branch, create_branch=True)
-        if blocked := why_no_branch(planned):
-            raise MngrError(blocked.message, hint=f"choose another name: `mngr clone {record.name} OTHER-NAME`")
+    if record.transfer == WORKTREE and record.repo is not None:
+        try:
+            refuse_taken_branch(Plan(WORKTREE, record.repo, branch=branch, create_branch=True))
+        except MngrError as error:
+            hint = f"choose another name: `mngr clone {record.name} OTHER-NAME`"
+            raise MngrError(error.message, hint=hint) from None
     if not wish.rest:
         return branch, record.command
     return branch, kinds.resolve(record.kind, site.settings).command_line(wish.rest)
@@ -102,7 +104,7 @@ def start_kept(
     wanted = old._replace(
         created_at=timestamp(),
         command=command,
-        command_shown=_shown(command, old, wish),
+        command_shown=old.command_shown if command == old.command else with_hidden(command, wish.env),
         labels={key: value for key, value in {**old.labels, **wish.labels}.items() if key != "project"},
         project=wish.project or wish.labels.get("project") or old.project,
     )
@@ -132,16 +134,6 @@ def start_kept(
             with held():
                 take_back(site, record.id, workspace)
             raise
-
-
-def _shown(command: str, old: Record, wish: CloneRequest) -> str:
-    """The command with secrets hidden, if it has any."""
-    if command == old.command:
-        return old.command_shown
-    from mngr.secrets import mask
-
-    shown = mask(command, wish.env.values())
-    return shown if shown != command else ""
 
 
 def _bring_large(entry: SavedEntry, record: Record) -> None:

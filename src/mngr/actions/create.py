@@ -18,8 +18,8 @@ from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.names import check_name, new_id
 from mngr.workspaces import plan
-from mngr.workspaces.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
-from mngr.workspaces.workspace import TAKEN_HINT, Workspace, refuse_taken, refuse_taken_branch, why_no_branch
+from mngr.workspaces.plan import MIRROR, NONE, RSYNC, SHARED, WORKTREE, Plan
+from mngr.workspaces.workspace import TAKEN_HINT, Workspace, existing_branches, refuse_taken, refuse_taken_branch
 
 
 class CreateRequest(NamedTuple):
@@ -68,16 +68,22 @@ class CreateRequest(NamedTuple):
     @property
     def command_shown(self) -> str:
         """The command with the values of variables hidden."""
-        if not self.env:
-            return self.command
-        from mngr.secrets import mask
-
-        return mask(self.command, self.env.values())
+        return with_hidden(self.command, self.env) or self.command
 
     @property
     def planned(self) -> Plan:
         assert self.plan is not None, "`with_plans` comes first"
         return self.plan
+
+
+def with_hidden(command: str, env: Mapping[str, str]) -> str:
+    """The command with the values of these variables hidden; empty when it holds none."""
+    if not env:
+        return ""
+    from mngr.secrets import mask
+
+    shown = mask(command, env.values())
+    return shown if shown != command else ""
 
 
 def extra_paths(settings: Settings) -> dict[str, str]:
@@ -111,18 +117,17 @@ def with_plans(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequ
         raise MngrError(f"two agents cannot both be called `{twice}`")
     if site.is_near:
         check(site, requests)
-    near = site.near
-    source = os.path.abspath(os.path.join(near.cwd, first.source))
+    source = os.path.abspath(os.path.join(site.near.cwd, first.source))
     default = WORKTREE if site.is_near and not first.sandbox else MIRROR
     plans = plan.decide(source, names, first.transfer, first.branch, first.unclean, default)
     if first.sandbox:
         plans = [plan.in_sandbox(planned) for planned in plans]
+    if first.shared_objects:
+        plans = [planned._replace(objects=SHARED) for planned in plans]
     if plans[0].transfer == RSYNC:
         process.require_program("rsync")
     return [
-        request._replace(
-            plan=planned._replace(shared_objects=request.shared_objects), agent_id=request.agent_id or new_id("agent")
-        )
+        request._replace(plan=planned, agent_id=request.agent_id or new_id("agent"))
         for request, planned in zip(requests, plans, strict=True)
     ]
 
@@ -142,39 +147,37 @@ def check(site: Site, requests: Sequence[CreateRequest]) -> None:
 def preview(site: Site, request: CreateRequest) -> CreateRequest:
     """The request with its plan. Raises what `create_on` would raise before it makes anything."""
     (request,) = with_plans(site, [request])
-    if not site.is_near:
+    if site.is_near:
+        refuse_taken_branch(request.planned)
+        _work_dir(site, request)
+    else:
         site.run(check, [request])
-        return request
-    if request.planned.create_branch and (blocked := why_no_branch(request.planned)):
-        raise blocked
-    _work_dir(site, request)
     return request
 
 
 def create_on(site: Site, request: CreateRequest) -> Record:
     """Create and start an agent on this site or another machine's, with code of the caller's machine. Returns when its
     process runs. On any failure, Ctrl-C included, no agent is left."""
-    if site.is_near:
-        return create(site, request)
     (request,) = site.send_source([request])
     return site.run(create, request)
 
 
 def create(site: Site, request: CreateRequest) -> Record:
     """Create and start an agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
-    if request.plan is None:
-        (request,) = with_plans(site, [request])
-    else:
-        (request,) = arrived(site, [request])
-    site.host.prepare()
+    (request,) = planned_here(site, [request])
     return make(site, request)
 
 
-def arrived(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
-    """Planned requests of another machine, for this one. Raises when this site lacks what these agents need."""
-    requests = [request._replace(kind=kind.settled(request.kind)) for request in requests]
-    check(site, requests)
-    return requests
+def planned_here(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+    """The requests with plans for this site, those of another machine too. Raises when the site lacks what these agents
+    need."""
+    if requests[0].plan is None:
+        found = with_plans(site, requests)
+    else:
+        found = [request._replace(kind=kind.settled(request.kind)) for request in requests]
+        check(site, found)
+    site.host.prepare()
+    return found
 
 
 def make(site: Site, request: CreateRequest, reserved: Record | None = None) -> Record:
@@ -290,15 +293,16 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
         numbers = {other.number for other in existing}
         free = (number for number in range(len(existing) + len(requests)) if number not in numbers)
         myself = site.host.myself()
+        branches = existing_branches(requests[0].planned)
         for request in requests:
             try:
                 if request.name in names:
                     raise NameTaken(request.name)
-                if request.planned.create_branch and request.planned.transfer != RSYNC:
-                    refuse_taken_branch(request.planned)
+                refuse_taken_branch(request.planned, branches)
                 work_dir = _work_dir(site, request)
-                if request.target is not None:
-                    _refuse_used(work_dir, existing)
+                used = [one for one in existing if os.path.realpath(one.work_dir) == os.path.realpath(work_dir)]
+                if request.target is not None and used:  # also by one that has not made it yet
+                    raise MngrError(f"`{work_dir}` is the work directory of agent `{used[0].name}`", hint=TAKEN_HINT)
             except MngrError as error:
                 results.append(error)
                 continue
@@ -317,7 +321,7 @@ def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
         name=request.name,
         kind=request.kind.name,
         command=request.command,
-        command_shown=request.command_shown if request.command_shown != request.command else "",
+        command_shown=with_hidden(request.command, request.env),
         work_dir=work_dir,
         transfer=planned.transfer,
         session=site.session(request.name),
@@ -348,7 +352,7 @@ def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
 def _shared_paths(request: CreateRequest) -> tuple[str, ...]:
     """What the work dir will lead to in its source."""
     planned = request.planned
-    objects = [f"{planned.repo.common_dir}/objects"] if planned.shared_objects and planned.repo else []
+    objects = [f"{planned.repo.common_dir}/objects"] if planned.objects == SHARED and planned.repo else []
     links = [path for path, how in request.extra_paths.items() if how == "share"]
     return (*objects, *(os.path.normpath(os.path.join(planned.source, path)) for path in links))
 
@@ -376,10 +380,3 @@ def _work_dir(site: Site, request: CreateRequest) -> str:
         refuse_taken(target)
         return target
     return site.work_dir(planned.transfer, request.name, request.agent_id)
-
-
-def _refuse_used(work_dir: str, records: Sequence[Record]) -> None:
-    """Raise when the directory belongs to another agent, also to one that has not made it yet."""
-    for other in records:
-        if os.path.realpath(other.work_dir) == os.path.realpath(work_dir):
-            raise MngrError(f"`{work_dir}` is the work directory of agent `{other.name}`", hint=TAKEN_HINT)

@@ -12,7 +12,6 @@ from mngr import parallel
 from mngr.actions import bulk_create, create, reuse
 from mngr.actions.agent import Agent
 from mngr.actions.create import CreateRequest
-from mngr.actions.reuse import Expected
 from mngr.actions.site import Site
 from mngr.agents.record import Record
 from mngr.cli import create_report, targets
@@ -23,7 +22,6 @@ from mngr.cli.parser import Args, given
 from mngr.cli.terminal import is_terminal
 from mngr.errors import FAILED, MngrError, UsageError
 from mngr.names import check_name
-from mngr.workspaces.plan import RSYNC
 from mngr.workspaces.workspace import refuse_taken_branch
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ def run(
     site: Site,
     names: list[str],
     request: Callable[[str], CreateRequest],
-    expected: Expected | None,
+    expected: Mapping[str, str] | None,
 ) -> int:
     """Create the agents that do not exist, report on each, connect to none."""
     agents = site.run(reuse.existing, names) if expected is not None else {}
@@ -76,7 +74,7 @@ def run(
     message = None if args.dry_run else single.first_message(args, app)
     requests = [first._replace(name=name, prompt=message) for name in new] if first is not None else []
     if args.dry_run:
-        return _dry_run(app, site, names, requests, agents, expected or Expected())
+        return _dry_run(app, site, names, requests, agents, expected or {})
     outcomes: dict[str, Outcome] = {}
     if requests:
         with _ProgressLine(app, len(requests)) as line:
@@ -85,7 +83,7 @@ def run(
             outcomes[name] = result if isinstance(result, MngrError) else (Agent(site, result), False)
 
     def use(record: Record) -> Outcome:
-        return Agent(site, site.run(reuse.use, record.id, expected or Expected())), True
+        return Agent(site, site.run(reuse.use, record.id, expected or {})), True
 
     for name, record in agents.items():
         outcomes[name] = _result(lambda: use(record))  # noqa: B023
@@ -100,7 +98,7 @@ def run(
     return code
 
 
-def dry_run_reuse(app: App, site: Site, name: str, expected: Expected) -> int:
+def dry_run_reuse(app: App, site: Site, name: str, expected: Mapping[str, str]) -> int:
     """What `--reuse` would do with an agent that exists."""
     row, text = _would_use(site, site.run(reuse.existing, (name,))[name], expected)
     app.out.emit_object(row, human=text)
@@ -113,7 +111,7 @@ def _dry_run(
     names: list[str],
     requests: list[CreateRequest],
     agents: Mapping[str, Record],
-    expected: Expected,
+    expected: Mapping[str, str],
 ) -> int:
     planned = create.with_plans(site, requests) if requests else []
     taken = set(site.run(reuse.existing, names))
@@ -125,7 +123,7 @@ def _dry_run(
     return _report(app, {name: _result(lambda: would(name)) for name in names})  # noqa: B023
 
 
-def _would_use(site: Site, agent: Record, expected: Expected) -> tuple[Fields, str]:
+def _would_use(site: Site, agent: Record, expected: Mapping[str, str]) -> tuple[Fields, str]:
     site.run(reuse.check, agent.id, expected)
     return create_report.WouldReuse(agent.name, True, True), f"would use existing agent {agent.name}"
 
@@ -134,7 +132,7 @@ def _would_create(site: Site, request: CreateRequest, taken: set[str]) -> tuple[
     plan = request.planned
     if request.name in taken:
         raise MngrError(f"an agent named `{request.name}` exists already", hint="`--reuse` uses it")
-    if site.is_near and plan.create_branch and plan.transfer != RSYNC:
+    if site.is_near:
         refuse_taken_branch(plan)
     return create_report.dry_run_row(request), create_report.dry_run_text(request)
 

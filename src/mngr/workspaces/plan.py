@@ -17,12 +17,13 @@ RSYNC = "rsync"
 NONE = "none"
 MODES = (WORKTREE, MIRROR, RSYNC, NONE)
 DEFAULT_BRANCH = ":mngr/*"
+# How a mirror gets its objects: it reads those of the source, for a copy that is soon removed, or has its own, none of
+# them a second name of a file of the source, which whoever writes the copy could change.
+SHARED, COPIED = "--shared", "--no-hardlinks"
 
 
 class Plan(NamedTuple):
-    """What will be made. `start` is the commit the workspace begins at; None without git. A mirror with
-    `shared_objects` reads the objects of the source instead of having its own: for a copy that is soon removed. With
-    `copied_objects` none is a second name of a file of the source, which whoever writes the copy could change."""
+    """What will be made. `start` is the commit the workspace begins at; None without git."""
 
     transfer: str
     source: str
@@ -32,8 +33,7 @@ class Plan(NamedTuple):
     base_branch: str | None = None
     start: str | None = None
     include_unclean: bool = False
-    shared_objects: bool = False
-    copied_objects: bool = False
+    objects: str = ""
 
 
 def in_sandbox(plan: Plan) -> Plan:
@@ -50,7 +50,7 @@ def in_sandbox(plan: Plan) -> Plan:
         )
     if plan.transfer == NONE and _holds_home(plan.source):
         raise MngrError(f"a sandbox in `{plan.source}` would show your whole home directory", hint="`cd` to a project")
-    return plan._replace(copied_objects=True)
+    return plan._replace(objects=COPIED)
 
 
 def decide(

@@ -14,7 +14,7 @@ from mngr.process import checked
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git, worktree_entry
 from mngr.workspaces import saved_entry, uncommitted_files, unsaved_work
-from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
+from mngr.workspaces.plan import COPIED, MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir
 
@@ -88,8 +88,7 @@ def _make_repository(host: Host, entry: SavedEntry, record: Record) -> None:
         made = process.run(["git", "init", "-q", record.work_dir], timeout=60)
         checked(made, "git could not make a repository")
     elif record.transfer == MIRROR:
-        how = "--no-hardlinks" if record.sandbox else ""
-        clone_repository(record.repo, common, record.work_dir, how)
+        clone_repository(record.repo, common, record.work_dir, COPIED if record.sandbox else "")
     else:
         copy_files(host, record.repo, record.work_dir, git=True)
 
@@ -179,7 +178,7 @@ def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | No
         create_branch=create,
         base_branch=agent.base_branch,
         start=entry.parent,
-        copied_objects=bool(agent.sandbox),
+        objects=COPIED if agent.sandbox else "",
     )
     workspace = Workspace(plan, directory)
     workspace.make(host, {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from mngr import files, process
@@ -177,8 +177,7 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
     words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
     with repo_lock(host, plan.repo.common_dir):
         # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
-        if plan.create_branch:
-            refuse_taken_branch(plan)
+        refuse_taken_branch(plan)  # from here on one that is there was made by us
         before, made = host.entries(rooms), None
         with held():
             try:
@@ -193,7 +192,8 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
                 if plan.create_branch and not workspace.made_branch and "a branch named" not in said:
                     git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
         checked(made, "git could not make the worktree")
-    check_out_worktree(directory)
+    # Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended.
+    Git(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
 
 
 def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> str | None:
@@ -202,23 +202,11 @@ def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> 
     return os.path.join(rooms, name) if name in host.entries(rooms) and name not in before else None
 
 
-def check_out_worktree(directory: str) -> None:
-    """Write the files. Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended."""
-    Git(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
-
-
 def _mirror(plan: Plan, directory: str, start: str | None) -> None:
-    assert plan.repo is not None
-    how = "--shared" if plan.shared_objects else "--no-hardlinks" if plan.copied_objects else ""
-    clone_repository(plan.repo.top, plan.repo.common_dir, directory, how)
-    check_out_mirror(plan._replace(start=start), directory)
-
-
-def check_out_mirror(plan: Plan, directory: str) -> None:
-    assert plan.start is not None and plan.branch is not None
-    mirror = Git(directory)
-    words = ["--no-track", "-B", plan.branch, plan.start] if plan.create_branch else [plan.branch]
-    mirror.must("checkout", "-q", *words, doing="git could not check out the files")
+    assert plan.repo is not None and start is not None and plan.branch is not None
+    clone_repository(plan.repo.top, plan.repo.common_dir, directory, plan.objects)
+    words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
+    Git(directory).must("checkout", "-q", *words, doing="git could not check out the files")
 
 
 def clone_repository(source: str, common_dir: str, directory: str, how: str = "") -> None:
@@ -271,17 +259,11 @@ def _copy(host: Host, plan: Plan, directory: str) -> None:
     copy_files(host, plan.source, directory, git=plan.repo is not None)
     if plan.repo is not None and plan.branch is not None:
         git = Git(directory)
-        words = ["-B", plan.branch] if plan.create_branch else [plan.branch]
         if not plan.include_unclean:
             git.must("reset", "-q", "--hard", doing="git could not reset the copy")
             git.must("clean", "-q", "-f", "-d", doing="git could not clean the copy")
-        git.must(
-            "checkout",
-            "-q",
-            *words,
-            *([plan.start] if plan.create_branch and plan.start else []),
-            doing="git could not switch the copy",
-        )
+        words = ["-B", plan.branch, *([plan.start] if plan.start else [])] if plan.create_branch else [plan.branch]
+        git.must("checkout", "-q", *words, doing="git could not switch the copy")
 
 
 def unclean_commit(git: Git, plan: Plan) -> str:
@@ -290,60 +272,37 @@ def unclean_commit(git: Git, plan: Plan) -> str:
 
     assert plan.start is not None
     changed = [path for path in git.changed_paths() if not path.startswith(".mngr/")]
-    return git.commit_tree(
-        uncommitted_files.dirty_tree(git, changed), [plan.start], f"Uncommitted changes carried into {plan.branch}\n"
-    )
+    tree = uncommitted_files.dirty_tree(git, changed)
+    return git.commit_tree(tree, [plan.start], f"Uncommitted changes carried into {plan.branch}\n")
 
 
-def refuse_taken_branch(plan: Plan) -> None:
-    """Raise when the new branch exists, or another one is in its place. Looks at files only: git is asked when they
-    do not tell."""
-    assert plan.repo is not None and plan.branch is not None
-    if _may_be_taken(plan.repo.common_dir, plan.branch) and (reason := why_no_branch(plan)):
-        raise reason
+def existing_branches(plan: Plan) -> list[str]:
+    """All branches that a new one could get in the way of."""
+    if not plan.create_branch or plan.transfer == RSYNC:
+        return []
+    return Git(plan.source).must("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n")
 
 
-def _may_be_taken(common_dir: str, branch: str) -> bool:
-    if os.path.isdir(os.path.join(common_dir, "reftable")):
-        return True
-    parts = branch.split("/")
-    names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
-    heads = os.path.join(common_dir, "refs", "heads")
-    if os.path.lexists(os.path.join(heads, branch)) or any(os.path.isfile(os.path.join(heads, n)) for n in names):
-        return True
-    try:
-        with open(os.path.join(common_dir, "packed-refs"), "rb") as file:
-            packed = file.read()
-    except FileNotFoundError:
-        return False
-    return any(b" refs/heads/" + os.fsencode(name) + end in packed for name in names for end in (b"\n", b"/"))
-
-
-def why_no_branch(plan: Plan) -> MngrError | None:
-    """What stands in the way of the new branch, in words."""
-    if not plan.create_branch:
-        return None
-    branch, git = plan.branch or "", Git(plan.source)
-    if git.has_branch(branch):
-        return MngrError(
-            f"a branch called `{branch}` exists already",
-            hint=f"go on with it: `--branch {branch}`, or choose another: `--branch ':{branch}-2'`",
-        )
-    parts = branch.split("/")
-    for parent in ("/".join(parts[:end]) for end in range(1, len(parts))):
-        if git.has_branch(parent):
-            return MngrError(
-                f"git cannot have `{branch}` beside a branch called `{parent}`",
-                hint="choose another name: `--branch ':agents/*'`, or rename that branch: "
-                f"`git branch -m {parent} {parent}-old`",
+def refuse_taken_branch(plan: Plan, branches: Sequence[str] | None = None) -> None:
+    """Raise when the new branch exists, or another one is in its place."""
+    branch = plan.branch or ""
+    for other in existing_branches(plan) if branches is None else branches:
+        if other == branch:
+            raise MngrError(
+                f"a branch called `{branch}` exists already",
+                hint=f"go on with it: `--branch {branch}`, or choose another: `--branch ':{branch}-2'`",
             )
-    below = git.must("for-each-ref", "--count=1", "--format=%(refname:short)", f"refs/heads/{branch}/")
-    if below:
-        return MngrError(
-            f"git cannot have `{branch}` beside a branch called `{below}`",
-            hint=f"choose another name: `--branch ':{branch}-2'`",
-        )
-    return None
+        if branch.startswith(f"{other}/"):
+            raise MngrError(
+                f"git cannot have `{branch}` beside a branch called `{other}`",
+                hint="choose another name: `--branch ':agents/*'`, or rename that branch: "
+                f"`git branch -m {other} {other}-old`",
+            )
+        if other.startswith(f"{branch}/"):
+            raise MngrError(
+                f"git cannot have `{branch}` beside a branch called `{other}`",
+                hint=f"choose another name: `--branch ':{branch}-2'`",
+            )
 
 
 def _bring_extra_paths(plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.actions import create as creating
 from mngr.actions.agent import Agent
@@ -31,9 +31,6 @@ from mngr.errors import MngrError, UsageError
 from mngr.names import Address, suggest
 from mngr.process import hide_arguments
 from mngr.workspaces.plan import MODES
-
-if TYPE_CHECKING:
-    from mngr.actions.reuse import Expected
 
 EXAMPLES = (
     ("mngr create fix-login", "your coding agent, in a worktree on branch mngr/fix-login"),
@@ -212,16 +209,13 @@ def _exists(args: Args, site: Site, name: str) -> bool:
     return bool(site.run(reuse.existing, (name,)))
 
 
-def _expected(args: Args, app: App) -> Expected:
+def _expected(args: Args, app: App) -> dict[str, str]:
     """What an existing agent must match to be reused: only what the command line says."""
-    from mngr.actions.reuse import Expected
-
-    kind = args.kind or (args.type if "type" in given(args) else None)
-    if args.command is None and not kind and not args.rest:
-        return Expected(source=args.source, transfer=args.transfer, sandbox=parse_sandbox(args) or None)
-    chosen, rest = _kind(args, app)
-    command, sandbox = chosen.command_line(rest), parse_sandbox(args) or None
-    return Expected(chosen.name, command, args.source, args.transfer, sandbox)
+    expected = {"source": args.source, "transfer": args.transfer, "sandbox": parse_sandbox(args)}
+    if args.command is not None or args.kind or "type" in given(args) or args.rest:
+        chosen, rest = _kind(args, app)
+        expected = {"type": chosen.name, "command": chosen.command_line(rest), **expected}
+    return {what: wanted for what, wanted in expected.items() if wanted}
 
 
 def deliver(agent: Agent, message: str, *, new: bool = True) -> None:
