@@ -115,7 +115,7 @@ class CreateMany(Work):
     """A hundred by one command, beside as many git and tmux calls in a pool of the same width. Git sometimes refuses
     to add a worktree while another one is being added; it is then asked again."""
 
-    budget = 2
+    budget = 1.5
     samples = 3
     agents = 100
 

@@ -106,8 +106,7 @@ class World:
 
     def forget_agents(self) -> None:
         """End and remove all agents and worktrees, the quick way."""
-        for socket in self._tmux_dir.glob("tmux-*/*"):
-            subprocess.run(["tmux", "-S", str(socket), "kill-server"], capture_output=True, check=False, timeout=20)
+        self._end_tmux_servers()
         for path in (self.home / ".mngr", self.trees, self.repo / ".git" / "worktrees"):
             shutil.rmtree(path, ignore_errors=True)
         self.trees.mkdir()
@@ -118,14 +117,23 @@ class World:
     def close(self) -> None:
         """End all that this user started: its tmux servers, then what is left by process id. Twice is safe."""
         with _uninterrupted():
-            for socket in self._tmux_dir.glob("tmux-*/*"):
-                subprocess.run(["tmux", "-S", str(socket), "kill-server"], capture_output=True, check=False, timeout=20)
+            self._end_tmux_servers()
             for pid in self._processes():
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     continue
             shutil.rmtree(self.root, ignore_errors=True)
+
+    def _end_tmux_servers(self) -> None:
+        """Asked until none answers: a server that is on its way out takes one more client and then drops it."""
+        for socket in self._tmux_dir.glob("tmux-*/*"):
+            argv = ["tmux", "-S", str(socket), "kill-server"]
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                ended = subprocess.run(argv, capture_output=True, check=False, timeout=20)
+                if b"no server running" in ended.stderr or b"error connecting" in ended.stderr:
+                    break
 
     def _processes(self) -> Iterator[int]:
         """Processes with this HOME in their environment, where the system shows it."""
