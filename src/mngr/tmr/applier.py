@@ -7,15 +7,16 @@ ancestor, so both sides are wrapped in commits on the part's base.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
 from typing import NamedTuple
 
 from mngr.tmr import function_merge
-from mngr.tmr.objects import CommitFacts, Hunk, NewCommit, Objects, PathChange, TreeEntry, ours
+from mngr.tmr.objects import CommitFacts, NewCommit, Objects, PathChange, TreeEntry, ours
 from mngr.tmr.parts import ChangePart
 from mngr.tmr.paths import folders
 
@@ -24,13 +25,10 @@ _TEXT_MAX = 1_000_000  # bytes; git merges larger files, whose versions would fi
 
 
 class State(NamedTuple):
-    """What the branch would hold: the base, or a tree that git merged, with `files` put in or (None) taken out. Of the
-    paths in `merged` only git knows what is there. `key` tells how it came about."""
+    """What the branch would hold: the base with `files` put in or (None) taken out. `key` tells how it came about."""
 
     key: str
     files: Mapping[str, TreeEntry | None]
-    tree: str = ""
-    merged: frozenset[str] = frozenset()
 
 
 class Clash(NamedTuple):
@@ -42,15 +40,24 @@ class Clash(NamedTuple):
     twice: tuple[str, ...] = ()
 
 
+class Hunk(NamedTuple):
+    """This many lines of the base's file, after the first `start` lines, become `added`."""
+
+    path: str
+    start: int
+    removed: int
+    added: bytes
+
+
 class Applier:
     """Applies parts onto states of one base. Remembers every answer, so the same question costs nothing again. `parts`
-    are those of this base, each with a tree that holds it; `by_function` says which files are merged by function."""
+    are those of this base; `by_function` says which files are merged by function."""
 
     def __init__(
         self,
         objects: Objects,
         base: CommitFacts,
-        parts: Mapping[ChangePart, str],
+        parts: Sequence[ChangePart],
         by_function: Callable[[str], bool] = lambda path: False,
     ) -> None:
         self.objects = objects
@@ -60,12 +67,11 @@ class Applier:
         self._commits: dict[tuple[str, str], str] = {}
         self._part_commits: dict[str, str] = {}
         self._resolved: dict[str, ChangePart] = {}
-        self._trees = parts
+        self._parts = parts
         self._originals = {change.path: change.old for part in parts for change in part.changes}
         count = Counter(path for part in parts for path in part.paths)
         self._common = {path for path in count if count[path] > 1}
         self._by_function = {path for path in self._common if by_function(path)}
-        self._texts: dict[str, list[bytes]] = {}
         self._who = ours(base.committed_at)
 
     def apply(self, state: State, part: ChangePart) -> State | Clash:
@@ -79,35 +85,31 @@ class Applier:
             self._answers[asked] = answer
         return self._answers[asked]
 
-    def resolve(self, part: ChangePart, resolution: ChangePart) -> None:
-        """From now on a clash of the part is answered by this one, whose base is the state it was made on."""
-        self._resolved[part.id] = resolution
-        self._answers = {asked: answer for asked, answer in self._answers.items() if asked[1] != part.id}
-
-    def forget(self, part: ChangePart) -> None:
+    def resolve(self, part: ChangePart, resolution: ChangePart | None) -> None:
+        """From now on a clash of the part is answered by this one, whose base is the state it was made on; by none if
+        None."""
         self._resolved.pop(part.id, None)
+        if resolution is not None:
+            self._resolved[part.id] = resolution
         self._answers = {asked: answer for asked, answer in self._answers.items() if asked[1] != part.id}
 
     def commit(self, state: State, parent: str = "") -> str:
         """A commit of the state, for git and for the gate. The same state gives the same commit."""
-        parent = parent or self.base.id
-        asked = (state.key, parent)
+        asked = (state.key, parent or self.base.id)
         if asked not in self._commits:
-            new = NewCommit(parent, state.files, _MESSAGE, self._who, self._who, state.tree or self.base.tree)
+            new = NewCommit(asked[1], state.files, _MESSAGE, self._who, self._who, self.base.tree)
             self._commits[asked] = self.objects.write([new])[0]
         return self._commits[asked]
 
     def part_commit(self, part: ChangePart) -> str:
         """The part alone on its base. Those that meet others are made all at once, the first time one is wanted."""
         if part.id not in self._part_commits:
-            wanted = {
-                one.id: one for one in (*self._trees, part) if self._common.intersection(one.paths) or one is part
-            }
-            todo = [one for id, one in wanted.items() if id not in self._part_commits]
-            files = [{change.path: change.new for change in one.changes} for one in todo]
-            news = zip(todo, files, strict=True)
+            meeting = [one for one in self._parts if self._common.intersection(one.paths)]
+            todo = {one.id: one for one in (*meeting, part) if one.id not in self._part_commits}
+            files = [{change.path: change.new for change in one.changes} for one in todo.values()]
+            news = zip(todo.values(), files, strict=True)
             made = self.objects.write([NewCommit(one.base, new, _MESSAGE, self._who, self._who) for one, new in news])
-            self._part_commits |= {one.id: commit for one, commit in zip(todo, made, strict=True)}
+            self._part_commits |= dict(zip(todo, made, strict=True))
         return self._part_commits[part.id]
 
     def shared(self, parts: Mapping[str, ChangePart]) -> dict[str, list[str]]:
@@ -123,46 +125,33 @@ class Applier:
                 owned.setdefault(thing, name)
         return found
 
-    def same(self, one: State, other: State) -> bool:
-        """Whether two states hold the same files."""
-        return one.files == other.files if one.tree == other.tree else self.known(one) == self.known(other)
-
-    def known(self, state: State) -> dict[str, TreeEntry | None]:
-        """All differences of the state from the base, those that git merged included."""
-        if not state.tree:
-            return dict(state.files)
-        changes = self.objects.changes([(self.base.tree, state.tree)])[self.base.tree, state.tree]
-        return {**{change.path: change.new for change in changes}, **state.files}
-
     def _once(self, state: State, part: ChangePart) -> State | Clash:
         key = sha256(f"{state.key} {part.id}".encode()).hexdigest()
         files = self._without_git(state, part)
-        if files is not None:
-            after = state._replace(key=key, files={**state.files, **files})
-            return self._hidden(state, part, after) or after
-        ours, theirs = self.commit(state, part.base), self.part_commit(part)
-        merge = self.objects.merges([(ours, theirs)])[0]
-        merged = self._conflicts_by_function(state, part, merge.conflicts) if merge.conflicts else {}
-        if merged is None:
-            return Clash(merge.conflicts, merge.tree)
-        return State(key, merged, merge.tree, state.merged.union(state.files, part.paths))
+        if files is None:
+            merge = self.objects.merges([(self.commit(state, part.base), self.part_commit(part))])[0]
+            both = self._conflicts_by_function(state, part, merge.conflicts) if merge.conflicts else {}
+            if both is None:
+                return Clash(merge.conflicts, merge.tree)
+            pair = (self.base.tree, merge.tree)
+            merged = {change.path: change.new for change in self.objects.changes([pair])[pair]}
+            files = {**{path: self._originals.get(path) for path in state.files}, **merged, **both}
+        after = State(key, {**state.files, **files})
+        return self._hidden(state, part, after) or after
 
     def _without_git(self, state: State, part: ChangePart) -> dict[str, TreeEntry | None] | None:
         """What the part makes of its paths when each is as the part found it, already as it leaves it, or changed in
         other lines; and no file comes where a directory is. None when git has to merge."""
         files: dict[str, TreeEntry | None] = {}
         for change in part.changes:
-            if change.path in state.merged:
-                return None
-            before = change.old if part.base == self.base.id else self._originals.get(change.path)
-            now = state.files.get(change.path, before)
+            now = state.files.get(change.path, self._originals.get(change.path))
             if now in (change.old, change.new):
                 files[change.path] = change.new
             elif part.base == self.base.id and (both := self._lines(change, now) or self._functions(change, now)):
                 files[change.path] = both  # by function where the lines of both touch
             else:
                 return None
-        there = {path for path, entry in state.files.items() if entry} | state.merged
+        there = {path for path, entry in state.files.items() if entry}
         added = [change.path for change in part.changes if change.new and not change.old]
         if added:
             inside = {folder for path in there for folder in folders(path)}
@@ -176,8 +165,8 @@ class Applier:
         """The files that git cannot merge, merged by function; None when one of them cannot."""
         if part.base != self.base.id or not self._by_function.issuperset(paths):
             return None
-        now, changes = self.known(state), {change.path: change for change in part.changes}
-        files = {path: self._functions(changes[path], now.get(path)) for path in paths if path in changes}
+        changes = {change.path: change for change in part.changes}
+        files = {path: self._functions(changes[path], state.files.get(path)) for path in paths if path in changes}
         return {**files} if all(files.values()) and len(files) == len(paths) else None
 
     def _functions(self, change: PathChange, now: TreeEntry | None) -> TreeEntry | None:
@@ -188,40 +177,21 @@ class Applier:
             return None
         base = self._content(old.oid) if old else b""
         text = function_merge.merged(base, self._content(now.oid), self._content(new.oid))
-        return None if text is None or len(text) > _TEXT_MAX else self._made(path, text, new)
+        return None if text is None or len(text) > _TEXT_MAX else self._made(text, new)
 
     def _hidden(self, state: State, part: ChangePart, after: State) -> Clash | None:
-        """A clash where the part and the state define a function each that the other does not know."""
+        """A clash where the part and the state each define a function of the same name: Python would run one."""
         twice: dict[str, frozenset[str]] = {}
-        for change in part.changes if part.base == self.base.id else ():
-            now, made = state.files.get(change.path), after.files[change.path]
-            if change.path in self._by_function and now and change.new and made and made not in (now, change.new):
-                ours, theirs, both = (self._content(entry.oid) for entry in (now, change.new, made))
-                shadowed = function_merge.shadowed
-                twice[change.path] = shadowed(both) - shadowed(ours) - shadowed(theirs)
-        paths = tuple(path for path, names in twice.items() if names)
-        if not paths:
+        for path, _, new in part.changes if part.base == self.base.id else ():
+            now, made = state.files.get(path), after.files.get(path)
+            if path in self._by_function and now and new and made and made not in (now, new):
+                ours, theirs, both = (function_merge.shadowed(self._content(one.oid)) for one in (now, new, made))
+                twice |= {path: new_names} if (new_names := both - ours - theirs) else {}
+        if not twice:
             return None
         commit = self.commit(after)
-        names = sorted({name for path in paths for name in twice[path]})
-        return Clash(paths, self.objects.facts([commit])[commit].tree, tuple(names))
-
-    def _made(self, path: str, text: bytes, like: TreeEntry) -> TreeEntry:
-        made = TreeEntry(like.mode, self.objects.new_blob(text, like=like.oid))
-        if path in self._by_function:
-            self._contents[made.oid] = text
-        return made
-
-    def _content(self, oid: str) -> bytes:
-        if oid not in self._contents:
-            self._contents |= self.objects.blobs([oid])
-        return self._contents[oid]
-
-    @cached_property
-    def _contents(self) -> dict[str, bytes]:
-        """Versions of the files that are merged by function: all that agents made are read at once."""
-        changes = (change for part in self._trees for change in part.changes if change.path in self._by_function)
-        return self.objects.blobs(entry.oid for change in changes for entry in (change.old, change.new) if entry)
+        names = sorted(frozenset().union(*twice.values()))
+        return Clash(tuple(twice), self.objects.facts([commit])[commit].tree, tuple(names))
 
     def _lines(self, change: PathChange, now: TreeEntry | None) -> TreeEntry | None:
         """None when the lines touch, and when one of the sides is no text."""
@@ -231,31 +201,54 @@ class Applier:
         ours, theirs = self._edits.get((path, now.oid)), self._edits.get((path, new.oid))
         if not ours or not theirs or path not in self._merged_as_text:
             return None
-        if path not in self._texts:
-            self._texts[path] = BytesIO(self.objects.blobs([old.oid])[old.oid]).readlines()
-        text = _spliced(self._texts[path], ours | theirs)
+        text = _spliced(_lines_of(self._content(old.oid)), ours | theirs)
         if text is None or len(text) > _TEXT_MAX:
             return None
-        made = self._made(path, text, old)
+        made = self._made(text, old)
         self._edits[path, made.oid] = ours | theirs
         return made
+
+    def _made(self, text: bytes, like: TreeEntry) -> TreeEntry:
+        made = TreeEntry(like.mode, self.objects.new_blob(text, like=like.oid))
+        self._contents[made.oid] = text
+        return made
+
+    def _content(self, oid: str) -> bytes:
+        if oid not in self._contents:
+            self._contents |= self.objects.blobs([oid])
+        return self._contents[oid]
+
+    @cached_property
+    def _contents(self) -> dict[str, bytes]:
+        """Versions of the files that several parts change: all that agents made are read at once."""
+        changes = [change for part in self._parts for change in part.changes if change.path in self._common]
+        sizes = self.objects.sizes(entry.oid for change in changes for entry in (change.old, change.new) if entry)
+        return self.objects.blobs(oid for oid, size in sizes.items() if size <= _TEXT_MAX)
 
     @cached_property
     def _edits(self) -> dict[tuple[str, str], frozenset[Hunk]]:
         """What blobs change of the base's, by path and blob: those of several parts at first, then mixtures of them."""
-        found: dict[tuple[str, str], set[Hunk]] = defaultdict(set)
-        meeting = [(part, tree) for part, tree in self._trees.items() if self._common.intersection(part.paths)]
-        hunks = self.objects.hunks([(self.base.tree, tree) for _, tree in meeting], self._common)
-        for part, tree in meeting:
-            blobs = {change.path: change.new.oid for change in part.changes if change.new}
-            for hunk in hunks[self.base.tree, tree]:
-                if hunk.path in blobs:
-                    found[hunk.path, blobs[hunk.path]].add(hunk)
-        return {asked: frozenset(hunks) for asked, hunks in found.items()}
+        changes = {change for part in self._parts for change in part.changes if change.path in self._common}
+        found = {}
+        for path, old, new in changes:
+            texts = [self._contents.get(entry.oid) for entry in (old, new) if entry and entry.mode.startswith("100")]
+            if new and len(texts) == 2 and all(text is not None and b"\0" not in text for text in texts):
+                found[path, new.oid] = frozenset(_hunks(path, *(_lines_of(text or b"") for text in texts)))
+        return found
 
     @cached_property
     def _merged_as_text(self) -> set[str]:
         return self.objects.merged_as_text(self._common)
+
+
+def _lines_of(text: bytes) -> list[bytes]:
+    return BytesIO(text).readlines()
+
+
+def _hunks(path: str, old: list[bytes], new: list[bytes]) -> Iterable[Hunk]:
+    for what, start, end, begin, stop in SequenceMatcher(None, old, new).get_opcodes():
+        if what != "equal":
+            yield Hunk(path, start, end - start, b"".join(new[begin:stop]))
 
 
 def _spliced(lines: Sequence[bytes], hunks: Iterable[Hunk]) -> bytes | None:

@@ -60,17 +60,14 @@ class Planner:
         leading = list(takewhile(lambda unit: unit.place == UNCONTROVERSIAL and not unit.flagged, line.units))
         if leading:
             state = line.states[len(leading) - 1][-1]
-            planned += self._squashed(leading, self._applier.known(state))
+            planned += self._squashed(leading, state.files)
         for unit, states in zip(line.units[len(leading) :], line.states[len(leading) :], strict=True):
             if unit.fix is None:
-                planned.append(self._alone(unit, *_step(state, states[-1])))
-                state = states[-1]
-                continue
-            files, tree = _step(state, states[0])
-            planned.append(self._fix(unit, ranks[unit.id], tuple(needs.get(unit.id, ())), files, tree))
-            if unit.rest:
-                files, tree = _step(states[0], states[-1])
-                planned.append(self._tied(unit, files, tree))
+                planned.append(self._alone(unit, _step(state, states[-1])))
+            else:
+                own = tuple(needs.get(unit.id, ()))
+                planned.append(self._fix(unit, ranks[unit.id], own, _step(state, states[0])))
+                planned += [self._tied(unit, _step(states[0], states[-1]))] if unit.rest else []
             state = states[-1]
         return self._chained(planned)
 
@@ -85,10 +82,10 @@ class Planner:
                 )
                 title = f"{name}: the work of {count}"
                 body = "\n".join(f"- {plain(maker.task)}: {_first(maker.summary) or 'changed'}" for maker in makers)
-                planned.append(self._planned(kind, makers, own, None, title, body, ()))
+                planned.append(self._planned(kind, makers, own, title, body, ()))
         return planned
 
-    def _alone(self, unit: Unit, files: Files, tree: str | None) -> Planned:
+    def _alone(self, unit: Unit, files: Files) -> Planned:
         """Work beside the implementation that a person should look at: a commit of its own, to be reverted alone."""
         kind = min((self._paths.kind(path) for path in unit.paths), key=list(PathKind).index)
         title = f"{_TITLES[kind]}: {_first(unit.makers[0].summary) or plain(unit.makers[0].task)}"
@@ -97,10 +94,10 @@ class Planner:
             lines = dict.fromkeys(plain(line) for maker in unit.makers for line in maker.evidence)
             body += ["What the test expects is changed; the product is not.", "\n".join(f"- {line}" for line in lines)]
         text = "\n\n".join(filter(None, body))
-        made = self._planned(kind, unit.makers, files, tree, title, text, [("Mngr-Place", unit.place)])
+        made = self._planned(kind, unit.makers, files, title, text, [("Mngr-Place", unit.place)])
         return made._replace(paths=tuple(sorted(unit.paths)), place=unit.place)
 
-    def _fix(self, unit: Unit, ranked: Ranked, needs: tuple[Unit, ...], files: Files, tree: str | None) -> Planned:
+    def _fix(self, unit: Unit, ranked: Ranked, needs: tuple[Unit, ...], files: Files) -> Planned:
         assert unit.fix is not None
         makers = unit.fix.makers
         told = next((maker.summary for maker in makers if maker.summary.strip()), "")
@@ -110,12 +107,12 @@ class Planner:
             ("Mngr-Rank", str(ranked.rank)),
             *(("Mngr-Needs", needed.pieces[0].makers[0].agent) for needed in needs),
         ]
-        made = self._planned(PathKind.IMPLEMENTATION, makers, files, tree, title, body, more)
+        made = self._planned(PathKind.IMPLEMENTATION, makers, files, title, body, more)
         return made._replace(
             unit=unit, rank=ranked.rank, because=ranked.because, needs=needs, paths=unit.fix.part.paths, place=FIX
         )
 
-    def _tied(self, unit: Unit, files: Files, tree: str | None) -> Planned:
+    def _tied(self, unit: Unit, files: Files) -> Planned:
         """What needs the fix comes right after it and names it, so that both can leave together."""
         assert unit.fix is not None
         makers = makers_of(unit.rest)
@@ -123,7 +120,7 @@ class Planner:
         kind = min((self._paths.kind(path) for path in paths), key=list(PathKind).index)
         title = f"{_TITLES[kind]} for: {_first(unit.fix.makers[0].summary) or plain(unit.fix.makers[0].task)}"
         body = "Does not stand without the fix in the commit before it."
-        made = self._planned(kind, makers, files, tree, title, body, [("Mngr-Needs", unit.fix.makers[0].agent)])
+        made = self._planned(kind, makers, files, title, body, [("Mngr-Needs", unit.fix.makers[0].agent)])
         return made._replace(unit=unit, needs=(unit,), paths=tuple(paths), place=FIX)
 
     def _planned(
@@ -131,7 +128,6 @@ class Planner:
         kind: PathKind,
         makers: tuple[VerifiedWork, ...],
         files: Files,
-        tree: str | None,
         title: str,
         body: str,
         more: Iterable[tuple[str, str]],
@@ -144,7 +140,7 @@ class Planner:
             *more,
         ]
         text = message(title, body, trailers)
-        new = NewCommit(0, files, text, self._author(makers), self._author(()), tree)
+        new = NewCommit(0, files, text, self._author(makers), self._author(()))
         return Planned(kind, makers, tuple(sorted(files)), new)
 
     def _author(self, makers: Sequence[VerifiedWork]) -> Ident:
@@ -198,12 +194,10 @@ def _cut(line: str) -> str:
     return line if len(line) <= _SUBJECT else line[: _SUBJECT - 1].rstrip() + "…"
 
 
-def _step(before: State, after: State) -> tuple[dict[str, TreeEntry | None], str | None]:
-    """What to put on the tree of `before` to have `after`; with a tree, on that one."""
-    if after.tree != before.tree:
-        return dict(after.files), after.tree
+def _step(before: State, after: State) -> Files:
+    """What to put on the tree of `before` to have `after`."""
     old = before.files
-    return {path: entry for path, entry in after.files.items() if path not in old or old[path] != entry}, None
+    return {path: entry for path, entry in after.files.items() if path not in old or old[path] != entry}
 
 
 class BranchStep(NamedTuple):

@@ -134,7 +134,7 @@ class Arranger:
             self._record(IntegrationDecision("conflict resolved", f"with {against}; verified", (unit.slug,)))
             self.resolved[part.id] = conflict.against
             return answer._replace(stuck=tuple(other for other in line.stuck if other.unit.id != unit.id))
-        self._applier.forget(part)
+        self._applier.resolve(part, None)
         self.refused[unit.id] = answer
         self._record(IntegrationDecision("conflict not resolved", answer, (unit.slug,)))
         return line

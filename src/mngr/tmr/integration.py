@@ -132,9 +132,8 @@ class _Integration:
     def run(self, gate: Gate | None, resolver: Resolver | None, keep: Collection[str] | None) -> Integrated:
         units = units_of(self.splits())
         self.credits(units)
-        pieces = [piece for unit in units for piece in unit.pieces]
-        trees = {piece.part: self.facts[piece.makers[0].tip].tree for piece in pieces}
-        self.applier = Applier(self.objects, self.base, trees, self.by_function)
+        parts = [piece.part for unit in units for piece in unit.pieces]
+        self.applier = Applier(self.objects, self.base, parts, self.by_function)
         self.planner = Planner(self.run_id, self.applier, self.rules.paths, self.facts)
         self._trials: dict[tuple[Unit, ...], _Built] = {}
         judge = Judge(gate, self.rules.known, self.commit_of, self.fitting, self.decide) if gate else None
@@ -257,7 +256,7 @@ class _Integration:
         needs, state = self.needs(line.units), self.applier.start
         done: dict[str, Unit] = {}
         for unit, states in zip(line.units, line.states, strict=True):
-            if unit.fix and self.applier.same(state, states[0]):
+            if unit.fix and state.files == states[0].files:
                 into = [done[other.id] for other in needs[unit.id] if other.id in done]
                 names = [other.slug for other in into]
                 because = f"all of it is in {' and '.join(f'`{name}`' for name in names) or 'what is there already'}"
@@ -266,7 +265,7 @@ class _Integration:
                     fix = last.fix and last.fix._replace(makers=(*last.fix.makers, *unit.fix.makers))
                     done[last.id] = Unit(fix, (*last.rest, *unit.rest))
             else:
-                needless = unit.fix and self.applier.same(states[0], states[-1])
+                needless = unit.fix and states[0].files == states[-1].files
                 done[unit.id] = unit._replace(rest=()) if needless else unit
             state = states[-1]
         return list(done.values())

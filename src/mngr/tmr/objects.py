@@ -16,7 +16,6 @@ from mngr.tools.git import Git
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _IDENT = re.compile(r"([^<>\0\n]*)<([^<>\0\n]*)> ([0-9]{1,11}) ([+-][0-9]{4})")
-_HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _DIFF = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
 # The same for everyone, whatever their settings say.
 _MERGE = (
@@ -26,9 +25,6 @@ _MERGE = (
     "merge.renormalize=false",
     "merge.default=text",
 )
-# The hunks that git's own merge goes by.
-_HUNKS = ("-p", "-U0", "--histogram", "--no-indent-heuristic", "--no-color", "--no-ext-diff", "--no-textconv")
-_PATHS_MAX = 500
 EMAIL = "mngr@localhost"
 # Named in the stream because the format asks for it, and taken back in the same stream: git never makes it.
 _NO_REF = "refs/mngr/never-made"
@@ -90,15 +86,6 @@ class Merge(NamedTuple):
 
     tree: str
     conflicts: tuple[str, ...]
-
-
-class Hunk(NamedTuple):
-    """This many lines of the old file, after the first `start` lines, become `added`."""
-
-    path: str
-    start: int
-    removed: int
-    added: bytes
 
 
 class Objects:
@@ -176,23 +163,6 @@ class Objects:
         facts = self.facts([old, new])
         pair = (facts[old].tree, facts[new].tree)
         return self.changes([pair])[pair]
-
-    def hunks(self, pairs: Iterable[tuple[str, str]], paths: Iterable[str]) -> dict[tuple[str, str], set[Hunk]]:
-        """The changed lines of some paths between pairs of trees, each with its place in the old file."""
-        asked, limit = sorted(set(pairs)), sorted(set(paths))
-        found: dict[tuple[str, str], set[Hunk]] = {pair: set() for pair in asked}
-        if not asked or not limit:
-            return found
-        words = [*_DIFF, *_HUNKS]
-        words += ["--", *limit] if len(limit) <= _PATHS_MAX else []
-        lines = "".join(f"{old} {new}\n" for old, new in asked)
-        data = checked(self.git.run(*words, input=lines.encode(), env={"GIT_LITERAL_PATHSPECS": "1"})).stdout
-        at = 0
-        while at < len(data):
-            end = data.index(b"\n", at)
-            old, new = data[at:end].decode().split(" ")
-            at = _patch(data, end + 1, found[old, new])
-        return found
 
     def merged_as_text(self, paths: Iterable[str]) -> set[str]:
         """Those paths whose attributes do not ask for another kind of merge. `union` differs only in conflicts."""
@@ -279,36 +249,6 @@ def _raw(data: bytes, at: int) -> tuple[PathChange, int]:
     path = data[middle + 1 : end].decode(errors="surrogateescape")
     before = TreeEntry(old_mode, old) if old.strip("0") else None
     return PathChange(path, before, TreeEntry(new_mode, new) if new.strip("0") else None), end + 1
-
-
-def _patch(data: bytes, at: int, into: set[Hunk]) -> int:
-    """The records and then the patch of one pair; returns where the next pair begins."""
-    paths: list[str] = []
-    while data[at : at + 1] == b":":
-        change, at = _raw(data, at)
-        swapped = change.old and change.new and change.old.mode[:2] != change.new.mode[:2]
-        paths += [change.path] * (2 if swapped else 1)  # a file become a link is shown as gone and come
-    at += data[at : at + 1] == b"\0"
-    number = -1
-    while at < len(data):
-        end = data.find(b"\n", at) + 1 or len(data)
-        line = data[at:end]
-        if line.startswith(b"diff --git "):
-            number += 1
-        elif found := _HUNK.match(line):
-            start, removed, added = (int(words or 1) for words in found.groups())
-            lines = []
-            for _ in range(removed + added):
-                begin, end = end, data.find(b"\n", end) + 1 or len(data)
-                lines.append(data[begin + 1 : end])
-                if data[end : end + 1] == b"\\":  # no newline at the end of the file
-                    lines[-1] = lines[-1][:-1]
-                    end = data.find(b"\n", end) + 1 or len(data)
-            into.add(Hunk(paths[number], start - bool(removed), removed, b"".join(lines[removed:])))
-        elif number < len(paths) and _ID.fullmatch(line.partition(b" ")[0].decode(errors="replace")):
-            break
-        at = end
-    return at
 
 
 def _commit(number: int, commit: NewCommit) -> bytes:

@@ -48,7 +48,7 @@ def keep(applier: Applier, run: str, left: Sequence[LeftOut]) -> tuple[SetAside,
         trailers = [("Mngr-Run", run), *(("Mngr-Agent", maker.agent) for maker in one.makers)]
         trailers += [("Mngr-Test", maker.task) for maker in one.makers]
         words = message(f"set aside: {one.makers[0].slug}", one.reason, trailers)
-        news.append(NewCommit(applier.base.id, state.files, words, who, who, state.tree or None))
+        news.append(NewCommit(applier.base.id, state.files, words, who, who))
     commits = applier.objects.write(news)
     names = _point(applier, run, [one.makers[0].slug for one in left], commits)
     return tuple(_told(one, name, commit) for one, name, commit in zip(left, names, commits, strict=True))
