@@ -5,7 +5,9 @@ from typing import Any
 from mngr.agents.record import timestamp
 from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
-from mngr.report.tmr_rows import ReportData, overview
+from mngr.report.tmr_rows import overview
+from mngr.report.tmr_suite import ReportData
+from mngr.tmr import log_lines
 from mngr.tmr.host_words import host_line, host_rows
 from mngr.tmr.summary import row, summary
 
@@ -46,7 +48,7 @@ def test_each_host_has_a_line_that_says_what_became_of_it() -> None:
     assert host_line(host_rows(fold([*ENTRIES, host("box1", "ready", back=True)]))[0]) == "1 agent"
     refused = host("box3", "destroyed", because="no room")
     assert host_line(host_rows(fold([*ENTRIES, refused]))[2]) == "could not be created: no room"
-    assert progress.line(refused, fold(ENTRIES)) == "host `box3` could not be created: no room"
+    assert log_lines.line(refused, fold(ENTRIES)) == "host `box3` could not be created: no room"
 
 
 def test_the_row_of_a_task_names_its_host_and_those_that_were_lost_under_it() -> None:
@@ -58,11 +60,13 @@ def test_the_row_of_a_task_names_its_host_and_those_that_were_lost_under_it() ->
 
 def test_the_lines_of_a_run_name_hosts() -> None:
     state = fold(ENTRIES)
-    assert progress.line(ENTRIES[-2], state) == "slug-a: started on `box2` (attempt 2)"
-    assert progress.line(GONE, state) == ("slug-a: `box1` did not answer for 20 s; will be tried again on another host")
-    assert progress.line(CUT, state) == "host `box1` does not answer, no new agents there: `box1` refuses connections"
-    assert progress.line(host("box1", "ready"), state) == ""
-    assert progress.line(host("box1", "ready", back=True), state) == "host `box1` answers again"
+    assert log_lines.line(ENTRIES[-2], state) == "slug-a: started on `box2` (attempt 2)"
+    assert log_lines.line(GONE, state) == (
+        "slug-a: `box1` did not answer for 20 s; will be tried again on another host"
+    )
+    assert log_lines.line(CUT, state) == "host `box1` does not answer, no new agents there: `box1` refuses connections"
+    assert log_lines.line(host("box1", "ready"), state) == ""
+    assert log_lines.line(host("box1", "ready", back=True), state) == "host `box1` answers again"
 
 
 def test_the_picture_and_the_first_page_show_hosts() -> None:
@@ -70,6 +74,6 @@ def test_the_picture_and_the_first_page_show_hosts() -> None:
     lines = progress.picture(state, progress.LiveFacts(), now=AT + 1, width=200)
     assert any(line.startswith("  slug-a  box2  RUNNING") for line in lines)
     assert any(line.startswith("host box1 does not answer") for line in lines)
-    found = overview(ReportData(state, told=[{**CUT, "at": AT}, {**ENTRIES[1], "at": AT}]))
+    found = overview(ReportData(state, told=({**CUT, "at": AT},)))
     assert found["hosts"][0]["name"] == "box1" and found["tasks"][0]["host"] == "box2"
-    assert [one["text"] for one in found["changes"]] == [progress.line(CUT, state)]
+    assert [one["text"] for one in found["log"]] == [log_lines.line(CUT, state)]

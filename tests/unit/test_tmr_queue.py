@@ -5,9 +5,9 @@ from typing import Any
 
 from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
-from mngr.report.excerpt import excerpt
-from mngr.report.tmr_matrix import matrix
-from mngr.report.tmr_rows import ReportData, order_of, suite, task_row
+from mngr.report.tmr_queue import excerpt
+from mngr.report.tmr_rows import order_of, task_row
+from mngr.report.tmr_suite import ReportData, matrix, suite
 from mngr.tmr import places
 from mngr.tmr.headline import Suite, headline
 from mngr.tmr.questions import questions
@@ -145,7 +145,7 @@ def test_nothing_to_merge_says_why() -> None:
 
 
 def test_work_that_is_set_aside_is_neither_green_nor_counted_as_good() -> None:
-    state = run(*tried("a", "fixed", marks={"t1p1": "passed"}), set_aside=[aside("a")], branch="tmr/r")
+    state = run(*tried("a", "fixed", after="passed"), set_aside=[aside("a")], branch="tmr/r")
     place = places.places(state)["a"]
     row = task_row(ReportData(state), state.tasks["t.py::a"], place)
     assert (row["verdict"], row["kind"], row["place"]) == ("fixed", "set-aside", "set aside")
@@ -184,10 +184,15 @@ diff --git a/tests/t.py b/tests/t.py
 
 
 def test_an_excerpt_shows_the_lines_in_question() -> None:
-    first = excerpt(PATCH)
-    assert first is not None and (first.path, first.lines, first.left) == ("a.py", (" one", "-two", "+2", " three"), 4)
+    assert excerpt(PATCH) == {"path": "a.py", "text": " one\n-two\n+2\n three", "left": 4}
     wanted = excerpt(PATCH, ["tests/t.py"], 41)
-    assert wanted is not None and wanted.path == "tests/t.py" and wanted.lines[-1] == "+    assert f() == 7"
+    assert wanted is not None and wanted["path"] == "tests/t.py"
+    assert wanted["text"].split("\n")[-1] == "+    assert f() == 7"
+    head, *lines = "@@ -1 +1,40 @@", *(f"+line {number}" for number in range(1, 41))
+    long = excerpt("\n".join(["diff --git a/b b/b", head, *lines]), ["b"], 30)
+    assert (
+        long is not None and "+line 30" in long["text"] and len(long["text"].split("\n")) == 14 and long["left"] == 26
+    )
     assert excerpt("") is None and excerpt("diff --git a/x b/x\nBinary files differ\n") is None
 
 

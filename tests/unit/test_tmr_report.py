@@ -9,12 +9,10 @@ import pytest
 from mngr.agents.record import timestamp
 from mngr.mapreduce.ledger_fold import fold
 from mngr.report import run_files
-from mngr.report.ledger_reader import LedgerReader
-from mngr.report.tmr_branch import branch
-from mngr.report.tmr_chart import chart
-from mngr.report.tmr_history import FIXED, FRESH, NEW, RECURRING, Past, story, trends
+from mngr.report.tmr import TmrRun
 from mngr.report.tmr_patches import Pair, Patches, _by_head
-from mngr.report.tmr_rows import ReportData, before_and_after, clusters, overview, report, task_row
+from mngr.report.tmr_rows import branch, chart, overview, report, task_row
+from mngr.report.tmr_suite import ReportData, before_and_after, clusters, trends
 from mngr.tmr import verdict
 
 START = 1_790_000_000.0
@@ -76,17 +74,6 @@ def test_failures_of_one_signature_are_one_cluster_the_biggest_first() -> None:
     assert found[0]["verdicts"] == {"fixed": 1, "not-started": 1}
 
 
-def test_a_failure_is_told_in_its_own_words_unless_they_differ() -> None:
-    measured = {
-        "a": {"verdict": "fail", "signature": "ValueError: 0 is odd", "text": "x\nE   ValueError: 7 is odd\nE   more"},
-        "b": {"verdict": "fail", "signature": "KeyError: 0", "text": "E   KeyError: 1"},
-        "c": {"verdict": "fail", "signature": "KeyError: 0", "text": "E   KeyError: 2"},
-        "d": {"verdict": "fail", "signature": "timeout", "text": "no end after 3 s"},
-    }
-    found = [(one["count"], one["title"]) for one in clusters(known(measured=measured))]
-    assert found == [(2, "KeyError: 0"), (1, "ValueError: 7 is odd"), (1, "timeout")]
-
-
 def test_a_test_that_was_seen_to_fail_twice_at_the_tip_is_named_once() -> None:
     failures = [{"test": "a", "text": "first"}, {"test": "a", "text": "second"}]
     data = {"excused": ["a", "a"], "gate": {"failures": failures}}
@@ -111,37 +98,23 @@ def test_tests_are_counted_at_the_base_and_at_the_tip() -> None:
 
 
 def test_agents_over_time_rise_and_fall_and_those_that_go_on_reach_the_end() -> None:
-    state = known(*attempt("a", 0, 9, verdict.FIXED), *attempt("b", 3, 6, verdict.FIXED), *attempt("c", 4, None)).state
-    drawn = chart(state, [], START + 20)
+    found = known(*attempt("a", 0, 9, verdict.FIXED), *attempt("b", 3, 6, verdict.FIXED), *attempt("c", 4, None))
+    drawn = chart(found, START + 20)
     assert drawn["agents"] == [(1, 1), (4, 2), (5, 3), (6, 2), (9, 1), (20, 0)]
     assert (drawn["most"], drawn["seconds"]) == (3, 20)
     assert drawn["phases"] == [{"name": "map", "from": 0, "to": 20, "over": False}]
 
 
-def test_a_long_run_is_drawn_with_few_steps_and_its_peak() -> None:
-    begin = [(0.0, "task", {"task": f"t{n}", "slug": f"t{n}", "data": {}}) for n in range(1500)]
-    some = [entry for n in range(1500) for entry in attempt(f"t{n}", n, n + 7.5, verdict.FIXED)]
-    drawn = chart(known(*begin, *some).state, [], START + 1600)
-    assert len(drawn["agents"]) <= 601 and max(count for _, count in drawn["agents"]) == drawn["most"] == 7
-
-
-def test_a_test_is_held_against_the_last_time_it_was_measured() -> None:
-    past = [
-        Past("two", "", {"a": "pass", "b": "fail"}, {"a": "improved"}),
-        Past("one", "", {"c": "fail", "a": "fail"}, {}),
-    ]
+def test_a_test_is_held_against_the_run_before() -> None:
+    earlier = {name: {"verdict": word} for name, word in {"a": "pass", "b": "fail", "c": "flaky"}.items()}
     now = {name: {"verdict": word} for name, word in {"a": "fail", "b": "fail", "c": "pass", "d": "pass"}.items()}
-    assert trends(now, past) == {"a": NEW, "b": RECURRING, "c": FIXED, "d": FRESH}
-    assert trends(now, []) == {}
-    assert [(one["run"], one["before"], one["verdict"]) for one in story("a", past)] == [
-        ("two", "pass", "improved"),
-        ("one", "fail", ""),
-    ]
+    words = {"a": "newly failing", "b": "still failing", "c": "no longer failing", "d": "new test"}
+    assert trends(now, earlier) == words and trends(now, {}) == {}
 
 
 def test_the_document_for_programs_has_all_rows_and_the_reasons() -> None:
     decided = {"type": "decision", "at": START, "what": "refused", "because": "a link", "about": ["a"]}
-    document = report(known(*attempt("a", 0, 9, verdict.REFUSED), told=[decided]))
+    document = report(known(*attempt("a", 0, 9, verdict.REFUSED), told=(decided,)))
     assert [row["verdict"] for row in document["rows"]] == ["refused", "not started", "not started"]
     assert document["decisions"][0]["because"] == "a link" and document["state"] == "broken off"
 
@@ -153,16 +126,16 @@ def test_patches_of_many_are_told_apart_whatever_is_in_them() -> None:
     assert _by_head(data) == {(one, two): hostile.encode(), (one, three): b"diff --git a/y b/y\n"}
 
 
-def test_a_ledger_that_grows_is_read_only_once(tmp_path: Path) -> None:
-    reader = LedgerReader(str(tmp_path))
-    assert reader.refresh().facts == {} and reader.read == 0
+def test_a_ledger_that_grows_is_read_again_and_a_torn_line_waits(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
-    path.write_text('{"at": "x", "type": "run", "run": "r"}\n{"type": "decision", "what": "w"')
-    assert reader.refresh().facts == {"run": "r"} and reader.told == []
+    path.write_text(
+        f'{{"at": "{timestamp(START)}", "type": "run", "run": "r"}}\n{{"at": "{timestamp(START)}", "type": '
+    )
+    source = TmrRun(str(tmp_path))
+    assert source.known().state.facts["run"] == "r" and source.known().told == ()
     with path.open("a") as file:
-        file.write(', "about": []}\n')
-    reader.refresh()
-    assert [entry["what"] for entry in reader.told] == ["w"] and reader.read == path.stat().st_size
+        file.write('"decision", "what": "w", "about": []}\n')
+    assert [entry["what"] for entry in source.known().told] == ["w"]
 
 
 @pytest.fixture
@@ -192,7 +165,6 @@ def run(tmp_path: Path) -> Path:
 )
 def test_only_plain_files_inside_the_run_are_read(run: Path, parts: tuple[str, ...]) -> None:
     assert run_files.read(str(run), *parts, most=100) is None
-    assert run_files.stamp(str(run), *parts) is None
 
 
 def test_a_long_file_is_cut_at_a_line_with_a_note(run: Path) -> None:

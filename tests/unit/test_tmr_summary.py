@@ -7,6 +7,7 @@ from mngr.agents.record import timestamp
 from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
+from mngr.tmr import log_lines
 from mngr.tmr.delivery import verified
 from mngr.tmr.summary import doing, remedy, row, summary
 
@@ -42,9 +43,9 @@ def test_work_that_could_not_be_measured_is_a_failed_row_and_is_not_integrated()
 def test_every_entry_about_such_a_task_has_words() -> None:
     state = ended()
     lost = entry("verdict", **ABOUT, data={}, error="no space left")
-    assert progress.line(lost, state) == "slug-a: failed, no space left"
+    assert log_lines.line(lost, state) == "slug-a: failed, no space left"
     deaf = entry("decision", **ABOUT, what="`r-a-1` could not be told: it is blocked", because="warning")
-    assert progress.line(deaf, state) == "slug-a: `r-a-1` could not be told: it is blocked (warning)"
+    assert log_lines.line(deaf, state) == "slug-a: `r-a-1` could not be told: it is blocked (warning)"
 
 
 def test_the_picture_shows_what_agents_say_without_obeying_it() -> None:
@@ -70,19 +71,19 @@ def test_what_concerns_all_agents_is_said_with_what_to_do() -> None:
     reason = "rate limit: retry at 2023-11-15T01:00:00Z: it resets later"
     waits = fold([entry("run", run="r"), entry("waits", until=until, because=reason)])
     clock = time.strftime("%H:%M", time.localtime(until))
-    (said,) = progress.standing(waits, until - 5)
+    (said,) = log_lines.standing(waits, until - 5)
     assert said == f"all agents wait until {clock}: rate limit: it resets later"
     two = fold([fact for task in "ab" for fact in begun(task)], waits)
     limited = entry("state", task="a", number=1, state="BLOCKED", reason=reason, until=until)
     one = fold([limited], two)
-    (said,) = progress.standing(one, until - 5)
+    (said,) = log_lines.standing(one, until - 5)
     assert said == f"1 of 2 agents wait until {clock}, and no other one is started: rate limit: it resets later"
     assert [row(one.tasks[task])["why"] for task in "ab"] == [reason, ""]
-    (said,) = progress.standing(fold([{**limited, "task": "b"}], one), until - 5)
+    (said,) = log_lines.standing(fold([{**limited, "task": "b"}], one), until - 5)
     assert said.startswith("all agents wait until")
-    assert list(progress.standing(waits, until + 1)) == [] and summary(waits)["waits_until"] == until
+    assert list(log_lines.standing(waits, until + 1)) == [] and summary(waits)["waits_until"] == until
     out = fold([entry("run", run="r"), entry("paused", because="login: expired")])
-    assert list(progress.standing(out, until)) == ["paused: login: expired"]
+    assert list(log_lines.standing(out, until)) == ["paused: login: expired"]
     assert (doing(out, False), summary(out)["paused"], remedy(out)) == (
         "paused",
         "login: expired",
@@ -113,7 +114,7 @@ def test_an_agent_that_could_not_be_stopped_or_collected_is_named() -> None:
     state = ended(stuck)
     found = row(state.tasks["a"])
     assert (found["status"], found["verdict"], found["why"]) == ("collecting", "failed", "disk is full")
-    assert progress.line(stuck, state) == "slug-a: could not be collected, will be tried again: disk is full"
+    assert log_lines.line(stuck, state) == "slug-a: could not be collected, will be tried again: disk is full"
     runs_on = ended(entry("collected", **ABOUT, data={"x": 1}), entry("unreleased", **ABOUT, error="x", again_at=None))
     assert summary(runs_on)["not_stopped"] == ["r-a-1"]
 

@@ -71,16 +71,6 @@ def document(root: str, *parts: str, most: int = 200_000_000) -> Any:
         return None
 
 
-def stamp(root: str, *parts: str) -> tuple[int, int] | None:
-    """Something that differs when the file does; None for what is no plain file inside the directory."""
-    path = os.path.join(root, *parts)
-    try:
-        facts = os.lstat(path)
-    except OSError:
-        return None
-    return (facts.st_mtime_ns, facts.st_size) if stat.S_ISREG(facts.st_mode) and _is_inside(root, parts) else None
-
-
 def listed(root: str, *parts: str) -> list[Listed]:
     """The plain files below a directory of the run, at most `MOST_FILES`. Links are skipped."""
     found: list[Listed] = []

@@ -61,6 +61,16 @@ def picked(value: object, *names: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
+def one_line(text: str, most: int = 300) -> str:
+    """In one line, not without end."""
+    one = " ".join(text.split())
+    return one if len(one) <= most else one[: most - 1] + "…"
+
+
+def cut(text: str, most: int = 4000) -> str:
+    return text if len(text) <= most else text[:most] + "\n… (cut here)"
+
+
 def finite(value: Any) -> Any:
     """The same without NaN and infinities, which JSON lacks."""
     if isinstance(value, float):

@@ -74,15 +74,6 @@ class Patches:
         """Those from the base to the tip, oldest first."""
         return self._commits.get(tip, [])
 
-    def files(self, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
-        """The contents of files at a commit, those that are there."""
-        asked = {f"{commit}:{path}": path for path in paths if "\n" not in path}
-        try:
-            found = self._objects.blobs(asked)
-        except (MngrError, OSError, ValueError):
-            return {}
-        return {asked[name]: data for name, data in found.items()}
-
     def _load_patches(self, pairs: Sequence[Pair]) -> None:
         facts = self._objects.facts({commit for pair in pairs for commit in (pair.old, pair.new)})
         trees: dict[tuple[str, str], list[Pair]] = {}

@@ -1,83 +1,98 @@
-"""The recordings of a task: its agent's terminal, attempt by attempt, and what it left among its artifacts."""
+"""The recordings of a task: its agent's terminal, attempt by attempt; and the verified run of its test, with
+transcript, recordings and result as they were measured, from the e2e artifacts.
+
+The code that wrote those is the agent's: a directory with links or other odd files in it is not read at all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import os
+from typing import Any
 
-from mngr.files import read_lines
+from mngr.e2e import artifacts
+from mngr.e2e.artifacts import RunInfo, TestInfo
+from mngr.json_values import loads
 from mngr.mapreduce.state import Attempt, TaskState
-from mngr.report import casts, run_files
+from mngr.report import casts, e2e_runs, run_files
 from mngr.report.source import key
 
 _MOST = 8
-_AGENT = "agent"
 _FILE = "agent.cast"
-
-
-class _Read(NamedTuple):
-    facts: dict[str, Any]
-    text: str
+_VERIFIED = "verified"
 
 
 class Recordings:
-    """Those of the task asked for last are kept: its page and each of its recordings are asked for one by one."""
+    """Those of the tasks below one run's directory."""
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._stamp: object = None
-        self._kept: list[_Read] = []
 
     def of(self, task: TaskState) -> list[dict[str, Any]]:
-        """What the pages say of them, without their content."""
-        return [one.facts for one in self._read(task)]
+        """What the pages say of its agent's recordings, the latest first, without their content."""
+        found = [(attempt, self._agent(task, attempt.number)) for attempt in task.attempts[: -_MOST - 1 : -1]]
+        return [_facts(task, attempt, data) for attempt, data in found if data is not None]
 
-    def text(self, task: TaskState, id: str) -> str | None:
-        return next((one.text for one in self._read(task) if one.facts["id"] == id), None)
+    def verified(self, task: TaskState) -> dict[str, Any] | None:
+        """What the page of its test shows, with recordings under addresses of this task; None without artifacts."""
+        place, note = self._place(task)
+        found = _test(place, task) if place else None
+        if found is None:
+            return {"note": note} if note else None
+        run, test = found
+        made = e2e_runs.test_document(run, key(test.slug), test)
+        for one in made["recordings"]:
+            one["id"] = f"cast/{key(task.slug)}/{_VERIFIED}/{key(one['name'])}"
+        return {**made, "note": ""}
 
-    def _read(self, task: TaskState) -> list[_Read]:
-        found = [
-            (attempt, path, stamp)
-            for attempt in reversed(task.attempts)
-            for path in self._paths(task, attempt)
-            if (stamp := run_files.stamp(self._root, *path)) is not None
-        ][:_MOST]
-        stamps = (task.slug, len(task.attempts), [(path, stamp) for _, path, stamp in found])
-        if stamps != self._stamp:
-            self._stamp = stamps
-            self._kept = [made for attempt, path, _ in found if (made := self._made(task, attempt, path)) is not None]
-        return self._kept
+    def ids(self, task: TaskState) -> list[str]:
+        every = [*self.of(task), *(self.verified(task) or {}).get("recordings", ())]
+        return [str(one["id"]) for one in every]
 
-    def _paths(self, task: TaskState, attempt: Attempt) -> list[tuple[str, ...]]:
-        place = ("tasks", task.slug, str(attempt.number))
-        inner = [one.parts for one in run_files.listed(self._root, *place, "artifacts")]
-        return [(*place, _FILE), *((*place, "artifacts", *parts) for parts in inner if parts[-1].endswith(".cast"))]
+    def text(self, task: TaskState, which: str, name: str) -> str | None:
+        """A recording by the last two parts of its id."""
+        if which != _VERIFIED:
+            data = self._agent(task, int(which)) if which.isdecimal() else None
+            return None if data is None else casts.shortened(data).text
+        place, _ = self._place(task)
+        found = _test(place, task) if place else None
+        paths = [one.path for one in found[1].recordings() if key(one.name) == name] if found else []
+        return casts.read(paths[0]).text if paths else None
 
-    def _made(self, task: TaskState, attempt: Attempt, path: Sequence[str]) -> _Read | None:
-        data = run_files.read(self._root, *path, most=casts.MOST_BYTES)
-        if data is None:
-            return None
-        found = casts.shortened(data)
-        return _Read(_facts(task, attempt, path, found, _began(data)), found.text)
+    def _agent(self, task: TaskState, number: int) -> bytes | None:
+        return run_files.read(self._root, "tasks", task.slug, str(number), _FILE, most=casts.MOST_BYTES)
+
+    def _place(self, task: TaskState) -> tuple[str, str]:
+        """The directory of the verified run, if it is inside the run and holds nothing but plain files; and why it is
+        not read."""
+        found = task.verdict
+        named = str(found.get("e2e") or (os.path.join(str(found["log"]), "e2e") if found.get("log") else ""))
+        path = os.path.normpath(os.path.join(self._root, named)) if named else ""
+        if not path.startswith(self._root + os.sep) or not os.path.isdir(path):
+            return "", ""
+        if not run_files.is_plain(self._root, *path[len(self._root) + 1 :].split(os.sep)):
+            return "", "The artifacts of the verified run are not shown: they hold links or too many files."
+        return path, ""
 
 
-def _facts(
-    task: TaskState, attempt: Attempt, path: Sequence[str], found: casts.PageCast, began: float | None
-) -> dict[str, Any]:
-    inner = "/".join(path[4:])
-    title = inner or "terminal"
+def _facts(task: TaskState, attempt: Attempt, data: bytes) -> dict[str, Any]:
+    began = loads(data.partition(b"\n")[0]).get("timestamp")
+    known = isinstance(began, int | float) and 0 < began < 1e11
     return {
-        "id": f"cast/{key(task.slug)}/{attempt.number}/{key(inner) if inner else _AGENT}",
-        "name": "/".join(path[3:]),
-        "title": f"{title} (attempt {attempt.number})" if len(task.attempts) > 1 else title,
-        "started_at": began or attempt.started_at or attempt.intended_at,
+        "id": f"cast/{key(task.slug)}/{attempt.number}/agent",
+        "name": _FILE,
+        "title": f"terminal (attempt {attempt.number})" if len(task.attempts) > 1 else "terminal",
+        "started_at": began if known else attempt.started_at or attempt.intended_at,
         "ended_at": attempt.ended_at,
         "exit_code": None,
-        **found.facts(),
+        **casts.shortened(data).facts(),
     }
 
 
-def _began(data: bytes) -> float | None:
-    header = next(iter(read_lines(data.partition(b"\n")[0])), {})
-    at = header.get("timestamp")
-    return float(at) if isinstance(at, int | float) and not isinstance(at, bool) and 0 < at < 1e11 else None
+def _test(place: str, task: TaskState) -> tuple[RunInfo, TestInfo] | None:
+    """The task's own test, or its first case that failed; the directory is one run, or holds runs."""
+    one = artifacts.run(place)
+    for run in [one] if one is not None else artifacts.runs(place):
+        own = [test for test in run.tests() if test.node_id == task.id or test.node_id.startswith(f"{task.id}[")]
+        if own:
+            return run, next((test for test in own if test.outcome != "passed"), own[0])
+    return None

@@ -59,7 +59,7 @@ def report_of(run: Run) -> str:
 
 def _headline(run: Run, state_word: str) -> Headline:
     from mngr.report.tmr import TmrRun
-    from mngr.report.tmr_rows import suite
+    from mngr.report.tmr_suite import suite
 
     return headline(run.state, state_word, suite(TmrRun(run.directory).known()))
 

@@ -13,13 +13,14 @@ from mngr.cli.app import App
 from mngr.cli.durations import age
 from mngr.cli.parser import Args
 from mngr.cli.table import Column
-from mngr.cli.tmr import account, progress
+from mngr.cli.tmr import account
 from mngr.cli.tmr.orchestrator import find, left, repository, task_named
 from mngr.errors import MngrError, TimedOut
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.run import Run
 from mngr.tmr import places
 from mngr.tmr.detect import look
+from mngr.tmr.log_lines import standing
 from mngr.tmr.run import TestRun
 from mngr.tmr.summary import doing, summary, tasks_of
 from mngr.waiting import wait_until
@@ -111,7 +112,7 @@ def status(args: Args, app: App) -> int:
         app.out.emit_rows(rows, [], envelope={**facts, "rows": rows})
         return 0
     account.show(app, found, account.report_of(found))
-    for text in progress.standing(found.state, time.time()):
+    for text in standing(found.state, time.time()):
         app.out.note(text)
     return 0
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from mngr.actions import screen
-from mngr.agents import reasons
 from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
 from mngr.cli.durations import age
@@ -18,37 +17,18 @@ from mngr.cli.output import to_json
 from mngr.cli.terminal import cut, is_terminal, visible
 from mngr.errors import MngrError
 from mngr.interrupts import Abandoned
-from mngr.mapreduce.ledger_fold import waits
 from mngr.mapreduce.run import Run
-from mngr.mapreduce.state import HOST_LOST, RUNNING, WAITING, RunState, TaskState
+from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
 from mngr.tmr import verdict
-from mngr.tmr.canary import NOT_ASKED
-from mngr.tmr.host_words import NOT_USED, host_change, host_line, host_rows
-from mngr.tmr.summary import paused, tasks_of, verdict_of
+from mngr.tmr.host_words import NOT_USED
+from mngr.tmr.log_lines import PHASES, line, phase_text, standing
+from mngr.tmr.summary import tasks_of, verdict_of
 
 _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 _EVERY = 0.25
 _LINES_EVERY = 1.0
 _FAR_LINES_EVERY = 5.0  # each is a question to another machine
 _AGENTS_SHOWN = 10
-PHASES = {
-    "collect": "collecting the tests",
-    "gate": "running the gate command as it is",
-    "canary": "asking whether the tests run this code",
-    "baseline": "running all tests as they are",
-    "select": "choosing the tasks",
-    "integrate": "integrating what was verified",
-}
-
-_SAID = {
-    "warned": "told that its time is almost over",
-    "nudged": "asked for its outcome",
-    "stirred": "asked whether it is stuck",
-    "continued": "told to continue",
-    "restarted": "started again",
-    "returned": "asked to write its outcome file again",
-}
-_NOT_DONE = {"uncollected": "collected", "unreleased": "stopped"}
 
 
 @contextmanager
@@ -67,89 +47,6 @@ def shown(app: App, run: Run) -> Iterator[None]:
             yield
 
 
-def line(entry: Mapping[str, Any], state: RunState) -> str:
-    """One entry of the ledger in words; empty for one that a person need not see. Pure."""
-    kind, task = entry["type"], state.tasks.get(str(entry.get("task")))
-    slug = task.slug if task is not None else ""
-    number = int(entry.get("number") or 0)
-    attempt = task.attempts[number - 1] if task is not None and 0 < number <= len(task.attempts) else None
-    match kind:
-        case "phase":
-            if entry["status"] == "began":
-                return PHASES.get(entry["name"], "")
-            data = entry.get("data") or {}
-            if entry["name"] == "canary":
-                return _unasked(data)
-            told = ", ".join(f"{value} {key}" for key, value in data.items() if isinstance(value, int) and value)
-            if entry["name"] == "baseline" and data.get("timeout"):
-                told += " (if the test is slow but healthy, raise `tmr.test_seconds`)"
-            return f"  {told}" if told and entry["name"] in ("collect", "baseline", "select") else ""
-        case "started":
-            on = f" on `{attempt.host}`" if attempt is not None and attempt.host else ""
-            return f"{slug}: started{on}" + (f" (attempt {entry['number']})" if entry["number"] > 1 else "")
-        case "host":
-            return host_change(entry)
-        case "back" if attempt is not None:
-            return f"{slug}: `{attempt.host}` answers again, its agent is used again"
-        case "warned" | "nudged" | "stirred" | "continued" | "restarted" | "returned":
-            return f"{slug}: {_SAID[kind]}"
-        case "uncollected" | "unreleased":
-            why = str(entry["error"]).partition("\n")[0]  # git says more below, for a person at its own prompt
-            return f"{slug}: could not be {_NOT_DONE[kind]}, will be tried again: {why}"
-        case "waits":
-            return _waiting(state, float(entry["until"]), str(entry["because"]))
-        case "paused":
-            return f"paused: {entry['because']}" if entry["because"] else "agents can continue"
-        case "ended" | "lost":
-            elsewhere = (
-                " on another host" if attempt is not None and attempt.ended == HOST_LOST and attempt.host else ""
-            )
-            return f"{slug}: {entry['because']}" + (f"; will be tried again{elsewhere}" if entry.get("retry") else "")
-        case "verdict":
-            found = entry["data"]
-            reasons = found.get("reasons") or [entry["error"]] * bool(entry.get("error"))
-            return f"{slug}: {found.get('verdict', verdict.FAILED)}" + (f", {reasons[0]}" if reasons else "")
-        case "concurrency":
-            return f"at most {entry['limit']} agents at once: {entry['because']}"
-        case "breaker":
-            return f"paused: {len(entry['tasks'])} tasks failed in the same way: {entry['signature']}"
-        case "decision":
-            about = ", ".join(entry.get("about") or filter(None, [slug]))
-            return (
-                f"{about}: {entry['what']} ({entry['because']})" if about else f"{entry['what']} ({entry['because']})"
-            )
-    return ""
-
-
-def standing(state: RunState, now: float) -> Iterator[str]:
-    """What concerns all agents at the moment. Pure."""
-    if now < state.waits_until:
-        yield _waiting(state, state.waits_until, state.waits_because)
-    if cause := paused(state):
-        yield f"paused: {cause}"
-    for row in host_rows(state):
-        if row["state"] in NOT_USED:
-            yield f"host {row['host']} {host_line(row)}"
-
-
-def _waiting(state: RunState, until: float, because: str) -> str:
-    """Agents that are not limited work on; whether they will be, nobody knows."""
-    soon = until - time.time() < 20 * 3600
-    clock = time.strftime("%H:%M" if soon else "%b %d %H:%M", time.localtime(until))
-    working = [task.last for task in state.tasks.values() if task.status == RUNNING and task.last is not None]
-    limited = sum(map(waits, working))
-    who = "all agents wait" if limited == len(working) else f"{limited} of {len(working)} agents wait"
-    others = "" if limited == len(working) else ", and no other one is started"
-    return f"{who} until {clock}{others}: {reasons.without_time(because)}"
-
-
-def _unasked(canary: Mapping[str, Any]) -> str:
-    """What to say of a canary that could not tell; nothing when it could, or nobody asked it."""
-    if canary.get("test") or canary.get("why") in (None, "", NOT_ASKED):
-        return ""
-    return f"  not checked whether the tests run this code: {canary['why']}"
-
-
 class LiveFacts(NamedTuple):
     """What the picture needs beside the state: the last line on each running agent's screen, by agent."""
 
@@ -166,7 +63,8 @@ def picture(state: RunState, sight: LiveFacts, *, now: float, width: int) -> lis
     if phase:
         lines.append(PHASES.get(phase, phase) + (f": {sight.decision}" if sight.decision else ""))
     if "canary" in state.phases:
-        lines.append(_unasked(state.phases["canary"].data))
+        canary = state.phases["canary"].data
+        lines.append("" if canary.get("test") else phase_text("canary", canary))
     lines += standing(state, now)
     if tasks:
         lines.append(_counts(tasks, settled))

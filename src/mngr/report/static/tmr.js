@@ -10,7 +10,7 @@
   }
 
   function tabs(value, here) {
-    const all = [["run", "Overview"], ["tasks", "Tasks", value.tasks.length], ["tests", "Tests"], ["failures", "Failures", value.clusters.length], ["decisions", "Decisions", value.decisions.length]];
+    const all = [["run", "Overview"], ["tasks", "Tasks", value.tasks.length], ["tests", "Tests"], ["failures", "Failures", value.clusters.length], ["log", "Log", value.log.length]];
     if (value.watched) all.push(["terminals", "Terminals", value.tasks.filter((task) => task.kind === "running").length]);
     return el("nav", { class: "pages", "aria-label": "Pages of this run" }, all.map(([kind, text, count]) =>
       el("a", { href: "#" + kind, "aria-current": kind === here ? "page" : null }, text, count === undefined ? null : el("span", { class: "badge" }, count))));
@@ -19,7 +19,7 @@
   function clusterRow(one, open) {
     const rest = Object.entries(one.verdicts).map(([kind, count]) => el("span", { class: tone(kind) }, `${count} ${kind.replaceAll("-", " ")}`));
     return el("details", { class: "cluster", open: open || null },
-      el("summary", {}, el("span", { class: "badge" }, one.count), el("span", { class: "mono grow" }, one.title), el("span", { class: "sub" }, listed(rest, " · "),
+      el("summary", {}, el("span", { class: "badge" }, one.count), el("span", { class: "mono grow" }, one.signature), el("span", { class: "sub" }, listed(rest, " · "),
         one.passing === null ? null : [rest.length ? " · " : "", el("b", {}, `${one.passing} of ${one.count} pass on the branch`)])),
       el("p", { class: "members" }, listed(one.tests.slice(0, 60).map((test) => taskLink(test))), one.tests.length > 60 ? `, and ${one.count - 60} more` : ""),
       one.example ? window.mngrAnsi.pre(one.example, 80) : null);
@@ -27,12 +27,12 @@
 
   page("run", async () => {
     const root = el("div", {});
-    const draw = (value) => root.replaceChildren(...window.mngrOverview(value, { tabs, clusterRow, changes }));
+    const draw = (value) => root.replaceChildren(...window.mngrOverview(value, { tabs, clusterRow, log }));
     draw(await load("run"));
     return { id: "run", trail: [home()], content: [root], refresh: (value) => redrawn(root, () => draw(value)) };
   });
 
-  function changes(list, value) {
+  function log(list, value) {
     return el("ol", { class: "events" }, list.map((one) => el("li", {}, el("span", { class: "when" }, "+" + duration(Math.max(0, one.at - value.run.began_at))), el("span", {}, words(one.text)))));
   }
 
@@ -50,13 +50,8 @@
     ? section("Tests that did not pass at the base, by how they failed", null, some(value.clusters, (one, at) => clusterRow(one, at < 3), 60))
     : el("p", { class: "empty" }, "No test failed at the base.")));
 
-  plainPage("decisions", "Decisions", (value) => [
-    section("What was decided, and why", value.decisions.length, value.decisions.length ? el("ol", { class: "events" }, value.decisions.map((one) => el("li", {},
-      el("span", { class: "when" }, "+" + duration(Math.max(0, one.at - value.run.began_at))),
-      el("span", {}, one.about.length ? [listed(one.about.map((other) => taskLink(other))), ": "] : null, el("b", {}, words(one.what)), " – ", words(one.because)))))
-      : el("p", { class: "sub" }, "Nothing yet.")),
-    value.changes.length ? section("Run log", value.changes.length, changes(value.changes, value)) : null,
-  ]);
+  plainPage("log", "Log", (value) => section("What happened, and why", value.log.length,
+    value.log.length ? log(value.log, value) : el("p", { class: "sub" }, "Nothing yet.")));
 
   // Every test as a small square, file by file; what changed for the worse is named above them.
   page("tests", async () => {
@@ -78,14 +73,12 @@
         threeMarks([base || "new", tip]), taskLink({ key, name: file + "::" + name }, name), el("span", { class: "sub" }, file)), 30))) : null;
     };
     const legend = el("p", { class: "legend" }, Object.entries(value.counts).map(([kind, count]) => el("span", { class: "key" }, el("i", { class: "cell is-" + TONE_OF[kind] }), ` ${count} ${kind}`)));
-    const moves = el("table", { class: "transitions" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "at the base"), el("th", { scope: "col" }, "on the branch"), el("th", { scope: "col", class: "number" }, "tests"))),
-      el("tbody", {}, value.moves.map(([base, tip, count]) => el("tr", {}, el("td", {}, outcome(base)), el("td", {}, outcome(tip)), el("td", { class: "number" }, count)))));
     const grid = el("div", { class: "matrix" }, value.files.map((file) => el("div", { class: "matrix-row" }, el("span", { class: "mono", title: file.name }, file.name),
       el("span", { class: "cells" }, file.tests.map(([name, base, tip, kind, key]) => {
         const told = `${name}: ${base || "new"} → ${tip || "not measured"}`;
         return el(key ? "a" : "span", { class: "cell is-" + TONE_OF[kind], href: key ? "#task/" + key : null, title: told, "aria-label": told });
       })))));
-    return [value.measured ? null : el("p", { class: "sub" }, "The branch was not measured."), named("worse", "Got worse"), named("unstable", "Passed at the base, then failed and passed on the branch"), el("div", { class: "matrix-head" }, legend, moves), grid,
+    return [value.measured ? null : el("p", { class: "sub" }, "The branch was not measured."), named("worse", "Got worse"), named("unstable", "Passed at the base, then failed and passed on the branch"), el("div", { class: "matrix-head" }, legend), grid,
       el("div", { class: "columns" }, el("div", {}, named("new", "New")), el("div", {}, named("still not passing", "Still not passing")))];
   }
 

@@ -120,14 +120,14 @@
     return section("Hosts", value.hosts.length, el("dl", { class: "lines" }, value.hosts.map((one) => [el("dt", { class: "mono" }, one.name), el("dd", {}, words(one.text))])));
   }
 
-  window.mngrOverview = function (value, { tabs, clusterRow, changes }) {
+  window.mngrOverview = function (value, { tabs, clusterRow, log }) {
     return [
       el("div", { class: "head" }, head(value)), tabs(value, "run"), headline(value),
       el("div", { class: "columns" }, el("div", {}, queue(value), branch(value)),
         el("div", {}, tasksPanel(value), testsPanel(value), begin(value), hosts(value),
           value.clusters.length ? section("Failures at the base", value.clusters.length, value.clusters.slice(0, 6).map((one) => clusterRow(one)),
             value.clusters.length > 6 ? el("p", {}, el("a", { href: "#failures" }, `all ${value.clusters.length}`)) : null) : null,
-          value.changes.length ? section("Run log", value.changes.length, changes(value.changes.slice(-8), value)) : null)),
+          value.log.length ? section("Log", value.log.length, log(value.log.slice(-8), value), value.log.length > 8 ? el("p", {}, el("a", { href: "#log" }, `all ${value.log.length}`)) : null) : null)),
       window.mngrChart(value.chart),
     ].filter(Boolean);
   };

@@ -122,10 +122,9 @@
   }
 
   function drawAttempts(value) {
-    const history = value.history.length ? [el("h3", {}, "In earlier runs"), el("ul", { class: "plain" }, value.history.map((one) => el("li", {}, el("span", { class: "mono" }, one.run), " ", outcome(one.before), one.verdict ? [" → ", one.verdict] : null, el("span", { class: "dim" }, " · " + one.began_at.slice(0, 16).replace("T", " ")))))] : null;
-    const files = value.files.length ? [el("h3", {}, `Files it left (${value.files.length})`), value.files.map((one) => one.text === null
-      ? el("p", { class: "file-line" }, el("span", { class: "mono" }, one.name), el("span", { class: "dim" }, " " + bytes(one.bytes))) : folded([el("span", { class: "mono" }, one.name), el("span", { class: "dim" }, " " + bytes(one.bytes))], one.text))] : null;
-    return value.attempts.length || history ? [value.attempts.slice().reverse().map(drawAttempt), files, history] : el("p", { class: "empty" }, "It was not started.");
+    const files = value.files.length ? [el("h3", {}, `Files it left (${value.files.length})`), value.files.map((one) =>
+      el("p", { class: "file-line" }, el("span", { class: "mono" }, one.name), el("span", { class: "dim" }, " " + bytes(one.bytes))))] : null;
+    return value.attempts.length ? [value.attempts.slice().reverse().map(drawAttempt), files] : el("p", { class: "empty" }, "It was not started.");
   }
 
   // The recordings of the verified run before those of the agent.
