@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from mngr import files
-from mngr.config import parse_toml
+from mngr.config import naming_the_editor, parse_toml, read_bytes
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import suggest
-from mngr.settings_schema import as_key, known_key, read_layer, text_tree
-from mngr.settings_values import Key, describe, format_key, parse_key, put
+from mngr.settings_schema import as_key, resolve, text_layer
+from mngr.settings_values import Key, format_key, parse_key, put, toml_text
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -21,52 +20,48 @@ if TYPE_CHECKING:
 _LOCK_SECONDS = 10
 
 
-def set_value(
-    path: str, key: str, value_text: str, *, scope: str = "user", commands: Collection[str] | None = None
-) -> None:
-    """Set one key, making the file and its directory when absent. On any error the file is as it was."""
-    _check_utf8(key)
-    _check_utf8(value_text)
-    parts = known_key(key, "", commands)
-    tree = text_tree(parts, value_text, "", commands)
-    if any(len(other) > len(parts) for other in read_layer(tree, "", commands).values or [(*parts, "")]):
+def set_value(path: str, key: str, text: str, *, scope: str = "user") -> object:
+    """Set one key, making the file and its directory when absent. Returns the value. On any error the file is as it
+    was."""
+    try:
+        f"{key}{text}".encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{key} = {text!r} is not UTF-8 text, so it cannot stand in a settings file") from None
+    parts, _ = resolve(key)
+    layer = text_layer(parts, text, "")
+    found = layer.find(parts)
+    if found is None or any(len(leaf) > len(parts) for leaf in layer.values):
         raise UsageError(
             f"`{format_key(parts)}` is a section", hint="set its keys one by one: `mngr config set KEY VALUE`"
         )
-    value = _dig(tree, parts)
     with _held(path, scope):
-        data = read(path)
-        expected = parse_toml(data, path)
-        spelled = _spelled(expected, parts, path)
-        put(expected, spelled, value)
-        _write(path, scope, _edited(data, path, scope, expected, lambda document: _assign(document, spelled, value)))
+        data = read_bytes(path, path)
+        with naming_the_editor(scope):
+            expected = parse_toml(data, path)
+        spelled = _spelled(expected, parts)
+        put(expected, spelled, found.value)
+        _write(path, scope, _edited(data, path, scope, expected, lambda tree: _assign(tree, spelled, found.value)))
+    return found.value
 
 
 def unset_value(path: str, key: str, *, scope: str = "user") -> None:
     """Remove one key, or a whole table; a table that this leaves empty goes too. A key need not be a known one."""
-    _check_utf8(key)
     with _held(path, scope):
-        data = read(path)
-        expected = parse_toml(data, path)
-        parts = _spelled(expected, parse_key(key), path, strict=False)
-        if not _is_set(expected, parts):
-            parts = _spelled(expected, as_key(key), path, strict=False)
-        if not _is_set(expected, parts):
-            there = [format_key(other) for other in _leaves(expected)]
-            hint = suggest(format_key(parts), there, "key set there") if there else ""
-            raise NotFoundError(f"`{format_key(parts)}` is not set in `{path}`", hint=hint)
-        _remove(expected, parts)
-        changed = _edited(data, path, scope, expected, lambda document: _remove(document, parts), emptied=parts)
-        _write(path, scope, changed)
+        data = read_bytes(path, path)
+        with naming_the_editor(scope):
+            expected = parse_toml(data, path)
+        there = dict(_leaves(expected))
+        ways = [_spelled(expected, parts) for parts in (parse_key(key), as_key(key))]
+        found = next((parts for parts in ways if _has(expected, parts)), None)
+        if found is None:
+            hint = suggest(format_key(ways[-1]), list(map(format_key, there)), "key set there") if there else ""
+            raise NotFoundError(f"`{format_key(ways[-1])}` is not set in `{path}`", hint=hint)
+        _remove(expected, found)
+        _write(path, scope, _edited(data, path, scope, expected, lambda tree: _remove(tree, found)))
 
 
 def _edited(
-    data: bytes,
-    path: str,
-    scope: str,
-    expected: dict[str, object],
-    change: Callable[[TOMLDocument], None],
-    emptied: Key = (),
+    data: bytes, path: str, scope: str, expected: dict[str, object], change: Callable[[TOMLDocument], None]
 ) -> bytes:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -76,9 +71,7 @@ def _edited(
         document = tomlkit.parse(data.decode("utf-8-sig"))
         change(document)
         changed = tomlkit.dumps(document).encode()
-        found = parse_toml(changed, path)
-        _prune(found, emptied)
-        same = _same(found, expected)
+        same = dict(_leaves(parse_toml(changed, path))) == dict(_leaves(expected))
     except (TOMLKitError, MngrError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         same = False
         changed = b""
@@ -106,100 +99,50 @@ def _assign(document: TOMLDocument, key: Key, value: object) -> None:
     if isinstance(table, Table) and table.is_super_table():
         # Its header is written from now on, and would repeat the comment of the first table in it.
         table.trivia.comment = table.trivia.comment_ws = ""
-    table[name] = _item(value)
-
-
-def _item(value: object) -> Any:
-    """Lists and tables stay on one line: as tables of their own they would have to move to the end of the file."""
-    import tomlkit
-
-    if isinstance(value, dict):
-        table = tomlkit.inline_table()
-        for name, inner in value.items():
-            table[name] = _item(inner)
-        return table
-    if isinstance(value, list):
-        array = tomlkit.array()
-        for inner in value:
-            array.append(_item(inner))
-        return array
-    return tomlkit.item(value)
+    # Lists and tables stay on one line: as tables of their own they would have to move to the end of the file.
+    table[name] = tomlkit.value(toml_text(value))
 
 
 def _remove(tree: Any, key: Key) -> None:
-    table = tree
-    for part in key[:-1]:
-        table = table[part]
-    del table[key[-1]]
-    _prune(tree, key)
-
-
-def _prune(tree: Any, key: Key) -> None:
-    """Remove each table on the way to a key that holds nothing more, not even a comment."""
+    """Remove the key, and each table on the way to it that holds nothing more, not even a comment."""
     tables = [tree]
     for part in key[:-1]:
-        if part not in tables[-1]:
-            break
         tables.append(tables[-1][part])
-    for depth in range(len(tables) - 1, 0, -1):
-        table = tables[depth]
-        commented = hasattr(table, "as_string") and "#" in table.trivia.comment + table.as_string()
+    for table, part in reversed(list(zip(tables, key, strict=True))):
+        del table[part]
+        commented = hasattr(table, "trivia") and "#" in table.trivia.comment + table.as_string()
         if len(table) > 0 or commented:
             return
-        del tables[depth - 1][key[depth - 1]]
 
 
-def _spelled(tree: dict[str, object], key: Key, path: str, *, strict: bool = True) -> Key:
+def _spelled(tree: object, key: Key) -> Key:
     """The key as this file writes it: `connect-command` where that is what is there."""
     spelled: Key = ()
-    inner: object = tree
-    for depth, part in enumerate(key):
-        if isinstance(inner, dict):
-            if part not in inner and key[0] in ("commands", "create_templates", "plugins") and depth in (1, 2):
-                part = next((name for name in inner if name.replace("-", "_") == part.replace("-", "_")), part)
-            inner = inner.get(part, {})
-        elif strict:
-            raise UsageError(f"`{format_key(spelled)}` in `{path}` is {describe(inner)}, so it has no `{part}`")
-        spelled = (*spelled, part)
+    for part in key:
+        names = tree if isinstance(tree, dict) else {}
+        if part not in names and key[0] in ("commands", "create_templates", "plugins"):
+            part = next((name for name in names if name.replace("-", "_") == part.replace("-", "_")), part)
+        spelled, tree = (*spelled, part), names.get(part)
     return spelled
 
 
-def _dig(tree: object, key: Key) -> object:
+def _has(tree: object, key: Key) -> bool:
     for part in key:
-        if not isinstance(tree, dict):
-            raise KeyError(part)
+        if not isinstance(tree, dict) or part not in tree:
+            return False
         tree = tree[part]
-    return tree
-
-
-def _is_set(tree: object, key: Key) -> bool:
-    try:
-        _dig(tree, key)
-    except KeyError:
-        return False
     return True
 
 
-def _leaves(tree: dict[str, object]) -> Iterator[Key]:
+def _leaves(tree: dict[str, object]) -> Iterator[tuple[Key, str]]:
+    """Each value as text, by its key: `1`, `1.0` and `true` all differ, and `nan` is itself."""
     rest: list[tuple[Key, object]] = [((), tree)]
     while rest:
         key, value = rest.pop()
         if isinstance(value, dict):
             rest.extend(((*key, name), inner) for name, inner in value.items())
         else:
-            yield key
-
-
-def _same(one: object, other: object) -> bool:
-    """Equal as TOML: `1`, `1.0` and `true` all differ, and `nan` is itself."""
-    return json.dumps(one, sort_keys=True, default=repr) == json.dumps(other, sort_keys=True, default=repr)
-
-
-def _check_utf8(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"{text!r} is not UTF-8 text, so it cannot stand in a settings file") from None
+            yield key, repr(value)
 
 
 def _held(path: str, scope: str) -> AbstractContextManager[object]:
@@ -207,16 +150,6 @@ def _held(path: str, scope: str) -> AbstractContextManager[object]:
     if scope != "user" or not os.path.isdir(os.path.dirname(path)):
         return nullcontext()
     return files.locked(f"{path}.lock", timeout=_LOCK_SECONDS, what=f"`{path}`")
-
-
-def read(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
-    except OSError as error:
-        raise MngrError(f"cannot read `{path}`: {error.strerror}", hint=f"check it: `ls -ld {path}`") from None
 
 
 def _write(path: str, scope: str, data: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from mngr.errors import UsageError
@@ -155,47 +155,24 @@ def is_safe(key: Key, value: object) -> bool:
     return good is None or value in good
 
 
-def known_key(key: str | Key, source: str = "", commands: Collection[str] | None = None) -> Key:
-    """The key's parts as the schema spells them, or an error that names the nearest good key."""
+def resolve(key: str | Key, source: str = "") -> tuple[Key, Schema | ValueType]:
+    """The key as the schema spells it, and what it holds. Raises for an unknown key, naming the nearest good one.
+    Inside a value, any key is good."""
     node: Schema | ValueType = SCHEMA
     good: Key = ()
-    for part in as_key(key):
-        if not isinstance(node, ValueType):
-            part = _known_part(good, part, node, source, commands)
-            node = inner(node, part)
-        good = (*good, part)
-    return good
-
-
-def _known_part(path: Key, part: str, node: Schema, source: str, commands: Collection[str] | None) -> str:
-    full = format_key((*path, part))
     place = f" in `{source}`" if source else ""
-    if path == ("commands",) and commands is not None:
-        for command in sorted(commands):
-            if command.replace("-", "_") == part.replace("-", "_"):
-                return command
-        raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(commands), "command"))
-    if not part or "\0" in part:
-        raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
-    if len(path) == 2 and path[0] in OPTIONS:
-        return part.replace("-", "_")
-    if path == ("plugins",):
-        return part.replace("_", "-")
-    if part in node or "*" in node:
-        return part
-    if not path and part == "default_host_dir":
-        hint = "set the variable instead: `export MNGR_HOST_DIR=DIRECTORY`"
-        raise UsageError(f"`{full}`{place} has no effect: settings are read from the host directory", hint=hint)
-    raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
-
-
-def inner(node: Schema, name: str) -> Schema | ValueType:
-    return node[name] if name in node else node["*"]
-
-
-def may_be_unknown(path: Key) -> bool:
-    """Whether an unknown key in this table is skipped with a warning. Our own sections have no foreign keys."""
-    return not path or path[0] in _SHARED
+    for part in as_key(key):
+        full = format_key((*good, part))
+        if isinstance(node, ValueType):
+            good = (*good, part)
+            continue
+        if not part or "\0" in part:
+            raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
+        if part not in node and "*" not in node:
+            raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
+        good = (*good, part.replace("_", "-") if good == ("plugins",) else part)
+        node = node.get(part) or node["*"]
+    return good, node
 
 
 def as_key(key: str | Key) -> Key:
@@ -208,6 +185,34 @@ def as_key(key: str | Key) -> Key:
     return parts
 
 
+class Value(NamedTuple):
+    """A setting and where it came from: a file, a variable's name, `-S` or `default`."""
+
+    value: object
+    source: str
+
+
+def value_at(values: Mapping[Key, Value], key: Key) -> Value | None:
+    """The value of a key, the table of all keys below it, or a part of the table that is a key's value."""
+    if key in values:
+        return values[key]
+    below = {other[len(key) :]: value for other, value in values.items() if other[: len(key)] == key}
+    if below:
+        tree: dict[str, object] = {}
+        for rest, value in below.items():
+            put(tree, rest, value.value)
+        return Value(tree, ", ".join(dict.fromkeys(value.source for value in below.values())))
+    for end in range(len(key) - 1, 0, -1):
+        if key[:end] in values:
+            item, source = values[key[:end]]
+            for part in key[end:]:
+                if not isinstance(item, dict) or part not in item:
+                    return None
+                item = item[part]
+            return Value(item, source)
+    return None
+
+
 class Layer(NamedTuple):
     """What one source sets: values by full key, and the named tables it mentions, empty ones included. `gated` are the
     values that count only when the user trusts the repository at `root`."""
@@ -218,95 +223,68 @@ class Layer(NamedTuple):
     gated: Mapping[Key, object] = {}
     root: str = ""
 
+    def find(self, key: Key, *, gated: bool = False) -> Value | None:
+        """What it sets for a key, or what it would set if it were trusted."""
+        note = " (not trusted)" if gated else ""
+        values = self.gated if gated else self.values
+        return value_at({k: Value(item, self.source + note) for k, item in values.items()}, key)
+
+    def admitted(self) -> Layer:
+        """The same once the user trusts it."""
+        return self._replace(values={**self.values, **self.gated}, gated={})
+
 
 def gate(layer: Layer, root: str) -> Layer:
     """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
     gated = {key: item for key, item in layer.values.items() if not is_safe(key, item)}
-    if not gated:
-        return layer
     safe = {key: item for key, item in layer.values.items() if key not in gated}
     return layer._replace(values=safe, gated=gated, root=root)
 
 
 def read_layer(
-    tree: Mapping[str, object],
-    source: str,
-    commands: Collection[str] | None = None,
-    ignored: list[str] | None = None,
+    tree: Mapping[str, object], source: str, ignored: list[str] | None = None, *, as_text: bool = False
 ) -> Layer:
     """Check a whole tree of settings against the schema. `source` is what an error names. Unknown keys where other
-    programs have theirs are an error without `ignored`; with it, they are skipped and described there."""
+    programs have theirs are an error without `ignored`; with it, they are skipped and described there. With `as_text`,
+    strings are read as what the schema expects in their place. An alias counts less than the usual name."""
     values: dict[Key, object] = {}
     named: set[Key] = set()
-    for key, item, kind in _leaves(_renamed(tree), SCHEMA, (), source, commands, ignored):
-        if len(key) == 2 and kind is None:
-            named.add(key)
-        if kind is None:
-            continue
-        if key in values:
-            raise UsageError(f"`{format_key(key)}` is set twice in `{source}`, once with `-` and once with `_`")
-        try:
-            values[key] = kind.read(item)
-        except ValueError as error:
-            raise mismatch(key, source, kind.expected, item, str(error)) from None
+    tables: list[tuple[Key, Mapping[str, object]]] = [((), tree)]
+    for path, table in tables:
+        for name, item in table.items():
+            try:
+                key, kind = resolve((*path, name), source)
+            except UsageError as error:
+                if ignored is None or (path and path[0] not in _SHARED):
+                    raise
+                ignored.append(as_ignored(error))
+                continue
+            if as_text and isinstance(item, str):
+                item = text_value(item, kind) if isinstance(kind, ValueType) else parse_text(item)
+            if isinstance(kind, ValueType):
+                try:
+                    values[key] = kind.read(item)
+                except ValueError as error:
+                    raise mismatch(key, source, kind.expected, item, str(error)) from None
+            elif isinstance(item, dict):
+                named |= {key} if len(key) == 2 else set()
+                tables.append((key, item))
+            else:
+                raise mismatch(key, source, "a table", item)
     return Layer(source, values, frozenset(named))
 
 
-def _renamed(tree: Mapping[str, object]) -> Mapping[str, object]:
-    """The tree with the usual names in place of their aliases. A value under its usual name wins."""
-    found = [name for name in ALIASES if name in tree]
-    if not found:
-        return tree
-    renamed: dict[str, object] = {}
-    for name in found:
-        put(renamed, ALIASES[name], tree[name])
-    for name, item in tree.items():
-        if name not in found:
-            above = renamed.get(name)
-            renamed[name] = {**above, **item} if isinstance(above, dict) and isinstance(item, dict) else item
-    return renamed
+def as_ignored(error: UsageError) -> str:
+    """The warning in place of an error about an unknown key."""
+    more = "" if error.hint.startswith("known: ") or not error.hint else f"; {error.hint}"
+    return f"{error.message} (ignored{more})"
 
 
-def _leaves(
-    tree: Mapping[str, object],
-    node: Schema,
-    path: Key,
-    source: str,
-    commands: Collection[str] | None,
-    ignored: list[str] | None,
-) -> Iterator[tuple[Key, object, ValueType | None]]:
-    """Each value with its key and kind. A table inside a section comes also by itself, without a kind."""
-    for name, item in tree.items():
-        try:
-            key = known_key((*path, name), source, commands)
-        except UsageError as error:
-            if ignored is None or not may_be_unknown(path):
-                raise
-            more = "" if error.hint.startswith("known: ") or not error.hint else f"; {error.hint}"
-            ignored.append(f"{error.message} (ignored{more})")
-            continue
-        below = inner(node, key[-1])
-        if isinstance(below, ValueType):
-            yield key, item, below
-        elif not isinstance(item, dict):
-            raise mismatch(key, source, "a table", item)
-        else:
-            yield key, item, None
-            yield from _leaves(item, below, key, source, commands, ignored)
-
-
-def text_tree(key: Key, text: str, source: str = "", commands: Collection[str] | None = None) -> dict[str, object]:
-    """The tree that sets one key to a value given as text, read as what the schema expects there."""
-    key = known_key(key, source, commands)
-    kind: Schema | ValueType = SCHEMA
-    for part in key:
-        if isinstance(kind, ValueType):
-            kind = ANY if kind is ANY else TEXT
-        else:
-            kind = inner(kind, part)
+def text_layer(key: Key, text: str, source: str, ignored: list[str] | None = None) -> Layer:
+    """The layer that sets one key to a value given as text, read as what the schema expects there."""
     tree: dict[str, object] = {}
-    put(tree, key, text_value(text, kind) if isinstance(kind, ValueType) else parse_text(text))
-    return tree
+    put(tree, key, text)
+    return read_layer(tree, source, ignored, as_text=True)
 
 
 def mismatch(key: Key, source: str, expected: str, found: object, why: str = "") -> UsageError:

@@ -12,106 +12,91 @@ Key: TypeAlias = tuple[str, ...]
 
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 _DEEPEST = 20
+_LARGEST = 2**63
 
 
 class ValueType(NamedTuple):
-    """What a key holds. `read` returns the value as the program uses it and raises ValueError for any other."""
+    """What a key holds. `convert` makes a value of another form what the program uses, or raises ValueError."""
 
     expected: str
-    read: Callable[[object], object]
+    fits: Callable[[object], bool]
+    convert: Callable[[object], object] | None = None
+
+    def read(self, value: object) -> object:
+        """The value as the program uses it. Raises ValueError for one that does not fit."""
+        if self.convert is not None:
+            value = self.convert(value)
+        if not self.fits(value):
+            raise ValueError
+        return value
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and "\0" not in value
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST
+
+
+def _is_number(value: object) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and 0 <= value < float("inf"))
+
+
+def _is_paths(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_text(path) and how in ("copy", "share") for path, how in value.items())
+
+
+def _is_any(value: object, depth: int = 0) -> bool:
+    if isinstance(value, list | dict):
+        names = value if isinstance(value, dict) else ()
+        items = value.values() if isinstance(value, dict) else value
+        return depth < _DEEPEST and all(map(_is_text, names)) and all(_is_any(item, depth + 1) for item in items)
+    return isinstance(value, bool | float) or _is_text(value) or (isinstance(value, int) and abs(value) < _LARGEST)
+
+
+def _as_arguments(value: object) -> object:
+    import shlex
+
+    return shlex.split(value) if isinstance(value, str) else value
+
+
+def _as_paths(value: object) -> object:
+    if isinstance(value, list) and _is_texts(value):
+        return dict.fromkeys(value, "copy")
+    if isinstance(value, dict):
+        return {path: how.lower() if isinstance(how, str) else how for path, how in value.items()}
     return value
 
 
 def _one_of(*words: str) -> ValueType:
-    def read(value: object) -> str:
-        if value not in words:
-            raise ValueError
-        return _text(value)
-
     quoted = [f'"{word}"' for word in words]
-    return ValueType(f"{', '.join(quoted[:-1])} or {quoted[-1]}", read)
+    return ValueType(f"{', '.join(quoted[:-1])} or {quoted[-1]}", lambda value: value in words)
 
 
-def texts(value: object) -> list[str]:
-    if not isinstance(value, list):
-        raise ValueError
-    return [_text(item) for item in value]
-
-
-def _prefix(value: object) -> str:
-    if not is_name(f"a{_text(value)}"):
-        raise ValueError
-    return _text(value)
-
-
-def _arguments(value: object) -> list[str]:
-    if not isinstance(value, str):
-        return texts(value)
-    import shlex
-
-    return shlex.split(_text(value))
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise ValueError
-    return value
-
-
-def _number(value: object) -> float:
-    if isinstance(value, float) and 0 <= value < float("inf"):
-        return value
-    return _whole(value)
-
-
-def _paths(value: object) -> dict[str, str]:
-    if not isinstance(value, dict):
-        return dict.fromkeys(texts(value), "copy")
-    for path, how in value.items():
-        if not isinstance(how, str) or how.lower() not in ("copy", "share"):
-            raise ValueError(f"`{path}` is {describe(how)}")
-    return {_text(path): how.lower() for path, how in value.items()}
-
-
-def _any(value: object, depth: int = 0) -> object:
-    if depth > _DEEPEST:
-        raise ValueError("nested too deeply")
-    if isinstance(value, list):
-        return [_any(item, depth + 1) for item in value]
-    if isinstance(value, dict):
-        return {_text(name): _any(item, depth + 1) for name, item in value.items()}
-    if isinstance(value, bool | float) or (isinstance(value, int) and -(2**63) <= value < 2**63):
-        return value
-    return _text(value)
-
-
-TEXT = ValueType("a string", _text)
+TEXT = ValueType("a string", _is_text)
 PERMISSIONS = _one_of("ask", "edits", "tests", "bypass")
 HOME = _one_of("empty", "user")
-PREFIX = ValueType("a string of letters, digits, `-` and `_`", _prefix)
-ARGUMENTS = ValueType("a list of strings, or one string in shell quoting", _arguments)
-BOOLEAN = ValueType("true or false", _boolean)
-WHOLE = ValueType("a whole number, 0 or more", _whole)
-NUMBER = ValueType("a number, 0 or more", _number)
-PATHS = ValueType('a list of paths, or a table of paths that are each "copy" or "share"', _paths)
-ANY = ValueType("a string, number, boolean, list or table", _any)
+PREFIX = ValueType(
+    "a string of letters, digits, `-` and `_`", lambda value: isinstance(value, str) and is_name(f"a{value}")
+)
+ARGUMENTS = ValueType("a list of strings, or one string in shell quoting", _is_texts, _as_arguments)
+BOOLEAN = ValueType("true or false", lambda value: isinstance(value, bool))
+WHOLE = ValueType("a whole number, 0 or more", _is_whole)
+NUMBER = ValueType("a number, 0 or more", _is_number)
+PATHS = ValueType('a list of paths, or a table of paths that are each "copy" or "share"', _is_paths, _as_paths)
+ANY = ValueType("a string, number, boolean, list or table", _is_any)
 
 
 def text_value(text: str, kind: ValueType) -> object:
+    """What a text means for a key of this kind: a value of TOML if that fits, else the text itself."""
     parsed = parse_text(text)
     # An untyped `1.10` or `12e3` may be a branch or a commit: only what would be written back the same is a number.
-    if kind is ANY and isinstance(parsed, int | float) and written(parsed) != text:
+    if kind is ANY and isinstance(parsed, int | float) and toml_text(parsed) != text:
         return text
     for value in (parsed, text):
         try:
@@ -124,23 +109,16 @@ def text_value(text: str, kind: ValueType) -> object:
 
 def parse_text(text: str) -> object:
     """The boolean, number, list or inline table that the text is in TOML, else the text itself."""
-    bare = text.strip()
-    if bare in ("true", "false"):
-        return bare == "true"
-    if not bare or bare[0] not in "[{+-0123456789":
-        return text
     import tomllib
 
     try:
-        tree = tomllib.loads(f"x = {bare}")
+        tree = tomllib.loads(f"x = {text}")
     except (ValueError, RecursionError):
         return text
     value = tree["x"]
-    if len(tree) > 1 or ("#" in bare and bare[-1] not in "]}"):
+    if len(tree) > 1 or not isinstance(value, bool | int | float | list | dict):
         return text
-    if isinstance(value, list | dict) or (isinstance(value, int | float) and abs(value) < 2**63):
-        return value
-    return text
+    return text if isinstance(value, int | float) and not abs(value) < _LARGEST else value
 
 
 def toml_text(value: object) -> str:
@@ -154,35 +132,38 @@ def toml_text(value: object) -> str:
     if isinstance(value, dict):
         inner = ", ".join(f"{format_key((name,))} = {toml_text(item)}" for name, item in value.items())
         return f"{{ {inner} }}" if inner else "{}"
-    return written(value) if isinstance(value, int | float) else str(value)
-
-
-def written(value: str | int | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def describe(value: object) -> str:
-    if isinstance(value, str):
-        return "a string with a NUL byte" if "\0" in value else f"the string `{value[:40]}{'...' * (len(value) > 40)}`"
-    if isinstance(value, bool):
-        return f"`{written(value)}`"
-    if isinstance(value, int | float):
-        return f"the number `{value}`" if isinstance(value, float) or abs(value) < 2**63 else "a number too large"
-    if isinstance(value, list):
-        odd = next((item for item in value if not isinstance(item, str | list)), None)
-        return "a list" if odd is None else f"a list that holds {describe(odd)}"
-    return "a table" if isinstance(value, dict) else "a date or time"
+    """A value in an error message."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a table"
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return "a number too large"
+    text = toml_text(value)
+    return f"`{text if len(text) <= 42 else f'{text[:40]}...'}`"
 
 
 def parse_key(text: str) -> Key:
     """Take a dotted key apart; parts may be quoted as in TOML: `agent_types."my cli".command`."""
-    parts = tuple(text.split("."))
+    parts = text.split(".")
     if all(part and _BARE.issuperset(part) for part in parts):
-        return parts
-    parts, rest = scan_key(text)
-    if rest:
-        raise _not_a_key(text)
-    return parts
+        return tuple(parts)
+    import tomllib
+
+    end = "the end of the key"
+    try:
+        tree: object = None if {"\n", "\r"} & {*text} else tomllib.loads(f"{text} = '{end}'")
+    except (ValueError, RecursionError):
+        tree = None
+    key: Key = ()
+    while isinstance(tree, dict) and len(tree) == 1:
+        ((part, tree),) = tree.items()
+        key = (*key, part)
+    if tree != end:
+        raise UsageError(f"`{text}` is not a key", hint='write `section.key`, or `section."a name".key`')
+    return key
 
 
 def format_key(key: Key) -> str:
@@ -204,36 +185,3 @@ def meet(one: Key, other: Key) -> bool:
     """Whether one of the keys is the other, or a table that holds it."""
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
-
-
-def scan_key(text: str) -> tuple[Key, str]:
-    """The key at the beginning of a text, and what follows it."""
-    import re
-
-    part = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^\s."'=]+)\s*""")
-    parts: list[str] = []
-    end = -1
-    while end < 0 or text.startswith(".", end):
-        found = part.match(text, end + 1)
-        if found is None:
-            raise _not_a_key(text)
-        parts.append(_unquote(found[1], text))
-        end = found.end()
-    return tuple(parts), text[end:]
-
-
-def _unquote(part: str, text: str) -> str:
-    if part[0] == "'":
-        return part[1:-1]
-    if part[0] != '"':
-        return part
-    import tomllib
-
-    try:
-        return str(tomllib.loads(f"x = {part}")["x"])
-    except ValueError:
-        raise _not_a_key(text) from None
-
-
-def _not_a_key(text: str) -> UsageError:
-    return UsageError(f"`{text}` is not a key", hint='write `section.key`, or `section."a name".key`')

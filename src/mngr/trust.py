@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mngr import files
 from mngr.errors import Undecided
-from mngr.settings_values import Key, format_key, toml_text
+from mngr.settings_schema import Layer
+from mngr.settings_values import format_key, toml_text
 
 ROOM = "trusted"
 
@@ -26,9 +27,10 @@ class Claim(NamedTuple):
     lines: tuple[str, ...]
 
 
-def of_settings(root: str, name: str, values: Mapping[Key, object]) -> Claim:
-    lines = tuple(f"{format_key(key)} = {toml_text(values[key])}" for key in sorted(values))
-    return Claim(root, name, lines)
+def of_settings(layer: Layer) -> Claim:
+    """What is set apart in the settings file of a repository."""
+    lines = tuple(f"{format_key(key)} = {toml_text(layer.gated[key])}" for key in sorted(layer.gated))
+    return Claim(layer.root, layer.source, lines)
 
 
 def of_files(root: str, name: str) -> Claim:

@@ -84,6 +84,15 @@ def test_a_wrong_key_in_a_file_is_an_error_of_usage_that_names_it(verb, tmp_path
     assert "`limit`" in said
 
 
+def test_an_unknown_verb_in_a_file_is_a_warning_and_after_s_an_error(verb, tmp_path, capsys):
+    (tmp_path / "host" / "settings.toml").write_text("[commands.creat]\nx = 1\n")
+    assert run_command(verb, []) == 3
+    said = "unknown key `commands.creat` in `~/host/settings.toml` (ignored; the closest command is `create`)"
+    assert capsys.readouterr().err == f"warning: {said}\n"
+    assert run_command(verb, ["-S", "commands.lst.x=1"]) == 2
+    assert "unknown key `commands.lst` in `-S`\nhint: the closest command is `list`" in capsys.readouterr().err
+
+
 def test_help_works_while_the_settings_are_broken(verb, tmp_path, capsys):
     (tmp_path / "host" / "settings.toml").write_text("= broken")
     assert run_command(verb, ["--help"]) == 0

@@ -62,13 +62,13 @@ def test_everything_else_needs_trust(key: str, value: object) -> None:
     assert not is_safe(parse_key(key), value)
 
 
-def untrusted(host_dir: Path) -> Settings:
+def untrusted() -> Settings:
     repository = gate(Layer("theirs", {KEY: "evil", ("tmr", "max_jobs"): 3}), "/repo")
-    return Settings([Layer("mine", {("tmr", "prompt"): "p"}), repository], str(host_dir))
+    return Settings([Layer("mine", {("tmr", "prompt"): "p"}), repository])
 
 
-def test_reading_an_untrusted_key_raises_and_others_can_be_read(tmp_path: Path) -> None:
-    settings = untrusted(tmp_path)
+def test_reading_an_untrusted_key_raises_and_others_can_be_read() -> None:
+    settings = untrusted()
     assert settings.number("tmr.max_jobs") == 3 and settings.text("tmr.prompt") == "p"
     for key in ("tmr.prepare", "tmr"):
         with pytest.raises(Undecided) as caught:
@@ -79,8 +79,8 @@ def test_reading_an_untrusted_key_raises_and_others_can_be_read(tmp_path: Path) 
     assert settings.explain(KEY) == [Value("evil", "theirs (not trusted)")]
 
 
-def test_an_answer_counts_and_a_later_layer_needs_none(tmp_path: Path) -> None:
-    settings = untrusted(tmp_path)
+def test_an_answer_counts_and_a_later_layer_needs_none() -> None:
+    settings = untrusted()
     asked: list[list[str]] = []
 
     def yes(claims: Sequence[trust.Claim]) -> bool:
@@ -95,7 +95,9 @@ def test_an_answer_counts_and_a_later_layer_needs_none(tmp_path: Path) -> None:
 
 
 def test_an_answer_is_for_these_lines_in_this_repository(tmp_path: Path) -> None:
-    first, second = (trust.of_settings("/repo", "settings.toml", {KEY: text}) for text in ("a", "b"))
+    first, second = (
+        trust.of_settings(Layer("settings.toml", {}, gated={KEY: text}, root="/repo")) for text in ("a", "b")
+    )
     trust.remember(str(tmp_path), [first])
     assert trust.is_trusted(str(tmp_path), first)
     assert not trust.is_trusted(str(tmp_path), second)

@@ -58,34 +58,21 @@ class App:
     def settings(self) -> Settings:
         """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
         if self._settings is None:
-            verbs = [entry.name for entry in VERBS]
-            self._settings = self._load(verbs)
-            if self._settings.ignored:
-                from mngr.cli import plugin_verbs
+            from mngr.config import load
 
-                known = plugin_verbs.known_verbs(self.environ, self.overrides)
-                if known != verbs:
-                    self._settings = self._load(known)
-                for text in self._settings.ignored:
-                    plugin_verbs.warn_once(text)
-            self._settings.ask = self._ask_for_trust
+            found = load(host_dir=self.host_dir, cwd=os.getcwd(), environ=self.environ, overrides=self.overrides)
+            if found.ignored or {*found.named("commands")} - {entry.name for entry in VERBS}:
+                from mngr.cli.settings_check import tell_ignored
+
+                tell_ignored(found, self.environ, self.overrides)
+            found.ask = self._ask_for_trust
+            self._settings = found
         return self._settings
 
     def _ask_for_trust(self, claims: Sequence[Claim]) -> bool:
         from mngr.cli import trust_prompt
 
         return trust_prompt.asked_in_passing(self, claims)
-
-    def _load(self, verbs: list[str] | None) -> Settings:
-        from mngr.config import load
-
-        return load(
-            host_dir=self.host_dir,
-            cwd=os.getcwd(),
-            environ=self.environ,
-            overrides=self.overrides,
-            commands=verbs,
-        )
 
     @property
     def fleet(self) -> Fleet:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from mngr import config, settings_schema, trust
+from mngr import config, trust
 from mngr.agents.kinds import repository_trust
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import visible
-from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.hosts.host import Host
 from mngr.settings_values import Key, format_key
 from mngr.trust import Claim
@@ -49,18 +49,14 @@ def asked_in_passing(app: App, claims: Sequence[Claim]) -> bool:
     """For a verb that needs it: show and ask in a terminal. False when nobody can be asked."""
     if app.headless:
         return False
-    _show(app, claims)
-    if not app.confirm("Trust this?"):
-        raise MngrError(
-            f"{_names(claims)} is not trusted", hint="`mngr config trust` asks again; options you type win over it"
-        )
+    _ask(app, claims, refused="`mngr config trust` asks again; options you type win over it")
     _remember(app, claims)
     return True
 
 
 def trust_made(app: App, root: str) -> None:
     """Trust the settings of a project that mngr itself has just made."""
-    claim = _claim(app, os.path.join(root, ".mngr", "settings.toml"))
+    claim = _claim(app, "project", root)
     if claim is not None and claim.lines:
         _remember(app, [claim])
 
@@ -68,17 +64,13 @@ def trust_made(app: App, root: str) -> None:
 def trust_here(args: Args, app: App) -> None:
     """`mngr config trust`: everything in this project that needs it and does not have it."""
     root = _root(app)
-    settings = app.settings
-    settings.withheld()
-    files = repository_trust.claims(root)
-    claims = settings.claims() + [claim for claim in files if not trust.is_trusted(app.host_dir, claim)]
+    files = [claim for claim in repository_trust.claims(root) if not trust.is_trusted(app.host_dir, claim)]
+    claims = [*app.settings.claims(), *files]
     if not claims:
         app.out.emit_object(Trusted(root, []), human="nothing in this project needs trust")
         return
     if not args.yes:
-        _show(app, claims)
-        if not app.confirm("Trust this?", hint="read the lines above, then `mngr config trust --yes`"):
-            raise MngrError(f"{_names(claims)} is not trusted", hint="nothing was changed")
+        _ask(app, claims, hint="read the lines above, then `mngr config trust --yes`", refused="nothing was changed")
     _remember(app, claims)
     files_trusted = [TrustedFile(claim.name, claim.lines) for claim in claims]
     app.out.emit_object(Trusted(root, files_trusted), human=f"trusted {_names(claims)} as it is now")
@@ -93,14 +85,14 @@ def untrust_here(args: Args, app: App) -> None:
 
 
 @contextmanager
-def changed_by_user(app: App, path: str) -> Iterator[None]:
+def changed_by_user(app: App, scope: str, cwd: str = "") -> Iterator[None]:
     """Around a change that the user makes to a settings file through mngr: a project's file that they trusted, or that
     needed no trust, stays trusted. On any error the answer is as it was."""
-    before = _claim(app, path)
+    before = _claim(app, scope, cwd)
     yield
-    after = _claim(app, path)
     if before is None or (before.lines and not trust.is_trusted(app.host_dir, before)):
         return
+    after = _claim(app, scope, cwd)
     if after is not None and after.lines:
         with suppress(MngrError):  # the state directory is another program's: no verb would use these settings with it
             _remember(app, [after])
@@ -114,25 +106,14 @@ def tell_withheld(app: App, key: Key = ()) -> None:
         app.out.note(f"not in force until you trust them: {names}; `mngr config trust` shows them")
 
 
-def set_only_there(app: App, key: Key) -> NotFoundError | None:
-    """The error for a key that only an untrusted file sets."""
-    if not app.settings.withheld(key):
-        return None
-    return NotFoundError(
-        f"`{format_key(key)}` is set only where it is not trusted", hint="`mngr config trust` shows it"
-    )
-
-
-def _claim(app: App, path: str) -> Claim | None:
+def _claim(app: App, scope: str, cwd: str = "") -> Claim | None:
     """What a project's settings file needs trust for; None for the user's own, and for one that cannot be read."""
-    root, name = os.path.dirname(os.path.dirname(path)), f".mngr/{os.path.basename(path)}"
-    if os.path.realpath(os.path.dirname(path)) == os.path.realpath(app.host_dir):
+    if scope == "user":
         return None
     try:
-        layer = settings_schema.read_layer(config.read_file(path, name) or {}, name, None, [])
+        return trust.of_settings(config.read_scope(scope, app.host_dir, cwd or os.getcwd(), app.environ, []))
     except MngrError:
         return None
-    return trust.of_settings(root, name, settings_schema.gate(layer, root).gated)
 
 
 def _root(app: App) -> str:
@@ -142,13 +123,16 @@ def _root(app: App) -> str:
     return root
 
 
-def _show(app: App, claims: Sequence[Claim]) -> None:
+def _ask(app: App, claims: Sequence[Claim], *, refused: str, hint: str = "") -> None:
+    """Show what needs trust and ask for it. Raises when the answer is no, with the hint `refused`."""
     app.stdout.flush()
     for claim in claims:
         app.stderr.write(f"{visible(os.path.join(claim.root, claim.name))}:\n")
         for line in claim.lines:
             app.stderr.write(f"  {visible(line)}\n")
     app.stderr.write("These can run commands as you, or let agents do more without asking.\n")
+    if not app.confirm("Trust this?", hint=hint):
+        raise MngrError(f"{_names(claims)} is not trusted", hint=refused)
 
 
 def _remember(app: App, claims: Sequence[Claim]) -> None:

@@ -284,11 +284,11 @@ class _Sender:
 
 def _site(settings: dict[str, Any]) -> Site:
     from mngr.actions.site import Site
-    from mngr.config import Settings, host_dir
+    from mngr.config import Settings
     from mngr.settings_schema import Layer, as_key
 
     layer = Layer("settings", {as_key(key): value for key, value in settings.items()})
-    return Site(cwd=os.path.expanduser("~"), settings=Settings([layer], host_dir(os.environ)))
+    return Site(cwd=os.path.expanduser("~"), settings=Settings([layer]))
 
 
 def _bug() -> MngrError:

@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from mngr import config, files, settings_file
-from mngr.cli import trust_prompt
+from mngr.cli import plugin_verbs, settings_check, trust_prompt
 from mngr.cli.app import App
 from mngr.cli.defaults import setting_keys
 from mngr.cli.dispatch import command_parser
 from mngr.cli.parser import Args, Parser
-from mngr.cli.settings_check import (
-    OPTION_SECTIONS,
-    check,
-    checked_layer,
-    entry_of,
-    layer_of,
-    path_if_any,
-    problems_of,
-    source_name,
-    verb_names,
-)
 from mngr.cli.table import Column
 from mngr.cli.terminal import is_terminal
-from mngr.config import SCOPES, Settings, Value
+from mngr.config import SCOPES
 from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
 from mngr.hosts.host import Host
 from mngr.names import nearest, suggest
-from mngr.settings_schema import NO_EFFECT, known_key, read_layer, text_tree
+from mngr.settings_schema import NO_EFFECT, OPTIONS, Layer, resolve, text_layer
 from mngr.settings_values import Key, format_key, parse_key, toml_text
 
 # It has to repair files that other verbs cannot read.
@@ -133,27 +123,27 @@ def run(args: Args, app: App) -> int:
     return 0
 
 
+_VALUE = Column("VALUE", "value", show=lambda row: toml_text(row["value"]), flexible=True)
+
+
 def _list(args: Args, app: App) -> None:
     if args.scope:
-        layer = checked_layer(app, args.scope)
-        found = {format_key(key): Value(layer.values[key], layer.source) for key in sorted(layer.values)}
+        layer = _layer(app, args.scope)
+        settings_check.refuse(app, [layer])
+        values = {**layer.values, **layer.gated}
+        rows = [Setting(format_key(key), values[key], layer.source) for key in sorted(values)]
     else:
-        check(app)
-        found = app.settings.flat()
+        settings_check.check(app)
+        rows = [Setting(key, value.value, value.source) for key, value in app.settings.flat().items()]
         trust_prompt.tell_withheld(app)
-    rows = [Setting(key, value.value, value.source) for key, value in found.items()]
     columns = [Column("KEY", "key"), _VALUE, Column("SOURCE", "source")]
-    empty = f"No settings in {source_name(app, args.scope)}" if args.scope else ""
+    empty = f"No settings in {_name(app, args.scope)}" if args.scope else ""
     app.out.emit_rows(rows, columns, envelope={"settings": rows}, known=Setting._fields, empty=empty)
 
 
 def _get(args: Args, app: App) -> None:
     key = _known_key(args.key)
-    if args.scope:
-        layers = Settings([layer_of(app, args.scope)]).explain(key)
-        found = next((value for value in layers if value.source != "default"), None)
-    else:
-        found = _merged(app).find(key)
+    found = _layer(app, args.scope).admitted().find(key) if args.scope else app.settings.in_force.find(key)
     if found is None:
         raise _not_set(app, key, args.scope)
     if not app.out.human:
@@ -167,21 +157,17 @@ def _get(args: Args, app: App) -> None:
 
 
 def _set(args: Args, app: App) -> None:
-    scope = _scope_to_change(args, app)
-    path = _path_to_change(app, scope)
-    key = known_key(args.key, "", verb_names())
-    layer = read_layer(text_tree(key, args.value, "", verb_names()), "", verb_names())
-    for problem in problems_of(Settings([layer])):
+    scope, path = _place_to_change(args, app)
+    key, _ = resolve(args.key)
+    if unknown := settings_check.unknown_command(key, plugin_verbs.known_verbs(os.environ)):
+        raise unknown
+    for problem in settings_check.problems_of(text_layer(key, args.value, "")):
         raise UsageError(problem.message.replace(", set in ``,", ""), hint=problem.hint)
-    with trust_prompt.changed_by_user(app, path):
-        _changing(
-            scope,
-            lambda: settings_file.set_value(path, args.key, args.value, scope=scope, commands=verb_names()),
-        )
-    value = layer.values.get(key)
+    with trust_prompt.changed_by_user(app, scope):
+        value = settings_file.set_value(path, args.key, args.value, scope=scope)
     app.out.emit_object(
         SettingChange(format_key(key), value, scope, path),
-        human=f"set {format_key(key)} = {toml_text(value)} in {source_name(app, scope)}",
+        human=f"set {format_key(key)} = {toml_text(value)} in {_name(app, scope)}",
     )
     if key[0] in NO_EFFECT:
         app.out.note(f"{format_key(key)} has no effect in this version of mngr")
@@ -189,24 +175,21 @@ def _set(args: Args, app: App) -> None:
 
 
 def _unset(args: Args, app: App) -> None:
-    scope = _scope_to_change(args, app)
-    path = _path_to_change(app, scope)
+    scope, path = _place_to_change(args, app)
     key = parse_key(args.key)
     try:
-        with trust_prompt.changed_by_user(app, path):
-            _changing(scope, lambda: settings_file.unset_value(path, args.key, scope=scope))
+        with trust_prompt.changed_by_user(app, scope):
+            settings_file.unset_value(path, args.key, scope=scope)
     except NotFoundError as error:
         raise NotFoundError(error.message, hint=_set_elsewhere(app, key, scope) or error.hint) from None
     app.out.emit_object(
-        SettingRemoval(format_key(key), scope, path),
-        human=f"removed {format_key(key)} from {source_name(app, scope)}",
+        SettingRemoval(format_key(key), scope, path), human=f"removed {format_key(key)} from {_name(app, scope)}"
     )
     _say_what_holds(app, key, scope)
 
 
 def _edit(args: Args, app: App) -> None:
-    scope = _scope_to_change(args, app)
-    path = _path_to_change(app, scope)
+    scope, path = _place_to_change(args, app)
     chosen = app.environ.get("VISUAL") or app.environ.get("EDITOR")
     if app.asked_headless or not (chosen or is_terminal(app.stdout)):
         why = "this command is headless" if app.asked_headless else "no terminal, and neither VISUAL nor EDITOR is set"
@@ -214,17 +197,13 @@ def _edit(args: Args, app: App) -> None:
             f"cannot open an editor: {why}",
             hint=f"`mngr config set --scope {scope} KEY VALUE`, or change `{path}` directly",
         )
-    before = settings_file.read(path)
-    with trust_prompt.changed_by_user(app, path):
+    before = config.read_bytes(path, path)
+    with trust_prompt.changed_by_user(app, scope):
         _run_editor(app, path, scope)
-    checked_layer(app, scope)
-    changed = settings_file.read(path) != before
-    app.out.emit_object(
-        EditedFile(scope, path, changed),
-        human=f"{source_name(app, scope)} is changed and fine"
-        if changed
-        else f"{source_name(app, scope)} is as it was",
-    )
+    settings_check.refuse(app, [_layer(app, scope)])
+    changed = config.read_bytes(path, path) != before
+    done = "is changed and fine" if changed else "is as it was"
+    app.out.emit_object(EditedFile(scope, path, changed), human=f"{_name(app, scope)} {done}")
 
 
 def _path(args: Args, app: App) -> None:
@@ -232,10 +211,8 @@ def _path(args: Args, app: App) -> None:
         path = config.scope_path(args.scope, app.host_dir, os.getcwd())
         app.out.emit_object(SettingsPath(args.scope, path, os.path.exists(path)), human=path)
         return
-    rows = []
-    for scope in SCOPES:
-        place = path_if_any(app, scope)
-        rows.append(SettingsPath(scope, place, place is not None and os.path.exists(place)))
+    places = _places(app)
+    rows = [SettingsPath(scope, places.get(scope), os.path.exists(places.get(scope, ""))) for scope in SCOPES]
     columns = [
         Column("SCOPE", "scope"),
         Column("EXISTS", "exists", show=lambda row: "yes" if row["exists"] else "no"),
@@ -246,14 +223,13 @@ def _path(args: Args, app: App) -> None:
 
 def _explain(args: Args, app: App) -> None:
     key = _known_key(args.key)
-    settings = _merged(app)
-    below = [leaf for leaf in map(parse_key, settings.flat()) if leaf[: len(key)] == key]
+    below = [leaf for leaf in map(parse_key, app.settings.flat()) if leaf[: len(key)] == key]
     rows: list[SettingOrigin] = []
     for leaf in below or [key]:
-        values = settings.explain(leaf)
+        values = app.settings.explain(leaf)
         for at, value in enumerate(values, 1):
-            wins = at == len(values)
-            if args.scope is None or value.source == source_name(app, args.scope):
+            if args.scope is None or value.source == _name(app, args.scope):
+                wins = at == len(values) and not value.source.endswith("(not trusted)")
                 rows.append(SettingOrigin(format_key(leaf), value.source, value.value, wins))
     if not rows:
         raise _not_set(app, key, args.scope)
@@ -263,53 +239,38 @@ def _explain(args: Args, app: App) -> None:
     app.out.emit_rows(rows, columns, envelope={"key": format_key(key), "values": rows})
 
 
-_VALUE = Column("VALUE", "value", show=lambda row: toml_text(row["value"]), flexible=True)
-
-
-def _merged(app: App) -> Settings:
-    """All settings; a mistake in a file is reported with the way to fix it."""
-    for scope in SCOPES:
-        if path_if_any(app, scope) is not None:
-            layer_of(app, scope)
-    return app.settings.in_force
-
-
 def _known_key(text: str) -> Key:
-    key = parse_key(text)
+    parse_key(text)
     try:
-        return known_key(key, "", verb_names())
+        key, _ = resolve(text)
+        if unknown := settings_check.unknown_command(key, plugin_verbs.known_verbs(os.environ)):
+            raise unknown
+        return key
     except UsageError as error:
         raise NotFoundError(error.message, hint=error.hint) from None
 
 
 def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
     shown = format_key(key)
-    if scope is None and (untrusted := trust_prompt.set_only_there(app, key)):
-        return untrusted
-    entry = entry_of(key) if key[0] in OPTION_SECTIONS and len(key) > 2 else None
-    if entry is not None:
-        parser = command_parser(entry)
-        if key[2] not in setting_keys(parser):
-            hint = suggest(key[2], setting_keys(parser), "key") or f"`{parser.prog} --help` shows the options"
-            return NotFoundError(f"`{shown}` is unknown: `{key[2]}` is not an option of `{parser.prog}`", hint=hint)
-    place = f" in `{source_name(app, scope)}`" if scope else ""
-    in_scope = f" --scope {scope}" if scope else ""
-    hint = f"`mngr config set{in_scope} {shown} VALUE` sets it"
-    if key[0] in ("agent_types", "create_templates"):
-        close = nearest(shown, list(app.settings.flat()))
-        hint = f"the closest key that is set is `{close}`; {hint}" if close else hint
-    return NotFoundError(f"`{shown}` is not set{place}", hint=hint)
+    if scope is None and app.settings.withheld(key):
+        return NotFoundError(f"`{shown}` is set only where it is not trusted", hint="`mngr config trust` shows it")
+    entry = settings_check.entry_of(key) if key[0] in OPTIONS and len(key) > 2 else None
+    if entry is not None and key[2] not in (known := setting_keys(command_parser(entry))):
+        hint = suggest(key[2], known, "key") or f"`mngr {entry.name} --help` shows the options"
+        return NotFoundError(f"`{shown}` is unknown: `{key[2]}` is not an option of `mngr {entry.name}`", hint=hint)
+    hint = f"`mngr config set{f' --scope {scope}' if scope else ''} {shown} VALUE` sets it"
+    if key[0] in ("agent_types", "create_templates") and (close := nearest(shown, list(app.settings.flat()))):
+        hint = f"the closest key that is set is `{close}`; {hint}"
+    return NotFoundError(f"`{shown}` is not set{f' in `{_name(app, scope)}`' if scope else ''}", hint=hint)
 
 
 def _set_elsewhere(app: App, key: Key, scope: str) -> str:
-    for other in SCOPES:
-        if other == scope or path_if_any(app, other) is None:
-            continue
+    for other in _places(app):
         try:
-            values = Settings([layer_of(app, other)]).explain(key)
+            found = other != scope and _layer(app, other).admitted().find(key)
         except MngrError:
             continue
-        if any(value.source != "default" for value in values):
+        if found:
             return f"it is set elsewhere: `mngr config unset --scope {other} {format_key(key)}`"
     return ""
 
@@ -317,24 +278,14 @@ def _set_elsewhere(app: App, key: Key, scope: str) -> str:
 def _say_what_holds(app: App, key: Key, scope: str) -> None:
     """After a change: who else sets this key, and whether all settings can be read now."""
     try:
-        check(app)
+        settings_check.check(app)
         found = app.settings.in_force.find(key)
         trust_prompt.tell_withheld(app, key)
     except MngrError as error:
         app.out.warn(f"{error.message.rstrip(':')}; `mngr config list` says more")
         return
-    if found is not None and found.source not in ("default", source_name(app, scope)):
+    if found is not None and found.source not in ("default", _name(app, scope)):
         app.out.note(f"here it is {toml_text(found.value)}, set in {found.source}")
-
-
-def _changing(scope: str, change: Callable[[], None]) -> None:
-    """Change a file, saying what to do when it is too broken for that."""
-    try:
-        change()
-    except UsageError as error:
-        raise UsageError(
-            error.message, hint=error.hint or f"fix it first: `mngr config edit --scope {scope}`"
-        ) from None
 
 
 def _run_editor(app: App, path: str, scope: str) -> None:
@@ -354,13 +305,32 @@ def _run_editor(app: App, path: str, scope: str) -> None:
             os.rmdir(parent)
 
 
-def _scope_to_change(args: Args, app: App) -> str:
-    """The scope that was named, else the project where there is one, else the user."""
-    return args.scope or ("project" if config.project_root(os.getcwd(), app.host_dir) else "user")
-
-
-def _path_to_change(app: App, scope: str) -> str:
-    """The file of a scope; that of another program's state directory is not ours to change."""
+def _place_to_change(args: Args, app: App) -> tuple[str, str]:
+    """The scope that was named, else the project where there is one, else the user; and its file. That of another
+    program's state directory is not ours to change."""
+    scope = args.scope or ("project" if config.project_root(os.getcwd(), app.host_dir) else "user")
     if scope == "user":
         Host(app.host_dir).is_ours()
-    return config.scope_path(scope, app.host_dir, os.getcwd())
+    return scope, config.scope_path(scope, app.host_dir, os.getcwd())
+
+
+def _places(app: App) -> dict[str, str]:
+    """The files of all scopes that there are here: a home directory has no project."""
+    found = {}
+    for scope in SCOPES:
+        with suppress(UsageError):
+            found[scope] = config.scope_path(scope, app.host_dir, os.getcwd())
+    return found
+
+
+def _layer(app: App, scope: str) -> Layer:
+    """What the file of one scope sets."""
+    ignored: list[str] = []
+    layer = config.read_scope(scope, app.host_dir, os.getcwd(), app.environ, ignored)
+    for text in ignored:
+        plugin_verbs.warn_once(text)
+    return layer
+
+
+def _name(app: App, scope: str) -> str:
+    return config.source_name(scope, app.host_dir, app.environ)

@@ -226,7 +226,7 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
     for name in names:
         already = name in known and (name in active) == wanted and not args.scope
         if not already and not args.dry_run:
-            with trust_prompt.changed_by_user(app, path):
+            with trust_prompt.changed_by_user(app, scope):
                 settings_file.set_value(path, f"plugins.{name}.enabled", "true" if wanted else "false", scope=scope)
         rows.append(Switched(name, wanted, not already, path, args.dry_run))
         state = "active" if wanted else "off"

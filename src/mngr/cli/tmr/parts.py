@@ -41,7 +41,7 @@ def init(args: Args, app: App) -> int:
     top = repository(app).top
     path = config.scope_path("project", app.fleet.local.host.dir, top)
     rows = []
-    with trust_prompt.changed_by_user(app, path):
+    with trust_prompt.changed_by_user(app, "project", top):
         for guess in look(top):
             key = f"tmr.{guess.key}"
             is_set = bool(app.settings.explain(key))  # trusted or not
