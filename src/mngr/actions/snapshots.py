@@ -188,7 +188,7 @@ def _in_place(site: Site, entry: SavedEntry, agent_id: str) -> Restored:
         if ran or agent.pane is not None:
             lifecycle.end(site, agent, f"restored from snapshot `{entry.id}`")
         record = site.store.read(agent_id)
-        restoration.relink(site.host, record)
+        restoration.relink(record)
         entry_saved = _save(site, entry, record)
         spare = [path for path, _ in entry_saved.left_out] if entry_saved else []
         branch, note = restoration.put_back(site.host, entry, record, spare)

@@ -12,26 +12,20 @@ from mngr.hosts.host import Host
 from mngr.interrupts import held
 from mngr.process import checked
 from mngr.tools import git as git_tool
-from mngr.tools.git import Git, worktree_entry
+from mngr.tools.git import Git
 from mngr.workspaces import saved_entry, uncommitted_files, unsaved_work
 from mngr.workspaces.plan import COPIED, MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir
 
 
-def relink(host: Host, record: Record) -> None:
+def relink(record: Record) -> None:
     """Give a worktree its lost `.git` file back, if git still knows it. Then what it held can be told from git."""
     if record.transfer != WORKTREE or record.repo is None or os.path.lexists(os.path.join(record.work_dir, ".git")):
         return
-    common = _common_dir(record.repo)
-    for name in host.entries(os.path.join(common, "worktrees")) if common else ():
-        note = os.path.join(common, "worktrees", name)
-        path = os.path.join(note, "gitdir")
-        noted = os.fsdecode(files.content(path)).rstrip("\n") if os.path.isfile(path) else ""
-        if noted and os.path.realpath(noted) == os.path.realpath(os.path.join(record.work_dir, ".git")):
-            os.makedirs(record.work_dir, exist_ok=True)
-            _write_line(os.path.join(record.work_dir, ".git"), f"gitdir: {note}")
-            return
+    os.makedirs(record.work_dir, exist_ok=True)
+    if os.path.isdir(record.repo):
+        Git(record.repo).run("worktree", "repair")
 
 
 def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]:
@@ -81,12 +75,11 @@ def _make_repository(host: Host, entry: SavedEntry, record: Record) -> None:
     if record.transfer == WORKTREE:
         if not common:
             raise MngrError(f"the repository of `{record.name}`, `{record.repo}`, is gone")
-        relink(host, record)
+        relink(record)
         if not unsaved_work.own_repository(record):
             _link_anew(host, record, common, entry.parent)
     elif not common or record.repo is None:
-        made = process.run(["git", "init", "-q", record.work_dir], timeout=60)
-        checked(made, "git could not make a repository")
+        _init(record.work_dir)
     elif record.transfer == MIRROR:
         clone_repository(record.repo, common, record.work_dir, COPIED if record.sandbox else "")
     else:
@@ -95,24 +88,20 @@ def _make_repository(host: Host, entry: SavedEntry, record: Record) -> None:
 
 def _link_anew(host: Host, record: Record, common: str, commit: str) -> None:
     """A new worktree for a directory that holds files, which git itself refuses: made elsewhere, then moved there."""
-    assert record.repo is not None
+    git = Git(record.repo or "")
     aside = f"{record.work_dir}.{os.urandom(4).hex()}"
     with repo_lock(host, common), held():
         words = ["worktree", "add", "-q", "--no-checkout", "--detach", aside, commit]
-        Git(record.repo).must(*words, doing="git could not make the worktree")
-        note = worktree_entry(aside)
-        assert note is not None
-        _write_line(os.path.join(record.work_dir, ".git"), f"gitdir: {note}")
-        _write_line(os.path.join(note, "gitdir"), os.path.join(record.work_dir, ".git"))
+        git.must(*words, doing="git could not make the worktree")
+        os.replace(os.path.join(aside, ".git"), os.path.join(record.work_dir, ".git"))
+        git.must("worktree", "repair", record.work_dir)
         files.remove_tree(aside)
 
 
 def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
     """Point HEAD where it was. A branch that another work tree has is not moved: a new one stands in for it."""
     git.must("update-ref", "--no-deref", "HEAD", entry.parent)
-    for ref, tip in entry.refs:
-        if git.commit_of(ref) is None:
-            git.must("update-ref", ref, tip)
+    _add_refs(git, entry)
     if entry.branch is None:
         return None, ""
     branch, note = entry.branch, ""
@@ -131,8 +120,7 @@ def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
 def _end_operations(git: Git) -> None:
     """A rebase or a series of picks that was under way would go on in another history."""
     git_dir = git.must("rev-parse", "--absolute-git-dir")
-    if os.path.isdir(os.path.join(git_dir, "rebase-merge")) or os.path.isdir(os.path.join(git_dir, "rebase-apply")):
-        git.run("rebase", "--quit")
+    git.run("rebase", "--quit")  # which keeps what it had put aside
     for name in ("rebase-merge", "rebase-apply", "sequencer"):
         files.remove_tree(os.path.join(git_dir, name))
 
@@ -144,92 +132,77 @@ def _common_dir(repo: str) -> str:
     return found.text if found.ok else ""
 
 
-def _write_line(path: str, text: str) -> None:
-    files.write_atomic(path, os.fsencode(text) + b"\n", 0o644)
+def _init(directory: str) -> None:
+    checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
 
 
 def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
     """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
     files. On failure nothing is left behind."""
-    if entry.plain_files:
-        return _restore_plain(host, entry, directory)
+    workspace = Workspace(_plan(entry, directory, branch), directory)
+    plan = workspace.plan
+    try:
+        if plan.source == directory:
+            workspace.claim()
+        else:
+            workspace.make(host, {})
+        if entry.plain_files:
+            bring_files(Git(directory, git_dir=entry.repo), entry)
+        else:
+            git = Git(directory)
+            if plan.source == directory:  # the repository it came from was gone when the work was saved
+                _init(directory)
+                fetch_kept(git, entry)
+                words = ("checkout", "-q", "-B", plan.branch or "", entry.parent)
+                git.must(*words, doing="git could not check out the files")
+            if plan.transfer != WORKTREE:
+                bring_refs(git, entry, plan.branch)
+            bring_files(git, entry)
+            if plan.source == directory:
+                saved_entry.forget_refs(git, entry.refs_below)
+    except BaseException:
+        with held():
+            workspace.unmake(host)
+        raise
+    workspace.release()
+    return workspace
+
+
+def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
+    """What the workspace is made from: the source is the directory itself when the entry alone has all of it."""
     agent = entry.agent
+    if entry.plain_files:
+        source = agent.source if agent is not None and agent.repo is None and not entry.whole else ""
+        return Plan(RSYNC, source if os.path.isdir(source) else directory)
     assert agent is not None
     wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
     if entry.repo != agent.repo:
-        return _restore_alone(host, entry, directory, wanted)
+        return Plan(MIRROR, directory, branch=wanted, create_branch=True, start=entry.parent)
     repo = git_tool.look(entry.repo)
     if repo is None:
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
-    source = Git(entry.repo)
+    source_git, create = Git(entry.repo), True
     if agent.transfer == WORKTREE:
-        for ref, tip in entry.refs:
-            if source.commit_of(ref) is None:
-                source.must("update-ref", ref, tip)
-    if entry.whole and agent.transfer != WORKTREE:
-        name, create = wanted, True  # its repository is its own, and so are its branches
-    else:
-        name, create = _branch_for(source, wanted, entry, explicit=branch is not None)
-    plan = Plan(
+        _add_refs(source_git, entry)
+    if agent.transfer == WORKTREE or not entry.whole:  # else its repository is its own, and so are its branches
+        wanted, create = _branch_for(source_git, wanted, entry, explicit=branch is not None)
+    return Plan(
         agent.transfer,
         repo.top,
         repo,
-        branch=name,
+        branch=wanted,
         create_branch=create,
         base_branch=agent.base_branch,
         start=entry.parent,
         objects=COPIED if agent.sandbox else "",
     )
-    workspace = Workspace(plan, directory)
-    workspace.make(host, {})
-    try:
-        git = Git(directory)
-        if agent.transfer != WORKTREE:
-            bring_refs(git, entry, name)
-        bring_files(git, entry)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    return workspace
 
 
-def _restore_alone(host: Host, entry: SavedEntry, directory: str, branch: str) -> Workspace:
-    """A repository of its own, from our store: the one it came from was gone when the work was saved."""
-    workspace = Workspace(Plan(MIRROR, directory, branch=branch, create_branch=True, start=entry.parent), directory)
-    try:
-        workspace.claim()
-        checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
-        git = Git(directory)
-        fetch_kept(git, entry)
-        git.must("checkout", "-q", "-B", branch, entry.parent, doing="git could not check out the files")
-        bring_refs(git, entry, branch)
-        bring_files(git, entry)
-        saved_entry.forget_refs(git, entry.refs_below)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    workspace.release()
-    return workspace
-
-
-def _restore_plain(host: Host, entry: SavedEntry, directory: str) -> Workspace:
-    agent = entry.agent
-    source = agent.source if agent is not None and agent.repo is None else ""
-    workspace = Workspace(Plan(RSYNC, source or directory), directory)
-    try:
-        if source and os.path.isdir(source) and not entry.whole:
-            workspace.make(host, {})
-        else:
-            workspace.claim()
-        bring_files(Git(directory, git_dir=entry.repo), entry)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    workspace.release()
-    return workspace
+def _add_refs(git: Git, entry: SavedEntry) -> None:
+    """The branches beside its own that a worktree had, where they are gone."""
+    for ref, tip in entry.refs:
+        if git.commit_of(ref) is None:
+            git.must("update-ref", ref, tip)
 
 
 def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = ()) -> None:
