@@ -86,7 +86,7 @@ def check_source(site: Site, agent_id: str, name: str) -> Record:
 def clone(site: Site, agent_id: str, wish: CloneRequest) -> Record:
     """Make the copy and start it. On any failure nothing is left."""
     branch, command = check(site, agent_id, wish)
-    entry = taking.take(site, agent_id, f"clone-{os.urandom(4).hex()}")
+    entry = taking.for_a_moment(site, agent_id)
     try:
         return start_kept(site, entry, wish, branch, command)
     finally:
@@ -112,9 +112,8 @@ def start_kept(
         site,
         entry._replace(agent=wanted),
         wish.name,
+        f"`mngr clone {old.name} OTHER-NAME`",
         branch=branch,
-        history=saved_entry.agent_dir(site.host, entry),
-        taken_hint=f"`mngr clone {old.name} OTHER-NAME`",
         with_events=False,  # what was said is its own; what happened, and what it cost, happened to the other
         started_at=None,
         stopped_at=None,

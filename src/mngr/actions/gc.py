@@ -20,7 +20,7 @@ from mngr.tools.git import Git
 from mngr.waiting import wait_until
 from mngr.workspaces import saved_entry, saved_work, unsaved_work
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.saved_entry import SAVED, SavedEntry
 from mngr.workspaces.workspace import remove_worktree
 
 REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
@@ -87,7 +87,7 @@ def _look(site: Site) -> _Seen:
     strays = leftovers.stray_sessions(site, sessions, ids)
     here = git_tool.look(site.cwd) if os.path.isdir(site.cwd) and not _is_bare(site) else None
     repos = [record.repo for record in records if record.repo]
-    for entry in saved_work.survey(site.host)[0]:
+    for entry in saved_entry.survey(site.host, SAVED)[0]:
         repos += [repo for repo in (entry.agent.repo if entry.agent else None, entry.repo) if repo]
     return _Seen(
         records=records,
@@ -290,7 +290,7 @@ def _locks(site: Site, dry_run: bool) -> Iterator[Leftover]:
 
 def _saved(site: Site, before: float | None, dry_run: bool) -> Iterator[Leftover]:
     """Saved work that is older, if that is asked for. What cannot be read is reported in any case, and kept."""
-    entries, broken = saved_work.survey(site.host)
+    entries, broken = saved_entry.survey(site.host, SAVED)
     for name, error in broken.items():
         yield Leftover("saved work", name, action=KEPT, note=error.message)
     for entry in entries:

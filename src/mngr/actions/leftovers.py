@@ -12,7 +12,8 @@ from mngr.actions.site import Site
 from mngr.actions.source_cache import REPOSITORIES
 from mngr.names import is_id
 from mngr.tools.git import Git
-from mngr.workspaces import saved_work, snapshots
+from mngr.workspaces import saved_entry
+from mngr.workspaces.saved_entry import SAVED, SNAPSHOTS
 
 RECORD = "agent.json"
 _ROOMS = ("worktrees", "clones")
@@ -118,7 +119,7 @@ def old_caches(site: Site) -> list[str]:
     if not found:
         return []
     records, broken = site.store.records()
-    kept = [survey(site.host) for survey in (saved_work.survey, snapshots.survey)]
+    kept = [saved_entry.survey(site.host, room) for room in (SAVED, SNAPSHOTS)]
     if broken or any(errors for _, errors in kept):
         return []  # what cannot be read may need one
     entries = [entry for some, _ in kept for entry in some]

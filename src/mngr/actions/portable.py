@@ -21,7 +21,7 @@ from mngr.interrupts import held
 from mngr.names import is_id, is_name
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, saved_work, snapshots
+from mngr.workspaces import saved_entry, snapshots
 from mngr.workspaces.origin import ensure_machine_id, machine_id
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspaces.saved_entry import SAVED, SavedEntry
@@ -44,7 +44,7 @@ class Portable(NamedTuple):
 
 def pack(site: Site, agent_id: str) -> Portable:
     """An agent as it is now. `drop` removes what this made; the agent may work on meanwhile."""
-    entry = taking.take(site, agent_id, f"move-{os.urandom(4).hex()}")
+    entry = taking.for_a_moment(site, agent_id)
     try:
         return export(site, entry)
     except BaseException:
@@ -118,10 +118,9 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
         agent = _settled(site, portable, agent)
     store = os.path.join(site.host.dir, room, "files.git")
     repo = store if entry.plain_files or agent is None or agent.repo is None else agent.repo
-    if room == SAVED:
-        place = saved_work.reserve(site.host, entry.name, agent)
-    else:
-        place = snapshots.reserve(site.host, entry.name, snapshots.unused_name(site.host, entry), agent)
+    taken = site.host.entries(os.path.join(site.host.dir, room, entry.name))
+    wanted = saved_entry.free_name(snapshots.name_of(entry), taken) if room != SAVED else ""
+    place = saved_entry.reserve(site.host, room, entry.name, agent, wanted)
     if repo == store:
         saved_entry.make_store(store)
     ref = place.ref if entry.plain_files else f"{place.ref}/work"
@@ -173,15 +172,8 @@ def drop(site: Site, entry: SavedEntry) -> None:
 def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record:
     """A stopped agent of what came, with its old id if that is free. On failure nothing is left of it."""
     assert entry.agent is not None
-    record, workspace = restore.make_again(
-        site,
-        entry,
-        name,
-        branch=None,
-        history=saved_entry.agent_dir(site.host, entry),
-        taken_hint=f"`mngr migrate {name} NEW@HOST` gives it another name",
-        stop_reason=f"migrated from {came_from}",
-    )
+    taken_hint = f"`mngr migrate {name} NEW@HOST` gives it another name"
+    record, workspace = restore.make_again(site, entry, name, taken_hint, stop_reason=f"migrated from {came_from}")
     try:
         _verify(site, entry, record)
     except BaseException:
@@ -194,7 +186,7 @@ def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record
 
 def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
     """Compare what was made with what came, by keeping it once more."""
-    again = taking.take(site, record.id, f"move-{os.urandom(4).hex()}")
+    again = taking.for_a_moment(site, record.id)
     try:
         git = Git(entry.repo)
         trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]

@@ -14,7 +14,7 @@ from mngr.errors import MngrError, NotFoundError, Undecided
 from mngr.names import suggest
 from mngr.tools.git import Git
 from mngr.workspaces import restoration, saved_entry, saved_work, snapshots
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspaces.saved_entry import SNAPSHOTS, SavedEntry
 from mngr.workspaces.snapshots import name_of
 from mngr.workspaces.unsaved_work import UnsavedWork
 
@@ -36,13 +36,9 @@ _IDENTITY = (
 )
 
 
-def create(site: Site, agent_id: str, name: str | None = None) -> SavedEntry:
-    """Keep an agent as it is now, also while it works. Nothing of it is changed."""
-    return take(site, agent_id, name, logged=True)
-
-
-def take(site: Site, agent_id: str, name: str | None, *, logged: bool = False) -> SavedEntry:
-    """A snapshot. One that is not `logged` is for a moment: no event tells of it."""
+def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool = True) -> SavedEntry:
+    """Keep an agent as it is now, also while it works. Nothing of it is changed. One that is not `logged` is for a
+    moment: no event tells of it."""
     record = site.store.read(agent_id)
     if record.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
@@ -50,31 +46,39 @@ def take(site: Site, agent_id: str, name: str | None, *, logged: bool = False) -
     with site.store.agent_locked(agent_id):
         record = site.store.read(agent_id)
         limit = site.settings.number("saved.ignored_max_mb", 10)
-        name = name or snapshots.free_name(site.host, record.name)
+        name = name or _free_name(site, record)
         entry = snapshots.take(site.host, record, site.store.state_dir(agent_id), name, ignored_max_mb=limit)
         if logged:
             site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
     return entry
 
 
+def for_a_moment(site: Site, agent_id: str) -> SavedEntry:
+    """A snapshot that the caller forgets again, with `saved_entry.drop`."""
+    return create(site, agent_id, f"moment-{os.urandom(4).hex()}", logged=False)
+
+
 def would_create(site: Site, agent_id: str, name: str | None) -> str:
     """The name that a snapshot would get. Raises what would be in the way, and changes nothing."""
     record = site.store.read(agent_id)
     snapshots.check_place(record)
-    return name or snapshots.free_name(site.host, record.name)
+    return name or _free_name(site, record)
+
+
+def _free_name(site: Site, record: Record) -> str:
+    taken = site.host.entries(os.path.join(site.host.dir, SNAPSHOTS, record.name))
+    return next(name for name in (f"snap-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
 
 
 def entries(site: Site, agent_id: str | None = None) -> list[SavedEntry]:
     """All snapshots, or those of one agent, oldest first. Raises when one cannot be read."""
-    found, broken = survey(site)
-    for error in broken.values():
-        raise error
+    found = saved_entry.entries(site.host, SNAPSHOTS)
     return [entry for entry in found if agent_id is None or belongs(entry, agent_id)]
 
 
 def survey(site: Site) -> tuple[list[SavedEntry], dict[str, MngrError]]:
     """All snapshots, oldest first, and by their ids `AGENT/NAME` the errors of those that cannot be read."""
-    return snapshots.survey(site.host) if site.host.is_ours() else ([], {})
+    return saved_entry.survey(site.host, SNAPSHOTS) if site.host.is_ours() else ([], {})
 
 
 def belongs(entry: SavedEntry, agent_id: str) -> bool:
@@ -166,16 +170,10 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
     if name is None and entry.agent.id in living:
         return _in_place(site, entry, entry.agent.id)
     wanted = name or entry.agent.name
-    branch = None if name is None else f"mngr/{name}" if entry.branch is not None else None
-    record, _ = restore.make_again(
-        site,
-        entry,
-        wanted,
-        branch=branch,
-        history=saved_entry.agent_dir(site.host, entry),
-        taken_hint=f"`mngr snapshot restore {entry.id} --as {wanted}-2`",
-        stop_reason=f"restored from snapshot `{entry.id}`",
-    )
+    branch = f"mngr/{name}" if name is not None and entry.branch is not None else None
+    taken_hint = f"`mngr snapshot restore {entry.id} --as {wanted}-2`"
+    stop_reason = f"restored from snapshot `{entry.id}`"
+    record, _ = restore.make_again(site, entry, wanted, taken_hint, branch=branch, stop_reason=stop_reason)
     site.store.log(record.id, "snapshot_restored", snapshot=entry.id)
     return Restored(record, None, "", made=True, running=False)
 

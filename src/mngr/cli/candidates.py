@@ -78,15 +78,16 @@ def states() -> list[Candidate]:
 
 
 def saved() -> list[Candidate]:
-    from mngr.workspaces import saved_work as keeping
+    from mngr.workspaces.saved_entry import SAVED, survey
 
-    return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in keeping.survey(_host())[0]]
+    return [(entry.id, f"work of {entry.name}, {entry.reason}") for entry in survey(_host(), SAVED)[0]]
 
 
 def snapshots() -> list[Candidate]:
-    from mngr.workspaces import snapshots as keeping
+    from mngr.workspaces.saved_entry import SNAPSHOTS, survey
+    from mngr.workspaces.snapshots import name_of
 
-    return [(keeping.name_of(entry), f"of {entry.name}, {entry.saved_at}") for entry in keeping.survey(_host())[0]]
+    return [(name_of(entry), f"of {entry.name}, {entry.saved_at}") for entry in survey(_host(), SNAPSHOTS)[0]]
 
 
 def plugins() -> list[Candidate]:

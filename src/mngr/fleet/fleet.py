@@ -200,17 +200,16 @@ class Fleet:
 
     def saved(self) -> Sequence[SavedEntry]:
         """Saved work, oldest first."""
-        from mngr.workspaces import saved_work
+        from mngr.workspaces import saved_entry
 
-        return saved_work.entries(self.local.host) if self.local.host.is_ours() else []
+        return saved_entry.entries(self.local.host, saved_entry.SAVED)
 
     def restore_saved(self, entry: str, *, name: str | None = None, branch: str | None = None) -> Agent:
         """Bring saved work back as a stopped agent with its work dir as it was."""
         from mngr.actions import restore
         from mngr.actions.agent import Agent
-        from mngr.workspaces import saved_work
 
-        record = self.local.run(restore.as_agent, saved_work.find(self.local.host, entry), name=name, branch=branch)
+        record = self.local.run(restore.as_agent, restore.find(self.local, entry), name=name, branch=branch)
         return Agent(self.local, record)
 
     def snapshots(self, agent: str | Agent | None = None) -> Sequence[SavedEntry]:

@@ -1,10 +1,10 @@
-"""Work kept under refs, with an entry that says whose it was: what the safety net and snapshots have in common."""
+"""Work kept under refs, with an entry that says whose it was: the store of saved work and of snapshots."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from mngr import files, process
@@ -12,11 +12,10 @@ from mngr.agents import record as records
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.hosts.host import Host
+from mngr.names import check_name
 from mngr.process import checked
 from mngr.tools.git import Git
-from mngr.workspaces import uncommitted_files
-from mngr.workspaces.plan import WORKTREE
-from mngr.workspaces.unsaved_work import UnsavedWork, has_repository, own_repository
+from mngr.workspaces.unsaved_work import has_repository
 
 SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
 
@@ -69,6 +68,45 @@ class EntryPlace(NamedTuple):
     store: str
 
 
+def reserve(host: Host, room: str, name: str, record: Record | None, wanted: str = "") -> EntryPlace:
+    """An id, taken by making its directory, and refs that are free in the repository of this agent. Saved work gets the
+    first free `NAME-N`, a snapshot the `wanted` name, below that of its agent."""
+    if room == SNAPSHOTS:
+        check_name(wanted, "snapshot name")
+        host.make_dir(os.path.join(host.dir, room, name))
+    number = 1
+    while True:
+        entry_id = f"{name}/{wanted}" if room == SNAPSHOTS else f"{name}-{number}"
+        try:
+            os.mkdir(os.path.join(host.dir, room, entry_id), 0o700)
+            break
+        except FileExistsError:
+            if room == SNAPSHOTS:
+                raise MngrError(
+                    f"`{name}` has a snapshot called `{wanted}` already",
+                    hint=f"choose another name, or remove that one: `mngr snapshot destroy {entry_id}`",
+                ) from None
+            number += 1
+    ref = f"refs/mngr/{room}/{name}/{wanted or number}"
+    return EntryPlace(entry_id, _free_ref(record, ref), os.path.join(host.dir, room, "files.git"))
+
+
+def _free_ref(record: Record | None, wanted: str) -> str:
+    """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
+    in the same repository."""
+    if record is None or record.repo is None or not has_repository(record.repo):
+        return wanted
+    parent, _, name = wanted.rpartition("/")
+    refs = Git(record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
+    return f"{parent}/{free_name(name, [ref.removeprefix(f'{parent}/').partition('/')[0] for ref in refs])}"
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """This name, or with a number after it, that is not taken."""
+    names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
+
+
 def directory(host: Host, entry: SavedEntry) -> str:
     return os.path.join(host.dir, entry.room, entry.id)
 
@@ -97,88 +135,6 @@ def drop(host: Host, entry: SavedEntry) -> None:
             os.rmdir(os.path.dirname(directory(host, entry)))
         except OSError:
             pass  # its agent has others
-
-
-def free_ref(record: Record, wanted: str) -> str:
-    """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
-    in the same repository."""
-    if record.repo is None or not has_repository(record.repo):
-        return wanted
-    parent, _, name = wanted.rpartition("/")
-    refs = Git(record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
-    taken = {ref.removeprefix(f"{parent}/").partition("/")[0] for ref in refs}
-    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
-    return f"{parent}/{next(name for name in names if name not in taken)}"
-
-
-def keep_workspace(
-    place: EntryPlace, record: Record, found: UnsavedWork, *, reason: str, at: str, whole: bool = False
-) -> SavedEntry:
-    """Put what `found` names under refs. The workspace itself is not changed."""
-    paths = [*found.changed, *found.ignored]
-    message = f"Work of agent {record.name}, {'a snapshot' if whole else f'saved on {reason}'}\n"
-    branch = None
-    if own_repository(record):
-        repo, commit, parent, branch = _keep_repository(place, record, found, message, whole)
-        ref = f"{place.ref}/work"
-    else:
-        base = record.source if record.repo is None and not whole else ""
-        commit, parent = keep_plain(place, record.work_dir, base, paths, message)
-        repo, ref = place.store, place.ref
-    return SavedEntry(
-        id=place.id,
-        name=record.name,
-        reason=reason,
-        saved_at=at,
-        repo=repo,
-        ref=ref,
-        commit=commit,
-        parent=parent,
-        commits=found.commits,
-        changed=found.changed,
-        ignored=found.ignored,
-        left_out=tuple((item.path, item.megabytes) for item in found.left_out),
-        refs=found.refs,
-        agent=record,
-        branch=branch,
-        whole=whole,
-        private=tuple(uncommitted_files.private_files(record.work_dir, paths)),
-    )
-
-
-def keep_plain(place: EntryPlace, directory: str, source: str, paths: Sequence[str], message: str) -> tuple[str, str]:
-    """Plain files go into a repository of our own: first as the source has them, then as they are in the directory.
-    Returns both commits, the later one first."""
-    make_store(place.store)
-    before = Git(source, git_dir=place.store) if source and os.path.isdir(source) else None
-    after = Git(directory, git_dir=place.store)
-    empty = after.must("mktree", input=b"")
-    parent = after.commit_tree(
-        uncommitted_files.dirty_tree(before, paths) if before else empty, [], f"Before: {message}"
-    )
-    commit = after.commit_tree(uncommitted_files.dirty_tree(after, paths), [parent], message)
-    after.must("update-ref", place.ref, commit)
-    return commit, parent
-
-
-def _keep_repository(
-    place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
-) -> tuple[str, str, str, str | None]:
-    git = Git(record.work_dir)
-    branch = git.current_branch()
-    parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
-    paths = [*found.changed, *found.ignored, *(uncommitted_files.convertible(git) if whole else ())]
-    commit = git.commit_tree(uncommitted_files.dirty_tree(git, paths), [parent], message) if paths else parent
-    repo = record.repo if record.repo and has_repository(record.repo) else make_store(place.store)
-    refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
-    git.must("update-ref", "--stdin", input="".join(f"update {ref} {tip}\n" for ref, tip in refs).encode())
-    if record.transfer != WORKTREE or repo != record.repo:
-        try:
-            spec, failed = f"+{place.ref}/*:{place.ref}/*", "the agent's work could not be copied to a safe place"
-            Git(repo).fetch(git.directory, spec, doing=failed)
-        finally:
-            forget_refs(git, place.ref)
-    return repo, commit, parent, branch
 
 
 def forget_refs(git: Git, below: str) -> None:
@@ -223,14 +179,26 @@ def read(host: Host, directory: str) -> SavedEntry | None:
         ) from None
 
 
-def survey(host: Host, directory: str, ids: Iterable[str]) -> tuple[list[SavedEntry], dict[str, MngrError]]:
-    """The entries with these ids, oldest first, and by their ids the errors of those that cannot be read."""
+def survey(host: Host, room: str) -> tuple[list[SavedEntry], dict[str, MngrError]]:
+    """The entries of a room, oldest first, and by their ids the errors of those that cannot be read."""
+    top = os.path.join(host.dir, room)
+    ids = [name for name in host.entries(top) if not name.endswith(".git")]
+    if room == SNAPSHOTS:
+        ids = [f"{agent}/{name}" for agent in ids for name in host.entries(os.path.join(top, agent))]
     found: list[SavedEntry] = []
     broken: dict[str, MngrError] = {}
     for entry_id in ids:
         try:
-            if entry := read(host, os.path.join(directory, entry_id)):
+            if entry := read(host, os.path.join(top, entry_id)):
                 found.append(entry)
         except MngrError as error:
             broken[entry_id] = error
     return sorted(found, key=lambda entry: entry.saved_at), broken
+
+
+def entries(host: Host, room: str) -> list[SavedEntry]:
+    """All of a room, oldest first. Raises when one cannot be read."""
+    found, broken = survey(host, room) if host.is_ours() else ([], {})
+    for error in broken.values():
+        raise error
+    return found

@@ -1,4 +1,4 @@
-"""The safety net: work that would go is kept under refs, with an entry that says whose it was and why."""
+"""Keep work under refs: what an agent holds, for the safety net or a snapshot, and files before they are replaced."""
 
 from __future__ import annotations
 
@@ -6,43 +6,12 @@ import os
 from collections.abc import Sequence
 
 from mngr.agents.record import Record, timestamp
-from mngr.errors import MngrError, NotFoundError
 from mngr.hosts.host import Host
-from mngr.names import suggest
-from mngr.workspaces import saved_entry
-from mngr.workspaces.saved_entry import EntryPlace, SavedEntry
-from mngr.workspaces.unsaved_work import UnsavedWork
-
-
-def survey(host: Host) -> tuple[list[SavedEntry], dict[str, MngrError]]:
-    """All of them, oldest first, and by their ids the errors of those that cannot be read."""
-    return saved_entry.survey(
-        host, _dir(host), (name for name in host.entries(_dir(host)) if not name.endswith(".git"))
-    )
-
-
-def entries(host: Host) -> list[SavedEntry]:
-    """All of them, oldest first. Raises when one cannot be read."""
-    found, broken = survey(host)
-    for error in broken.values():
-        raise error
-    return found
-
-
-def find(host: Host, name: str) -> SavedEntry:
-    """By its id, or the newest one of an agent of that name."""
-    all_entries, broken = survey(host)
-    if name in broken:
-        raise broken[name]
-    matching = [entry for entry in all_entries if entry.id == name] or [
-        entry for entry in all_entries if entry.name == name
-    ]
-    if matching:
-        return matching[-1]
-    raise NotFoundError(
-        f"no saved work is called `{name}`",
-        hint=suggest(name, [entry.id for entry in all_entries], "one") or "`mngr saved list` shows all",
-    )
+from mngr.tools.git import Git
+from mngr.workspaces import saved_entry, uncommitted_files
+from mngr.workspaces.plan import WORKTREE
+from mngr.workspaces.saved_entry import SAVED, EntryPlace, SavedEntry
+from mngr.workspaces.unsaved_work import UnsavedWork, has_repository, own_repository
 
 
 def save_agent(
@@ -52,16 +21,16 @@ def save_agent(
     changed."""
     if not (found.any or found.ignored or always):
         return None
-    place = reserve(host, record.name, record)
-    entry = saved_entry.keep_workspace(place, record, found, reason=reason, at=timestamp())
+    place = saved_entry.reserve(host, SAVED, record.name, record)
+    entry = keep_workspace(place, record, found, reason=reason)
     saved_entry.write(host, entry)
     return entry
 
 
 def save_files(host: Host, name: str, directory: str, paths: Sequence[str], reason: str) -> SavedEntry:
     """Keep some files of any directory as they are now, before something writes over them."""
-    place = reserve(host, name, None)
-    commit, parent = saved_entry.keep_plain(place, directory, "", paths, f"Files saved on {reason}\n")
+    place = saved_entry.reserve(host, SAVED, name, None)
+    commit, parent = _keep_plain(place, directory, "", paths, f"Files saved on {reason}\n")
     entry = SavedEntry(
         place.id, name, reason, timestamp(), place.store, place.ref, commit, parent, 0, tuple(paths), (), (), (), None
     )
@@ -69,20 +38,71 @@ def save_files(host: Host, name: str, directory: str, paths: Sequence[str], reas
     return entry
 
 
-def _dir(host: Host) -> str:
-    return os.path.join(host.dir, saved_entry.SAVED)
-
-
-def reserve(host: Host, name: str, record: Record | None) -> EntryPlace:
-    """A free id `NAME-N`, taken by making its directory, and refs that are free in the repository of this agent."""
-    number = 1
-    while True:
-        try:
-            os.mkdir(os.path.join(_dir(host), f"{name}-{number}"), 0o700)
-            break
-        except FileExistsError:
-            number += 1
-    ref = f"refs/mngr/saved/{name}/{number}"
-    return EntryPlace(
-        f"{name}-{number}", saved_entry.free_ref(record, ref) if record else ref, os.path.join(_dir(host), "files.git")
+def keep_workspace(
+    place: EntryPlace, record: Record, found: UnsavedWork, *, reason: str, whole: bool = False
+) -> SavedEntry:
+    """Put what `found` names under refs. The workspace itself is not changed."""
+    paths = [*found.changed, *found.ignored]
+    message = f"Work of agent {record.name}, {'a snapshot' if whole else f'saved on {reason}'}\n"
+    branch = None
+    if own_repository(record):
+        repo, commit, parent, branch = _keep_repository(place, record, found, message, whole)
+        ref = f"{place.ref}/work"
+    else:
+        base = record.source if record.repo is None and not whole else ""
+        commit, parent = _keep_plain(place, record.work_dir, base, paths, message)
+        repo, ref = place.store, place.ref
+    return SavedEntry(
+        id=place.id,
+        name=record.name,
+        reason=reason,
+        saved_at=timestamp(),
+        repo=repo,
+        ref=ref,
+        commit=commit,
+        parent=parent,
+        commits=found.commits,
+        changed=found.changed,
+        ignored=found.ignored,
+        left_out=tuple((item.path, item.megabytes) for item in found.left_out),
+        refs=found.refs,
+        agent=record,
+        branch=branch,
+        whole=whole,
+        private=tuple(uncommitted_files.private_files(record.work_dir, paths)),
     )
+
+
+def _keep_plain(place: EntryPlace, directory: str, source: str, paths: Sequence[str], message: str) -> tuple[str, str]:
+    """Plain files go into a repository of our own: first as the source has them, then as they are in the directory.
+    Returns both commits, the later one first."""
+    saved_entry.make_store(place.store)
+    before = Git(source, git_dir=place.store) if source and os.path.isdir(source) else None
+    after = Git(directory, git_dir=place.store)
+    empty = after.must("mktree", input=b"")
+    parent = after.commit_tree(
+        uncommitted_files.dirty_tree(before, paths) if before else empty, [], f"Before: {message}"
+    )
+    commit = after.commit_tree(uncommitted_files.dirty_tree(after, paths), [parent], message)
+    after.must("update-ref", place.ref, commit)
+    return commit, parent
+
+
+def _keep_repository(
+    place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
+) -> tuple[str, str, str, str | None]:
+    git = Git(record.work_dir)
+    branch = git.current_branch()
+    parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
+    paths = [*found.changed, *found.ignored, *(uncommitted_files.convertible(git) if whole else ())]
+    commit = git.commit_tree(uncommitted_files.dirty_tree(git, paths), [parent], message) if paths else parent
+    repo = record.repo if record.repo and has_repository(record.repo) else saved_entry.make_store(place.store)
+    refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
+    git.must("update-ref", "--stdin", input="".join(f"update {ref} {tip}\n" for ref, tip in refs).encode())
+    if record.transfer != WORKTREE or repo != record.repo:
+        try:
+            spec, failed = f"+{place.ref}/*:{place.ref}/*", "the agent's work could not be copied to a safe place"
+            Git(repo).fetch(git.directory, spec, doing=failed)
+        finally:
+            saved_entry.forget_refs(git, place.ref)
+    return repo, commit, parent, branch

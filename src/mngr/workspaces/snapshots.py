@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from mngr.agents.record import Record, timestamp
+from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.hosts.host import Host
 from mngr.interrupts import held
-from mngr.names import check_name
 from mngr.process import CommandFailed
 from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, unsaved_work
+from mngr.workspaces import saved_entry, saved_work, unsaved_work
 from mngr.workspaces.plan import NONE
-from mngr.workspaces.saved_entry import EntryPlace, SavedEntry
+from mngr.workspaces.saved_entry import SNAPSHOTS, EntryPlace, SavedEntry
 
 _TRIES = 8
 
@@ -22,13 +21,6 @@ _TRIES = 8
 def name_of(entry: SavedEntry) -> str:
     """The name that the user gave it; its id is `AGENT/NAME`."""
     return entry.id.partition("/")[2]
-
-
-def survey(host: Host) -> tuple[list[SavedEntry], dict[str, MngrError]]:
-    """All of them, oldest first, and by their ids the errors of those that cannot be read."""
-    rooms = [name for name in host.entries(_dir(host)) if not name.endswith(".git")]
-    ids = (os.path.join(room, name) for room in rooms for name in host.entries(os.path.join(_dir(host), room)))
-    return saved_entry.survey(host, _dir(host), ids)
 
 
 def check_place(record: Record) -> None:
@@ -46,24 +38,12 @@ def check_place(record: Record) -> None:
         )
 
 
-def free_name(host: Host, agent: str) -> str:
-    taken = host.entries(os.path.join(_dir(host), agent))
-    return next(name for name in (f"snap-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
-
-
-def unused_name(host: Host, entry: SavedEntry) -> str:
-    """The name of a snapshot of another machine, or with a number after it, that no snapshot of its agent has here."""
-    name, taken = name_of(entry), host.entries(os.path.join(_dir(host), entry.name))
-    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
-    return next(name for name in names if name not in taken)
-
-
 def take(host: Host, record: Record, state_dir: str, name: str, *, ignored_max_mb: float) -> SavedEntry:
     """Keep everything. The agent may work on meanwhile: what changes under our hands is read again. On failure nothing
     is left behind."""
     check_place(record)
-    place = reserve(host, record.name, name, record)
-    directory = os.path.join(_dir(host), place.id)
+    place = saved_entry.reserve(host, SNAPSHOTS, record.name, record, name)
+    directory = os.path.join(host.dir, SNAPSHOTS, place.id)
     try:
         entry = _settled(host, record, place, ignored_max_mb)
         history = os.path.join(directory, "agent")
@@ -134,7 +114,7 @@ def _settled(host: Host, record: Record, place: EntryPlace, ignored_max_mb: floa
         head = _head(git) if record.repo else ""
         try:
             found = unsaved_work.everything(host, record, ignored_max_mb=ignored_max_mb)
-            entry = saved_entry.keep_workspace(place, record, found, reason="snapshot", at=timestamp(), whole=True)
+            entry = saved_work.keep_workspace(place, record, found, reason="snapshot", whole=True)
         except (CommandFailed, OSError, ValueError):
             if not tries_left and entry is None:
                 raise
@@ -147,23 +127,3 @@ def _settled(host: Host, record: Record, place: EntryPlace, ignored_max_mb: floa
 
 def _head(git: Git) -> str:
     return f"{git.current_branch()} {git.commit_of('HEAD')}"
-
-
-def _dir(host: Host) -> str:
-    return os.path.join(host.dir, saved_entry.SNAPSHOTS)
-
-
-def reserve(host: Host, agent: str, name: str, record: Record | None) -> EntryPlace:
-    """Take the name by making its directory, and refs that are free in the repository of this agent."""
-    check_name(name, "snapshot name")
-    ref = f"refs/mngr/snapshots/{agent}/{name}"
-    ref = saved_entry.free_ref(record, ref) if record else ref
-    host.make_dir(os.path.join(_dir(host), agent))
-    try:
-        os.mkdir(os.path.join(_dir(host), agent, name), 0o700)
-    except FileExistsError:
-        raise MngrError(
-            f"`{agent}` has a snapshot called `{name}` already",
-            hint=f"choose another name, or remove that one: `mngr snapshot destroy {agent}/{name}`",
-        ) from None
-    return EntryPlace(f"{agent}/{name}", ref, os.path.join(_dir(host), "files.git"))
