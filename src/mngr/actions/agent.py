@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from mngr.actions.file_copy import Copied
     from mngr.actions.lifecycle import Stopped
     from mngr.actions.merge import Merged
-    from mngr.actions.message import Delivery
-    from mngr.actions.reply import Reply
+    from mngr.actions.message import Delivery, Reply
     from mngr.actions.site import Site
     from mngr.agents.limits import Limits
     from mngr.agents.state import Status
@@ -230,9 +229,9 @@ class Agent:
 
     def ask(self, text: str, *, start: bool = False, timeout: float | None = None) -> Reply:
         """Deliver text, wait until the agent stops working, and return what it said."""
-        from mngr.actions import reply
+        from mngr.actions import message
 
-        return self.site.run(reply.ask, self.id, text, start=start, timeout=timeout)
+        return self.site.run(message.ask, self.id, text, start=start, timeout=timeout)
 
     def exec(self, command: str, *, timeout: float = 600.0, cwd: str | None = None) -> Result:
         """Run a shell command line in its work dir and environment. Any exit code is a result."""

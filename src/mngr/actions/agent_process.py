@@ -152,12 +152,19 @@ def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -
         from mngr.agents import recording
 
         recording.finish(site.host, agent.id)
+    return end_found(site, agent.id, found, server)
+
+
+def end_found(site: Site, agent_id: str, found: Mapping[int, str], server: int | None) -> tuple[int, ...]:
+    """Wait for processes that were hung up, then ask them to end, then kill them. Returns those still there."""
+    from mngr.waiting import wait_until
+
     for number, seconds in ((0, 1.0), (_TERM, 1.0), (_KILL, 10.0)):
         if number:
             # What it started meanwhile belongs to it too.
-            found = {**site.host.alive(found), **site.host.processes_of(agent.id, found, server)}
+            found = {**site.host.alive(found), **site.host.processes_of(agent_id, found, server)}
             site.host.signal(found, number)
-        if _ended(site, found, seconds):
+        if wait_until(lambda: not site.host.alive(found), timeout=seconds, every=0.003):  # noqa: B023
             return ()
     return tuple(sorted(site.host.alive(found)))
 
@@ -166,9 +173,3 @@ def _in_windows(site: Site, pane: Pane) -> list[int]:
     """The processes in the agent's other windows, without that of our own helper, which may be who stops it."""
     lines = (line.split() for line in site.tmux.ask_session(pane.session, "#{pane_pid} #{@mngr_limits}"))
     return [int(words[0]) for words in lines if len(words) == 1]
-
-
-def _ended(site: Site, processes: Mapping[int, str], seconds: float) -> bool:
-    from mngr.waiting import wait_until
-
-    return bool(wait_until(lambda: not site.host.alive(processes), timeout=seconds, every=0.003))

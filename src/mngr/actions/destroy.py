@@ -42,20 +42,14 @@ def measure(site: Site, record: Record) -> UnsavedWork:
     return unsaved_work.only_here(site.host, record, ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10))
 
 
-def with_work(site: Site) -> list[str]:
-    """The ids of agents with work that is found nowhere else. Raises when one cannot be read."""
+def with_work(site: Site) -> dict[str, str]:
+    """The ids of agents with work that is found nowhere else, each with a line about it. Raises when one cannot be
+    read."""
     records, broken = site.store.records() if site.host.is_ours() else ([], [])
     for error in broken:
         raise error
-    return [record.id for record in records if record.transfer != NONE and measure(site, record).any]
-
-
-def work_of_agents(site: Site) -> list[str]:
-    """Work of agents that is found nowhere else, a line each."""
-    records, broken = site.store.records() if site.host.is_ours() else ([], [])
-    work = [(record.name, measure(site, record)) for record in records]
-    found = [f"{name}: {measured.describe()}" for name, measured in work if measured.any]
-    return [*found, *(error.message for error in broken)]
+    work = [(record, measure(site, record)) for record in records]
+    return {record.id: f"{record.name}: {found.describe()}" for record, found in work if found.any}
 
 
 def check(site: Site, agent_id: str, *, force: bool) -> UnsavedWork:

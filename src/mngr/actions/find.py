@@ -1,7 +1,10 @@
 """See all agents of a site at one moment, and find some by name. Changes nothing."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
@@ -10,6 +13,11 @@ from mngr.agents.record import Record
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import is_id, parse_address, suggest
 from mngr.tools.tmux import Pane
+
+# A program shows a dialog at once or not at all; before, its screen is being drawn.
+_DRAWN_SECONDS = 1.0
+_QUIET_SECONDS = 3.0
+_LINES = 12
 
 
 def listing(site: Site, only: Collection[str] | None = None) -> tuple[list[AgentView], list[MngrError]]:
@@ -69,7 +77,7 @@ def explain(found: AgentView) -> list[str]:
     return lines
 
 
-def _view(site: Site, record: Record, panes: "dict[str, Pane] | None") -> AgentView | None:
+def _view(site: Site, record: Record, panes: dict[str, Pane] | None) -> AgentView | None:
     """The agent of this record, or of the one that has taken its place; None if it was destroyed meanwhile."""
     view = _decided(site, record, panes)
     if panes is None or view.pane is not None or view.state != state.FAILED or view.status.exit_code is not None:
@@ -81,7 +89,7 @@ def _view(site: Site, record: Record, panes: "dict[str, Pane] | None") -> AgentV
     return _view(site, now[0], _panes(site)[0]) if now else None
 
 
-def _decided(site: Site, record: Record, panes: "dict[str, Pane] | None") -> AgentView:
+def _decided(site: Site, record: Record, panes: dict[str, Pane] | None) -> AgentView:
     pane = panes.get(record.id) if panes is not None else None
     facts = state.Facts(
         pane=pane,
@@ -95,15 +103,45 @@ def _decided(site: Site, record: Record, panes: "dict[str, Pane] | None") -> Age
     # One that is made for one task does nothing but work until it ends.
     status = state.decide(record, facts, from_events=record.reports and not record.one_shot)
     if record.driver and status.alive and pane is not None and not record.one_shot:
-        from mngr.actions import program_state
-
-        status = program_state.look(site, record, pane, status, facts.events)
+        status = _as_its_driver_says(site, record, pane, status, facts.events)
     if status.state == state.WAITING and state.awaits_first_message(record, facts.events, time.time()):
         status = status._replace(state=state.RUNNING, reason="its first message is on its way")
     return AgentView(record, status, pane)
 
 
-def _panes(site: Site) -> "tuple[dict[str, Pane] | None, list[MngrError]]":
+def _as_its_driver_says(
+    site: Site, record: Record, pane: Pane, status: state.Status, events: Sequence[Mapping[str, Any]]
+) -> state.Status:
+    """What its events say, corrected by its driver and by what it shows when it does not get ready. Where that is not
+    possible, the evidence says why: what is wrong with one agent must not keep the others from being seen."""
+    import re
+
+    from mngr.agents.kinds import driver
+
+    try:
+        known = driver.find(record.driver)
+        place = site.place(record, pane)
+        seen = known.look(place, status, events)
+    except Exception as error:  # noqa: BLE001 (whatever the program wrote, or when it ended at this moment)
+        return status._replace(evidence=f"what its program says itself cannot be read: {error}; {status.evidence}")
+    age = time.time() - seen.since
+    if seen.state != state.STARTING or age < _DRAWN_SECONDS:
+        return seen
+    try:
+        screen = driver.plain(place.screen())
+    except MngrError:
+        return seen  # it ended at this moment
+    for pattern, reason in known.dialogs:
+        if re.search(pattern, screen):
+            return seen._replace(state=state.BLOCKED, reason=reason, evidence=f"screen: it shows `{pattern}`")
+    if age < known.ready_seconds or time.time() - pane.active_at < _QUIET_SECONDS:
+        return seen
+    shown = [line.strip() for line in screen.split("\n") if line.strip(" │─╭╮╰╯|+-")]
+    reason = "not ready, and shows: " + " / ".join(shown[-_LINES:]) if shown else "not ready, and shows nothing"
+    return seen._replace(state=state.BLOCKED, reason=reason[:1000], evidence="screen: nothing that its driver knows")
+
+
+def _panes(site: Site) -> tuple[dict[str, Pane] | None, list[MngrError]]:
     try:
         return {pane.agent_id: pane for pane in site.tmux.panes()}, []
     except MngrError as error:

@@ -4,11 +4,12 @@ never what another mngr is making at this moment."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import NamedTuple
 
 from mngr.actions import destroy, leftovers
+from mngr.actions.agent_process import end_found
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
 from mngr.agents.record import Record, seconds_of, timestamp
@@ -17,14 +18,12 @@ from mngr.names import is_id, is_name, new_id
 from mngr.process import join
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
-from mngr.waiting import wait_until
 from mngr.workspaces import saved_entry, saved_work, unsaved_work
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspaces.saved_entry import SAVED, SavedEntry
 from mngr.workspaces.workspace import remove_worktree
 
 REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
-_TERM, _KILL = 15, 9
 # What a state directory may hold and nobody would miss.
 _WORTHLESS = ("env", "launch.sh", "limits.sh", "screen.txt")
 
@@ -117,20 +116,8 @@ def _end(site: Site, session: MarkedSession, found: Leftover) -> Leftover:
     server = panes[0].server if panes else None
     processes = site.host.processes_of(session.agent_id, [pane.pid for pane in panes if not pane.dead], server)
     site.tmux.kill(session.name)
-    for number in (0, _TERM, _KILL):
-        if number:
-            site.host.signal(processes, number)
-        wait_until(partial(_ended, site, processes), timeout=1.0)
-        # What it started meanwhile belongs to it too, wherever it went.
-        processes = {**site.host.alive(processes), **site.host.processes_of(session.agent_id, (), None)}
-        if not processes:
-            return found
-    left = ", ".join(map(str, sorted(site.host.alive(processes))))
+    left = ", ".join(map(str, end_found(site, session.agent_id, processes, server)))
     return found._replace(note=f"processes {left} could not be ended") if left else found
-
-
-def _ended(site: Site, processes: Mapping[int, str]) -> bool:
-    return not site.host.alive(processes)
 
 
 def _interrupted(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:

@@ -67,7 +67,8 @@ def start(site: Site, agent_id: str) -> tuple[Record, bool]:
             if agent.record.limits:
                 from mngr.actions import limits
 
-                limits.ensure_watched(site, agent)
+                if not limits.is_watched(site, agent.record):  # somebody ended its watcher
+                    limits.watch(site, agent.record)
             return agent.record, False
         agent.require_known()
         if agent.record.started_at is None:

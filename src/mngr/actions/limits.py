@@ -93,12 +93,6 @@ def end_all(reason: str) -> None:
                 _stop(site, find.agent(site, view.id), LimitVerdict(reason, "host limit", 0))
 
 
-def ensure_watched(site: Site, agent: AgentView) -> None:
-    """Start the watcher of a running agent if it was ended by somebody."""
-    if not is_watched(site, agent.record):
-        watch(site, agent.record)
-
-
 def is_watched(site: Site, record: Record) -> bool:
     return bool(_watchers(site, record))
 
@@ -120,9 +114,8 @@ def enforce(site: Site, agent_id: str, *, dry_run: bool = False) -> Enforced:
 def _judge(site: Site, agent: AgentView) -> LimitVerdict:
     """Whether a limit is reached at this moment."""
     wanted = limits.of(agent.record.limits)
-    now = time.time()
     since = _idle_since(site, agent, wanted.idle_mode) if wanted.idle_seconds is not None else None
-    return limits.judge(wanted, started=_started(agent.record), idle_since=since, now=now)
+    return limits.judge(wanted, started=_started(agent.record), idle_since=since, now=time.time())
 
 
 def explain(site: Site, agent_id: str) -> str:

@@ -10,7 +10,7 @@ from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
 from mngr.agents.record import Record
-from mngr.agents.state import BLOCKED, STARTING, WAITING
+from mngr.agents.state import BLOCKED, FAILED, STARTING, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
 from mngr.tools.tmux import Pane
@@ -23,6 +23,9 @@ LONGEST_LINE = 4095
 _READY_SECONDS = 30.0
 # Programs on a busy machine answer nothing for many seconds, above all after their start.
 _ACKNOWLEDGE_SECONDS = 30.0
+# A program writes its record a moment after it says that it is done.
+_WRITTEN_SECONDS = 3.0
+_CONTROL = {"\x7f", *map(chr, range(32))}.difference("\n\t")
 
 
 class Delivery(NamedTuple):
@@ -32,6 +35,15 @@ class Delivery(NamedTuple):
     name: str
     acknowledged: bool | None
     blocked: bool
+
+
+class Reply(NamedTuple):
+    """`text` is all that the agent said since the message: empty when it only used tools. `reason` is that of its
+    state: of one that is blocked, what it needs."""
+
+    delivery: Delivery
+    text: str
+    reason: str
 
 
 def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Delivery:
@@ -51,8 +63,7 @@ def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Del
         lifecycle.start(site, agent_id)
     guards = site.store.state_dir(agent_id)
     with site.host.locked(f"{agent_id}.message", timeout=300, what=f"the terminal of `{record.name}`", guards=guards):
-        agent = _past_start(site, record, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))
-        pane = _open_terminal(agent)
+        agent, pane = _ready(site, record, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))
         _refuse_blocked(agent)
         _check_line_length(site, agent, pane, text)
         message_id = new_id("msg")
@@ -65,7 +76,7 @@ def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Del
         mark = known.mark(place)
         typed = not known.deliver(place, wording.sent)
         if typed:
-            _type(site, agent, pane, _occupied(known, agent, place), wording.sent)
+            _type(site, known, agent, place, pane, wording.sent)
         return _acknowledged(site, known, place, wording, message_id, mark=mark, typed=typed)
 
 
@@ -80,6 +91,41 @@ def first(site: Site, agent_id: str, text: str) -> Delivery:
     queued = next(event for event in site.store.events(agent_id) if event.get("type") == "message_queued")
     message_id = str(queued.get("message_id"))
     return _acknowledged(site, known, site.place(record), known.wording(text), message_id)
+
+
+def ask(site: Site, agent_id: str, text: str, *, start: bool = False, timeout: float | None = None) -> Reply:
+    """Deliver the message, and wait until the agent stops working, for whatever reason. Raises when nothing was
+    delivered, when it ended without a good exit, and TimedOut; in the last two cases it has the message."""
+    from mngr.actions import transcript, wait
+
+    record = site.store.read(agent_id)
+    before = transcript.read(site, agent_id)
+    if not before.kept:
+        raise MngrError(
+            f"an agent of type `{record.kind}` keeps no transcript, so its answer is not known",
+            hint=f"send it without `--wait-reply`; `mngr capture {record.name}` shows its screen",
+        )
+    known = len(_said(before.entries))
+    delivery = deliver(site, agent_id, text, start=start)
+    (rested,) = wait.until(site, [agent_id], wait.RESTING, any_of=False, timeout=timeout)
+    if rested.state in (FAILED, STOPPED):
+        raise MngrError(
+            f"`{record.name}` got the message, and is {rested.state} ({rested.status.reason})",
+            hint=f"`mngr transcript {record.name}` has what it said",
+        )
+
+    def written() -> bool:
+        entries = transcript.read(site, agent_id).entries
+        return len(_said(entries)) > known and entries[-1]["role"] == "assistant"
+
+    waiting.wait_until(written, timeout=0 if rested.state == BLOCKED else _WRITTEN_SECONDS, every=0.05)
+    said = _said(transcript.read(site, agent_id).entries)[known:]
+    delivery = delivery._replace(blocked=rested.state == BLOCKED)
+    return Reply(delivery, "\n".join(said), rested.status.reason)
+
+
+def _said(entries: list[dict[str, object]]) -> list[str]:
+    return [str(entry["text"]) for entry in entries if entry["role"] == "assistant"]
 
 
 def _acknowledged(
@@ -144,16 +190,11 @@ def _refuse_blocked(agent: AgentView, *, typed: bool = True) -> None:
     )
 
 
-def _occupied(known: Driver, agent: AgentView, place: AgentContext) -> str:
-    """What stands in the way of a message, such as one that a killed `mngr` typed and did not send. While it works, the
-    key that clears the box would end the work."""
+def _type(site: Site, known: Driver, agent: AgentView, place: AgentContext, pane: Pane, text: str) -> None:
+    """Bracketed paste, and Enter apart from it. What stands in the input box, such as a message that a killed `mngr`
+    typed and did not send, is cleared first, and noted; but while it works the key for that would end the work."""
     rests = agent.state in (WAITING, BLOCKED)  # BLOCKED by what `_refuse_blocked` lets pass: its turn failed
-    return known.occupied(place.screen()) if agent.record.driver and rests else ""
-
-
-def _type(site: Site, agent: AgentView, pane: Pane, occupied: str, text: str) -> None:
-    """Bracketed paste, and Enter apart from it. What stands in the input box is cleared first, and noted."""
-    if occupied:
+    if agent.record.driver and rests and (occupied := known.occupied(place.screen())):
         site.store.log(agent.id, "input_cleared", text=occupied)
         site.tmux.press(pane.pane_id, "C-c")
     site.tmux.paste(pane.pane_id, text)
@@ -167,7 +208,8 @@ def clean(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     if not text:
         raise MngrError("the message is empty")
-    bad = sorted({character for character in text if _is_control(character)})
+    # Halves of a character are refused too: no terminal can be sent them. Odd bytes, as Python carries them, it can.
+    bad = sorted({one for one in text if one in _CONTROL or "\ud800" <= one < "\udc80" or "\udcff" < one <= "\udfff"})
     if bad:
         shown = ", ".join(f"0x{ord(character):02x}" for character in bad[:4])
         raise MngrError(
@@ -177,32 +219,21 @@ def clean(text: str) -> str:
     return text
 
 
-def _is_control(character: str) -> bool:
-    """Also halves of a character, which no terminal can be sent; odd bytes, as Python carries them, can be."""
-    if character < " ":
-        return character not in "\n\t"
-    return character == "\x7f" or "\ud800" <= character < "\udc80" or "\udcff" < character <= "\udfff"
+def _ready(site: Site, record: Record, seconds: float) -> tuple[AgentView, Pane]:
+    """The agent and its terminal, as soon as it takes input."""
 
-
-def _past_start(site: Site, record: Record, seconds: float) -> AgentView:
-    """The agent as it is now, or as soon as it is ready for input."""
-
-    def ready() -> AgentView | None:
+    def past_start() -> AgentView | None:
         seen = find.agent(site, record.id)
         return None if seen.state == STARTING else seen
 
-    seen = waiting.wait_until(ready, timeout=seconds, every=0.05)
-    if seen is None:
+    agent = waiting.wait_until(past_start, timeout=seconds, every=0.05)
+    if agent is None:
         raise TimedOut(
             f"`{record.name}` was not ready within {seconds:g} s",
             hint=f"`mngr capture {record.name}` shows its screen",
         )
-    return seen
-
-
-def _open_terminal(agent: AgentView) -> Pane:
     if agent.status.alive and agent.pane is not None:
-        return agent.pane
+        return agent, agent.pane
     reason = f" ({agent.status.reason})" if agent.status.reason else ""
     raise MngrError(
         f"`{agent.name}` is {agent.state}{reason} and cannot take a message",

@@ -19,8 +19,6 @@ _SECONDS_WITH_DRIVER = 0.5
 # How often a watched site says that it is there, and how finely changes are gathered for another machine.
 _BEAT_SECONDS = 10.0
 _STEP_SECONDS = 0.1
-# Of all files of an agent, those that say what state it is in.
-_TELLING = ("/events.jsonl", "/agent.json")
 _SESSIONS = f"/{HOME}/sessions/"  # where programs keep their own word on it
 
 
@@ -37,7 +35,7 @@ def until(
     for changed in waiting.changes(
         [site.store.state_dir(agent_id) for agent_id in ids], deadline=deadline, at_least_every=every
     ):
-        if changed and not recent.passed and not any(map(_tells, changed)):
+        if changed and not recent.passed and not changed_ids(changed):
             continue
         recent = waiting.Deadline(every)
         agents = _look(site, ids, {agent.id: agent.name for agent in agents})
@@ -76,7 +74,7 @@ def changed_agents(site: Site) -> Iterator[list[str]]:
 
 
 def changed_ids(paths: Iterable[str]) -> set[str]:
-    """The agents to which something happened, of all files that changed; recordings and transcripts say nothing."""
+    """The agents whose state may be another, of all files that changed; recordings and transcripts say nothing."""
     found = set()
     for path in paths:
         directory, name = os.path.split(path)
@@ -85,10 +83,6 @@ def changed_ids(paths: Iterable[str]) -> set[str]:
         elif _SESSIONS in path:
             found.add(os.path.basename(path.partition(_SESSIONS)[0]))
     return found
-
-
-def _tells(path: str) -> bool:
-    return path.endswith(_TELLING) or _SESSIONS in path
 
 
 def _look(site: Site, ids: Sequence[str], names: Mapping[str, str]) -> list[AgentView]:

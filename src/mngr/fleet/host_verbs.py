@@ -201,10 +201,10 @@ def check_destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool =
     views, errors = site.run(find.listing)
     if errors:
         raise errors[0]
-    if not (discard or force) and (work := site.run(destroying.work_of_agents)):
+    if not (discard or force) and (work := site.run(destroying.with_work)):
         raise destroying.HasWork(
             f"`{host.name}` has work that is found nowhere else",
-            details="\n".join(work),
+            details="\n".join(work.values()),
             hint=f"`mngr pull` or `mngr merge` it first, or save it on this machine: `mngr host destroy {at} --force`",
         )
     alive = [view.name for view in views if view.status.alive]

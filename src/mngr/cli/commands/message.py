@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from mngr.actions import message as messages
 from mngr.actions.agent import Agent
-from mngr.actions.message import Delivery
+from mngr.actions.message import Delivery, Reply
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.option_values import read_text
@@ -14,10 +14,7 @@ from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import is_terminal
 from mngr.errors import BLOCKED, MngrError, UsageError
 
-if TYPE_CHECKING:
-    from mngr.actions.reply import Reply
-
-    Outcomes = list[tuple[Agent, Delivery | MngrError]]
+Outcomes = list[tuple[Agent, Delivery | MngrError]]
 
 DESCRIPTION = (
     "Send a message to agents, exactly once, and wait until each agent has recorded it. Agents that keep no record, "
