@@ -8,7 +8,6 @@ from types import FrameType
 from typing import NoReturn
 
 from mngr.agents.kinds.scripted.agent import ScriptedAgent, die_by
-from mngr.agents.kinds.scripted.interrupts import Interrupts
 from mngr.agents.kinds.scripted.record import AgentLog
 from mngr.agents.kinds.scripted.script import parse
 from mngr.agents.kinds.scripted.terminal import ScriptedTerminal
@@ -31,27 +30,19 @@ def main(words: list[str]) -> int:
     except MngrError as error:
         sys.stderr.write(f"error: {error.message}\n" + (f"hint: {error.hint}\n" if error.hint else ""))
         return error.exit_code
-    interrupts = Interrupts()
-
-    def complain(text: str) -> None:
-        terminal.line(text)
-
     # One that runs inside another has its variables, but is not the agent that they tell of.
-    log = AgentLog("" if INSIDE in os.environ else os.environ.get("MNGR_AGENT_STATE_DIR", ""), complain)
+    log = AgentLog("" if INSIDE in os.environ else os.environ.get("MNGR_AGENT_STATE_DIR", ""))
     os.environ[INSIDE] = "1"
-    terminal = ScriptedTerminal(log.prompt, interrupts)
-
+    terminal = ScriptedTerminal(log.prompt)
+    signal.signal(signal.SIGINT, lambda number, frame: terminal.interrupt())
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
-    interrupts.listen()
     try:
         terminal.open()
         if "TMUX" in os.environ:
             terminal.settle(_SETTLE_SECONDS)
-        agent = ScriptedAgent(terminal, log, interrupts, os.environ)
-        if once and text is not None:
-            return agent.once(text.encode(errors="surrogateescape"))
-        return agent.live(script)
+        agent = ScriptedAgent(terminal, log, os.environ)
+        return agent.once(text) if once and text is not None else agent.live(script)
     except _Signalled as signalled:
         terminal.close()
         die_by(signalled.number)

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from mngr.agents.kinds.scripted import commands
-from mngr.agents.kinds.scripted.interrupts import Interrupted, Interrupts
 from mngr.agents.kinds.scripted.keys import END, INTERRUPT, shorten
-from mngr.agents.kinds.scripted.record import RUNNING, AgentLog, readable
-from mngr.agents.kinds.scripted.script import ScriptError, ScriptStep, expand, inside_json, parse
-from mngr.agents.kinds.scripted.terminal import ScriptedTerminal
+from mngr.agents.kinds.scripted.record import RUNNING, AgentLog, readable, shortened
+from mngr.agents.kinds.scripted.script import USAGE_KEYS, ScriptError, ScriptStep, expand, inside_json, parse
+from mngr.agents.kinds.scripted.terminal import Interrupted, ScriptedTerminal
 from mngr.errors import FAILED, MngrError
 from mngr.files import write_atomic
 from mngr.process import CommandFailed, quote
@@ -40,13 +39,8 @@ class StepFailed(Exception):
 
 
 class ScriptedAgent:
-    def __init__(
-        self, terminal: ScriptedTerminal, log: AgentLog, interrupts: Interrupts, env: Mapping[str, str]
-    ) -> None:
-        self._terminal = terminal
-        self._log = log
-        self._interrupts = interrupts
-        self._env = env
+    def __init__(self, terminal: ScriptedTerminal, log: AgentLog, env: Mapping[str, str]) -> None:
+        self._terminal, self._log, self._env = terminal, log, env
         self._message = ""
         self._alone = False
         self._deeds: dict[str, Callable[[ScriptStep], None]] = {
@@ -63,17 +57,17 @@ class ScriptedAgent:
             "flood": self._flood,
             "commit": lambda step: self._commit(step, step.text, ()),
             "commit-only": lambda step: self._commit(step, step.body, step.words),
-            "wait": self._wait,
-            "ask": self._ask,
+            "wait": lambda step: self._ask(WAITING, self._expanded(step.text), or_else="waits for a message"),
+            "ask": lambda step: self._ask(BLOCKED, f"question: {self._expanded(step.text)}"),
             "permission": self._permission,
-            "block": self._block,
+            "block": lambda step: self._ask(BLOCKED, self._expanded(step.text)),
             "rate-limit": self._rate_limit,
-            "if-message": self._if_message,
+            "if-message": lambda step: self._follow(step.steps if re.search(step.text, self._message) else ()),
             "repeat": self._repeat,
             "usage": self._usage,
-            "outcome": lambda step: self._outcome(step, self._json(step.body)),
-            "outcome-raw": lambda step: self._outcome(step, step.body),
-            "artifact": self._artifact,
+            "outcome": lambda step: self._put_result(step, "MNGR_OUTCOME_FILE", self._json(step.body)),
+            "outcome-raw": lambda step: self._put_result(step, "MNGR_OUTCOME_FILE", step.body),
+            "artifact": lambda step: self._put_result(step, "MNGR_ARTIFACTS_DIR", step.body),
             "exit": self._exit,
             "crash": self._crash,
             "hang": self._hang,
@@ -84,7 +78,7 @@ class ScriptedAgent:
         """Follow the script, then every message, until told to exit; returns the exit code."""
         name = self._env.get("MNGR_AGENT_NAME", "")
         self._terminal.line(f"scripted agent {name}".rstrip() + ": send directives, or anything to hear it back")
-        self._log.ready()
+        self._log.event("ready")
         reason = "started"
         try:
             if script is not None:
@@ -96,14 +90,14 @@ class ScriptedAgent:
         except AgentExit as ended:
             return ended.code
 
-    def once(self, data: bytes) -> int:
+    def once(self, text: str) -> int:
         """Do what one message says, as far as nobody has to answer, and end; returns the exit code."""
         self._alone = True
-        self._log.ready()
-        self._log.prompt(data, True)
-        self._message = data.decode(errors="surrogateescape")
+        self._log.event("ready")
+        self._log.prompt(commands.to_bytes(text), True)
+        self._message = text
         try:
-            reason = self._answer(self._message, fatal=True)
+            reason = self._answer(text, fatal=True)
         except AgentExit as ended:
             return ended.code
         return 0 if reason == TURN_ENDED else FAILED
@@ -139,7 +133,7 @@ class ScriptedAgent:
 
     def _follow(self, script: tuple[ScriptStep, ...]) -> None:
         for step in script:
-            self._interrupts.check()
+            self._terminal.check()
             try:
                 self._deeds[step.verb](step)
             except (MngrError, OSError, ValueError) as error:
@@ -158,7 +152,7 @@ class ScriptedAgent:
         if isinstance(got, str):
             raise Interrupted
         self._log.state(RUNNING)
-        return got.text
+        return got.decode(errors="surrogateescape")
 
     def _value(self, name: str) -> str:
         if name.startswith("head"):
@@ -175,7 +169,7 @@ class ScriptedAgent:
         return expand(text, lambda name: quote(self._value(name).replace("\0", "")))
 
     def _say(self, text: str) -> None:
-        self._log.turn("assistant", text)
+        self._log.turn("assistant", text=text)
         self._terminal.line(text)
 
     def _think(self, step: ScriptStep) -> None:
@@ -186,31 +180,30 @@ class ScriptedAgent:
         deadline = Deadline(seconds)
         frame = 0
         try:
-            with self._interrupts.allowed():
-                while not deadline.passed:
-                    self._terminal.status(f"{_FRAMES[frame % len(_FRAMES)]} {doing}")
-                    deadline.pause(0.1)
-                    frame += 1
+            while not deadline.passed:
+                self._terminal.check()
+                self._terminal.status(f"{_FRAMES[frame % len(_FRAMES)]} {doing}")
+                deadline.pause(0.1)
+                frame += 1
         finally:
             self._terminal.status("")
 
     def _edit(self, step: ScriptStep, edit: Callable[[], None]) -> None:
-        text = None if step.verb == "delete" else step.body
-        self._log.tool_call(step.verb, step.text, text)
+        text = {} if step.verb == "delete" else {"text": shortened(step.body)}
+        self._log.turn("tool_call", tool=step.verb, input=step.text, **text)
         edit()
         self._terminal.line(f"* {step.verb} {step.text}")
 
     def _run(self, step: ScriptStep) -> None:
         command = self._shell_command(step.text)
-        self._log.tool_call("run", command)
+        self._log.turn("tool_call", tool="run", input=command)
         self._terminal.line(f"$ {command}")
         try:
-            with self._interrupts.allowed():
-                code, output = commands.run(command, self._terminal.write)
+            code, output = commands.run(command, self._terminal.write, self._terminal.check)
         except Interrupted:
-            self._log.tool_result("run", "interrupted", -signal.SIGINT)
+            self._result("run", "interrupted", -signal.SIGINT)
             raise
-        self._log.tool_result("run", output, code)
+        self._result("run", output, code)
         if output and not output.endswith("\n"):
             self._terminal.line("")
         if code:
@@ -218,55 +211,45 @@ class ScriptedAgent:
         if code and step.verb == "run!":
             raise StepFailed(f"line {step.line}: `{command}` ended with exit code {code}")
 
+    def _result(self, tool: str, text: str, exit_code: int) -> None:
+        self._log.turn("tool_result", tool=tool, text=shortened(text), exit_code=exit_code)
+
     def _spawn(self, step: ScriptStep) -> None:
         command = self._shell_command(step.text)
-        self._log.tool_call("spawn", command)
+        self._log.turn("tool_call", tool="spawn", input=command)
         pid = commands.spawn(command)
         self._terminal.line(f"$ {command} &  (process {pid})")
 
     def _flood(self, step: ScriptStep) -> None:
         total = int(step.number)
-        with self._interrupts.allowed():
-            for start in range(1, total + 1, 500):
-                rows = range(start, min(start + 500, total + 1))
-                self._terminal.write("".join(f"flood {row} of {total}\n" for row in rows))
+        for start in range(1, total + 1, 500):
+            self._terminal.check()
+            rows = range(start, min(start + 500, total + 1))
+            self._terminal.write("".join(f"flood {row} of {total}\n" for row in rows))
 
     def _commit(self, step: ScriptStep, message: str, paths: tuple[str, ...]) -> None:
         message = self._expanded(message)
-        self._log.tool_call(step.verb, message)
+        self._log.turn("tool_call", tool=step.verb, input=message)
         author = self._env.get("MNGR_AGENT_NAME") or "scripted agent"
         try:
-            made = commands.commit(message, author, paths)
+            commit, output = commands.commit(message, author, paths)
         except CommandFailed as failure:
-            self._log.tool_result(step.verb, failure.details, failure.result.exit_code)
+            self._result(step.verb, failure.details, failure.result.exit_code)
             raise
-        self._log.tool_result(step.verb, made.output, 0)
-        shown = f"{made.sha[:10]} {shorten(message, 100)}" if made.sha else made.output
-        self._terminal.line(f"* {step.verb}: {shown}")
+        self._result(step.verb, output, 0)
+        self._terminal.line(f"* {step.verb}: " + (f"{commit[:10]} {shorten(message, 100)}" if commit else output))
 
-    def _wait(self, step: ScriptStep) -> None:
-        asked = self._expanded(step.text)
-        if asked:
-            self._say(asked)
-        self._message = self._receive(WAITING, asked or "waits for a message")
-
-    def _ask(self, step: ScriptStep) -> None:
-        question = self._expanded(step.text)
-        self._say(f"question: {question}")
-        self._message = self._receive(BLOCKED, f"question: {question}")
+    def _ask(self, state: str, words: str, or_else: str = "") -> None:
+        if words:
+            self._say(words)
+        self._message = self._receive(state, words or or_else)
 
     def _permission(self, step: ScriptStep) -> None:
-        wish = self._expanded(step.text)
-        self._say(f"permission: {wish} (y/n)")
-        answer = self._receive(BLOCKED, f"permission: {wish}")
-        if answer.strip().lower() not in ("y", "yes"):
+        wish = f"permission: {self._expanded(step.text)}"
+        self._say(f"{wish} (y/n)")
+        if self._receive(BLOCKED, wish).strip().lower() not in ("y", "yes"):
             raise Denied
         self._say("approved")
-
-    def _block(self, step: ScriptStep) -> None:
-        reason = self._expanded(step.text)
-        self._say(reason)
-        self._message = self._receive(BLOCKED, reason)
 
     def _rate_limit(self, step: ScriptStep) -> None:
         reason = f"rate limit: retry in {step.number:g} s"
@@ -275,33 +258,25 @@ class ScriptedAgent:
         self._pass_time(step.number, reason)
         self._log.state(RUNNING)
 
-    def _if_message(self, step: ScriptStep) -> None:
-        if re.search(step.text, self._message):
-            self._follow(step.steps)
-
     def _repeat(self, step: ScriptStep) -> None:
         for _ in range(int(step.number)):
-            self._interrupts.check()
+            self._terminal.check()
             self._follow(step.steps)
 
     def _usage(self, step: ScriptStep) -> None:
         *counts, cost, model = step.words
-        self._log.usage(step.text, [int(count) for count in counts], float(cost) if cost else None, model)
+        tokens = {f"{key}_tokens": int(count) for key, count in zip(USAGE_KEYS, counts, strict=False)}
+        self._log.event("usage", **tokens, cost_usd=float(cost) if cost else None, model=model)
+        self._log.turn("usage", text=step.text)
         self._terminal.line(f"usage: {step.text or 'nothing'}")
 
-    def _outcome(self, step: ScriptStep, text: str) -> None:
-        self._put_result(step, self._env.get("MNGR_OUTCOME_FILE", ""), "MNGR_OUTCOME_FILE", text)
-
-    def _artifact(self, step: ScriptStep) -> None:
-        folder = self._env.get("MNGR_ARTIFACTS_DIR", "")
-        self._put_result(step, folder and os.path.join(folder, step.text), "MNGR_ARTIFACTS_DIR", step.body)
-
-    def _put_result(self, step: ScriptStep, path: str, variable: str, text: str) -> None:
+    def _put_result(self, step: ScriptStep, variable: str, text: str) -> None:
         """Written to a draft and renamed: nobody reads half of it. Without a place to put it, that is said."""
-        self._log.tool_call(step.verb, step.text, text)
-        if not path:
+        self._log.turn("tool_call", tool=step.verb, input=step.text, text=shortened(text))
+        if variable not in self._env:
             self._terminal.line(f"* {step.verb}: not written, `{variable}` is not set")
             return
+        path = os.path.join(self._env[variable], step.text) if step.text else self._env[variable]
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         write_atomic(path, commands.to_bytes(text))
         self._terminal.line(f"* {step.verb} {step.text}".rstrip())

@@ -2,70 +2,63 @@
 nothing."""
 
 import os
-import threading
+import signal
 from collections.abc import Callable
-from typing import NamedTuple
+from contextlib import suppress
 
 from mngr import process
 from mngr.errors import MngrError
 from mngr.process import CommandFailed, checked
 from mngr.tools.git import Git
+from mngr.waiting import Deadline, wait_until
 
-SECONDS = 7 * 24 * 3600.0
 _KEPT = 100_000
-_LOOK_EVERY = 0.03
+_LOOK_EVERY = 0.02
+_SECONDS_TO_END = 2.0
 
 
-def run(command: str, show: Callable[[bytes], None]) -> tuple[int, str]:
+def run(command: str, show: Callable[[bytes], None], check: Callable[[], None]) -> tuple[int, str]:
     """The exit code and the (end of the) output of `sh -c`, which is shown as it comes. It goes through a file, so that
-    a child it leaves behind cannot hold us. An exception ends the whole process group."""
+    a child it leaves behind cannot hold us. What `check` raises now and then ends the whole process group."""
     import tempfile
 
-    sink, path = tempfile.mkstemp(prefix="mngr-run-")
-    ended = threading.Event()
-    follower = threading.Thread(target=_follow, args=(sink, ended, show), daemon=True)
-    follower.start()
-    try:
-        outer = 'exec >"$1" 2>&1; rm -f "$1"; exec sh -c "$2"'
-        result = process.run(["sh", "-c", outer, "sh", path, command], timeout=SECONDS)
-        ended.set()
-        follower.join()
-        return result.exit_code, _end_of(sink)
-    finally:
-        ended.set()
-        follower.join()
-        os.close(sink)
-        if os.path.exists(path):
-            os.unlink(path)  # the command was ended before it could
+    with tempfile.TemporaryFile() as output, open(os.devnull, "rb") as nothing:
+        sink, shown, status = output.fileno(), 0, None
+        words = ["sh", "-c", command]
+        pid = process.start(words, cwd=".", env=process.environment(), descriptors=(nothing.fileno(), sink, sink))
+        try:
+            while status is None:
+                check()
+                ended, code = os.waitpid(pid, os.WNOHANG)
+                status = os.waitstatus_to_exitcode(code) if ended else None
+                while data := os.pread(sink, 65536, shown):
+                    show(data)
+                    shown += len(data)
+                if status is None:
+                    Deadline(_LOOK_EVERY).pause(_LOOK_EVERY)
+        except BaseException:
+            if status is None:
+                _end(pid)
+            raise
+        start = max(0, shown - _KEPT)
+        note = f"({start} bytes left out)\n" if start else ""
+        return status, note + os.pread(sink, _KEPT, start).decode(errors="replace")
+
+
+def _end(pid: int) -> None:
+    """Ask the group to end, then kill what is left of it."""
+    os.killpg(pid, signal.SIGTERM)
+    ended = wait_until(lambda: os.waitpid(pid, os.WNOHANG)[0], timeout=_SECONDS_TO_END)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    if not ended:
+        os.waitpid(pid, 0)
 
 
 def spawn(command: str) -> int:
     """Start it in a session of its own, without our terminal, and return its process id at once."""
     started = process.run(["sh", "-c", 'sh -c "$1" </dev/null >/dev/null 2>&1 & echo $!', "sh", command], timeout=10)
     return int(checked(started).text)
-
-
-def _follow(source: int, ended: threading.Event, show: Callable[[bytes], None]) -> None:
-    """Show what is written until the command has ended; what a child left behind writes later is not its output."""
-    shown = 0
-    while True:
-        last = ended.wait(_LOOK_EVERY)
-        size = os.fstat(source).st_size
-        while shown < size:
-            data = os.pread(source, min(65536, size - shown), shown)
-            if not data:
-                break  # the command has cut its own output short
-            show(data)
-            shown += len(data)
-        if last:
-            return
-
-
-def _end_of(source: int) -> str:
-    size = os.fstat(source).st_size
-    start = max(0, size - _KEPT)
-    note = f"({start} bytes left out)\n" if start else ""
-    return note + os.pread(source, _KEPT, start).decode(errors="replace")
 
 
 def put(path: str, text: str, *, append: bool = False) -> None:
@@ -88,24 +81,17 @@ def to_bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-class Commit(NamedTuple):
-    """`sha` is empty when there was nothing to commit."""
-
-    sha: str
-    output: str
-
-
-def commit(message: str, author: str, paths: tuple[str, ...] = ()) -> Commit:
-    """Commit everything, or only these paths; a refusal is told in git's words. Uses the author's name only where git
-    knows nobody."""
+def commit(message: str, author: str, paths: tuple[str, ...] = ()) -> tuple[str, str]:
+    """Commit everything, or only these paths, and return the commit and git's words; the commit is empty when there was
+    nothing to commit. A refusal is told in git's words. Uses the author's name only where git knows nobody."""
     git = Git(".")
     only = ["--", *paths] if paths else []
     git.must("add", "-A", *only, doing="git cannot add the changes")
     if git.ok("diff", "--cached", "--quiet", *only):
-        return Commit("", "nothing to commit")
+        return "", "nothing to commit"
     known = git.ok("var", "GIT_AUTHOR_IDENT") and git.ok("var", "GIT_COMMITTER_IDENT")
     identity = [] if known else ["-c", f"user.name={author}", "-c", "user.email=scripted@mngr.invalid"]
     result = git.run(*identity, "commit", "-F", "-", *only, input=to_bytes(message))
     if not result.ok:
         raise CommandFailed(result, "git refused to commit")
-    return Commit(git.must("rev-parse", "HEAD"), result.text)
+    return git.must("rev-parse", "HEAD"), result.text

@@ -5,12 +5,12 @@ import math
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from mngr.errors import UsageError
 from mngr.names import nearest
 
-DEEPEST = 20  # scripts inside scripts
 LARGEST_NUMBER = 1_000_000_000
 SEPARATOR = "===="
 TEXT, SCRIPT = "text", "script"
@@ -49,36 +49,34 @@ class Form(NamedTuple):
         return " ".join(part for part in (verb, self.argument, "<<END" if self.body else "") if part)
 
 
-def parse(text: str, first_line: int = 1, depth: int = 0) -> tuple[ScriptStep, ...]:
+def parse(text: str, first_line: int = 1) -> tuple[ScriptStep, ...]:
     """All steps in their order, or `ScriptError` for the first line that is wrong."""
     lines = _LINE.findall(text)
     steps = []
     at = 0
     while at < len(lines):
-        line = lines[at].strip()
-        number = first_line + at
+        line, number = lines[at].strip(), first_line + at
         at += 1
         if not line or line.startswith("#"):
             continue
-        verb, argument = _words(line)
-        form = _form(verb, number)
-        body = ""
+        verb, argument = (*line.split(maxsplit=1), "")[:2]
+        step = ScriptStep(number, verb, argument)
+        form = _form(step)
         if form.body:
-            argument, end = _here_document(argument, verb, form, number)
-            start = at
+            here = _HERE.fullmatch(argument)
+            if not here:
+                raise _wrong(step, f"`{verb}` needs a text after it")
+            end, start = here[2], at
             while at < len(lines) and lines[at].rstrip("\r\n") != end:
                 at += 1
             if at == len(lines):
                 raise ScriptError(f"line {number}: the text of `{verb}` has no end", hint=f"end it by a line `{end}`")
-            body = "".join(lines[start:at])
+            step = step._replace(text=(here[1] or "").strip(), body="".join(lines[start:at]))
             at += 1
-        _check_argument(argument, verb, form, number)
-        step = form.read(ScriptStep(number, verb, argument, body))
+        _check_argument(step, form.argument)
         if form.body == SCRIPT:
-            if depth >= DEEPEST:
-                raise ScriptError(f"line {number}: scripts inside scripts are more than {DEEPEST} deep")
-            step = step._replace(steps=parse(body, number + 1, depth + 1))
-        steps.append(step)
+            step = step._replace(steps=parse(step.body, number + 1))
+        steps.append(form.read(step))
     return tuple(steps)
 
 
@@ -92,35 +90,22 @@ def inside_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _words(line: str) -> tuple[str, str]:
-    verb, *rest = line.split(maxsplit=1)
-    return verb, rest[0] if rest else ""
-
-
-def _form(verb: str, line: int) -> Form:
-    form = FORMS.get(verb)
-    if form is not None:
-        return form
-    found = nearest(verb[:30], tuple(FORMS))
-    shown = verb if len(verb) <= 30 else verb[:30] + "..."
+def _form(step: ScriptStep) -> Form:
+    if step.verb in FORMS:
+        return FORMS[step.verb]
+    shown = step.verb if len(step.verb) <= 30 else step.verb[:30] + "..."
+    found = nearest(shown, tuple(FORMS))
     hint = f"the nearest is `{FORMS[found].usage(found)}`" if found else f"known: {', '.join(FORMS)}"
-    raise ScriptError(f"line {line}: no directive is called `{shown}`", hint=hint)
+    raise ScriptError(f"line {step.line}: no directive is called `{shown}`", hint=hint)
 
 
-def _here_document(argument: str, verb: str, form: Form, line: int) -> tuple[str, str]:
-    found = _HERE.fullmatch(argument)
-    if not found:
-        raise ScriptError(f"line {line}: `{verb}` needs a text after it", hint=f"write `{form.usage(verb)}`")
-    return (found[1] or "").strip(), found[2]
-
-
-def _check_argument(argument: str, verb: str, form: Form, line: int) -> None:
-    if argument and not form.argument:
-        raise ScriptError(f"line {line}: `{verb}` takes nothing after it", hint=f"write `{form.usage(verb)}`")
-    if not argument and form.argument and not form.argument.startswith("["):
-        raise ScriptError(f"line {line}: `{verb}` needs {form.argument}", hint=f"write `{form.usage(verb)}`")
-    if "\0" in argument:
-        raise ScriptError(f"line {line}: a NUL character cannot be given to `{verb}`")
+def _check_argument(step: ScriptStep, wanted: str) -> None:
+    if step.text and not wanted:
+        raise _wrong(step, f"`{step.verb}` takes nothing after it")
+    if not step.text and wanted and not wanted.startswith("["):
+        raise _wrong(step, f"`{step.verb}` needs {wanted}")
+    if "\0" in step.text:
+        raise _wrong(step, f"a NUL character cannot be given to `{step.verb}`")
 
 
 def _wrong(step: ScriptStep, what: str) -> ScriptError:
@@ -136,16 +121,8 @@ def _number(step: ScriptStep, text: str, *, whole: bool, most: float = LARGEST_N
     return value
 
 
-def _seconds(step: ScriptStep) -> ScriptStep:
-    return step._replace(number=_number(step, step.text, whole=False))
-
-
-def _count(step: ScriptStep) -> ScriptStep:
-    return step._replace(number=_number(step, step.text, whole=True))
-
-
-def _exit_code(step: ScriptStep) -> ScriptStep:
-    return step._replace(number=_number(step, step.text or "0", whole=True, most=255))
+def _numbered(step: ScriptStep, *, whole: bool = True, most: float = LARGEST_NUMBER, default: str = "") -> ScriptStep:
+    return step._replace(number=_number(step, step.text or default, whole=whole, most=most))
 
 
 def _crash(step: ScriptStep) -> ScriptStep:
@@ -155,7 +132,7 @@ def _crash(step: ScriptStep) -> ScriptStep:
         return step._replace(words=(name,))
     if step.text and not step.text.isdigit():
         raise _wrong(step, f"`{step.text[:30]}` is no exit code and no signal of {', '.join(SIGNALS)}")
-    return step._replace(number=_number(step, step.text or "1", whole=True, most=255))
+    return _numbered(step, most=255, default="1")
 
 
 def _usage(step: ScriptStep) -> ScriptStep:
@@ -227,9 +204,10 @@ def _if_message(step: ScriptStep) -> ScriptStep:
     return step
 
 
+_SECONDS = partial(_numbered, whole=False)
 FORMS = {
     "say": Form("TEXT"),
-    "think": Form("SECONDS", read=_seconds),
+    "think": Form("SECONDS", read=_SECONDS),
     "title": Form("TEXT"),
     "write": Form("PATH", body=TEXT),
     "append": Form("PATH", body=TEXT),
@@ -238,21 +216,21 @@ FORMS = {
     "run": Form("COMMAND"),
     "run!": Form("COMMAND"),
     "spawn": Form("COMMAND"),
-    "flood": Form("LINES", read=_count),
+    "flood": Form("LINES", read=_numbered),
     "commit": Form("MESSAGE"),
     "commit-only": Form("PATHS... -- MESSAGE", read=_some_paths),
     "wait": Form("[TEXT]"),
     "ask": Form("QUESTION"),
     "permission": Form("TEXT"),
     "block": Form("REASON"),
-    "rate-limit": Form("SECONDS", read=_seconds),
+    "rate-limit": Form("SECONDS", read=_SECONDS),
     "if-message": Form("REGEX", body=SCRIPT, read=_if_message),
-    "repeat": Form("N", body=SCRIPT, read=_count),
+    "repeat": Form("N", body=SCRIPT, read=_numbered),
     "usage": Form("[input=N output=N cache_read=N cache_write=N cost=USD model=NAME]", read=_usage),
     "outcome": Form(body=TEXT, read=_outcome),
     "outcome-raw": Form(body=TEXT),
     "artifact": Form("NAME", body=TEXT, read=_artifact),
-    "exit": Form("[CODE]", read=_exit_code),
+    "exit": Form("[CODE]", read=partial(_numbered, most=255, default="0")),
     "crash": Form("[CODE or SIGNAL]", read=_crash),
     "hang": Form(),
     "hang-ignoring-signals": Form(),

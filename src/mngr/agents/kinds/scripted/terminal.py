@@ -6,38 +6,43 @@ import termios
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
-from mngr.agents.kinds.scripted.interrupts import Interrupts
-from mngr.agents.kinds.scripted.keys import INTERRUPT, REPORT, Composer, Message, plain, shorten
+from mngr.agents.kinds.scripted.keys import INTERRUPT, REPORT, Composer, plain, shorten
 
 _PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 _ASK_FOR_REPORT = b"\x1b[5n"
 _NEW_ROW = "\r\x1b[K"
 
 
+class Interrupted(Exception):
+    """The person at the terminal wants this turn to end."""
+
+
 class ScriptedTerminal:
     """Standard input and output. `on_message` is called by the reading thread as soon as a message is submitted, with
     whether the agent was waiting for it."""
 
-    def __init__(self, on_message: Callable[[bytes, bool], None], interrupts: Interrupts) -> None:
+    def __init__(self, on_message: Callable[[bytes, bool], None]) -> None:
         self._on_message = on_message
-        self._interrupts = interrupts
-        self._source = 0
-        self._sink = 1
+        self._source, self._sink = 0, 1
         self._saved = termios.tcgetattr(self._source) if os.isatty(self._source) else None
         self.drawn = os.isatty(self._sink)
         self._writing = threading.RLock()
         self._changed = threading.Condition()
         self._composer = Composer()
-        self._inbox: deque[Message | str] = deque()
+        self._inbox: deque[bytes | str] = deque()
         self._waiting = False
+        self._interrupted = False
         self._reported = threading.Event()
         self._stop, self._stopper = os.pipe()
 
     def open(self) -> None:
+        """No lines, no echo, no signals, every byte as it comes; output stays as it was, so that newlines return."""
         if self._saved is not None:
-            termios.tcsetattr(self._source, termios.TCSANOW, _raw(termios.tcgetattr(self._source)))
+            mode = termios.tcgetattr(self._source)
+            mode[0] &= ~(termios.BRKINT | termios.ICRNL | termios.INLCR | termios.IGNCR | termios.ISTRIP | termios.IXON)
+            mode[3] &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
+            termios.tcsetattr(self._source, termios.TCSANOW, mode)
         if self.drawn:
             self.write(_PASTE_ON)
         threading.Thread(target=self._read, name="terminal", daemon=True).start()
@@ -62,22 +67,31 @@ class ScriptedTerminal:
     def stop_reading(self) -> None:
         os.write(self._stopper, b".")
 
+    def interrupt(self) -> None:
+        """End the present turn when it looks next."""
+        self._interrupted = True
+
+    def check(self) -> None:
+        """Whatever takes long calls this now and then: Ctrl-C ends it there."""
+        if self._interrupted:
+            raise Interrupted
+
     @property
     def has_message(self) -> bool:
         return bool(self._inbox)
 
-    def take(self, on_wait: Callable[[], None]) -> Message | str:
-        """The next message, `INTERRUPT` or `END`, however long it takes to come. Begins a new turn for Ctrl-C.
-        `on_wait` is called if none is there, before one can come."""
+    def take(self, on_wait: Callable[[], None]) -> bytes | str:
+        """The next message, `INTERRUPT` or `END`, however long it takes to come. A Ctrl-C before this was for the turn
+        before. `on_wait` is called if no message is there, before one can come."""
         with self._changed:
-            self._interrupts.next_turn()
+            self._interrupted = False
             if not self._inbox:
                 on_wait()
                 self._waiting = True
                 self._draw_prompt()
                 self._changed.wait_for(lambda: self._inbox)
             got = self._inbox.popleft()
-        shown = "> " + shorten(got.text, self._width()) if isinstance(got, Message) else ""
+        shown = "> " + shorten(got.decode(errors="replace"), self._width()) if isinstance(got, bytes) else ""
         self.write((_NEW_ROW if self.drawn else "") + shown + "\n")
         return got
 
@@ -116,9 +130,9 @@ class ScriptedTerminal:
             if not data:
                 return
 
-    def _handle(self, key: Message | str, *, ended: bool) -> None:
-        if isinstance(key, Message):
-            self._on_message(key.data, self._waiting)
+    def _handle(self, key: bytes | str, *, ended: bool) -> None:
+        if isinstance(key, bytes):
+            self._on_message(key, self._waiting)
             self._deliver(key)
         elif key == REPORT:
             self._reported.set()
@@ -127,9 +141,9 @@ class ScriptedTerminal:
         elif key == INTERRUPT and self._waiting:
             self._composer.draft.clear()
         elif key == INTERRUPT:
-            self._interrupts.ask()
+            self.interrupt()
 
-    def _deliver(self, key: Message | str) -> None:
+    def _deliver(self, key: bytes | str) -> None:
         self._inbox.append(key)
         self._waiting = False  # from here on Ctrl-C is meant for the turn that this begins
         self._changed.notify()
@@ -145,11 +159,3 @@ class ScriptedTerminal:
         except OSError:
             columns = 0
         return max(20, (columns or 80) - 3)
-
-
-def _raw(mode: list[Any]) -> list[Any]:
-    """No lines, no echo, no signals, every byte as it comes; output stays as it was, so that newlines return."""
-    iflag, oflag, cflag, lflag, ispeed, ospeed, cc = mode
-    iflag &= ~(termios.BRKINT | termios.ICRNL | termios.INLCR | termios.IGNCR | termios.ISTRIP | termios.IXON)
-    lflag &= ~(termios.ECHO | termios.ICANON | termios.ISIG | termios.IEXTEN)
-    return [iflag, oflag, cflag, lflag, ispeed, ospeed, cc]
