@@ -61,10 +61,9 @@ class Masked:
             return [(at, text)]
         kept = self._kept
         whole = kept + text
-        known = 0
-        for found in self._pattern.finditer(whole):
-            known = found.end()
-        start = self._first_suspicious(whole, known)
+        known = max((found.end() for found in self._pattern.finditer(whole)), default=0)
+        first = max(known, len(whole) - len(self._secrets[0]) + 1)
+        start = next((at for at in range(first, len(whole)) if self._may_begin(whole[at:])), len(whole))
         keep = len(whole) - start
         whole, self._kept = whole[:start], whole[start:]
         masked = self._pattern.sub(MASK, whole)
@@ -79,16 +78,9 @@ class Masked:
         kept, self._kept = self._kept, ""
         return [(self._kept_at, kept)] if kept else []
 
-    def _first_suspicious(self, text: str, known: int) -> int:
-        """Where, from `known` on, the text could begin a secret that it does not end."""
-        first = len(text)
-        for secret in self._secrets:
-            at = text.find(secret[0], max(known, len(text) - len(secret) + 1))
-            while 0 <= at < first:
-                if secret.startswith(text[at:]):
-                    first = at
-                at = text.find(secret[0], at + 1)
-        return first
+    def _may_begin(self, text: str) -> bool:
+        """Whether the text could begin a secret that it does not end."""
+        return any(secret.startswith(text) for secret in self._secrets)
 
 
 class Cast:
@@ -179,20 +171,9 @@ class Terminal:
             pass
         return True
 
-    def _has_it(self) -> bool:
-        """Whether the terminal is still that of the process, which may have ended and not been waited for yet."""
-        try:
-            with open(f"/proc/{self.pid}/stat", "rb") as file:
-                state, _, _, _, terminal = file.read().rpartition(b") ")[2].split()[:5]
-            return state != b"Z" and int(terminal) == _device_number(os.stat(self.tty).st_rdev)
-        except FileNotFoundError:
-            return not os.path.exists("/proc/self/stat")  # a system that does not tell
-        except (OSError, ValueError):
-            return False
-
     def look(self) -> tuple[int, int]:
         """Its size; the last known one when it is gone, since another terminal may have its name by then."""
-        if self.alive() and self._has_it():
+        if self.alive():
             try:
                 fd = os.open(self.tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
                 try:
@@ -205,12 +186,6 @@ class Terminal:
             except OSError:
                 pass
         return self.size
-
-
-def _device_number(device: int) -> int:
-    """As the kernel writes it for a process: the minor number is split around the major one."""
-    major, minor = os.major(device), os.minor(device)
-    return (minor & 0xFF) | (major << 8) | ((minor & ~0xFF) << 12)
 
 
 def record(stdin: int, cast: Cast, terminal: Terminal, masked: Masked) -> None:
