@@ -70,7 +70,7 @@ def _session(site: Site, record: Record) -> Session:
     command, own = _command(site, record, launch.identity(record, state_dir, site.host.dir))
     if record.sandbox:
         write_sandbox(site, record)
-    scripts = {"launch": launch.script(wrapped(command, state_dir), own, state_dir)}
+    scripts = {"launch": launch.script(wrapped(launch.on_this_machine(command), state_dir), own, state_dir)}
     for name, line in record.windows.items():
         scripts[f"window-{name}"] = launch.window_script(wrapped(line, state_dir), own, state_dir)
     for name, text in scripts.items():

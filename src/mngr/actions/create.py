@@ -171,10 +171,10 @@ def create(site: Site, request: CreateRequest) -> Record:
 def planned_here(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """The requests with plans for this site, those of another machine too. Raises when the site lacks what these agents
     need."""
+    found = list(requests)
     if requests[0].plan is None:
         found = with_plans(site, requests)
     else:
-        found = [request._replace(kind=kind.settled(request.kind)) for request in requests]
         check(site, found)
     site.host.prepare()
     return found

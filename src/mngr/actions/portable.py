@@ -14,7 +14,7 @@ from mngr.actions import snapshots as taking
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
 from mngr.agents import events
-from mngr.agents.kinds import kind, repository_trust
+from mngr.agents.kinds import repository_trust
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.interrupts import held
@@ -83,7 +83,7 @@ def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
             origin["repo"] = found.home
     if record.driver in repository_trust.FILES:
         origin["trusted"] = record.driver  # it was asked for before the first start
-    return key, config, kind.portable_record(record)._replace(origin=origin, shared_paths=())
+    return key, config, record._replace(origin=origin, shared_paths=())
 
 
 def cache_key(machine: str, common_dir: str) -> str:
@@ -140,7 +140,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
         source = repo
     if home and os.path.isdir(origin.get("source", "")):
         source = origin["source"]
-    return kind.settled_record(agent)._replace(
+    return agent._replace(
         work_dir=site.work_dir(MIRROR, agent.name, agent.id),
         transfer=MIRROR if repo else RSYNC,
         repo=repo,

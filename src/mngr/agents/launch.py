@@ -1,14 +1,29 @@
 """What window 0 of an agent runs: its launch script and environment file, as text. Pure."""
 
+import os
+import sys
 from collections.abc import Mapping
 
 from mngr.agents.events import FILE
 from mngr.agents.record import Record
 from mngr.errors import UsageError
-from mngr.process import GIT_LOCATION, quote
+from mngr.process import GIT_LOCATION, join, quote
 
 # Of the caller's environment, what must not reach an agent: another agent's identity, the caller's terminal.
 NOT_INHERITED = frozenset({"TMUX", "TMUX_PANE", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "_", *GIT_LOCATION})
+
+# Stands for the command of a `scripted` agent in its record: each machine has its own Python and its own copy of mngr.
+SCRIPTED = "{scripted}"
+_RUN_SCRIPTED = (
+    "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "runpy.run_module('mngr.agents.kinds.scripted', run_name='__main__', alter_sys=True)"
+)
+
+
+def on_this_machine(command: str) -> str:
+    """A command of a record as it is run here."""
+    ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return command.replace(SCRIPTED, join([sys.executable, "-I", "-S", "-c", _RUN_SCRIPTED, ours]))
 
 
 def task_dir(record: Record, state_dir: str) -> str:

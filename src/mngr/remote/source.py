@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from mngr.actions import bulk_create, create, portable, provision, source_cache
-from mngr.agents.kinds import kind, repository_trust
+from mngr.agents.kinds import repository_trust
 from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
 from mngr.process import checked
@@ -27,7 +27,6 @@ _PUSH_TRIES = 5
 def send(site: RemoteSite, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """The requests, planned with what is on the host then. One round trip when the host has the commit already, and a
     `git push` when it has not."""
-    requests = [request._replace(kind=kind.portable(request.kind)) for request in requests]
     if requests[0].transfer == NONE:
         return [_in_place(request) for request in requests]
     near = site.near

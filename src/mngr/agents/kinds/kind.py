@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from mngr.agents.record import Record
+from mngr.agents.launch import SCRIPTED
 from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.names import suggest
-from mngr.process import find_program, join, quote
+from mngr.process import find_program, join
 
 # Coding agents that `create` takes by default when no kind is named, in this order.
 KNOWN_AGENTS = ("claude", "codex", "opencode")
 # What a coding agent may do without asking: nothing; edit files; that, run tests and commit, with the rest denied; all.
-PERMISSIONS = ("ask", "edits", "tests", "bypass")
+ASK, EDITS, TESTS, BYPASS = PERMISSIONS = ("ask", "edits", "tests", "bypass")
 
 
 class Kind(NamedTuple):
@@ -52,59 +49,11 @@ def builtin(name: str) -> Kind | None:
     if name == "command":
         return Kind(name="command")
     if name == "scripted":
-        command = _scripted_command()
-        rules = {"one_shot": f"{command} --one-shot {{prompt_file}}"}
-        return Kind(name="scripted", command=command, reports=True, rules=rules)
+        rules = {"one_shot": f"{SCRIPTED} --one-shot {{prompt_file}}"}
+        return Kind(name="scripted", command=SCRIPTED, reports=True, rules=rules)
     if name in KNOWN_AGENTS:
         return Kind(name=name, command=name, reports=True, driver=name)
     return None
-
-
-def _scripted_command() -> str:
-    return join([sys.executable, "-m", _MODULE])
-
-
-_MODULE = "mngr.agents.kinds.scripted"
-# A path as `join` writes it.
-_WORD = r"(?:'[^']*'|[^\s']+)"
-# Stands for the command of `scripted` while a kind travels: each machine has its own Python and its own copy of mngr.
-_SCRIPTED = "{scripted}"
-_RUN = (
-    "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); "
-    f"runpy.run_module('{_MODULE}', run_name='__main__', alter_sys=True)"
-)
-
-
-def portable(kind: Kind) -> Kind:
-    """The kind for another machine, without paths of this one."""
-    return _replaced(kind, _scripted_command(), _SCRIPTED)
-
-
-def settled(kind: Kind) -> Kind:
-    """A portable kind on the machine where its agent runs."""
-    ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-    return _replaced(kind, _SCRIPTED, join([sys.executable, "-I", "-S", "-c", _RUN, ours]))
-
-
-def portable_record(record: Record) -> Record:
-    """The record of an agent for another machine; `settled_record` is the inverse, there."""
-    found = re.compile(f"{_WORD} -m {re.escape(_MODULE)}|{_WORD} -I -S -c {re.escape(quote(_RUN))} {_WORD}")
-    return _with_commands(record, lambda text: found.sub(_SCRIPTED, text))
-
-
-def settled_record(record: Record) -> Record:
-    ours = settled(Kind("scripted", _SCRIPTED)).command
-    return _with_commands(record, lambda text: text.replace(_SCRIPTED, ours))
-
-
-def _with_commands(record: Record, change: Callable[[str], str]) -> Record:
-    rules = {name: change(text) for name, text in record.rules.items()}
-    return record._replace(command=change(record.command), command_shown=change(record.command_shown), rules=rules)
-
-
-def _replaced(kind: Kind, old: str, new: str) -> Kind:
-    rules = {name: text.replace(old, new) for name, text in kind.rules.items()}
-    return kind._replace(command=kind.command.replace(old, new), rules=rules)
 
 
 BUILTIN = ("command", "scripted", *KNOWN_AGENTS)
