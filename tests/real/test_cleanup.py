@@ -99,7 +99,7 @@ def test_on_a_terminal_they_are_shown_and_asked_for(user: User, answer: str, sta
         running.kill()
         running.wait()
         os.close(main)
-    assert b"NAME" in seen and b"foo" in seen and b"Stop 1 agent (1 running)? [y/N]" in seen
+    assert b"would stop foo (RUNNING, created " in seen and b"Stop 1 agent (1 running)? [y/N]" in seen
     assert user.state("foo") == state
     assert running.returncode == (0 if answer == "y" else 1)
 

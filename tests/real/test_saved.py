@@ -208,7 +208,7 @@ def test_small_ignored_files_are_kept_and_large_ones_named(user: User) -> None:
     (work_dir / "big").mkdir()
     (work_dir / "big" / "data").write_bytes(b"\1" * 11_000_000)
     ran = user.mngr("destroy", "foo").ok()  # ignored files alone are no reason to refuse
-    assert "`big/` (11 MB, ignored by git) was not saved" in ran.stderr
+    assert "not saved: `big/` (11 MB, ignored by git)" in ran.stdout
     assert "not saved: big/" in user.mngr("saved", "show", "foo").ok().stdout
     user.mngr("saved", "restore", "foo").ok()
     restored = user.work_dir("foo")

@@ -85,7 +85,7 @@ def test_create_names_the_agents_that_did_not_get_their_message(user: User) -> N
     locks = user.host_dir / "locks"
     wait_for(lambda: len(list(locks.glob("*.message"))) == 2, "both messages to be on their way")
     output, errors = interrupted(child)
-    assert output == "" and errors.endswith("interrupted\n")
+    assert output == "" and errors.endswith("interrupted: 0 delivered, 2 not done\n")
     for name in ("a", "b"):
         assert f"warning: {name}: the agent runs, but did not get the message\n" in errors
     assert [agent["state"] for agent in user.agents()] == ["STARTING", "STARTING"]

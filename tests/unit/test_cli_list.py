@@ -17,8 +17,8 @@ from mngr.remote.site import RemoteSite
 
 def row(name: str, reason: str = "") -> dict[str, Any]:
     return {
-        "name": name, "state": "BLOCKED", "for": "3 min", "type": "scripted", "project": "shop",
-        "initial_branch": f"mngr/{name}", "state_reason": reason,
+        "name": name, "state": "BLOCKED", "state_since": None, "type": "scripted",
+        "project": "shop", "host": {"provider": "local"}, "initial_branch": f"mngr/{name}", "state_reason": reason,
     }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_local_leaves_out_agents_of_other_hosts():
     args = Args()
     for name in ("running", "waiting", "blocked", "done", "failed", "stopped", "active"):
         setattr(args, name, False)
-    args.project, args.provider, args.label, args.local = [], [], [], True
+    args.project, args.provider, args.label, args.host_label, args.local, args.remote = [], [], [], [], True, False
     record = Record(
         id="agent-1", name="a", kind="command", command="sh", work_dir="/", transfer="none", session="a",
         created_at="2026-01-01T00:00:00.000000Z", project="p",
@@ -61,4 +61,4 @@ def test_local_leaves_out_agents_of_other_hosts():
     near = Site()
     sites = [near, RemoteSite("box", "ssh", lambda: Opening("box", ["ssh", "box"], {}), near)]
     agents = [Agent(site, record, AgentView(record, Status(RUNNING, "", 0.0, ""), None)) for site in sites]
-    assert [_wanted(args, agent) for agent in agents] == [True, False]
+    assert [_wanted(args, agent.as_json()) for agent in agents] == [True, False]

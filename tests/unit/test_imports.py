@@ -31,11 +31,11 @@ MAKING = """
     mngr.tools.git mngr.workspaces mngr.workspaces.workspace mngr.workspaces.plan
 """
 VERBS = {
-    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_hosts mngr.cli.create_report mngr.cli.option_values "
+    "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_agents mngr.cli.create_hosts mngr.cli.option_values "
     "mngr.actions.agent mngr.hosts.processes",
     "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.durations mngr.cli.table mngr.cli.targets mngr.cli.template",
-    "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.option_values mngr.cli.targets "
-    "mngr.secrets mngr.waiting",
+    "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.durations mngr.cli.option_values "
+    "mngr.cli.targets mngr.secrets mngr.waiting",
     "exec": f"mngr.cli.commands.exec_ {SEEING} mngr.actions.execute mngr.agents.launch mngr.cli.durations "
     "mngr.cli.targets",
     "capture": f"mngr.cli.commands.capture {SEEING} mngr.actions.screen",

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-from typing import Any
 
 import pytest
 
@@ -36,19 +35,16 @@ def agent(name: str) -> Agent:
     return Agent(Site(), record, AgentView(record, Status(RUNNING, "", 0.0, ""), None))
 
 
-def act(found: Agent) -> str:
+def act(found: Agent) -> targets.Done:
     if found.name == "broken":
         raise ValueError("nobody expected this")
     if found.name == "refused":
         raise MngrError("it holds work", hint="use force")
-    return found.name.upper()
+    return {"result": found.name}, f"did {found.name.upper()}"
 
 
 def finish(app: App, *names: str) -> int:
-    def row(result: str) -> dict[str, Any]:
-        return {"result": result}
-
-    return targets.finish(app, [agent(name) for name in names], act, lambda found, result: f"did {result}", row=row)
+    return targets.finish(app, [agent(name) for name in names], act)
 
 
 @pytest.mark.parametrize("screen", [io.StringIO, Screen])
@@ -79,11 +75,11 @@ def test_a_terminal_that_went_away_does_not_keep_the_others_from_being_done() ->
 
     done = []
 
-    def note(found: Agent) -> str:
+    def note(found: Agent) -> targets.Done:
         done.append(found.name)
-        return found.name
+        return {}, found.name
 
     app = App(os.environ, io.StringIO(), Gone(), io.StringIO())
     with pytest.raises(OSError, match="Input/output"):
-        targets.finish(app, [agent("a"), agent("b")], note, lambda found, result: result)
+        targets.finish(app, [agent("a"), agent("b")], note)
     assert sorted(done) == ["a", "b"]

@@ -16,22 +16,10 @@ from mngr.names import Address, parse_address
 if TYPE_CHECKING:
     from mngr.providers.provider import HostRequest
 
-# What hosts of other programs have. Hidden and refused, so that the error is about the host and not the spelling.
-_REFUSED = (
-    *(((name,), "store_true") for name in ("--rsync", "--start-on-boot")),
-    *(((name,), "store") for name in ("--rsync-args", "--host-name-style")),
-    (("--sudo-command",), "append"),
-)
 # What only a new host can have.
 _FOR_NEW_HOSTS = (
-    "new_host",
-    "image",
-    "snapshot",
-    "build_arg",
-    "start_arg",
-    "host_env",
-    "host_env_file",
-    "pass_host_env",
+    *("new_host", "image", "snapshot", "build_arg", "start_arg"),
+    *("host_env", "host_env_file", "pass_host_env"),
 )
 
 
@@ -44,8 +32,6 @@ def add_arguments(parser: Parser) -> None:
     where.option("--[no-]auto-start", "no effect, for scripts: the host is running", default=True)
     where.option("--new-host", "create the host: `NAME@HOST.PROVIDER --new-host`, or like `NAME@.PROVIDER`")
     add_new_host_options(where)
-    for names, action in _REFUSED:
-        parser.add_argument(*names, action=action, help=None)
     # What is true of this machine anyway, and what templates call the arguments after `--`.
     parser.option("--no-start-on-boot", None)
     parser.option("--agent-args AGENT-ARGS ...", None)
@@ -87,13 +73,15 @@ def free_host_name() -> str:
 
 
 def settle(args: Args, app: App) -> None:
-    """Refuse what no host can do, and say what is ignored. Called once, with templates applied."""
-    for names, _ in _REFUSED:
-        if getattr(args, names[0].lstrip("-").replace("-", "_")):
-            raise UsageError(f"`{names[0]}` is not supported", hint=f"leave out `{names[0]}`")
+    """Take over what templates call the arguments after `--`, and warn of plugins that are not installed."""
     args.rest = args.rest or args.agent_args
     if args.enable_plugin:
-        _warn_of_missing(args, app)
+        from mngr import installed
+
+        known = {plugin.name for plugin in installed.plugins()}
+        for name in args.enable_plugin:
+            if name.replace("_", "-") not in known:
+                app.out.warn(f"plugin `{name}` is not installed; `mngr plugin add PACKAGE` installs one")
 
 
 def _wanted(args: Args, address: Address | None) -> tuple[str | None, str | None]:
@@ -150,12 +138,3 @@ def dry_run(args: Args, app: App, address: Address | None, names: Sequence[str])
     for name in names:
         app.out.line(f"would create {name} on a host of provider {provider}")
     return 0
-
-
-def _warn_of_missing(args: Args, app: App) -> None:
-    from mngr import installed
-
-    known = {plugin.name for plugin in installed.plugins()}
-    for name in args.enable_plugin:
-        if name.replace("_", "-") not in known:
-            app.out.warn(f"plugin `{name}` is not installed; `mngr plugin add PACKAGE` installs one")

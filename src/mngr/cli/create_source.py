@@ -1,7 +1,5 @@
 """`create --from` with something that is not a directory: an agent, which is cloned, or the address of a repository."""
 
-from __future__ import annotations
-
 import os
 
 from mngr.actions.agent import Agent

@@ -46,7 +46,7 @@ def _run(entry: Verb, argv: list[str], app: App) -> int:
     if found.asked == "schema":
         return _print_schema(entry, app)
     args = _bind(module, parser, found, app)
-    return int(module.run(args, app))
+    return int(module.run(args, app) or 0)
 
 
 def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:

@@ -1,7 +1,5 @@
 """Let a person write a text or change a file in their editor."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import tempfile

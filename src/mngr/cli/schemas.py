@@ -1,8 +1,8 @@
 """The JSON Schema of what a verb prints with `--format json`, derived from the types of its results.
 
-A verb's module has `results()`, which returns its documents. Each is a type (TypedDict, NamedTuple, `list[...]`,
-`dict[str, ...]`), a dict of such forms by key, a tuple of types whose keys form one object, or a list of the forms
-that the items of an array have.
+A verb's module has `RESULTS`, the list of its documents, or `results()`, which returns that list, if it needs modules
+that the verb does not. Each document is a type (TypedDict, NamedTuple, `list[...]`, `dict[str, ...]`), a dict of such
+forms by key, a tuple of types whose keys form one object, or a list of the forms that the items of an array have.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ _WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", NoneT
 def schema(verb: Verb) -> dict[str, Any] | None:
     """None for a verb that prints no JSON."""
     __import__(verb.module)
-    results = getattr(sys.modules[verb.module], "results", None)
-    if results is None:
+    module = sys.modules[verb.module]
+    forms = module.results() if hasattr(module, "results") else getattr(module, "RESULTS", None)
+    if forms is None:
         return None
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": f"mngr {verb.name} --format json",
-        "anyOf": [of(form) for form in (*results(), ErrorDocument)],
+        "anyOf": [of(form) for form in (*forms, ErrorDocument)],
     }
 
 
 def of(form: Any) -> dict[str, Any]:
-    """The schema of one type, or of one of the forms that `results()` returns."""
+    """The schema of one type, or of one of the forms in `RESULTS`."""
     if isinstance(form, list):
         return {"type": "array", "items": _any_of(form)}
     if isinstance(form, dict):

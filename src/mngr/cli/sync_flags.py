@@ -1,7 +1,5 @@
 """What a person should look at in the commits of one agent that worked on tests: the flags that `tmr` looks for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from mngr.actions.agent import Agent

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mngr.actions.agent import Agent
 from mngr.agents.state import STATES
@@ -13,10 +13,13 @@ from mngr.cli.parser import Args, Group, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    N = TypeVar("N")
     R = TypeVar("R")
     T = TypeVar("T")
+    Target = TypeVar("Target")
     Outcomes = list[tuple[Agent, T | MngrError]]
+
+# What came of one target: the result for a script, and a line for a person.
+Done = tuple[Fields, str]
 
 
 class DoneRow(NamedTuple):
@@ -78,23 +81,21 @@ def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
         return [*app.fleet.find_many(names)] if names else []
     named = [agent.id for agent in app.fleet.find_many(names)] if names else None
     agents = app.fleet.list(named).agents
-    return [agent for agent in filter(chosen(args), agents) if names or archived or agent.record.archived_at is None]
+    if not (names or archived):
+        agents = [agent for agent in agents if agent.record.archived_at is None]
+    keep = chosen(args)
+    return [agent for agent in agents if keep(agent.as_json())]
 
 
-def chosen(args: Args) -> Callable[[Agent], bool]:
-    """Whether an agent passes `--include` and `--exclude`. Raises for an invalid filter, even without agents."""
+def chosen(args: Args) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether the JSON form of an agent passes `--include` and `--exclude`. Raises for an invalid filter, even without
+    agents."""
     if not (args.include or args.exclude):
-        return lambda agent: True
+        return lambda fields: True
     from mngr.actions import filters
 
-    include = [filters.parse(text) for text in args.include]
-    exclude = [filters.parse(text) for text in args.exclude]
-
-    def keep(agent: Agent) -> bool:
-        fields = agent.as_json()
-        return all(matches(fields) for matches in include) and not any(matches(fields) for matches in exclude)
-
-    return keep
+    include, exclude = ([filters.parse(text) for text in texts] for texts in (args.include, args.exclude))
+    return lambda fields: all(match(fields) for match in include) and not any(match(fields) for match in exclude)
 
 
 def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None) -> bool:
@@ -117,6 +118,11 @@ def outlive_terminal() -> None:
     import signal
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def say_outlived(processes: Sequence[int]) -> str:
+    """The end of a sentence about an agent that was ended."""
+    return f", but could not end processes {', '.join(map(str, processes))}" if processes else ""
 
 
 class NotDone(MngrError):
@@ -169,12 +175,14 @@ def _count(results: list[T | MngrError], done: str) -> str:
     return ", ".join(filter(None, parts))
 
 
-def one_by_one(agents: list[Agent], act: Callable[[Agent], T], failed: Callable[[T | MngrError], bool]) -> Outcomes[T]:
+def one_by_one(
+    agents: list[Agent], act: Callable[[Agent], T], good: Callable[[T], bool] = lambda result: True
+) -> Outcomes[T]:
     """Act on one agent after the other, and stop after the first that failed."""
     done: Outcomes[T] = []
     for agent in agents:
         done += each([agent], act, list)
-        if failed(done[-1][1]):
+        if isinstance(result := done[-1][1], MngrError) or not good(result):
             break
     return done
 
@@ -189,69 +197,57 @@ def of_session(app: App, session: str) -> str:
     )
 
 
-def finish(
-    app: App,
-    agents: list[Agent],
-    act: Callable[[Agent], T],
-    say: Callable[[Agent, T], str],
-    *,
-    row: Callable[[T], Fields] | None = None,
-    done: str = "done",
-) -> int:
-    """Act on each agent, report each result (on a terminal as it comes) and return the exit code of `conclude`. `row`
-    makes the result for a script, if `act` does not return it."""
+def finish(app: App, agents: list[Agent], act: Callable[[Agent], Done], *, done: str = "done") -> int:
+    """Act on each agent, report each result (on a terminal as it comes) and return the exit code."""
     shown: set[str] = set()
 
-    def show(agent: Agent, result: T | MngrError) -> None:
-        if agent.id not in shown:
-            show_result(app, agent.name, result, lambda good: say(agent, good))
-            shown.add(agent.id)
-
-    def show_at_once(agent: Agent, result: T | MngrError) -> None:
+    def show_at_once(agent: Agent, result: Done | MngrError) -> None:
         if app.out.human and app.out.columns is not None:
             try:
-                show(agent, result)
+                show_result(app, agent.name, result)
                 app.out.flush()
+                shown.add(agent.id)
             except OSError:
                 pass  # the terminal is gone; the remaining agents are still acted on
 
-    def report(outcomes: Outcomes[T]) -> int:
-        def as_row(agent: Agent, result: T | MngrError) -> dict[str, Any]:
-            if isinstance(result, MngrError):
-                return {"id": agent.id, **failed_row(agent.name, result)}
-            return {
-                "id": agent.id,
-                "name": agent.name,
-                "ok": True,
-                **as_mapping(row(result) if row else cast("Fields", result)),
-            }
+    def concluded(outcomes: Outcomes[Done]) -> int:
+        return report(app, [({"id": agent.id, "name": agent.name}, result) for agent, result in outcomes], shown)
 
-        return conclude(app, outcomes, show, lambda: emit_rows(app, [as_row(*outcome) for outcome in outcomes]))
-
-    return each(agents, act, report, seen=show_at_once, done=done)
+    return each(agents, act, concluded, seen=show_at_once, done=done)
 
 
-def failed_row(name: str, error: MngrError) -> dict[str, Any]:
-    return {"name": name, "ok": False, **error.as_json()}
+def report(
+    app: App, outcomes: Sequence[tuple[Mapping[str, str], Done | MngrError]], shown: Collection[str] = ()
+) -> int:
+    """Report on targets and return the exit code. Each target is given by the keys that stand for it in its row; the
+    last one is its name. Those that are `shown` are not shown to a person again."""
+
+    def show(target: Mapping[str, str], result: Done | MngrError) -> None:
+        if next(iter(target.values())) not in shown:
+            show_result(app, list(target.values())[-1], result)
+
+    def row(target: Mapping[str, str], result: Done | MngrError) -> dict[str, Any]:
+        if isinstance(result, MngrError):
+            return {**target, "ok": False, **result.as_json()}
+        return {**target, "ok": True, **as_mapping(result[0])}
+
+    rows = [row(*outcome) for outcome in outcomes]
+    known = sorted({key for row in rows for key in row})  # a template may name any key of any row
+    return conclude(app, outcomes, show, lambda: app.out.emit_rows(rows, (), known=known))
 
 
-def emit_rows(app: App, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows of different shapes: a template may name any key of any row."""
-    app.out.emit_rows(rows, (), known=sorted({key for row in rows for key in row}))
-
-
-def show_result(app: App, name: str, result: T | MngrError, say: Callable[[T], str]) -> None:
+def show_result(app: App, name: str, result: Done | MngrError) -> None:
     """For a person: a line for what was done, a warning for what failed, nothing for what an interrupt prevented."""
     if not isinstance(result, MngrError):
-        app.out.line(say(result))
+        app.out.line(result[1])
     elif not isinstance(result, NotDone):
         app.out.warn(f"{name}: {result.explained()}")
 
 
 def conclude(
     app: App,
-    outcomes: Sequence[tuple[N, T | MngrError]],
-    show: Callable[[N, T | MngrError], None],
+    outcomes: Sequence[tuple[Target, T | MngrError]],
+    show: Callable[[Target, T | MngrError], None],
     emit: Callable[[], None],
     *,
     good: Callable[[T], bool] = lambda result: True,

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mngr.actions.gc import Leftover
     from mngr.actions.snapshots import Restored
     from mngr.actions.usage import UsageReport
-    from mngr.agents.record import Record
     from mngr.config import Settings
     from mngr.fleet.hosts import Hosts
     from mngr.workspaces.saved_entry import SavedEntry
@@ -43,11 +42,8 @@ class Fleet:
     @property
     def alone(self) -> bool:
         """Whether no other machine is known, so that nothing of other machines is needed."""
-        room, entries = os.path.join(self.local.host.dir, "hosts"), self.local.host.entries
-        if not os.path.isdir(room):
-            return True
-        rooms = [path for name in entries(room) if os.path.isdir(path := os.path.join(room, name))]
-        return not any(name.endswith(".json") for path in rooms for name in entries(path))
+        records = os.walk(os.path.join(self.local.host.dir, "hosts"))
+        return not any(name.endswith(".json") for _, _, names in records for name in names)
 
     def close(self) -> None:
         """End all connections to other hosts. Agents keep running; the next verb opens a new connection."""
@@ -60,17 +56,20 @@ class Fleet:
         from mngr.actions import find
         from mngr.actions.agent import Agent, Listing
 
+        answers: Sequence[tuple[Site, tuple[list[AgentView], list[MngrError]] | MngrError]]
         if self.alone:
-            return self._listing(*self.local.run(find.listing, only))
+            answers = [(self.local, self.local.run(find.listing, only))]
+        else:
+            answers = self.hosts.ask_each(self.hosts.sites(), find.listing, only)
         found = Listing([], [])
-        for site, answer in self.hosts.ask_each(self.hosts.sites(), find.listing, only):
+        for site, answer in answers:
             if isinstance(answer, MngrError):
                 found.errors.append(answer)
                 views = [view for view in self.hosts.last_seen(site, answer) if only is None or view.id in only]
             else:
                 views, errors = answer
                 found.errors.extend(errors)
-                if only is None:
+                if only is None and not site.is_near:
                     self.hosts.note(site, views)
             found.agents.extend(Agent(site, view.record, view) for view in views)
         return found
@@ -106,8 +105,11 @@ class Fleet:
         delivered, the agent runs."""
         from mngr.actions import create
         from mngr.actions.agent import Agent
+        from mngr.providers.provider import HostRequest
 
-        site, bare = self.hosts.place_for(name)
+        address = self.hosts.address(name)
+        bare = address.name or ""
+        site = self.hosts.place(address.host, address.provider, HostRequest(bare))
         request = create.request_for(self.local, bare, type=type, command=command, args=args, prompt=message, **more)
         with self.hosts.occupied(site):
             agent = Agent(site, create.create_on(site, request))
@@ -120,20 +122,17 @@ class Fleet:
     def create_many(self, names: Sequence[str], **options: Any) -> Sequence[Agent | MngrError]:
         """Create agents that differ in their names only, in parallel. Returns for each name, in order, the agent or the
         error; a failed agent is removed, the others stay. The options are those of `create`, without a message."""
-        from mngr.actions import bulk_create, create
-
-        if not names:
-            return []
-        first = create.request_for(self.local, names[0], **options)
-        return self._made(self.local.run(bulk_create.create_many, [first._replace(name=name) for name in names]))
+        return self.create_each(dict.fromkeys(names, options))
 
     def create_each(self, options: Mapping[str, Mapping[str, Any]]) -> Sequence[Agent | MngrError]:
         """Make several that differ in what they run and know: for each name the options of `create`, without a message.
         Those of the same source, transfer and branch are made together, in parallel. For each, in order, the agent, or
         why it was not made."""
         from mngr.actions import bulk_create
+        from mngr.actions.agent import Agent
 
-        return self._made(self.local.run(bulk_create.create_each, options))
+        made = self.local.run(bulk_create.create_each, options)
+        return [result if isinstance(result, MngrError) else Agent(self.local, result) for result in made]
 
     def usage(
         self, agents: Sequence[str | Agent] | None = None, *, by: str = "agent", since: float | None = None
@@ -142,30 +141,14 @@ class Fleet:
         model or type. `since` is a point in time."""
         from mngr.actions import usage
 
-        if agents is not None:
-            groups: dict[Site, list[str] | None] = {}
-            for agent in self._agents(agents):
-                ids = groups.setdefault(agent.site, [])
-                assert ids is not None
-                ids.append(agent.id)
-        else:
-            groups = dict.fromkeys([self.local] if self.alone else self.hosts.sites())
-        parts = []
-        for site, ids in groups.items():
-            try:
-                parts.append(site.run(usage.collected, ids))
-            except MngrError as error:
-                if site.is_near:
-                    raise
-                parts.append(usage.CollectedUsage([], [], [error]))
+        ids = _by_site(self._agents(agents)) if agents is not None else None
+        sites = [*ids] if ids is not None else self.hosts.sites()
+        answers = self.hosts.call_each(sites, lambda site: site.run(usage.collected, ids[site] if ids else None))
+        parts = [usage.CollectedUsage([], [], [a]) if isinstance(a, MngrError) else a for _, a in answers]
         return usage.report(parts, self.local.settings, by=by, since=since, named=agents is not None)
 
     def gc(self, *, dry_run: bool = False, saved_before: float | None = None) -> Iterator[Leftover]:
         """Remove what interrupted work left behind, after saving what exists only there: each as it is found."""
-        from mngr.actions import gc
-
-        if self.alone:
-            return self.local.run(gc.collect, dry_run=dry_run, saved_before=saved_before)
         from mngr.fleet import host_verbs
 
         return host_verbs.collect(self.hosts, dry_run=dry_run, saved_before=saved_before)
@@ -182,21 +165,14 @@ class Fleet:
         from mngr.actions import wait
         from mngr.fleet import watch
 
-        groups: dict[Site, list[str]] = {}
-        for agent in self._agents(agents):
-            groups.setdefault(agent.site, []).append(agent.id)
+        groups = _by_site(self._agents(agents))
         return watch.until(groups, states or wait.RESTING, any_of=any_of, timeout=timeout) if groups else []
 
     def watch(self) -> Iterator[Listing]:
         """The listing now and after every change, for ever."""
-        if not self.alone:
-            from mngr.fleet import watch
+        from mngr.fleet import watch
 
-            yield from watch.listings(self.hosts)
-        from mngr.actions import wait
-
-        for views, errors in self.local.run(wait.watch):
-            yield self._listing(views, errors)
+        return watch.listings(self.hosts)
 
     def saved(self) -> Sequence[SavedEntry]:
         """Saved work, oldest first."""
@@ -228,12 +204,10 @@ class Fleet:
     def _agents(self, agents: Sequence[str | Agent]) -> Sequence[Agent]:
         return [self.find(agent) if isinstance(agent, str) else agent for agent in agents]
 
-    def _listing(self, views: Sequence[AgentView], errors: Sequence[MngrError]) -> Listing:
-        from mngr.actions.agent import Agent, Listing
 
-        return Listing([Agent(self.local, view.record, view) for view in views], [*errors])
-
-    def _made(self, results: Sequence[Record | MngrError]) -> Sequence[Agent | MngrError]:
-        from mngr.actions.agent import Agent
-
-        return [result if isinstance(result, MngrError) else Agent(self.local, result) for result in results]
+def _by_site(agents: Sequence[Agent]) -> dict[Site, list[str]]:
+    """The ids of the agents."""
+    groups: dict[Site, list[str]] = {}
+    for agent in agents:
+        groups.setdefault(agent.site, []).append(agent.id)
+    return groups

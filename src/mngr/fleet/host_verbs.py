@@ -2,15 +2,14 @@
 
 A host whose provider cannot be asked is UNKNOWN, and is neither destroyed nor forgotten for that."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions import find, gc, lifecycle, usage
 from mngr.actions.gc import FAILED, KEPT, REMOVED, WOULD, Leftover
+from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.hosts import DEFAULT_PROVIDER, LOCAL, MADE_FOR, Hosts
@@ -18,10 +17,6 @@ from mngr.fleet.known_hosts import KnownHost
 from mngr.process import checked, run
 from mngr.providers import registry
 from mngr.providers.provider import GONE, QUEUED, RUNNING, STOPPED, UNKNOWN, HostInfo
-
-if TYPE_CHECKING:
-    from mngr.actions.agent import AgentView
-    from mngr.actions.site import Site
 
 _PREPARE_SECONDS = 3600.0
 
@@ -48,16 +43,8 @@ def named(hosts: Hosts, word: str, *, new: bool = False) -> KnownHost:
     address = hosts.address(word if "@" in word else f"@{word}")
     if address.name or address.path or address.host is None or LOCAL in (address.host, address.provider):
         raise UsageError(f"`{word}` is not another host", hint="write `HOST` or `HOST.PROVIDER`; `mngr host list`")
-    known = [one for one in hosts.known.all() if one.name == address.host]
-    if address.provider is not None:
-        known = [one for one in known if one.provider == address.provider]
-    if len(known) > 1:
-        raise UsageError(
-            f"several hosts are called `{address.host}`",
-            hint="say which: " + ", ".join(f"`{one.name}.{one.provider}`" for one in known),
-        )
-    if known:
-        return known[0]
+    if known := hosts.known_host(address.host, address.provider):
+        return known
     pools = hosts.local.settings
     named = (one for one in pools.names("providers") if address.host in pools.strings(("providers", one, "hosts")))
     provider = address.provider or next(named, DEFAULT_PROVIDER if new else None)
@@ -77,27 +64,20 @@ def listing(hosts: Hosts) -> tuple[list[HostView], list[MngrError]]:
     answers = dict(hosts.ask_each(list(sites.values()), find.listing)) if sites else {}
     views = []
     for key in keys:
-        host = known.get(key) or KnownHost(*key)
+        host, info = known.get(key) or KnownHost(*key), infos[key]
+        count = len(host.agents) if host.seen_at else None
+        view = HostView(
+            host.name, host.provider, info.state, host.ours or info.ours, count, seen_at=host.seen_at or None
+        )
         answer = answers.get(sites[key]) if key in sites else None
         if isinstance(answer, MngrError):
             errors.append(answer)
+            view = view._replace(state=UNKNOWN, reason=answer.message)
         elif answer is not None:
             hosts.note(sites[key], answer[0])
-        views.append(_view(host, infos[key], answer))
+            view = view._replace(state=RUNNING, agents=len(answer[0]), seen_at=time.time())
+        views.append(view)
     return views, errors
-
-
-def _view(
-    host: KnownHost, info: HostInfo, answer: tuple[list[AgentView], list[MngrError]] | MngrError | None
-) -> HostView:
-    ours = host.ours or info.ours
-    if answer is None or isinstance(answer, MngrError):
-        state = info.state if answer is None else UNKNOWN
-        count = len(host.agents) if host.seen_at else None
-        return HostView(
-            host.name, host.provider, state, ours, count, host.seen_at or None, answer.message if answer else ""
-        )
-    return HostView(host.name, host.provider, RUNNING, ours, len(answer[0]), time.time())
 
 
 def _configured(hosts: Hosts) -> set[str]:
@@ -132,11 +112,6 @@ def state_of(hosts: Hosts, host: KnownHost) -> HostInfo:
     return _without_adopted(hosts.provider(host.provider).host(host.name), host)
 
 
-def start(hosts: Hosts, host: KnownHost) -> None:
-    """Start a stopped host. Its agents stay stopped. Twice is safe."""
-    hosts.provider(host.provider).start(host.name)
-
-
 def stop(hosts: Hosts, host: KnownHost) -> list[str]:
     """Stop the agents of a host as `mngr stop` does, then the host. Returns the names of those agents."""
     hosts.provider(host.provider).require("stop")
@@ -168,10 +143,6 @@ def prepare(hosts: Hosts, host: KnownHost, command: str | None) -> int:
         result = run([*opening.argv, command], timeout=_PREPARE_SECONDS, env=opening.env, cwd="/")
         checked(result, f"the command failed on `{host.name}`")
     return len(views)
-
-
-def snapshot(hosts: Hosts, host: KnownHost, name: str) -> str:
-    return hosts.provider(host.provider).snapshot(host.name, name)
 
 
 def forget(hosts: Hosts, host: KnownHost) -> None:
@@ -269,8 +240,13 @@ def leftovers(hosts: Hosts, *, dry_run: bool, only: Sequence[str] = ()) -> Itera
     made known again."""
     names = set(only) - {LOCAL} if only else {*_configured(hosts), *(one.provider for one in hosts.known.all())}
     found, _ = _of_providers(hosts, names)
-    if not dry_run:
-        yield from _swept(hosts, names)
+    for provider in sorted(names) if not dry_run else ():
+        try:
+            for name in hosts.provider(provider).sweep():
+                note = "it was destroyed while out of reach"
+                yield Leftover("host", f"{name}.{provider}", action=REMOVED, note=note)
+        except MngrError:
+            continue  # a provider that cannot be asked has nothing removed
     known = {(one.provider, one.name): one for one in hosts.known.all()}
     for (provider, name), info in sorted(found.items()):
         host = known.get((provider, name))
@@ -284,16 +260,6 @@ def leftovers(hosts: Hosts, *, dry_run: bool, only: Sequence[str] = ()) -> Itera
             yield Leftover("host", f"{name}.{provider}", action=WOULD if dry_run else REMOVED, note=note)
 
 
-def _swept(hosts: Hosts, names: set[str]) -> Iterator[Leftover]:
-    for provider in sorted(names):
-        try:
-            for name in hosts.provider(provider).sweep():
-                note = "it was destroyed while out of reach"
-                yield Leftover("host", f"{name}.{provider}", action=REMOVED, note=note)
-        except MngrError:
-            continue  # a provider that cannot be asked has nothing removed
-
-
 def _unowned(hosts: Hosts, host: KnownHost, info: HostInfo, dry_run: bool) -> Leftover:
     at = f"{host.name}.{host.provider}"
     try:
@@ -305,12 +271,8 @@ def _unowned(hosts: Hosts, host: KnownHost, info: HostInfo, dry_run: bool) -> Le
             if not dry_run:
                 hosts.known.remember(host)
                 hosts.note(site, views)
-            return Leftover(
-                "host",
-                at,
-                action=KEPT,
-                note=f"agents are there, so it is known again: {', '.join(view.name for view in views)}",
-            )
+            names = ", ".join(view.name for view in views)
+            return Leftover("host", at, action=KEPT, note=f"agents are there, so it is known again: {names}")
         if not dry_run:
             kept.bring_home(site)
             hosts.destroy(host)

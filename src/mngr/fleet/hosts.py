@@ -60,19 +60,22 @@ class Hosts:
         if provider is None:
             if host == LOCAL:
                 return self.local
-            candidates = [known.provider for known in self.known.all() if known.name == host]
-            if len(candidates) > 1:
-                raise UsageError(
-                    f"several hosts are called `{host}`",
-                    hint=" or ".join(f"`@{host}.{name}`" for name in candidates),
-                )
-            provider = candidates[0] if candidates else DEFAULT_PROVIDER
+            known = self.known_host(host)
+            provider = known.provider if known else DEFAULT_PROVIDER
         if provider == LOCAL:
             if host != LOCAL:
                 raise UsageError(f"provider `local` has no host `{host}`", hint="this machine is `local`")
             return self.local
         self.provider(provider)
         return self._remote(host, provider)
+
+    def known_host(self, name: str, provider: str | None = None) -> KnownHost | None:
+        """The known host of this name. Raises when several providers have one."""
+        found = [one for one in self.known.all() if one.name == name and provider in (None, one.provider)]
+        if len(found) > 1:
+            hint = "say which: " + ", ".join(f"`{one.name}.{one.provider}`" for one in found)
+            raise UsageError(f"several hosts are called `{name}`", hint=hint)
+        return found[0] if found else None
 
     def _remote(self, host: str, provider: str) -> RemoteSite:
         """The site of a known host. That its provider is not there any more is an error of each verb on it."""
@@ -96,14 +99,6 @@ class Hosts:
         from mngr.providers import registry
 
         return parse_address(text, registry.names(self.local.settings))
-
-    def place_for(self, text: str) -> tuple[Site, str]:
-        """Where `NAME[@[HOST][.PROVIDER]]` is to be made, and its bare name. Makes a new host if that is asked for."""
-        from mngr.providers.provider import HostRequest
-
-        address = self.address(text)
-        name = address.name or ""
-        return self.place(address.host, address.provider, HostRequest(name)), name
 
     def place(
         self,
@@ -214,11 +209,7 @@ class Hosts:
         self.provider(provider).disconnect(name)
 
     def ask_each(
-        self,
-        sites: Sequence[Site],
-        verb: Callable[Concatenate[Site, P], T],
-        *args: P.args,
-        **options: P.kwargs,
+        self, sites: Sequence[Site], verb: Callable[Concatenate[Site, P], T], *args: P.args, **options: P.kwargs
     ) -> list[tuple[Site, T | MngrError]]:
         """What each site answers, in order. A host that does not answer within its time is an error, and does not
         delay the others for longer than that."""

@@ -1,20 +1,16 @@
 """Saved work and snapshots on all hosts: which there are, where one is, and bringing it to another host."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions import portable, restore, snapshots
 from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet import moves
+from mngr.fleet.fleet import Fleet
 from mngr.workspaces.saved_entry import SAVED, SavedEntry
-
-if TYPE_CHECKING:
-    from mngr.fleet.fleet import Fleet
 
 Survey = Callable[[Site], tuple[list[SavedEntry], dict[str, MngrError]]]
 
@@ -31,25 +27,21 @@ class KeptListing(NamedTuple):
     did not answer."""
 
     entries: list[KeptEntry]
-    broken: Mapping[str, MngrError]
+    broken: dict[str, MngrError]
     unreached: list[MngrError]
 
 
 def everywhere(fleet: Fleet, survey: Survey) -> KeptListing:
     """Saved work (`restore.survey`) or snapshots (`snapshots.survey`) of this machine and of all known hosts."""
-    if fleet.alone:
-        found, broken = fleet.local.run(survey)
-        return KeptListing([KeptEntry(fleet.local, entry) for entry in found], broken, [])
     listing = KeptListing([], {}, [])
-    unreadable: dict[str, MngrError] = {}
     for site, answer in fleet.hosts.ask_each(fleet.hosts.sites(), survey):
         if isinstance(answer, MngrError):
             listing.unreached.append(answer)
             continue
         listing.entries.extend(KeptEntry(site, entry) for entry in answer[0])
-        unreadable |= answer[1]
+        listing.broken.update(answer[1])
     listing.entries.sort(key=lambda kept: kept.entry.saved_at)
-    return listing._replace(broken=unreadable)
+    return listing
 
 
 def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> KeptEntry:
@@ -63,8 +55,6 @@ def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Ke
     try:
         return KeptEntry(fleet.local, fleet.local.run(verb, word))
     except NotFoundError as error:
-        if fleet.alone:
-            raise
         missing: MngrError = error
     found: list[KeptEntry] = []
     others = [site for site in fleet.hosts.sites() if not site.is_near]
@@ -76,6 +66,14 @@ def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Ke
     if not found:
         raise missing
     return max(found, key=lambda kept: kept.entry.saved_at)
+
+
+def target(fleet: Fleet, kept: KeptEntry, text: str | None) -> tuple[Site, str | None]:
+    """Where `NAME`, `[NAME]@HOST` or nothing says that an entry is restored, and under which name."""
+    if text is None or "@" not in text:
+        return kept.site, text
+    address = fleet.hosts.address(text)
+    return fleet.hosts.site(address.host or "local", address.provider), address.name or kept.entry.name
 
 
 @contextmanager

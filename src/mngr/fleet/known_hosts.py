@@ -2,13 +2,11 @@
 
 A host is remembered from the first agent made there until `mngr host forget` or until the host is destroyed."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.actions.agent import AgentView
 from mngr.agents import record as records
@@ -16,9 +14,7 @@ from mngr.agents import state
 from mngr.agents.record import CorruptRecord
 from mngr.agents.state import Status
 from mngr.files import json_bytes
-
-if TYPE_CHECKING:
-    from mngr.hosts.host import Host
+from mngr.hosts.host import Host
 
 _ROOM = "hosts"
 _ENDING = ".json"

@@ -1,8 +1,6 @@
 """Agents and kept work from one machine to another, through this one: git carries the commits, the rest goes along with
 the calls. What was on the way is removed at the end, however that goes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,18 +1,13 @@
 """Find agents by name, id or address, wherever they are. One of this machine costs no other host a question."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
+from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.fleet.hosts import Hosts
 from mngr.names import is_id, suggest
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
-    from mngr.fleet.hosts import Hosts
 
 
 def find_many(hosts: Hosts, words: Sequence[str]) -> list[Agent]:

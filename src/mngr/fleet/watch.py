@@ -1,23 +1,19 @@
 """Wait for agents of several machines, and watch all of them. Each host answers by events; nothing is polled here."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from mngr.actions import wait
-from mngr.actions.agent import Agent, Listing
+from mngr.actions.agent import Agent, AgentView, Listing
+from mngr.actions.site import Site
 from mngr.errors import MngrError, TimedOut
+from mngr.fleet.hosts import Hosts
 from mngr.interrupts import check
 from mngr.waiting import Deadline
 
-if TYPE_CHECKING:
-    from mngr.actions.agent import AgentView
-    from mngr.actions.site import Site
-    from mngr.fleet.hosts import Hosts
-
+T = TypeVar("T")
 # How long a thread waits before it looks whether anybody still wants to know.
 _SLICE_SECONDS = 5.0
 _RETRY_SECONDS = 5.0
@@ -69,7 +65,8 @@ def until(
     raise failed[0]
 
 
-def _next(answers: SimpleQueue[list[Agent] | MngrError]) -> list[Agent] | MngrError:
+def _next(answers: SimpleQueue[T]) -> T:
+    """The next answer of a thread; an interrupt ends the wait for it."""
     while True:
         check()
         try:
@@ -80,8 +77,8 @@ def _next(answers: SimpleQueue[list[Agent] | MngrError]) -> list[Agent] | MngrEr
 
 def listings(hosts: Hosts) -> Iterator[Listing]:
     """The agents of all sites now, and again after every change on one of them, for ever. Those of a host that does not
-    answer are UNKNOWN until it answers again."""
-    changes: SimpleQueue[tuple[Site, list[AgentView], list[MngrError]]] = SimpleQueue()
+    answer are UNKNOWN until it answers again. Raises what is wrong with this machine."""
+    changes: SimpleQueue[tuple[Site, list[AgentView], list[MngrError]] | MngrError] = SimpleQueue()
     over = threading.Event()
 
     def follow(site: Site) -> None:
@@ -93,7 +90,7 @@ def listings(hosts: Hosts) -> Iterator[Listing]:
                     hosts.note(site, views)
                     changes.put((site, views, list(errors)))
             except MngrError as error:
-                changes.put((site, hosts.last_seen(site, error), [error]))
+                changes.put(error if site.is_near else (site, hosts.last_seen(site, error), [error]))
             over.wait(_RETRY_SECONDS)
 
     sites = hosts.sites()
@@ -102,12 +99,10 @@ def listings(hosts: Hosts) -> Iterator[Listing]:
     latest: dict[Site, tuple[list[AgentView], list[MngrError]]] = {}
     try:
         while True:
-            check()
-            try:
-                site, views, errors = changes.get(timeout=0.2)
-            except Empty:
-                continue
-            latest[site] = views, errors
+            change = _next(changes)
+            if isinstance(change, MngrError):
+                raise change
+            latest[change[0]] = change[1:]
             known = [(one, *latest[one]) for one in sites if one in latest]
             yield Listing(
                 [Agent(one, view.record, view) for one, views, _ in known for view in views],

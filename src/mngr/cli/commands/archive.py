@@ -1,6 +1,6 @@
 """`mngr archive`: hide agents from the list and keep everything they have."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
@@ -27,8 +27,7 @@ class Archived(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return targets.results(Archived)
+RESULTS = targets.results(Archived)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,18 +37,15 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    def act(agent: Agent) -> Archived:
-        if args.dry_run:
-            return Archived((agent.record.archived_at is not None) == args.undo, agent.record.archived_at, True)
-        record, changed = agent.site.run(lifecycle.unarchive if args.undo else lifecycle.archive, agent.id)
-        return Archived(changed, record.archived_at, False)
+    verb, undone = ("unarchive", "not archived") if args.undo else ("archive", "already archived")
 
-    def say(agent: Agent, done: Archived) -> str:
-        if not done.archived:
-            return f"{agent.name} is {'not archived' if args.undo else 'already archived'}"
-        if args.dry_run:
-            return f"would {'unarchive' if args.undo else 'archive'} {agent.name}"
-        return f"{'unarchived' if args.undo else 'archived'} {agent.name}"
+    def act(agent: Agent) -> targets.Done:
+        record, changed = agent.record, (agent.record.archived_at is not None) == args.undo
+        if not args.dry_run:
+            record, changed = agent.site.run(lifecycle.unarchive if args.undo else lifecycle.archive, agent.id)
+        text = f"would {verb} {agent.name}" if args.dry_run else f"{verb}d {agent.name}"
+        row = Archived(changed, record.archived_at, args.dry_run)
+        return row, text if changed else f"{agent.name} is {undone}"
 
     targets.outlive_terminal()
-    return targets.finish(app, targets.resolve(args, app, archived=args.undo), act, say)
+    return targets.finish(app, targets.resolve(args, app, archived=args.undo), act)

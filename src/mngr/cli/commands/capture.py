@@ -1,6 +1,6 @@
 """`mngr capture`: what is on an agent's screen."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
@@ -30,8 +30,7 @@ class CastFile(NamedTuple):
     bytes: int
 
 
-def results() -> list[Any]:
-    return [Capture, CastFile]
+RESULTS = [Capture, CastFile]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -41,26 +40,26 @@ def add_arguments(parser: Parser) -> None:
     parser.option("--cast FILE", "copy the recording of an agent created with `--record` (`-` is stdout)")
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     if args.cast is not None and (args.history or args.colors):
         raise UsageError("`--history` and `--colors` cannot be used with `--cast`")
     agent = app.fleet.find(args.agent)
     if args.cast is not None:
-        return _copy_recording(app, agent, args.cast)
+        _copy_recording(app, agent, args.cast)
+        return
     text = agent.capture(history=args.history, colors=args.colors)
     if app.out.human:
         app.out.raw(text.encode("utf-8", "replace"))
     else:
         app.out.emit_object(Capture(agent.name, agent.pane is not None, text))
-    return 0
 
 
-def _copy_recording(app: App, agent: Agent, path: str) -> int:
+def _copy_recording(app: App, agent: Agent, path: str) -> None:
     """Refuses to replace a file: it may be the only copy of an older recording."""
     data = agent.recording()
     if path == "-":
         app.out.raw(data)
-        return 0
+        return
     try:
         with open(path, "xb") as file:
             file.write(data)
@@ -72,4 +71,3 @@ def _copy_recording(app: App, agent: Agent, path: str) -> int:
     except OSError as error:
         raise MngrError(f"cannot write `{path}`: {error.strerror}") from None
     app.out.emit_object(CastFile(agent.name, path, len(data)), human=f"wrote {path}")
-    return 0

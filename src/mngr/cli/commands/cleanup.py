@@ -1,26 +1,20 @@
 """`mngr cleanup`: stop or destroy many agents at once."""
 
-from __future__ import annotations
-
 import time
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-from mngr.actions import destroy as destroying
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
-from mngr.actions.destroy import HasWork
 from mngr.agents.record import seconds_of
 from mngr.agents.state import STATES
 from mngr.cli import targets
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.commands import destroy
+from mngr.cli.commands.destroy import DestroyResult, WouldDestroy, destroy, leave, would_destroy
 from mngr.cli.durations import age, parse_duration
-from mngr.cli.output import state_style
 from mngr.cli.parser import Args, Parser
-from mngr.cli.table import Column, table
 from mngr.errors import MngrError, Undecided, UsageError
-from mngr.workspaces.unsaved_work import UnsavedWork
 
 DESCRIPTION = (
     "Stop agents, or destroy them, by age, idle time and state. Lists the agents and asks for confirmation; without a "
@@ -37,31 +31,15 @@ EXAMPLES = (
 class CleanupStop(NamedTuple):
     """`outlived`: ids of processes that could not be ended."""
 
-    action: str
     outlived: tuple[int, ...]
-    dry_run: bool
 
 
-class CleanupDestroy(NamedTuple):
-    """`saved`: the id of the saved work."""
-
+class CleanupRow(NamedTuple):
     action: str
-    saved: str | None
-    kept_branch: str | None
     dry_run: bool
 
 
-class WouldClean(NamedTuple):
-    """What would be saved."""
-
-    action: str
-    commits: int
-    uncommitted: tuple[str, ...]
-    dry_run: bool
-
-
-def results() -> list[Any]:
-    return targets.results(CleanupStop, CleanupDestroy, WouldClean)
+RESULTS = targets.results((CleanupRow, CleanupStop), (CleanupRow, DestroyResult), (CleanupRow, WouldDestroy))
 
 
 def add_arguments(parser: Parser) -> None:
@@ -84,50 +62,49 @@ def run(args: Args, app: App) -> int:
     agents = _chosen(args, app)
     verb = "destroy" if args.destroy else "stop"
 
-    def would(agent: Agent) -> UnsavedWork:
-        return agent.site.run(destroying.check, agent.id, force=args.force) if args.destroy else UnsavedWork()
+    def would(agent: Agent) -> targets.Done:
+        row, text = WouldDestroy(True, 0, ()), f"would stop {agent.name}"
+        if args.destroy:
+            row, text = would_destroy(agent, args.force)
+        return {"action": verb, **row._asdict()}, text
+
+    def act(agent: Agent) -> targets.Done:
+        row: CleanupStop | DestroyResult
+        if args.destroy:
+            row, text = destroy(agent, args.force)
+        else:
+            stopped = agent.site.run(lifecycle.stop, agent.id, reason="stopped by `mngr cleanup`")
+            row, text = CleanupStop(stopped.outlived), f"stopped {agent.name}{targets.say_outlived(stopped.outlived)}"
+        return {"action": verb, **row._asdict(), "dry_run": False}, text
 
     if args.dry_run or not agents:
-        return targets.finish(
-            app,
-            agents,
-            would,
-            lambda agent, work: destroy.would_say(verb, agent, work),
-            row=lambda work: WouldClean(verb, work.commits, work.changed, True),
-        )
-    if not args.yes:
-        if app.headless:
-            names = ", ".join(f"`{agent.name}`" for agent in agents)
-            raise Undecided(
-                f"cannot ask for confirmation to {verb} {amount(len(agents), 'agent')}: {names}",
-                hint="add `--yes`, or check first with `--dry-run`",
-            )
-        measured = targets.each(agents, would, list)
-        _show(app, measured)
-        going = sum(not isinstance(found, MngrError) for _, found in measured)
-        # When all of them are refused, the report says why, without a question.
-        if going and not targets.confirmed(app, verb, agents, going):
-            return 1
+        return targets.finish(app, agents, would)
+    if not args.yes and not _confirmed(app, verb, agents, would):
+        return 1
     targets.outlive_terminal()
+    code = targets.finish(app, agents, act, done="destroyed" if args.destroy else "stopped")
     if args.destroy:
-        code = targets.finish(
-            app,
-            agents,
-            lambda agent: agent.destroy(force=args.force),
-            lambda agent, done: destroy.say(app, done),
-            row=lambda done: CleanupDestroy(verb, done.entry.id if done.entry else None, done.kept_branch, False),
-            done="destroyed",
+        leave(app, agents)
+    return code
+
+
+def _confirmed(app: App, verb: str, agents: list[Agent], would: Callable[[Agent], targets.Done]) -> bool:
+    """Show what would be done to each agent, and ask. When all agents are refused, the report says why, without a
+    question."""
+    if app.headless:
+        names = ", ".join(f"`{agent.name}`" for agent in agents)
+        raise Undecided(
+            f"cannot ask for confirmation to {verb} {amount(len(agents), 'agent')}: {names}",
+            hint="add `--yes`, or check first with `--dry-run`",
         )
-        destroy.leave(app, agents)
-        return code
-    return targets.finish(
-        app,
-        agents,
-        lambda agent: agent.site.run(lifecycle.stop, agent.id, reason="stopped by `mngr cleanup`"),
-        lambda agent, done: f"stopped {agent.name}",
-        row=lambda done: CleanupStop(verb, done.outlived, False),
-        done="stopped",
-    )
+    now, going = time.time(), 0
+    for agent, found in targets.each(agents, would, list):
+        going += not isinstance(found, MngrError)
+        text = f"refused: {found.explained()}" if isinstance(found, MngrError) else found[1]
+        idle = _idle_seconds(agent, now)
+        facts = [agent.state, f"created {age(_age_seconds(agent, now))} ago", f"idle for {age(idle)}" if idle else ""]
+        app.out.note(f"{text} ({', '.join(filter(None, facts))})")
+    return not going or targets.confirmed(app, verb, agents, going)
 
 
 def _chosen(args: Args, app: App) -> list[Agent]:
@@ -139,18 +116,18 @@ def _chosen(args: Args, app: App) -> list[Agent]:
     for error in listing.errors:
         app.out.warn(error.explained())
     now = time.time()
-    agents = [agent for agent in listing.agents if _fits(args, agent, now) and keep(agent)]
-    return agents if args.destroy else [agent for agent in agents if agent.state != "STOPPED"]
 
+    def fits(agent: Agent) -> bool:
+        """Whether all conditions hold. What is not known of an agent (how long it is idle) does not hold."""
+        idle = _idle_seconds(agent, now)
+        return (
+            (not args.state or agent.state in args.state)
+            and (args.destroy or agent.state != "STOPPED")
+            and (args.older_than is None or _age_seconds(agent, now) >= args.older_than)
+            and (args.idle is None or (idle is not None and idle >= args.idle))
+        )
 
-def _fits(args: Args, agent: Agent, now: float) -> bool:
-    """Whether all conditions hold. What is not known of an agent (how long it is idle) does not hold."""
-    idle = _idle_seconds(agent, now)
-    return (
-        (not args.state or agent.state in args.state)
-        and (args.older_than is None or _age_seconds(agent, now) >= args.older_than)
-        and (args.idle is None or (idle is not None and idle >= args.idle))
-    )
+    return [agent for agent in listing.agents if fits(agent) and keep(agent.as_json())]
 
 
 def _age_seconds(agent: Agent, now: float) -> float:
@@ -163,36 +140,6 @@ def _idle_seconds(agent: Agent, now: float) -> float | None:
     if agent.status.alive:
         return max(0.0, now - agent.pane.active_at) if agent.pane is not None else None
     return max(0.0, now - agent.status.since) if agent.status.since and agent.state != "UNKNOWN" else None
-
-
-def _show(app: App, measured: list[tuple[Agent, UnsavedWork | MngrError]]) -> None:
-    now = time.time()
-    rows = [
-        {
-            "name": agent.name,
-            "state": agent.state,
-            "age": age(_age_seconds(agent, now)),
-            "idle": age(_idle_seconds(agent, now)),
-            "work": _refusal(found) if isinstance(found, MngrError) else found.describe(),
-        }
-        for agent, found in measured
-    ]
-    columns = [
-        Column("NAME", "name"),
-        Column("STATE", "state", style=state_style),
-        Column("AGE", "age"),
-        Column("IDLE", "idle"),
-    ]
-    if any(row["work"] for row in rows):
-        columns.append(Column("WORK", "work", flexible=True))
-    app.stderr.write(table(rows, columns, colour=app.out.colour, fit=app.out.columns))
-    app.stderr.flush()
-
-
-def _refusal(error: MngrError) -> str:
-    if isinstance(error, HasWork):
-        return f"refused without `--force`: {error.message.partition(': ')[2]}"
-    return f"refused: {error.message}"
 
 
 def _state(text: str) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.actions import clone as cloning
 from mngr.actions.agent import Agent
 from mngr.actions.clone import CloneRequest
 from mngr.actions.site import Site
 from mngr.cli.app import App
-from mngr.cli.commands.create import deliver, first_message
-from mngr.cli.create_report import NewAgent, new_agent
+from mngr.cli.create_agents import NewAgent, deliver, first_message, new_agent
 from mngr.cli.option_values import parse_label, variables
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
@@ -47,8 +46,7 @@ class WouldClone(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return [(NewAgent, Cloned), WouldClone]
+RESULTS = [(NewAgent, Cloned), WouldClone]
 
 
 def add_arguments(parser: Parser) -> None:

@@ -7,14 +7,12 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from mngr.actions import create as creating
-from mngr.actions.agent import Agent
-from mngr.actions.create import CreateRequest, NameTaken
-from mngr.actions.site import Site
+from mngr.actions.create import CreateRequest
 from mngr.agents.kinds import kind as kinds
 from mngr.agents.kinds.kind import PERMISSIONS
-from mngr.cli import create_hosts, create_report
+from mngr.cli import create_agents, create_hosts
 from mngr.cli.app import App
-from mngr.cli.create_report import NewAgent, Reused, WouldCreate, WouldReuse
+from mngr.cli.create_agents import NewAgent, Reused, WouldCreate, WouldReuse, first_message
 from mngr.cli.option_values import (
     HOST_IDLE_MODES,
     IDLE_MODES,
@@ -22,16 +20,16 @@ from mngr.cli.option_values import (
     parse_limit,
     parse_sandbox,
     parse_windows,
-    read_text,
     variables,
 )
 from mngr.cli.output import Problem
 from mngr.cli.parser import Args, Parser, apply_template, given
-from mngr.errors import MngrError, UsageError
-from mngr.names import Address, suggest
+from mngr.errors import FAILED, MngrError, UsageError
+from mngr.names import Address, check_name, suggest
 from mngr.process import hide_arguments
 from mngr.workspaces.plan import MODES
 
+_MOST = 1000  # agents that one command makes
 EXAMPLES = (
     ("mngr create fix-login", "your coding agent, in a worktree on branch mngr/fix-login"),
     ("mngr create fix-login claude --message 'Fix the login test'", "with a first message"),
@@ -58,7 +56,7 @@ def results() -> list[Any]:
 
     failed = (CreateRow, Problem)
     many = [[(NewAgent, Reused, CreateRow), failed], [(WouldCreate, CreateRow), (WouldReuse, CreateRow), failed]]
-    return [(NewAgent, Reused), WouldCreate, WouldReuse, *clone.results(), *many]
+    return [(NewAgent, Reused), WouldCreate, WouldReuse, *clone.RESULTS, *many]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -163,50 +161,30 @@ def run(args: Args, app: App) -> int:
         return create_hosts.dry_run(args, app, address, names)
     site = create_hosts.place(args, app, address, names)
     with nullcontext() if site.is_near or args.dry_run else app.fleet.hosts.occupied(site):
-        if many:
-            from mngr.cli import bulk_create as several
-
-            expected = _expected(args, app) if args.reuse else None
-            return several.run(args, app, site, names, lambda name: _request(args, app, address, name), expected)
-        (name,) = names
+        expected = _expected(args, app) if args.reuse else None
+        used = create_agents.existing(site, names) if args.reuse or args.dry_run else {}
+        request = _request(args, app, address) if len(used) < len(names) else None
+        message = first_message(args, app) if not (args.dry_run and args.edit_message) else None
+        wanted = {
+            name: used[name] if request is None or name in used else request._replace(name=name, prompt=message)
+            for name in names
+        }
         if args.dry_run:
-            return _dry_run(args, app, site, address, name)
-        request = None if _exists(args, site, name) else _request(args, app, address, name)
-        message = first_message(args, app)
-        if request is not None:
-            request = request._replace(prompt=message)
-        agent, reused = _made_or_reused(args, app, site, name, request)
-    if message is not None:
-        deliver(agent, message, new=not reused)
-    app.out.emit_object(create_report.row(agent, reused), human=create_report.line(agent, reused))
+            return create_agents.dry_run(app, site, wanted, expected, many=many)
+        made = create_agents.make(app, site, wanted, expected)
+        first = made[names[0]]
+        if not many and isinstance(first, MngrError):
+            raise first
+    code = create_agents.finish(app, made, message, many=many)
+    if many or isinstance(first, MngrError):
+        if args.connect and "connect" in given(args) and code != FAILED:
+            app.out.note(f"not connected, since there are {len(names)}: `mngr connect {names[0]}` attaches to one")
+        return code
     if not args.connect:
         return 0
     from mngr.cli import connection
 
-    return connection.after_start(app, agent, args.connect_command)
-
-
-def _made_or_reused(args: Args, app: App, site: Site, name: str, request: CreateRequest | None) -> tuple[Agent, bool]:
-    if request is not None:
-        try:
-            return Agent(site, creating.create_on(site, request)), False
-        except NameTaken:
-            if not args.reuse:
-                raise
-    from mngr.actions import reuse
-
-    found = site.run(reuse.existing, (name,))
-    if name not in found:
-        raise MngrError(f"`{name}` was just destroyed", hint="run it again")
-    return Agent(site, site.run(reuse.use, found[name].id, _expected(args, app))), True
-
-
-def _exists(args: Args, site: Site, name: str) -> bool:
-    if not args.reuse:
-        return False
-    from mngr.actions import reuse
-
-    return bool(site.run(reuse.existing, (name,)))
+    return connection.after_start(app, first[0], args.connect_command)
 
 
 def _expected(args: Args, app: App) -> dict[str, str]:
@@ -216,20 +194,6 @@ def _expected(args: Args, app: App) -> dict[str, str]:
         chosen, rest = _kind(args, app)
         expected = {"type": chosen.name, "command": chosen.command_line(rest), **expected}
     return {what: wanted for what, wanted in expected.items() if wanted}
-
-
-def deliver(agent: Agent, message: str, *, new: bool = True) -> None:
-    """Deliver the first message, unless a `new` agent was started with it."""
-    from mngr.actions import message as messages
-
-    try:
-        agent.site.run(messages.first if new else messages.deliver, agent.id, message)
-    except MngrError as error:
-        raise MngrError(
-            f"`{agent.name}` runs, but its first message was not delivered: {error.message}",
-            hint=error.hint,
-            exit_code=error.exit_code,
-        ) from None
 
 
 def _apply_templates(args: Args, app: App) -> None:
@@ -247,24 +211,48 @@ def _apply_templates(args: Args, app: App) -> None:
 
 
 def _names(args: Args, app: App, address: Address | None) -> tuple[list[str], bool]:
-    """The names, and whether the request is for several agents (even if it yields only one)."""
+    """The names, each once, and whether the request is for several agents (even if it yields only one)."""
     names = [*args.name, *([address.name] if address is not None and address.name else [])]
-    if args.name and len(names) > len(args.name) and len(args.name) == 1:
+    if len(args.name) == 1 and len(names) > 1:
         raise UsageError(f"the name is given twice: `{names[1]}` and `--name {names[0]}`")
     many = args.address == "-" or len(names) > 1 or args.count is not None
     if many and address is not None and address.path is not None:
         raise UsageError("several agents cannot share one target path", hint="leave out `:PATH`")
-    if not many:
-        return names or [_made_up_name(app)], False
-    from mngr.cli import bulk_create as several
+    if args.address == "-":
+        if args.message_file == "-":
+            raise UsageError("standard input cannot hold both the names and the message")
+        names += app.stdin.read().split()
+        if not names and args.count is None:
+            raise UsageError("standard input holds no names")
+    if args.count is not None:
+        if not 1 <= args.count <= _MOST:
+            raise UsageError(f"`--count` is between 1 and {_MOST}, not {args.count}")
+        if len(names) > 1:
+            raise UsageError("`--count` numbers one name, and there are several", hint="leave out `--count`")
+        names = [f"{name}-{number}" for name in names for number in range(1, args.count + 1)]
+    names = names or _made_up_names(app, args.count or 1)
+    return list(dict.fromkeys(check_name(name) for name in names)), many
 
-    return several.names(args, app, names, lambda: _made_up_name(app)), True
+
+def _made_up_names(app: App, count: int) -> list[str]:
+    import coolname
+
+    taken = set(app.fleet.local.store.names())
+    found: dict[str, None] = {}
+    for _ in range(100 * count):
+        name = str(coolname.generate_slug(2))
+        if name not in taken:
+            found[name] = None
+        if len(found) == count:
+            return list(found)
+    raise MngrError("could not generate a free name", hint="name the agent: `mngr create NAME`")
 
 
-def _request(args: Args, app: App, address: Address | None, name: str) -> CreateRequest:
+def _request(args: Args, app: App, address: Address | None) -> CreateRequest:
+    """What to create, without a name."""
     kind, rest = _kind(args, app)
     return CreateRequest(
-        name=name,
+        name="",
         kind=kind,
         rest=rest,
         source=args.source,
@@ -333,44 +321,3 @@ def _unclean(args: Args) -> str | None:
     if args.include_unclean is not None:
         return "include" if args.include_unclean else "exclude"
     return None if args.ensure_clean else "include"
-
-
-def first_message(args: Args, app: App) -> str | None:
-    if args.message is not None and args.message_file is not None:
-        raise UsageError("`--message` and `--message-file` cannot be used together")
-    text = args.message if args.message_file is None else read_text(args.message_file, app)
-    if args.edit_message:
-        from mngr.cli.editor import edit_text
-
-        text = edit_text(app, text or "", "The agent's first message. Lines that begin with # are left out.")
-        if not text:
-            raise MngrError("the message is empty, so no agent was created")
-    if text is not None:
-        from mngr.actions.message import clean
-
-        clean(text)
-    return str(text) if text is not None else None
-
-
-def _made_up_name(app: App) -> str:
-    import coolname
-
-    taken = set(app.fleet.local.store.names())
-    for _ in range(100):
-        name = str(coolname.generate_slug(2))
-        if name not in taken:
-            return name
-    raise MngrError("could not generate a free name", hint="name the agent: `mngr create NAME`")
-
-
-def _dry_run(args: Args, app: App, site: Site, address: Address | None, name: str) -> int:
-    if _exists(args, site, name):
-        from mngr.cli import bulk_create as several
-
-        return several.dry_run_reuse(app, site, name, _expected(args, app))
-    request = _request(args, app, address, name)
-    if not args.edit_message:
-        request = request._replace(prompt=first_message(args, app))
-    request = creating.preview(site, request)
-    app.out.emit_object(create_report.dry_run_row(request), human=create_report.dry_run_text(request))
-    return 0

@@ -1,18 +1,14 @@
 """`mngr destroy`: remove agents, after saving what exists only there."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions.agent import Agent
-from mngr.actions.destroy import Destroyed
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
 from mngr.errors import MngrError
-from mngr.workspaces.unsaved_work import UnsavedWork
 
 DESCRIPTION = (
     "Remove agents: processes, tmux session and work dir. An agent with uncommitted files, or with commits that no "
@@ -43,8 +39,7 @@ class WouldDestroy(NamedTuple):
     uncommitted: tuple[str, ...]
 
 
-def results() -> list[Any]:
-    return targets.results(DestroyResult, WouldDestroy)
+RESULTS = targets.results(DestroyResult, WouldDestroy)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -62,24 +57,12 @@ def run(args: Args, app: App) -> int:
     args.agents += [targets.of_session(app, name) for name in args.session]
     agents = targets.resolve(args, app)
     if args.dry_run:
-        return targets.finish(
-            app,
-            agents,
-            lambda agent: agent.site.run(destroying.check, agent.id, force=args.force),
-            lambda agent, work: would_say("destroy", agent, work),
-            row=lambda work: WouldDestroy(True, work.commits, work.changed),
-        )
+        return targets.finish(app, agents, lambda agent: would_destroy(agent, args.force))
     if agents and not (args.agents or args.yes or app.headless) and not targets.confirmed(app, "destroy", agents):
         return 1
     targets.outlive_terminal()
-
-    def act(agent: Agent) -> Destroyed:
-        return agent.destroy(force=args.force, remove_branch=args.remove_created_branch)
-
-    def row(done: Destroyed) -> DestroyResult:
-        return DestroyResult(done.entry.id if done.entry else None, done.kept_branch, done.outlived)
-
-    code = targets.finish(app, agents, act, lambda agent, done: say(app, done), row=row, done="destroyed")
+    remove_branch = args.remove_created_branch
+    code = targets.finish(app, agents, lambda agent: destroy(agent, args.force, remove_branch), done="destroyed")
     if not args.keep_host:
         leave(app, agents)
     if args.gc:
@@ -87,6 +70,24 @@ def run(args: Args, app: App) -> int:
 
         gc.run_after(app)
     return code
+
+
+def destroy(agent: Agent, force: bool, remove_branch: bool = False) -> tuple[DestroyResult, str]:
+    """Destroy an agent. Returns the result for a script and for a person."""
+    done = agent.destroy(force=force, remove_branch=remove_branch)
+    text = f"destroyed {done.name}{targets.say_outlived(done.outlived)}"
+    if done.entry:
+        text += f"; its work is saved: `mngr saved restore {done.entry.id}`"
+        for path, megabytes in done.entry.left_out:
+            text += f"; not saved: `{path}` ({megabytes:.0f} MB, ignored by git)"
+    text += f"; branch {done.kept_branch} stays" if done.kept_branch else ""
+    return DestroyResult(done.entry.id if done.entry else None, done.kept_branch, done.outlived), text
+
+
+def would_destroy(agent: Agent, force: bool) -> tuple[WouldDestroy, str]:
+    work = agent.site.run(destroying.check, agent.id, force=force)
+    text = f"would destroy {agent.name}" + (f" and save {work.describe()}" if work.any else "")
+    return WouldDestroy(True, work.commits, work.changed), text
 
 
 def leave(app: App, agents: Sequence[Agent]) -> None:
@@ -105,19 +106,3 @@ def leave(app: App, agents: Sequence[Agent]) -> None:
                 say_brought(app, brought)
         except MngrError as error:
             app.out.warn(f"host {site.name} was not destroyed: {error.explained()}")
-
-
-def say(app: App, done: Destroyed) -> str:
-    """A line about a destroyed agent; what could not be ended or saved is reported on stderr."""
-    if done.outlived:
-        app.out.warn(f"{done.name}: could not end processes {', '.join(map(str, done.outlived))}")
-    text = f"destroyed {done.name}"
-    if done.entry:
-        text += f"; its work is saved: `mngr saved restore {done.entry.id}`"
-        for path, megabytes in done.entry.left_out:
-            app.out.note(f"{done.name}: `{path}` ({megabytes:.0f} MB, ignored by git) was not saved")
-    return text + (f"; branch {done.kept_branch} stays" if done.kept_branch else "")
-
-
-def would_say(verb: str, agent: Agent, work: UnsavedWork) -> str:
-    return f"would {verb} {agent.name}" + (f" and save {work.describe()}" if work.any else "")

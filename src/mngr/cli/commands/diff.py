@@ -1,6 +1,6 @@
 """`mngr diff`: what an agent changed."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.cli.app import App
 from mngr.cli.parser import Args, Parser
@@ -18,8 +18,7 @@ class Diff(NamedTuple):
     diff: str
 
 
-def results() -> list[Any]:
-    return [Diff]
+RESULTS = [Diff]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -29,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     how.option("--name-only", "file names only")
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     agent = app.fleet.find(args.agent)
     options = [option for option, given in (("--stat", args.stat), ("--name-only", args.name_only)) if given]
     if app.out.colour:
@@ -39,4 +38,3 @@ def run(args: Args, app: App) -> int:
         app.out.raw(data)
     else:
         app.out.emit_object(Diff(agent.name, agent.record.base_commit, data.decode(errors="replace")))
-    return 0

@@ -1,12 +1,9 @@
 """`mngr event`: what happened to an agent, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from mngr.actions import transcript as transcripts
-from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.commands import transcript
 from mngr.cli.commands.transcript import local_time
@@ -45,8 +42,7 @@ _KNOWN = (*EventFields._fields, "state", "reason", "message_id", "text", "exit_c
 _CONVERSATION = "common_transcript"  # the original's source of what was said
 
 
-def results() -> list[Any]:
-    return [list[Annotated[EventFields, OPEN]]]
+RESULTS = [list[Annotated[EventFields, OPEN]]]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -58,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
     transcript.add_part(parser, "events")
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     transcript.refuse_head_with(args)
     agent = app.fleet.find(args.agent)
     sources = [*args.sources, *args.source]
@@ -66,15 +62,20 @@ def run(args: Args, app: App) -> int:
         args.format = "jsonl"
         app.configure(args)
     if any(source.rpartition("/")[2] == _CONVERSATION for source in sources):
-        return _conversation(args, app, sources)
+        _conversation(args, app, sources)
+        return
     events = agent.events()
+    there = sorted({str(event.get("source")) for event in events})
+    if missing := [source for source in sources if source not in there]:
+        named, known = (", ".join(f"`{name}`" for name in names) for names in (missing, there))
+        app.out.note(f"{agent.name} has no events from {named}; it has events from {known}")
     wanted = _wanted(args, sources, events)
-    _print(app, transcript.part(args, [event for event in events if wanted(event)]))
-    _name_sources(app, agent, sources, events)
-    return _follow(app, agent, len(events), wanted) if args.follow else 0
+    newer = agent.site.run(transcripts.follow_events, agent.id, len(events)) if args.follow else ()
+    new = (filter(wanted, more) for more in newer)
+    transcript.show(args, filter(wanted, events), new, lambda found: _print(app, found))
 
 
-def _conversation(args: Args, app: App, sources: Sequence[str]) -> int:
+def _conversation(args: Args, app: App, sources: Sequence[str]) -> None:
     """`event AGENT claude/common_transcript` is what `transcript` prints."""
     if len(sources) > 1 or args.type or args.include or args.exclude:
         raise UsageError(
@@ -82,7 +83,7 @@ def _conversation(args: Args, app: App, sources: Sequence[str]) -> int:
             hint=f"`mngr transcript {args.agent} --format jsonl`",
         )
     args.role = []
-    return transcript.run(args, app)
+    transcript.run(args, app)
 
 
 def _wanted(args: Args, sources: Sequence[str], events: Sequence[Mapping[str, Any]]) -> Wanted:
@@ -103,23 +104,6 @@ def _wanted(args: Args, sources: Sequence[str], events: Sequence[Mapping[str, An
         )
 
     return wanted
-
-
-def _name_sources(app: App, agent: Agent, sources: Sequence[str], events: Sequence[Mapping[str, Any]]) -> None:
-    """Name the sources that exist, if one that was asked for has no events."""
-    there = sorted({str(event.get("source")) for event in events})
-    if missing := [source for source in sources if source not in there]:
-        named, known = (", ".join(f"`{name}`" for name in names) for names in (missing, there))
-        app.out.note(f"{agent.name} has no events from {named}; it has events from {known}")
-
-
-def _follow(app: App, agent: Agent, seen: int, wanted: Wanted) -> int:
-    try:
-        for events in agent.site.run(transcripts.follow_events, agent.id, seen):
-            _print(app, [event for event in events if wanted(event)])
-    except KeyboardInterrupt:
-        pass
-    return 0
 
 
 def _print(app: App, events: Sequence[Mapping[str, Any]]) -> None:

@@ -1,8 +1,6 @@
 """`mngr exec`: run a command in an agent's work dir and environment."""
 
-from __future__ import annotations
-
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from mngr.actions import execute
 from mngr.actions.agent import Agent
@@ -34,8 +32,7 @@ class ExecRow(TypedDict):
     error: NotRequired[str]
 
 
-def results() -> list[Any]:
-    return [{"results": [ExecRow]}]
+RESULTS = [{"results": [ExecRow]}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -63,12 +60,9 @@ def run(args: Args, app: App) -> int:
         _prepare(args, agent)
         return agent.exec(command, timeout=args.timeout, cwd=args.cwd)
 
-    def report(outcomes: list[tuple[Agent, Outcome]]) -> int:
-        return _report(app, outcomes)
-
     if args.on_error == "abort":
-        return report(targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError) or not done.ok))
-    return targets.each(agents, act, report)
+        return _report(app, targets.one_by_one(agents, act, good=lambda result: result.ok))
+    return targets.each(agents, act, lambda outcomes: _report(app, outcomes))
 
 
 def _prepare(args: Args, agent: Agent) -> None:
@@ -94,18 +88,12 @@ def _split(args: Args) -> tuple[list[str], str]:
 def _stream(args: Args, app: App, agents: list[Agent], command: str) -> int:
     if len(agents) != 1:
         raise UsageError(f"`--stream` takes one agent, not {len(agents)}")
-    _prepare(args, agents[0])
+    (agent,) = agents
+    _prepare(args, agent)
     app.stdout.flush()
-    agent = agents[0]
     if agent.site.is_near:
         code = execute.attached(agent.site, agent.id, command, timeout=args.timeout, cwd=args.cwd)
-    else:
-        code = _relayed(args, app, agent, command)
-    return FAILED if code else 0
-
-
-def _relayed(args: Args, app: App, agent: Agent, command: str) -> int:
-    """Print what the command of another machine writes, as it comes. Returns its exit code."""
+        return FAILED if code else 0
     code = 0
     for stream, data in agent.site.run(execute.streamed, agent.id, command, timeout=args.timeout, cwd=args.cwd):
         if stream == "exit":
@@ -114,13 +102,13 @@ def _relayed(args: Args, app: App, agent: Agent, command: str) -> int:
             target = app.stdout if stream == "out" else app.stderr
             target.buffer.write(data)
             target.flush()
-    return code
+    return FAILED if code else 0
 
 
 def _report(app: App, outcomes: list[tuple[Agent, Outcome]]) -> int:
     def show(agent: Agent, result: Outcome) -> None:
         if isinstance(result, MngrError):
-            targets.show_result(app, agent.name, result, str)
+            targets.show_result(app, agent.name, result)
         else:
             _show(app, agent, result, single=len(outcomes) == 1)
 

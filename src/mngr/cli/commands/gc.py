@@ -1,12 +1,9 @@
 """`mngr gc`: remove leftovers."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
-from typing import Any
+from itertools import chain
 
-from mngr.actions.gc import FAILED, KEPT, WOULD, Leftover, collect
+from mngr.actions.gc import FAILED, KEPT, WOULD, Leftover
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.durations import parse_duration
@@ -30,8 +27,7 @@ EXAMPLES = (
 )
 
 
-def results() -> list[Any]:
-    return [{"leftovers": [Leftover]}]
+RESULTS = [{"leftovers": [Leftover]}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -46,8 +42,10 @@ def run(args: Args, app: App) -> int:
         have, lack = ("--saved", "--older-than") if args.saved else ("--older-than", "--saved")
         raise UsageError(f"`{have}` requires `{lack}`", hint="`mngr gc --saved --older-than 30d`")
     before = time.time() - args.older_than if args.saved else None
-    found = []
-    for item in _leftovers(args, app, before):
+    found, only = [], args.provider
+    hosts = app.fleet.hosts
+    of_sites = host_verbs.collect(hosts, dry_run=args.dry_run, saved_before=before, only=only)
+    for item in chain(of_sites, host_verbs.leftovers(hosts, dry_run=args.dry_run, only=only)):
         found.append(item)
         if app.out.human:
             app.out.line(_sentence(item))
@@ -60,16 +58,6 @@ def run(args: Args, app: App) -> int:
     if not failed:
         return 0
     return PARTIAL if failed < len(found) else EXIT_FAILED
-
-
-def _leftovers(args: Args, app: App, before: float | None) -> Iterator[Leftover]:
-    """Those of this machine and of known hosts, then hosts that nobody knows or that are gone."""
-    if app.fleet.alone and not app.settings.names("providers") and set(args.provider) <= {"local"}:
-        yield from collect(app.fleet.local, dry_run=args.dry_run, saved_before=before)
-    else:
-        hosts = app.fleet.hosts
-        yield from host_verbs.collect(hosts, dry_run=args.dry_run, saved_before=before, only=args.provider)
-        yield from host_verbs.leftovers(app.fleet.hosts, dry_run=args.dry_run, only=args.provider)
 
 
 def run_after(app: App) -> None:

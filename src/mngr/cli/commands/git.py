@@ -1,7 +1,5 @@
 """`mngr git`: move an agent's commits as `git pull` and `git push` would."""
 
-from typing import Any
-
 from mngr.cli.app import App
 from mngr.cli.commands import merge, push
 from mngr.cli.parser import Args, Parser
@@ -18,8 +16,7 @@ EXAMPLES = (
 )
 
 
-def results() -> list[Any]:
-    return [*merge.results(), push.Pushed]
+RESULTS = [*merge.RESULTS, push.Pushed]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -32,13 +29,14 @@ def add_arguments(parser: Parser) -> None:
         part.option("--[no-]start", "accepted for scripts; this machine is always on", default=True)
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     if parse_address(args.agent).path is not None:
         raise UsageError(
             "`mngr git` moves commits and takes no path", hint="copy files: `mngr rsync AGENT:PATH DIRECTORY`"
         )
     if args.subcommand == "pull":
         args.squash, args.message = False, None
-        return merge.run(args, app)
-    args.source, args.revision = None, args.source_branch
-    return push.run(args, app)
+        merge.run(args, app)
+    else:
+        args.source, args.revision = None, args.source_branch
+        push.run(args, app)

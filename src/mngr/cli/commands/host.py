@@ -1,22 +1,18 @@
 """`mngr host`: the machines that agents run on."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from mngr.cli import create_hosts
+from mngr.cli import create_hosts, targets
 from mngr.cli.app import App
 from mngr.cli.durations import age
 from mngr.cli.output import Problem, state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.errors import FAILED, PARTIAL, MngrError, UsageError
+from mngr.errors import MngrError, UsageError
 from mngr.fleet import host_verbs as verbs
-
-if TYPE_CHECKING:
-    from mngr.fleet.known_hosts import KnownHost
+from mngr.fleet.known_hosts import KnownHost
 
 DESCRIPTION = (
     "Show and manage the other machines that agents run on: hosts that `ssh` reaches, containers, and hosts of your "
@@ -63,8 +59,7 @@ class PreparedHost(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return [{"hosts": [verbs.HostView], "errors": [Problem]}, CreatedHost, PreparedHost, [HostDone, HostFailed]]
+RESULTS = [{"hosts": [verbs.HostView], "errors": [Problem]}, CreatedHost, PreparedHost, [HostDone, HostFailed]]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -94,40 +89,49 @@ def _several(parser: Parser, name: str, summary: str) -> Parser:
     return child
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> int | None:
+    app.fleet.local.host.is_ours()  # raises when the directory is another program's
+    if args.subcommand in _DONE:
+        return _each(args, app)
+    return {"list": _list, "create": _create, "prepare": _prepare}[args.subcommand](args, app)
+
+
+_DONE = {"stop": "stopped", "start": "started", "destroy": "destroyed", "forget": "forgot"}
+
+
+def _each(args: Args, app: App) -> int:
+    outcomes: list[tuple[dict[str, str], targets.Done | MngrError]] = []
+    shown = set()
+    for word in app.names(args.hosts):
+        try:
+            host = verbs.named(app.fleet.hosts, word)
+            text = f"{_DONE[args.subcommand]} {host.name}{_act(args, app, host)}"
+        except MngrError as error:
+            outcomes.append(({"host": word}, error))
+            continue
+        text = f"would have {text}" if args.dry_run else text
+        outcomes.append(({"host": host.name}, ({"provider": host.provider, "dry_run": args.dry_run}, text)))
+        app.out.line(text)
+        shown.add(host.name)
+    return targets.report(app, outcomes, shown)
+
+
+def _act(args: Args, app: App, host: KnownHost) -> str:
+    """Do to a host what the subcommand says. Returns what else there is to report about it."""
     hosts = app.fleet.hosts
-    hosts.local.host.is_ours()  # raises when the directory is another program's
-
-    def stop(host: KnownHost) -> str:
-        stopped = [] if args.dry_run else verbs.stop(hosts, host)
-        return f"stopped {host.name}" + (f" and its agents: {', '.join(stopped)}" if stopped else "")
-
-    def start(host: KnownHost) -> str:
-        if not args.dry_run:
-            verbs.start(hosts, host)
-        return f"started {host.name}"
-
-    def destroy(host: KnownHost) -> str:
+    if args.subcommand == "destroy":
         if args.dry_run:
             verbs.check_destroy(hosts, host, force=args.force, discard=args.discard_work)
         else:
             say_brought(app, verbs.destroy(hosts, host, force=args.force, discard=args.discard_work))
-        return f"destroyed {host.name}"
-
-    def forget(host: KnownHost) -> str:
-        if not args.dry_run:
-            verbs.forget(hosts, host)
-        return f"forgot {host.name}"
-
-    each: Mapping[str, Callable[[KnownHost], str]] = {
-        "stop": stop,
-        "start": start,
-        "destroy": destroy,
-        "forget": forget,
-    }
-    if args.subcommand in each:
-        return _each(args, app, each[args.subcommand])
-    return {"list": _list, "create": _create, "prepare": _prepare}[args.subcommand](args, app)
+    elif args.subcommand == "stop" and not args.dry_run:
+        stopped = verbs.stop(hosts, host)
+        return f" and its agents: {', '.join(stopped)}" if stopped else ""
+    elif args.subcommand == "start" and not args.dry_run:
+        hosts.provider(host.provider).start(host.name)
+    elif not args.dry_run:
+        verbs.forget(hosts, host)
+    return ""
 
 
 def say_brought(app: App, ids: Sequence[str]) -> None:
@@ -137,30 +141,7 @@ def say_brought(app: App, ids: Sequence[str]) -> None:
         app.out.note(f"its work is on this machine now: `mngr {verb} restore {entry_id}`")
 
 
-def _each(args: Args, app: App, act: Callable[[KnownHost], str]) -> int:
-    rows: list[HostDone | HostFailed] = []
-    errors: list[MngrError] = []
-    for word in app.names(args.hosts):
-        try:
-            host = verbs.named(app.fleet.hosts, word)
-            text = act(host)
-        except MngrError as error:
-            errors.append(error)
-            rows.append(HostFailed(word, False, error.message, error.hint))
-            continue
-        rows.append(HostDone(host.name, host.provider, True, args.dry_run))
-        if app.out.human:
-            app.out.line(f"would have {text}" if args.dry_run else text)
-    if errors and len(rows) == 1:
-        raise errors[0]
-    for failed in errors:
-        app.out.warn(failed.explained())
-    if not app.out.human:
-        app.out.emit_rows(rows, (), known=HostDone._fields)
-    return 0 if not errors else PARTIAL if len(errors) < len(rows) else FAILED
-
-
-def _list(args: Args, app: App) -> int:
+def _list(args: Args, app: App) -> None:
     views, errors = verbs.listing(app.fleet.hosts)
     rows = [view._asdict() for view in views]
     now = time.time()
@@ -175,10 +156,9 @@ def _list(args: Args, app: App) -> int:
     app.out.warn_of(errors)
     envelope = {"hosts": rows, "errors": [error.as_json() for error in errors]}
     app.out.emit_rows(rows, columns, envelope=envelope, known=verbs.HostView._fields, empty="No other hosts")
-    return 0
 
 
-def _create(args: Args, app: App) -> int:
+def _create(args: Args, app: App) -> None:
     word = args.host or ""
     address = app.fleet.hosts.address(f"@{word.lstrip('@')}") if word.lstrip("@") else None
     name = address.host if address else None
@@ -195,18 +175,16 @@ def _create(args: Args, app: App) -> int:
     app.out.emit_object(
         CreatedHost(request.name, provider, image, args.dry_run), human=f"{verb} {request.name}.{provider}"
     )
-    return 0
 
 
-def _prepare(args: Args, app: App) -> int:
+def _prepare(args: Args, app: App) -> None:
     hosts = app.fleet.hosts
     host = verbs.named(hosts, args.host, new=True)
     agents, kept = 0, None
     if not args.dry_run:
         agents = verbs.prepare(hosts, host, args.command)
-        kept = verbs.snapshot(hosts, host, args.snapshot) if args.snapshot else None
+        kept = hosts.provider(host.provider).snapshot(host.name, args.snapshot) if args.snapshot else None
     human = f"{'would prepare' if args.dry_run else 'ready:'} {host.name}.{host.provider}"
     app.out.emit_object(PreparedHost(host.name, host.provider, agents, kept, args.dry_run), human=human)
     if kept:
         app.out.note(f"`mngr create NAME@.{host.provider} --snapshot {kept}` starts from it")
-    return 0

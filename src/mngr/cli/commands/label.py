@@ -1,6 +1,6 @@
 """`mngr label`: set, remove and show labels."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions.agent import Agent
 from mngr.cli import targets
@@ -22,8 +22,7 @@ class Labels(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return targets.results(Labels)
+RESULTS = targets.results(Labels)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -40,14 +39,13 @@ def run(args: Args, app: App) -> int:
     if "project" in args.remove:
         raise UsageError("an agent's project cannot be removed", hint="change it: `mngr label AGENT project=NAME`")
 
-    def act(agent: Agent) -> Labels:
+    def act(agent: Agent) -> targets.Done:
         if args.dry_run or not (labels or args.remove):
-            kept = {key: value for key, value in {**agent.record.labels, **labels}.items() if key not in args.remove}
-            return Labels(kept, args.dry_run)
-        record = agent.label(labels, args.remove).record
-        return Labels({**record.labels, **({"project": record.project} if "project" in labels else {})}, False)
+            found = {key: value for key, value in {**agent.record.labels, **labels}.items() if key not in args.remove}
+        else:
+            record = agent.label(labels, args.remove).record
+            found = {**record.labels, **({"project": record.project} if "project" in labels else {})}
+        text = " ".join(f"{key}={value}" for key, value in found.items())
+        return Labels(found, args.dry_run), f"{agent.name}: {text or 'no labels'}"
 
-    def say(agent: Agent, done: Labels) -> str:
-        return f"{agent.name}: " + (" ".join(f"{key}={value}" for key, value in done.labels.items()) or "no labels")
-
-    return targets.finish(app, targets.resolve(args, app), act, say)
+    return targets.finish(app, targets.resolve(args, app), act)

@@ -1,12 +1,9 @@
 """`mngr limit`: the maximum run time and idle time of agents."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import limits as limiting
 from mngr.actions.agent import Agent
-from mngr.actions.limits import Enforced
 from mngr.agents import limits
 from mngr.agents.limits import Limits
 from mngr.cli import targets
@@ -46,8 +43,7 @@ class EnforcedRow(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return targets.results(LimitsRow, EnforcedRow)
+RESULTS = targets.results(LimitsRow, EnforcedRow)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -62,16 +58,17 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     agents = targets.resolve(args, app)
     if args.enforce:
-        return _enforce(args, app, agents)
+        targets.outlive_terminal()
+        return targets.finish(app, agents, lambda agent: _enforce(agent, args.dry_run))
     changes = args.idle_timeout is not None or args.idle_mode is not None or args.timeout is not None
 
-    def act(agent: Agent) -> LimitsRow:
+    def act(agent: Agent) -> targets.Done:
         wanted = _wanted(args, agent)
         if changes and not args.dry_run:
             wanted = limits.of(agent.limit(wanted).record.limits)
-        return LimitsRow(wanted, args.dry_run)
+        return LimitsRow(wanted, args.dry_run), f"{agent.name}: {wanted.describe()}"
 
-    return targets.finish(app, agents, act, lambda agent, done: f"{agent.name}: {done.limits.describe()}")
+    return targets.finish(app, agents, act)
 
 
 def _wanted(args: Args, agent: Agent) -> Limits:
@@ -93,23 +90,14 @@ def _wanted(args: Args, agent: Agent) -> Limits:
     return found
 
 
-def _enforce(args: Args, app: App, agents: list[Agent]) -> int:
-    def act(agent: Agent) -> Enforced:
-        return agent.site.run(limiting.enforce, agent.id, dry_run=args.dry_run)
-
-    def row(done: Enforced) -> EnforcedRow:
-        reason = done.verdict.reason if done.verdict else ""
-        left = done.verdict.seconds_left if done.verdict and not reason else None
-        saved = done.entry.id if done.entry else None
-        return EnforcedRow(bool(reason) and not args.dry_run, reason, left, saved, args.dry_run)
-
-    def say(agent: Agent, done: Enforced) -> str:
-        if done.verdict is None:
-            return f"{agent.name} is not running"
-        if not done.verdict.reason:
-            return f"{agent.name}: no limit reached"
-        saved = f"; its work is saved: `mngr saved restore {done.entry.id}`" if done.entry else ""
-        return f"{'would stop' if args.dry_run else 'stopped'} {agent.name}: {done.verdict.reason}{saved}"
-
-    targets.outlive_terminal()
-    return targets.finish(app, agents, act, say, row=row)
+def _enforce(agent: Agent, dry_run: bool) -> targets.Done:
+    _, verdict, entry = agent.site.run(limiting.enforce, agent.id, dry_run=dry_run)
+    reason = verdict.reason if verdict else ""
+    left = verdict.seconds_left if verdict and not reason else None
+    row = EnforcedRow(bool(reason) and not dry_run, reason, left, entry.id if entry else None, dry_run)
+    if verdict is None:
+        return row, f"{agent.name} is not running"
+    if not reason:
+        return row, f"{agent.name}: no limit reached"
+    saved = f"; its work is saved: `mngr saved restore {entry.id}`" if entry else ""
+    return row, f"{'would stop' if dry_run else 'stopped'} {agent.name}: {reason}{saved}"

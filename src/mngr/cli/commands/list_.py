@@ -1,14 +1,11 @@
 """`mngr list`: every agent and its state."""
 
-from __future__ import annotations
-
-import os
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import Agent, Listing
+from mngr.actions.agent import Listing
 from mngr.agents import state
 from mngr.agents.record import seconds_of
 from mngr.cli import targets
@@ -17,8 +14,12 @@ from mngr.cli.durations import age
 from mngr.cli.output import Problem, state_style
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
+from mngr.cli.template import lookup
+from mngr.cli.terminal import is_terminal
 from mngr.errors import UsageError
 from mngr.names import suggest
+
+Row = dict[str, Any]
 
 DESCRIPTION = "Show all agents, those that need you first. Agents and hosts that cannot be read are reported."
 EXAMPLES = (
@@ -51,6 +52,9 @@ _BY_NEED = {
     for at, name in enumerate(("BLOCKED", "WAITING", "FAILED", "UNKNOWN", "STARTING", "RUNNING", "DONE", "STOPPED"))
 }
 _READABLE = 30  # letters of a reason that a person should see
+_RENAMED = {"created_at": "create_time", "git.original_branch": "initial_branch"}  # what the original calls them
+_HOME, _CLEAR_LINE, _CLEAR_BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+_OTHER_SCREEN, _BACK = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _STATE_FLAGS = ("running", "waiting", "blocked", "done", "failed", "stopped")
 
 
@@ -80,26 +84,22 @@ def add_arguments(parser: Parser) -> None:
     how.option("--explain AGENT", "show the evidence for the state of one agent")
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     if args.explain:
-        return _explain(app, args.explain)
+        _explain(app, args.explain)
+        return
     if args.watch:
         _drop_interval(args, app)
-    names = _names(args, app)
+    names = app.names([*args.agents, "-"] if args.stdin else args.agents)
+    args.project = [_current_project() if name == "." else name for name in args.project]
     if args.watch:
-        from mngr.cli.live_list import watch
-
-        return watch(
-            app,
-            lambda listing: _select(args, app, listing, names),
-            lambda rows, listing: _print(args, app, rows, listing),
-        )
+        _watch(args, app, names)
+        return
     listing = app.fleet.list()
     _print(args, app, _select(args, app, listing, names), listing)
-    return 0
 
 
-def _explain(app: App, name: str) -> int:
+def _explain(app: App, name: str) -> None:
     agent = app.fleet.find(name)
     value = Explanation(agent.name, agent.state, agent.status.reason, agent.status.evidence)
     lines = find.explain(agent.view)
@@ -108,7 +108,6 @@ def _explain(app: App, name: str) -> int:
 
         lines.append(agent.site.run(limits.explain, agent.id))
     app.out.emit_object(value, human="\n".join(lines))
-    return 0
 
 
 def _drop_interval(args: Args, app: App) -> None:
@@ -119,46 +118,88 @@ def _drop_interval(args: Args, app: App) -> None:
         app.out.note("`--watch` takes no interval: every change is shown when it happens")
 
 
-def _names(args: Args, app: App) -> list[str] | None:
-    names = app.names([*args.agents, "-"] if args.stdin else args.agents)
-    return names if args.agents or args.stdin else None
+def _current_project() -> str:
+    """The project that `mngr create` would give an agent in the current directory."""
+    from pathlib import Path
+
+    here = Path.cwd()
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here).name
 
 
-def _select(args: Args, app: App, listing: Listing, names: list[str] | None) -> list[dict[str, Any]]:
+def _watch(args: Args, app: App, names: list[str]) -> None:
+    """On a terminal redraw in place until Ctrl-C; elsewhere print the listing again whenever a state changes."""
+    in_place = app.out.human and is_terminal(app.stdout)
+    last: object = None
+    if in_place:
+        app.stdout.write(_OTHER_SCREEN)
+    try:
+        for listing in app.fleet.watch():
+            rows = _select(args, app, listing, names)
+            seen = [(row["id"], row["name"], row["state"], row["state_reason"], str(row["labels"])) for row in rows]
+            if in_place:
+                _redraw(args, app, rows, listing)
+            elif seen != last:
+                _print(args, app, rows, listing)
+                app.out.flush()
+            last = seen
+    except KeyboardInterrupt:
+        pass
+    finally:
+        if in_place:
+            app.stdout.write(_BACK)
+            app.stdout.flush()
+
+
+def _redraw(args: Args, app: App, rows: list[Row], listing: Listing) -> None:
+    """Write the whole screen in one go, so that it does not flicker: home, every line cleared to its end, the rest
+    below cleared."""
+    import io
+    import shutil
+
+    height = shutil.get_terminal_size().lines
+    terminal, app.out.stdout = app.out.stdout, io.StringIO()
+    try:
+        _print(args, app, rows, listing)
+        lines = app.out.stdout.getvalue().split("\n")
+    finally:
+        app.out.stdout = terminal
+    if len(lines) > height:
+        lines = [*lines[: height - 1], f"... and {len(lines) - height} more"]
+    terminal.write(_HOME + f"{_CLEAR_LINE}\n".join(lines) + _CLEAR_LINE + _CLEAR_BELOW)
+    terminal.flush()
+
+
+def _select(args: Args, app: App, listing: Listing, names: list[str]) -> list[Row]:
     agents = listing.agents
-    if names is not None:
+    named = bool(args.agents or args.stdin)
+    if named:
         by_id = {agent.id: agent for agent in agents}
         agents = [by_id[agent.id] for agent in app.fleet.find_many(names) if agent.id in by_id]
-    now = time.time()
-    keep = targets.chosen(args)
-    args.project = [_current_project() if name == "." else name for name in args.project]
-    if names is None or args.archived:
-        agents = [agent for agent in agents if (agent.record.archived_at is not None) == args.archived]
-    rows = [agent.as_json(now) for agent in agents if _wanted(args, agent) and keep(agent)]
-    rows = [row for row in rows if _on_wanted_host(args, row["host"])]
+    now, keep = time.time(), targets.chosen(args)
+    rows = [agent.as_json(now) for agent in agents]
+    if not named or args.archived:
+        rows = [row for row in rows if (row["archived_at"] is not None) == args.archived]
+    rows = [row for row in rows if _wanted(args, row) and keep(row)]
     rows.sort(key=lambda row: _BY_NEED[row["state"]])
-    if args.sort:
-        _sort(rows, args.sort)
+    # The last field first: each sort keeps the order of what it finds equal.
+    for part in reversed(args.sort.split(",")) if args.sort else ():
+        _sort(rows, part.strip())
     return rows if args.limit is None else rows[: args.limit]
 
 
-def _wanted(args: Args, agent: Agent) -> bool:
+def _wanted(args: Args, row: Row) -> bool:
     states = {name.upper() for name in _STATE_FLAGS if getattr(args, name)}
     if args.active:
         states |= {*state.STATES} - {state.FAILED}
-    record = agent.record
+    host = row["host"]
     return (
-        (not states or agent.state in states)
-        and (not args.project or record.project in args.project)
-        and (not args.local or agent.site.is_near)
-        and (not args.provider or agent.site.provider in args.provider)
-        and all(_has_label({**record.labels, "project": record.project}, text) for text in args.label)
-    )
-
-
-def _on_wanted_host(args: Args, host: dict[str, Any]) -> bool:
-    return not (args.remote and host["provider"] == "local") and all(
-        _has_label(host["tags"], text) for text in args.host_label
+        (not states or row["state"] in states)
+        and (not args.project or row["project"] in args.project)
+        and not (args.local and host["provider"] != "local")
+        and not (args.remote and host["provider"] == "local")
+        and (not args.provider or host["provider"] in args.provider)
+        and all(_has_label(row["labels"], text) for text in args.label)
+        and all(_has_label(host["tags"], text) for text in args.host_label)
     )
 
 
@@ -167,107 +208,66 @@ def _has_label(labels: dict[str, str], text: str) -> bool:
     return key in labels and (not equals or labels[key] == value)
 
 
-def _current_project() -> str:
-    """The project that `mngr create` would give an agent in the current directory."""
-    here = os.getcwd()
-    top = here
-    while not os.path.exists(os.path.join(top, ".git")):
-        parent = os.path.dirname(top)
-        if parent == top:
-            return os.path.basename(here)
-        top = parent
-    return os.path.basename(top)
+def _sort(rows: list[Row], text: str) -> None:
+    """`name`, `name asc`, `name desc`, or `-name`, which is short for that. Numbers by size, then text by letters, then
+    what is not known."""
+    field, _, order = text.partition(" ")
+    order = "desc" if field.startswith("-") else order.strip().lower()
+    if order not in ("", "asc", "desc"):
+        raise UsageError(f"invalid sort order `{order}`", hint='`--sort "create_time desc"`')
+    field = _checked(rows, field.removeprefix("-"))
+
+    def key(row: Row) -> tuple[int, Any]:
+        value = lookup(row, field)
+        return (2, "") if value is None else (0, value) if isinstance(value, int | float) else (1, str(value))
+
+    rows.sort(key=key, reverse=order == "desc")
 
 
-def _sort(rows: list[dict[str, Any]], text: str) -> None:
-    """Sort by the first field, then by the next: `state, name desc`. `-name` is short for `name desc`."""
-    for part in reversed(text.split(",")):
-        field, _, order = part.strip().partition(" ")
-        order = "desc" if field.startswith("-") else order.strip().lower()
-        field = _RENAMED.get(field.removeprefix("-"), field.removeprefix("-"))
-        if order not in ("", "asc", "desc"):
-            raise UsageError(f"invalid sort order `{order}`", hint='`--sort "create_time desc"`')
-        if rows:
-            _check_field(rows[0], field)
-        rows.sort(key=_sortable_by(field), reverse=order == "desc")
+def _checked(rows: list[Row], field: str) -> str:
+    """Our name of a field. Raises when agents do not have it."""
+    field = _RENAMED.get(field, field)
+    first, _, rest = field.partition(".")
+    if rows and (first not in rows[0] or (rest and first == "host" and rest not in rows[0]["host"])):
+        names = (*rows[0], *(f"host.{name}" for name in rows[0]["host"]))
+        titled = {"branch": "initial_branch", "why": "state_reason", "for": "state_since"}.get(field.lower())
+        hint = f"the field of that column is `{titled}`" if titled else suggest(field, names, "field")
+        raise UsageError(f"agents have no field `{field}`", hint=hint)
+    return field
 
 
-def _sortable_by(field: str) -> Callable[[dict[str, Any]], tuple[int, Any]]:
-    return lambda row: _sortable(_field(row, field))
-
-
-def _sortable(value: Any) -> tuple[int, Any]:
-    """Numbers by size, then text by letters, then what is not known."""
-    if value is None:
-        return (2, "")
-    return (0, value) if isinstance(value, int | float) else (1, str(value))
-
-
-def _field(row: dict[str, Any], path: str) -> Any:
-    value: Any = row
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
-
-
-def _check_field(row: dict[str, Any], path: str) -> None:
-    first, _, rest = path.partition(".")
-    if first not in row or (rest and first == "host" and rest not in row["host"]):
-        names = (*row, *(f"host.{name}" for name in row["host"]))
-        titled = {"branch": "initial_branch", "why": "state_reason", "for": "state_since"}.get(path.lower())
-        hint = f"the field of that column is `{titled}`" if titled else suggest(path, names, "field")
-        raise UsageError(f"agents have no field `{path}`", hint=hint)
-
-
-def _print(args: Args, app: App, rows: list[dict[str, Any]], listing: Listing) -> None:
+def _print(args: Args, app: App, rows: list[Row], listing: Listing) -> None:
     app.out.warn_of(listing.errors)
-    if args.ids:
-        app.out.raw("".join(f"{row['id']}\n" for row in rows).encode())
+    if args.ids or args.addrs:
+        texts = (row["id"] if args.ids else "{name}@{host[name]}.{host[provider]}".format(**row) for row in rows)
+        app.out.raw("".join(f"{text}\n" for text in texts).encode())
         return
-    if args.addrs:
-        lines = (f"{row['name']}@{row['host']['name']}.{row['host']['provider']}\n" for row in rows)
-        app.out.raw("".join(lines).encode())
-        return
-    errors = [error.as_json() for error in listing.errors]
+    known = []
+    if app.out.format == "template":
+        from mngr.actions.agent_fields import AgentFields
+        from mngr.cli.schemas import fields
+
+        known = fields(AgentFields)
     columns = _columns(args, rows, app.out.columns if app.out.human else None)
-    shown = [_with_ages(row) for row in rows] if app.out.human and not args.fields else rows
-    app.out.emit_rows(
-        shown, columns, envelope={"agents": rows, "errors": errors}, known=_known(app), empty="No agents found"
-    )
+    envelope = {"agents": rows, "errors": [error.as_json() for error in listing.errors]}
+    app.out.emit_rows(rows, columns, envelope=envelope, known=known, empty="No agents found")
 
 
-def _known(app: App) -> list[str]:
-    """The fields that a template may name."""
-    if app.out.format != "template":
-        return []
-    from mngr.actions.agent_fields import AgentFields
-    from mngr.cli.schemas import fields
-
-    return fields(AgentFields)
-
-
-# Names that scripts for the original use, and ours.
-_RENAMED = {"created_at": "create_time", "git.original_branch": "initial_branch"}
-
-
-def _columns(args: Args, rows: list[dict[str, Any]], terminal: int | None) -> list[Column]:
+def _columns(args: Args, rows: list[Row], terminal: int | None) -> list[Column]:
     if args.fields:
-        fields = [field.strip() for field in args.fields.split(",") if field.strip()]
         titles = dict(_header(text) for text in args.header)
-        if rows:
-            for field in fields:
-                _check_field(rows[0], _RENAMED.get(field, field))
-        return [Column(titles.get(field, field.upper()), _RENAMED.get(field, field)) for field in fields]
+        fields = [field.strip() for field in args.fields.split(",") if field.strip()]
+        return [Column(titles.get(field, field.upper()), _checked(rows, field)) for field in fields]
     columns = [
         Column("NAME", "name", flexible=terminal is not None),
         Column("STATE", "state", style=state_style),
-        Column("FOR", "for"),
+        Column("FOR", "state_since", show=_for),
         Column("TYPE", "type"),
         Column("PROJECT", "project"),
         Column("BRANCH", "initial_branch"),
         Column("WHY", "state_reason", flexible=True),
     ]
-    if any(row.get("host", {}).get("provider", "local") != "local" for row in rows):
+    if any(row["host"]["provider"] != "local" for row in rows):
         columns.insert(1, Column("HOST", "host.name"))
     return columns if terminal is None else _fitting(columns, rows, terminal)
 
@@ -279,20 +279,17 @@ def _header(text: str) -> tuple[str, str]:
     return field, title
 
 
-def _fitting(columns: list[Column], rows: list[dict[str, Any]], terminal: int) -> list[Column]:
+def _for(row: Mapping[str, Any]) -> str:
+    return age(time.time() - seconds_of(row["state_since"])) if row["state_since"] else ""
+
+
+def _fitting(columns: list[Column], rows: list[Row], terminal: int) -> list[Column]:
     """Leave out the least useful columns until a line fits."""
     reasons = min(_READABLE, max((len(row["state_reason"]) for row in rows), default=0))
     for field in ("initial_branch", "type", "project"):
-        longest = [
-            max(len(column.title), *(len(str(row.get(column.field) or "")) for row in rows), 0)
-            for column in columns[:-1]
-        ]
+        cells = [[c.title, *(c.show(r) if c.show else str(lookup(r, c.field) or "") for r in rows)] for c in columns]
+        longest = [max(map(len, cell)) for cell in cells[:-1]]
         if not rows or sum(longest) + 2 * len(longest) + reasons <= terminal:
             break
         columns = [column for column in columns if column.field != field]
     return columns
-
-
-def _with_ages(row: dict[str, Any]) -> dict[str, Any]:
-    since = row["state_since"]
-    return {**row, "for": age(time.time() - seconds_of(since)) if since else ""}

@@ -1,7 +1,5 @@
 """`mngr merge`: bring an agent's work into the current branch."""
 
-from typing import Any
-
 from mngr.actions.merge import Merged
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -17,8 +15,7 @@ EXAMPLES = (
 )
 
 
-def results() -> list[Any]:
-    return [(Merged, DryRun)]
+RESULTS = [(Merged, DryRun)]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -28,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     agent = app.fleet.find(args.agent)
     merged = agent.merge(squash=args.squash, message=args.message, dry_run=args.dry_run)
     verb = "would merge" if args.dry_run else "merged"
@@ -40,4 +37,3 @@ def run(args: Args, app: App) -> int:
     if merged.uncommitted:
         files = amount(merged.uncommitted, "uncommitted file")
         app.out.note(f"not merged: {files} of {merged.name}; see `mngr diff {merged.name}`")
-    return 0

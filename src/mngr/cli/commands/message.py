@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from mngr.actions import message as messages
 from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery, Reply
 from mngr.cli import targets
 from mngr.cli.app import App
+from mngr.cli.durations import parse_duration
 from mngr.cli.option_values import read_text
 from mngr.cli.parser import Args, Parser
 from mngr.cli.terminal import is_terminal
@@ -47,8 +48,7 @@ class Deliveries(TypedDict):
     replies: NotRequired[dict[str, str]]
 
 
-def results() -> list[Any]:
-    return [Deliveries]
+RESULTS = [Deliveries]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,14 +57,8 @@ def add_arguments(parser: Parser) -> None:
     parser.option("--message-file FILE", "file with the text (`-` is stdin)")
     parser.option("--[no-]start", "start stopped agents first", default=False)
     parser.option("--wait-reply", "wait until the agents stop working, and print their replies")
-    parser.option("--timeout TIME", "stop waiting for replies after this time (exit code 4)", type=_seconds)
+    parser.option("--timeout TIME", "stop waiting for replies after this time (exit code 4)", type=parse_duration)
     targets.add_on_error(parser)
-
-
-def _seconds(text: str) -> float:
-    from mngr.cli.durations import parse_duration
-
-    return parse_duration(text)
 
 
 def run(args: Args, app: App) -> int:
@@ -85,7 +79,7 @@ def run(args: Args, app: App) -> int:
         return _report(app, outcomes, replies if args.wait_reply else None)
 
     if args.on_error == "abort":
-        return report(targets.one_by_one(agents, act, lambda done: isinstance(done, MngrError)))
+        return report(targets.one_by_one(agents, act))
     return targets.each(agents, act, report, done="answered" if args.wait_reply else "delivered")
 
 
@@ -107,7 +101,10 @@ def _report(app: App, outcomes: Outcomes, replies: dict[str, Reply] | None) -> i
     blocked = [name for name, result in good.items() if result.blocked]
 
     def show(agent: Agent, result: Delivery | MngrError) -> None:
-        targets.show_result(app, agent.name, result, lambda done: _sentence(done, replies, len(outcomes) == 1))
+        if isinstance(result, Delivery):
+            app.out.line(_sentence(result, replies, len(outcomes) == 1))
+        else:
+            targets.show_result(app, agent.name, result)
 
     def emit() -> None:
         value: Deliveries = {

@@ -1,8 +1,6 @@
 """`mngr migrate`: move an agent to another host, conversation included."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.cli import targets
 from mngr.cli.app import App
@@ -37,8 +35,7 @@ class Migrated(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return [Migrated]
+RESULTS = [Migrated]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -47,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     hosts, source = app.fleet.hosts, app.fleet.find(args.agent)
     address = hosts.address(args.to)
     if address.path is not None or not (address.host or address.provider):
@@ -59,7 +56,7 @@ def run(args: Args, app: App) -> int:
     new = address.host is None and address.provider != "local"
     if args.dry_run and new:
         app.out.line(f"would migrate {source.name} to a host of provider {address.provider}")
-        return 0
+        return
     target = hosts.place(address.host, address.provider, HostRequest(name), app.out.note)
     if target is source.site:
         raise UsageError(f"`{source.name}` is on `{target.name}` already", hint="`mngr list` shows where agents are")
@@ -78,4 +75,3 @@ def run(args: Args, app: App) -> int:
     )
     if not args.dry_run:
         destroy.leave(app, [source])
-    return 0

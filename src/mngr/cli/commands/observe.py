@@ -1,7 +1,5 @@
 """`mngr observe`: print changes of all agents as lines of JSON, until Ctrl-C."""
 
-from __future__ import annotations
-
 from typing import Any, NotRequired, TypedDict
 
 from mngr.actions.agent import Listing
@@ -16,10 +14,7 @@ DESCRIPTION = (
     "AGENT_CHANGED when its state, name, labels or project change, AGENT_DESTROYED when it is gone, and ERROR for what "
     "cannot be read. `agent` has the fields of `mngr list --format json`."
 )
-EXAMPLES = (
-    ("mngr observe", "all changes"),
-    ("mngr observe --discovery-only", "only new and destroyed agents"),
-)
+EXAMPLES = (("mngr observe", "all changes"), ("mngr observe --discovery-only", "only new and destroyed agents"))
 _SOURCE = "mngr/agents"
 _COMPARED = ("name", "state", "state_reason", "labels", "project", "archived_at")
 
@@ -38,15 +33,14 @@ class Observed(TypedDict):
     agent: NotRequired[AgentFields]
 
 
-def results() -> list[Any]:
-    return [Observed]
+RESULTS = [Observed]
 
 
 def add_arguments(parser: Parser) -> None:
     parser.option("--discovery-only", "leave out AGENT_CHANGED")
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     known: dict[str, dict[str, Any]] = {}
     errors: set[str] = set()
     try:
@@ -57,7 +51,6 @@ def run(args: Args, app: App) -> int:
             app.out.flush()
     except KeyboardInterrupt:
         pass
-    return 0
 
 
 def _changes(known: dict[str, dict[str, Any]], errors: set[str], listing: Listing) -> list[dict[str, Any]]:

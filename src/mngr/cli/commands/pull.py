@@ -1,21 +1,17 @@
 """`mngr pull`: bring an agent's commits or files into the current repository or directory."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import commits
 from mngr.actions.agent import Agent
+from mngr.actions.file_copy import Copied
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.output import DryRun
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.names import parse_address
-
-if TYPE_CHECKING:
-    from mngr.actions.file_copy import Copied
 
 DESCRIPTION = (
     "Bring an agent's commits into this repository as the agent's branch, which is created or fast-forwarded, never "
@@ -41,8 +37,7 @@ class CopyResult(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return [(commits.Pulled, DryRun), CopyResult]
+RESULTS = [(commits.Pulled, DryRun), CopyResult]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -60,20 +55,20 @@ def add_arguments(parser: Parser) -> None:
     parser.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     address = parse_address(args.agent)
     agent = app.fleet.find(str(address._replace(path=None)))
     if args.artifacts:
-        return report_copy(app, agent.pull_artifacts(args.dest, dry_run=args.dry_run), args.dry_run)
-    if address.path is not None or args.files or agent.record.repo is None or _is_place(args.dest):
-        copied = agent.pull_files(address.path or ".", args.dest, dry_run=args.dry_run)
-        return report_copy(app, copied, args.dry_run)
-    if args.dest is not None:
+        report_copy(app, agent.pull_artifacts(args.dest, dry_run=args.dry_run), args.dry_run)
+    elif address.path is not None or args.files or agent.record.repo is None or _is_place(args.dest):
+        report_copy(app, agent.pull_files(address.path or ".", args.dest, dry_run=args.dry_run), args.dry_run)
+    elif args.dest is not None:
         raise UsageError(
             "DEST is for files, and commits are pulled to a branch",
             hint=f"`mngr pull {agent.name} --files {args.dest}`",
         )
-    return _pull_commits(args, app, agent)
+    else:
+        _pull_commits(args, app, agent)
 
 
 def _is_place(dest: str | None) -> bool:
@@ -81,7 +76,7 @@ def _is_place(dest: str | None) -> bool:
     return dest is not None and (dest.startswith((".", "/", "~")) or os.path.isdir(dest))
 
 
-def report_copy(app: App, copied: Copied, dry_run: bool) -> int:
+def report_copy(app: App, copied: Copied, dry_run: bool) -> None:
     saved = copied.saved
     if dry_run:
         text = "\n".join(f"would copy {path}" for path in copied.files) or "nothing would change"
@@ -94,10 +89,9 @@ def report_copy(app: App, copied: Copied, dry_run: bool) -> int:
     if saved:
         files = amount(len(saved.changed), "replaced file")
         app.out.note(f"saved {files}: `mngr saved restore {saved.id} --to DIR` restores them")
-    return 0
 
 
-def _pull_commits(args: Args, app: App, agent: Agent) -> int:
+def _pull_commits(args: Args, app: App, agent: Agent) -> None:
     pulled = agent.pull(into=args.into, dry_run=args.dry_run)
     app.out.emit_object({**pulled._asdict(), "dry_run": args.dry_run}, human=_sentence(pulled, args))
     if args.dry_run and app.out.human and pulled.commits:
@@ -107,7 +101,6 @@ def _pull_commits(args: Args, app: App, agent: Agent) -> int:
     if pulled.uncommitted:
         files = amount(pulled.uncommitted, "uncommitted file")
         app.out.note(f"not pulled: {files}; `mngr pull {agent.name} --files DIR` copies them")
-    return 0
 
 
 def _sentence(pulled: commits.Pulled, args: Args) -> str:

@@ -1,6 +1,6 @@
 """`mngr push`: send commits or files to an agent."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -27,8 +27,7 @@ class Pushed(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return [Pushed, CopyResult]
+RESULTS = [Pushed, CopyResult]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,14 +37,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     address = parse_address(args.agent)
     agent = app.fleet.find(str(address._replace(path=None)))
     if args.source is not None or address.path is not None:
         if args.source is None:
             raise UsageError("SOURCE is missing", hint="`mngr push AGENT:PATH SOURCE`")
-        copied = agent.push_files(args.source, address.path or ".", dry_run=args.dry_run)
-        return report_copy(app, copied, args.dry_run)
+        report_copy(app, agent.push_files(args.source, address.path or ".", dry_run=args.dry_run), args.dry_run)
+        return
     commit, count = agent.push(args.revision, dry_run=args.dry_run)
     verb = "would push" if args.dry_run else "pushed"
     text = f"{verb} {amount(count, 'commit')} to {agent.name}, now at {commit[:10]}"
@@ -53,4 +52,3 @@ def run(args: Args, app: App) -> int:
         Pushed(agent.name, commit, count, args.dry_run),
         human=text if count else f"{agent.name} already has all commits",
     )
-    return 0

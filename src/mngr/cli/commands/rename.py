@@ -1,6 +1,6 @@
 """`mngr rename`: give an agent another name."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import lifecycle
 from mngr.cli.app import App
@@ -17,8 +17,7 @@ class Renamed(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return [Renamed]
+RESULTS = [Renamed]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -27,7 +26,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     agent = app.fleet.find(args.agent)
     if args.dry_run:
         agent.site.run(lifecycle.check_rename, agent.id, args.new)
@@ -36,4 +35,3 @@ def run(args: Args, app: App) -> int:
     verb = "would rename" if args.dry_run else "renamed"
     result = Renamed(agent.id, agent.name, args.new, args.dry_run)
     app.out.emit_object(result, human=f"{verb} {agent.name} to {args.new}")
-    return 0

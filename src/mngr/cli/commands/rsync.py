@@ -1,7 +1,5 @@
 """`mngr rsync`: copy files between this machine and an agent, in either direction."""
 
-from typing import Any
-
 from mngr.cli.app import App
 from mngr.cli.commands.pull import CopyResult, report_copy
 from mngr.cli.parser import Args, Parser
@@ -20,8 +18,7 @@ EXAMPLES = (
 )
 
 
-def results() -> list[Any]:
-    return [CopyResult]
+RESULTS = [CopyResult]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -31,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
     parser.option("--[no-]start", "accepted for scripts; this machine is always on", default=True)
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     names = {name for agent in app.fleet.list().agents for name in (agent.name, agent.id)}
     source, destination = _agent(args.source, names), _agent(args.destination, names)
     if (source is None) == (destination is None):
@@ -45,7 +42,7 @@ def run(args: Args, app: App) -> int:
         assert destination is not None
         agent = app.fleet.find(str(destination._replace(path=None)))
         copied = agent.push_files(args.source, destination.path or ".", dry_run=args.dry_run)
-    return report_copy(app, copied, args.dry_run)
+    report_copy(app, copied, args.dry_run)
 
 
 def _agent(word: str, names: set[str]) -> Address | None:

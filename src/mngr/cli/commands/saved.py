@@ -1,7 +1,5 @@
 """`mngr saved`: work that mngr saved before it could be lost."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -77,9 +75,8 @@ class RestoredAgent(NamedTuple):
     branch: str | None
 
 
-def results() -> list[Any]:
-    row = (SavedOf, SavedContent)
-    return [{"saved": [row], "errors": [Problem]}, row, RestoredFiles, RestoredAgent]
+_ROW = (SavedOf, SavedContent)
+RESULTS = [{"saved": [_ROW], "errors": [Problem]}, _ROW, RestoredFiles, RestoredAgent]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -95,15 +92,16 @@ def add_arguments(parser: Parser) -> None:
     back.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     app.fleet.local.host.is_ours()  # raises when the directory is another program's
     if args.subcommand == "list":
-        return _list(app)
+        _list(app)
+        return
     found = kept.find(app.fleet, args.id, restore.find)
-    return _show(args, app, found) if args.subcommand == "show" else _restore(args, app, found)
+    (_show if args.subcommand == "show" else _restore)(args, app, found)
 
 
-def _list(app: App) -> int:
+def _list(app: App) -> None:
     found = kept.everywhere(app.fleet, restore.survey)
     problems = [*found.broken.values(), *found.unreached]
     app.out.warn_of(problems)
@@ -119,7 +117,6 @@ def _list(app: App) -> int:
     ]
     errors = [error.as_json() for error in problems]
     app.out.emit_rows(rows, columns, envelope={"saved": rows, "errors": errors}, empty="No saved work")
-    return 0
 
 
 def _row(found: KeptEntry) -> dict[str, Any]:
@@ -147,11 +144,11 @@ def content(entry: SavedEntry, branch: str | None, clock_skew: float) -> Mapping
     )
 
 
-def _show(args: Args, app: App, found: KeptEntry) -> int:
+def _show(args: Args, app: App, found: KeptEntry) -> None:
     entry = found.entry
     if not app.out.human:
         app.out.emit_object(_row(found))
-        return 0
+        return
     log, diff = found.site.run(restore.show, entry, patch=args.patch, colour=app.out.colour)
     app.out.line(f"{entry.id}: work of `{entry.name}`, reason: {entry.reason}, {' '.join(local_time(entry.saved_at))}")
     at = "" if found.site.is_near else f"on {found.site.name} "
@@ -164,14 +161,11 @@ def _show(args: Args, app: App, found: KeptEntry) -> int:
         app.out.raw(diff)
     for path, megabytes in entry.left_out:
         app.out.line(f"not saved: {path} ({megabytes:.0f} MB, ignored by git)")
-    return 0
 
 
-def _restore(args: Args, app: App, found: KeptEntry) -> int:
-    entry, target, name = found.entry, found.site, args.name
-    if name is not None and "@" in name:
-        address = app.fleet.hosts.address(name)
-        target, name = app.fleet.hosts.site(address.host or "local", address.provider), address.name
+def _restore(args: Args, app: App, found: KeptEntry) -> None:
+    entry = found.entry
+    target, name = kept.target(app.fleet, found, args.name)
     if args.dry_run:
         what = f"{amount(entry.commits, 'commit')} and {amount(len(entry.changed), 'file')}"
         app.out.emit_object(_row(found), human=f"would restore {what} of {entry.name}")
@@ -189,4 +183,3 @@ def _restore(args: Args, app: App, found: KeptEntry) -> int:
         )
         look = f"`mngr diff {record.name}`" if record.git else f"`mngr exec {record.name} ls`"
         app.out.note(f"`mngr start {record.name}` starts it, {look} shows its work")
-    return 0

@@ -1,8 +1,5 @@
 """`mngr snapshot`: keep an agent as it is, and reset it to that later."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.actions import snapshots as actions
@@ -19,7 +16,6 @@ from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.kept import KeptEntry, KeptListing
 from mngr.names import check_name, suggest
-from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.snapshots import name_of
 
 DESCRIPTION = (
@@ -75,10 +71,12 @@ class DestroyedSnapshots(NamedTuple):
 _KNOWN = (*SnapshotOf._fields, *SavedContent._fields)
 
 
-def results() -> list[Any]:
-    row = (SnapshotOf, SavedContent)
-    created = [row, WouldKeep, *targets.results(row, WouldKeep)]
-    return [{"snapshots": [row], "errors": [Problem]}, *created, (row, DryRun), RestoredSnapshot, DestroyedSnapshots]
+_ROW = (SnapshotOf, SavedContent)
+RESULTS = [
+    {"snapshots": [_ROW], "errors": [Problem]},
+    *(_ROW, WouldKeep, *targets.results(_ROW, WouldKeep)),
+    *((_ROW, DryRun), RestoredSnapshot, DestroyedSnapshots),
+]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -110,7 +108,7 @@ def add_arguments(parser: Parser) -> None:
     forget.add_dry_run()
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> int | None:
     return {"create": _create, "list": _list, "restore": _restore, "destroy": _destroy}[args.subcommand](args, app)
 
 
@@ -118,46 +116,34 @@ def _create(args: Args, app: App) -> int:
     """Prints an object for one agent, and a list for agents from stdin, a filter or several names."""
     app.out.check_fields(_KNOWN)
     name = _take_name(args, app)
-    many = "-" in args.words or len(args.words) > 1 or args.all or args.include or args.exclude
-    if not many:
-        word = args.words[0] if args.words else app.fleet.local.run(actions.the_implied, "keep").id
-        return _create_one(args, app, app.fleet.find(word), name)
-    args.agents = args.words
 
-    def act(agent: Agent) -> Mapping[str, Any]:
+    def act(agent: Agent) -> tuple[dict[str, Any], str]:
         if args.dry_run:
-            return _would_keep(agent, name)._asdict()
-        return _row(KeptEntry(agent.site, agent.snapshot(name)))
+            wanted = agent.site.run(actions.would_create, agent.id, name)
+            row = WouldKeep(f"{agent.name}/{wanted}", wanted, agent.name, True)._asdict()
+        else:
+            row = _row(KeptEntry(agent.site, agent.snapshot(name)))
+        return row, f"{'would keep' if args.dry_run else 'kept'} {agent.name} as {row['name']}"
 
-    verb = "would keep" if args.dry_run else "kept"
-    return targets.finish(
-        app, targets.resolve(args, app), act, lambda agent, row: f"{verb} {agent.name} as {row['name']}"
-    )
-
-
-def _create_one(args: Args, app: App, agent: Agent, name: str | None) -> int:
-    if args.dry_run:
-        wanted = _would_keep(agent, name)
-        app.out.emit_object(wanted, human=f"would keep {agent.name} as {wanted.name}")
-        return 0
-    entry = agent.snapshot(name)
-    row = _row(KeptEntry(agent.site, entry))
-    app.out.emit_object(row, human=f"kept {agent.name} as {row['name']}: {_content(entry)}")
-    for path, megabytes in entry.left_out:
-        app.out.note(f"not kept: `{path}` ({megabytes:.0f} MB, ignored by git)")
-    app.out.note(f"`mngr snapshot restore {name_of(entry)}` resets {agent.name} to it")
+    if "-" in args.words or len(args.words) > 1 or args.all or args.include or args.exclude:
+        args.agents = args.words
+        return targets.finish(app, targets.resolve(args, app), act)
+    agent = app.fleet.find(args.words[0] if args.words else app.fleet.local.run(actions.the_implied, "keep").id)
+    row, text = act(agent)
+    if not args.dry_run:
+        text += f": {amount(row['commits'], 'commit')} of its own, {amount(row['files'], 'uncommitted file')}"
+    app.out.emit_object(row, human=text)
+    for file in row.get("left_out", ()):
+        app.out.note(f"not kept: `{file['path']}` ({file['megabytes']:.0f} MB, ignored by git)")
+    if not args.dry_run:
+        app.out.note(f"`mngr snapshot restore {row['name']}` resets {agent.name} to it")
     return 0
-
-
-def _would_keep(agent: Agent, name: str | None) -> WouldKeep:
-    wanted = agent.site.run(actions.would_create, agent.id, name)
-    return WouldKeep(f"{agent.name}/{wanted}", wanted, agent.name, True)
 
 
 def _take_name(args: Args, app: App) -> str | None:
     """The snapshot's name: `--name`, or the last word if it is not an agent; that word is removed from the words."""
     last = args.words[-1] if args.words else "-"
-    is_name = last != "-" and last not in _names(app)
+    is_name = last != "-" and last not in _agents(app)
     if args.name is not None:
         if is_name and len(args.words) > 1:
             raise UsageError(f"the snapshot's name is given twice: `{last}` and `--name {args.name}`")
@@ -168,11 +154,12 @@ def _take_name(args: Args, app: App) -> str | None:
     return check_name(last, "snapshot name")
 
 
-def _names(app: App) -> set[str]:
-    return {key for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
+def _agents(app: App) -> dict[str, Agent]:
+    """All agents, each by its name and by its id."""
+    return {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
 
 
-def _list(args: Args, app: App) -> int:
+def _list(args: Args, app: App) -> None:
     names = app.names(args.agents)
     listing = kept.everywhere(app.fleet, actions.survey)
     problems = [*_broken(listing, names if args.agents else None).values(), *listing.unreached]
@@ -192,7 +179,6 @@ def _list(args: Args, app: App) -> int:
         Column("REPOSITORY", "repo", flexible=True),
     ]
     app.out.emit_rows(rows, columns, envelope={"snapshots": rows, "errors": errors}, known=_KNOWN, empty="No snapshots")
-    return 0
 
 
 def _row(found: KeptEntry) -> dict[str, Any]:
@@ -202,49 +188,30 @@ def _row(found: KeptEntry) -> dict[str, Any]:
     return {**own._asdict(), **content(entry, entry.branch, found.site.clock_skew)}
 
 
-def _content(entry: SavedEntry) -> str:
-    if entry.plain_files:
-        return amount(len(entry.changed), "file")
-    files = amount(len(entry.changed) + len(entry.ignored), "uncommitted file")
-    return f"{amount(entry.commits, 'commit')} of its own, {files}"
-
-
-def _restore(args: Args, app: App) -> int:
+def _restore(args: Args, app: App) -> None:
     found = _one(app, args.snapshot, [args.agent] if args.agent is not None else None)
-    entry, target, name = found.entry, found.site, args.new_name
-    if name is not None and "@" in name:
-        address = app.fleet.hosts.address(name)
-        target, name = app.fleet.hosts.site(address.host or "local", address.provider), address.name or entry.name
+    entry = found.entry
+    target, name = kept.target(app.fleet, found, args.new_name)
     if args.dry_run:
         value = {**_row(found), "dry_run": True}
         app.out.emit_object(value, human=f"would reset {args.new_name or entry.name} to {entry.id}")
-        return 0
+        return
     targets.outlive_terminal()
     with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
         done = target.run(actions.restore_to, there, name=name)
-    record = done.record
-    result = RestoredSnapshot(
-        snapshot=entry.id,
-        agent_id=record.id,
-        name=record.name,
-        work_dir=record.work_dir,
-        branch=record.branch,
-        saved=done.saved.id if done.saved else None,
-        made=done.made,
-        running=done.running,
-    )
+    record, saved = done.record, done.saved.id if done.saved else None
+    agent = (record.id, record.name, record.work_dir, record.branch)
     if done.made:
         human = f"created {record.name} from {entry.id}, stopped\nfiles: {record.work_dir}"
     else:
         human = f"reset {record.name} to {entry.id}" + (" and started it again" if done.running else "")
-    app.out.emit_object(result, human=human)
+    app.out.emit_object(RestoredSnapshot(entry.id, *agent, saved, done.made, done.running), human=human)
     if done.note:
         app.out.note(done.note)
-    if done.saved:
-        app.out.note(f"the replaced work is saved: `mngr saved show {done.saved.id}`")
+    if saved:
+        app.out.note(f"the replaced work is saved: `mngr saved show {saved}`")
     if not done.running:
         app.out.note(f"`mngr start {record.name}` starts it")
-    return 0
 
 
 def _destroy(args: Args, app: App) -> int:
@@ -283,19 +250,15 @@ def _broken(listing: KeptListing, agents: list[str] | None) -> dict[str, MngrErr
 
 def _all_of(app: App, listing: KeptListing, names: list[str]) -> list[KeptEntry]:
     """The snapshots of some agents, by name; the agents need not exist any more."""
-    agents = {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
-    found: list[KeptEntry] = []
+    agents, found = _agents(app), list[KeptEntry]()
     for name in names:
         agent = agents.get(name)
-        mine = [
-            one
-            for one in listing.entries
-            if (actions.belongs(one.entry, agent.id) if agent else one.entry.name == name)
-        ]
-        if not mine and agent is None and not _broken(listing, [name]):
-            known = [*(agent.name for agent in agents.values()), *(one.entry.name for one in listing.entries)]
+        for one in listing.entries:
+            if actions.belongs(one.entry, agent.id) if agent else one.entry.name == name:
+                found.append(one)
+        if agent is None and not _broken(listing, [name]) and name not in {one.entry.name for one in listing.entries}:
+            known = [*agents, *(one.entry.name for one in listing.entries)]
             raise NotFoundError(f"no agent named `{name}` has snapshots", hint=suggest(name, known, "name"))
-        found += mine
     return found
 
 

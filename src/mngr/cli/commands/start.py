@@ -1,6 +1,6 @@
 """`mngr start`: run stopped or ended agents again."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
@@ -22,8 +22,7 @@ class Started(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return targets.results(Started)
+RESULTS = targets.results(Started)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -34,19 +33,15 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
-    def act(agent: Agent) -> Started:
+    def act(agent: Agent) -> targets.Done:
         started = not agent.status.alive if args.dry_run else agent.site.run(lifecycle.start, agent.id)[1]
-        return Started(started, args.dry_run)
-
-    def say(agent: Agent, done: Started) -> str:
-        if not done.started:
-            return f"{agent.name} is already running"
-        return f"{'would start' if args.dry_run else 'started'} {agent.name}"
+        text = f"{'would start' if args.dry_run else 'started'} {agent.name}"
+        return Started(started, args.dry_run), text if started else f"{agent.name} is already running"
 
     agents = targets.resolve(args, app)
     if args.connect and len(agents) > 1:
         raise UsageError(f"`--connect` takes one agent, not {len(agents)}", hint="`mngr connect AGENT`")
-    code = targets.finish(app, agents, act, say, done="started")
+    code = targets.finish(app, agents, act, done="started")
     if args.connect and agents and not args.dry_run:
         from mngr.cli import connection
 

@@ -1,6 +1,6 @@
 """`mngr stop`: end the processes of agents and keep everything else."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.actions.agent import Agent
 from mngr.cli import targets
@@ -28,8 +28,7 @@ class StopResult(NamedTuple):
     dry_run: bool
 
 
-def results() -> list[Any]:
-    return targets.results(StopResult)
+RESULTS = targets.results(StopResult)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -44,21 +43,16 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     archive = args.archive and not args.dry_run
 
-    def act(agent: Agent) -> StopResult:
-        if args.dry_run:
-            return StopResult(agent.state != "STOPPED", (), archive, True)
-        stopped = agent.stop(graceful_seconds=args.timeout if args.graceful else 0.0)
+    def act(agent: Agent) -> targets.Done:
+        changed, outlived = agent.state != "STOPPED", tuple[int, ...]()
+        if not args.dry_run:
+            _, changed, outlived = agent.stop(graceful_seconds=args.timeout if args.graceful else 0.0)
         if archive:
             agent.archive()
-        return StopResult(stopped.changed, stopped.outlived, archive, False)
-
-    def say(agent: Agent, done: StopResult) -> str:
-        if done.outlived:
-            app.out.warn(f"{agent.name}: could not end processes {', '.join(map(str, done.outlived))}")
-        verb = "would stop" if args.dry_run else "stopped"
-        text = f"{verb} {agent.name}" if done.stopped else f"{agent.name} is already stopped"
-        return text + (" and archived it" if archive else "")
+        text = f"{'would stop' if args.dry_run else 'stopped'} {agent.name}"
+        text = (text if changed else f"{agent.name} is already stopped") + (" and archived it" if archive else "")
+        return StopResult(changed, outlived, archive, args.dry_run), text + targets.say_outlived(outlived)
 
     args.agents += [targets.of_session(app, name) for name in args.session]
     targets.outlive_terminal()
-    return targets.finish(app, targets.resolve(args, app), act, say, done="stopped")
+    return targets.finish(app, targets.resolve(args, app), act, done="stopped")

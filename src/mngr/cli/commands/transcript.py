@@ -1,8 +1,7 @@
 """`mngr transcript`: the conversation of an agent."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from mngr.actions import transcript as transcripts
@@ -13,7 +12,6 @@ from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.output import OPEN
 from mngr.cli.parser import Args, Parser
-from mngr.cli.table import Column
 from mngr.errors import UsageError
 
 T = TypeVar("T")
@@ -40,8 +38,7 @@ class TranscriptEntry(NamedTuple):
     text: str
 
 
-def results() -> list[Any]:
-    return [list[Annotated[TranscriptEntry, OPEN]]]
+RESULTS = [list[Annotated[TranscriptEntry, OPEN]]]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -56,19 +53,22 @@ def add_part(parser: Parser, what: str) -> None:
     parser.option("--follow, -f", f"keep running and print new {what} as they come")
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     refuse_head_with(args)
     agent = app.fleet.find(args.agent)
     found = agent.site.run(transcripts.read, agent.id)
-    wanted = part(args, [entry for entry in found.entries if _is_wanted(args, entry)])
-    show = _EntryPrinter(app)
-    if wanted or not args.follow:
-        show.entries(wanted)
     if not found.kept:
         app.out.note(_no_transcript(agent, len(found.entries)))
     elif not found.entries:
         app.out.note(f"the transcript of {agent.name} is empty")
-    return _follow(args, agent, found.entries, show) if args.follow else 0
+
+    def wanted(entry: Mapping[str, Any]) -> bool:
+        """The role `tool` means both calls and results."""
+        role = str(entry["role"])
+        return not args.role or role in args.role or (role.startswith("tool_") and "tool" in args.role)
+
+    newer = agent.site.run(transcripts.follow, agent.id, found.entries) if args.follow else ()
+    show(args, filter(wanted, found.entries), (filter(wanted, more) for more in newer), _EntryPrinter(app).print)
 
 
 def refuse_head_with(args: Args) -> None:
@@ -76,17 +76,23 @@ def refuse_head_with(args: Args) -> None:
         raise UsageError(f"`--head` and `{'--follow' if args.follow else '--tail'}` cannot be used together")
 
 
-def part(args: Args, entries: list[T]) -> list[T]:
-    """The entries that `--head` or `--tail` selects."""
+def show(
+    args: Args, entries: Iterable[T], newer: Iterable[Iterable[T]], print_all: Callable[[Sequence[T]], None]
+) -> None:
+    """Print the entries that `--head` or `--tail` selects, then the newer ones as they come, until Ctrl-C."""
+    chosen = list(entries)
     if args.head is not None:
-        return entries[: args.head]
-    return entries if args.tail is None else entries[max(0, len(entries) - args.tail) :]
-
-
-def _is_wanted(args: Args, entry: dict[str, Any]) -> bool:
-    """The role `tool` means both calls and results."""
-    role = str(entry["role"])
-    return not args.role or role in args.role or (role.startswith("tool_") and "tool" in args.role)
+        chosen = chosen[: args.head]
+    elif args.tail is not None:
+        chosen = chosen[max(0, len(chosen) - args.tail) :]
+    if chosen or not args.follow:
+        print_all(chosen)
+    try:
+        for more in newer:
+            if found := list(more):
+                print_all(found)
+    except KeyboardInterrupt:
+        pass
 
 
 def _no_transcript(agent: Agent, messages: int) -> str:
@@ -96,16 +102,6 @@ def _no_transcript(agent: Agent, messages: int) -> str:
     return f"{kind}, and no message was sent to {agent.name}; `mngr capture {agent.name}` shows its screen"
 
 
-def _follow(args: Args, agent: Agent, shown: list[dict[str, Any]], show: _EntryPrinter) -> int:
-    try:
-        for entries in agent.site.run(transcripts.follow, agent.id, shown):
-            if wanted := [entry for entry in entries if _is_wanted(args, entry)]:
-                show.entries(wanted)
-    except KeyboardInterrupt:
-        pass
-    return 0
-
-
 class _EntryPrinter:
     """Prints entries, with a line for each new day."""
 
@@ -113,15 +109,14 @@ class _EntryPrinter:
         self._out = app.out
         self._day = ""
 
-    def entries(self, entries: list[dict[str, Any]]) -> None:
-        if self._out.human:
-            for entry in entries:
-                self._entry(entry)
-        else:
-            self._out.emit_rows(entries, (Column("ROLE", "role"),), known=_KNOWN)
+    def print(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        if not self._out.human:
+            self._out.emit_rows(entries, (), known=_KNOWN)
+        for entry in entries if self._out.human else ():
+            self._entry(entry)
         self._out.flush()
 
-    def _entry(self, entry: dict[str, Any]) -> None:
+    def _entry(self, entry: Mapping[str, Any]) -> None:
         day, clock = local_time(entry["timestamp"])
         if day != self._day:
             self._out.line(day, "dim")

@@ -1,7 +1,5 @@
 """`mngr usage`: tokens and money."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -44,8 +42,7 @@ class RowName(NamedTuple):
     id: str | None
 
 
-def results() -> list[Any]:
-    return [{"by": str, "usage": [(RowName, usage.Totals)], "total": usage.Totals, "errors": [Problem]}]
+RESULTS = [{"by": str, "usage": [(RowName, usage.Totals)], "total": usage.Totals, "errors": [Problem]}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -57,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
     parser.option("--timeout TIME", "stop waiting after this time (exit code 4)", type=parse_duration)
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     if args.agents[:1] == ["wait"] and args.until:
         args.agents = args.agents[1:]
     if args.timeout is not None and not args.until:
@@ -72,12 +69,11 @@ def run(args: Args, app: App) -> int:
     if app.out.human:
         app.out.warn_of(report.errors)
         _print(args, app, report)
-        return 0
+        return
     rows = [row.as_json() for row in report.rows]
     errors = [error.as_json() for error in report.errors]
     envelope = {"by": args.by, "usage": rows, "total": usage.as_json(report.total), "errors": errors}
     app.out.emit_rows(rows, (), envelope=envelope, known=_KNOWN)
-    return 0
 
 
 def _awaited(args: Args, app: App, agents: Sequence[Agent] | None) -> UsageReport:

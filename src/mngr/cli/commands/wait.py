@@ -1,7 +1,5 @@
 """`mngr wait`: block until agents are in a state."""
 
-from typing import Any
-
 from mngr.actions.agent_fields import AgentFields
 from mngr.agents.state import STATES
 from mngr.cli.app import App
@@ -21,8 +19,7 @@ EXAMPLES = (
 )
 
 
-def results() -> list[Any]:
-    return [{"agents": [AgentFields]}]
+RESULTS = [{"agents": [AgentFields]}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -33,7 +30,7 @@ def add_arguments(parser: Parser) -> None:
     parser.option("--timeout TIME", "stop waiting after this time (exit code 4)", type=parse_duration)
 
 
-def run(args: Args, app: App) -> int:
+def run(args: Args, app: App) -> None:
     names, states = split(args.words, app)
     try:
         agents = app.fleet.find_many(names)
@@ -45,7 +42,6 @@ def run(args: Args, app: App) -> int:
     if not app.out.human:
         rows = [agent.as_json() for agent in reached]
         app.out.emit_rows(rows, (), envelope={"agents": rows})
-    return 0
 
 
 def split(words: list[str], app: App) -> tuple[list[str], list[str]]:
