@@ -21,7 +21,7 @@ PROJECT = "[project]\nname = 'x'\n"
         ({"Makefile": C, "poetry.lock": ""}, "poetry install --quiet && make"),
         ({"CMakeLists.txt": ""}, "cmake -S . -B build && cmake --build build"),
         ({"meson.build": ""}, "{ [ -d build ] || meson setup build; } && meson compile -C build"),
-        ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo build --quiet --locked"),
+        ({"Cargo.toml": "", "Cargo.lock": ""}, "cargo build --quiet"),
         ({"go.mod": "", "main.go": ""}, "go build ."),
         ({"configure.ac": "", "Makefile.am": ""}, "autoreconf --install && ./configure && make"),
         ({"package.json": '{"scripts": {"build": ""}}', "package-lock.json": ""}, "npm ci --silent && npm run build"),

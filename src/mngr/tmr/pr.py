@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from mngr.mapreduce.state import RunState
 from mngr.tmr import verdict
@@ -18,113 +18,82 @@ from mngr.tmr.unit import EXPECTATION
 _MOST = 65_000
 _TITLE_MAX = 100
 _NARRATIVE_MAX = 20_000
+_COMMIT = ("Commit", "What", "Agents")
 
 
 def text(state: RunState, narrative: str = "", suite: Suite | None = None) -> str:
     """A title on the first line, then the body, which fits into a pull request: what does not is counted and left to
     the report. What an agent wrote is text: it starts no comment, quote or mention."""
-    integration = integration_of(state)
     title, _, words = narrative.strip().partition("\n")
-    parts = [f"# {_line(title)[:_TITLE_MAX] or _title(state)}", ""]
-    if words.strip():
-        parts += [_plain(words.strip())[:_NARRATIVE_MAX], ""]
-    parts += [*_headline(state, suite or Suite()), ""]
-    for lines in (
-        _first(state),
-        *_commits(integration.get("commits", ())),
-        _aside(integration.get("set_aside", ())),
-        _tests(state),
-    ):
-        parts = _fitting(parts, lines)
+    tasks = tasks_of(state)
+    there = {slug for slug, place in places(state).items() if place.commits}
+    made = _counted(verdict_of(task) for task in tasks if task.slug in there) or "no change"
+    counts = _counted(map(verdict_of, tasks))
+    parts = [f"# {_line(title)[:_TITLE_MAX] or f'Tests: {made}'}", ""]
+    parts += [_plain(words.strip())[:_NARRATIVE_MAX], ""] if words.strip() else []
+    parts += [_plain(headline(state, OVER, suite or Suite()).text), ""]
+    parts += [
+        _plain(f"{len(tasks)} tests had an agent each: {counts}. Everything was measured in clean checkouts."),
+        "",
+    ]
+    for title, names, rows in _tables(state):
+        parts = _fitting(parts, title, names, rows)
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _fitting(parts: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """The parts and as many of the lines as fit, with a note about those that do not."""
-    left = _MOST - sum(len(part) + 1 for part in parts)
-    taken = list(parts)
-    for at, line in enumerate(lines):
-        left -= len(line) + 1
-        if left < 0:
-            rows = sum(other.startswith("| ") for other in lines[at:])
-            return [*taken, "", f"{rows} more rows are in the report of the run.", ""] if rows else taken
-        taken.append(line)
-    return taken
+def _counted(words: Iterable[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common())
 
 
-def _title(state: RunState) -> str:
-    there = {slug for slug, place in places(state).items() if place.commits}
-    counts = Counter(verdict_of(task) for task in tasks_of(state) if task.slug in there)
-    return f"Tests: {', '.join(f'{count} {word}' for word, count in counts.most_common()) or 'no change'}"
-
-
-def _headline(state: RunState, suite: Suite) -> list[str]:
-    tasks = tasks_of(state)
-    counts = Counter(verdict_of(task) for task in tasks)
-    told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    found = headline(state, OVER, suite)
-    return [
-        _plain(found.text),
-        "",
-        _plain(f"{len(tasks)} tests had an agent each: {told}. Everything was measured in clean checkouts."),
+def _tables(state: RunState) -> Iterable[tuple[str, Sequence[str], list[list[str]]]]:
+    """Title, names of the columns, and rows, in the order in which they are wanted."""
+    found = integration_of(state)
+    asked = [
+        [
+            f"`{one.commit[:8]}`",
+            ", ".join(f"`{task.id}`" for task in one.tasks[:5]),
+            "; ".join((one.text, *one.remarks)),
+        ]
+        for one in questions(state)
+        if one.kind == FLAGGED
     ]
-
-
-def _first(state: RunState) -> list[str]:
-    asked = [one for one in questions(state) if one.kind == FLAGGED]
-    if not asked:
-        return []
-    lines = ["## Look at these first", "", "| Commit | Test | What |", "| --- | --- | --- |"]
-    for one in asked:
-        tests = ", ".join(f"`{task.id}`" for task in one.tasks[:5])
-        lines.append(_row([f"`{one.commit[:8]}`", tests, "; ".join((one.text, *one.remarks))]))
-    return [*lines, ""]
-
-
-def _commits(commits: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
-    fixes = [commit for commit in commits if commit["kind"] == "implementation"]
-    changed = [commit for commit in commits if commit.get("place") == EXPECTATION]
-    others = [commit for commit in commits if commit not in fixes and commit not in changed]
-    lines: list[str] = []
-    rest = _plain_commits("Changed expectations, a commit each", changed) if changed else []
-    if fixes:
-        lines += ["## Fixes, most important first", "", "Each is a commit of its own and can be reverted.", ""]
-        lines += ["| | Commit | What | Measured | Agents |", "| --- | --- | --- | --- | --- |"]
-        for commit in fixes:
-            needed = ", ".join(f"`{id[:8]}`" for id in commit["needed_by"])
-            more = f"; needed by {needed}" if needed else ""
-            cells = [commit["rank"], f"`{commit['id'][:8]}`", commit["title"], commit["because"] + more]
-            lines.append(_row([*cells, ", ".join(commit["agents"])]))
-        lines.append("")
-    if others:
-        rest += _plain_commits("Tests, tutorial and docs", others)
-    return lines, rest
-
-
-def _plain_commits(title: str, commits: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [_row([f"`{one['id'][:8]}`", one["title"], ", ".join(one["agents"])]) for one in commits]
-    return [f"## {title}", "", "| Commit | What | Agents |", "| --- | --- | --- |", *rows, ""]
-
-
-def _aside(set_aside: Sequence[Mapping[str, Any]]) -> list[str]:
-    if not set_aside:
-        return []
-    lines = ["## Set aside", "", "| Task | Why | Where |", "| --- | --- | --- |"]
-    for one in set_aside:
-        lines.append(_row([", ".join(one["tasks"]), one["reason"], f"`{one['branch']}`" if one["branch"] else ""]))
-    return [*lines, ""]
-
-
-def _tests(state: RunState) -> list[str]:
-    lines = ["## Tests", "", "| Test | Verdict | Why | To look at |", "| --- | --- | --- | --- |"]
+    yield "Look at these first", ("Commit", "Test", "What"), asked
+    fixes: list[list[str]] = []
+    changed: list[list[str]] = []
+    others: list[list[str]] = []
+    for one in found.get("commits", ()):
+        id, title, agents = f"`{one['id'][:8]}`", one["title"], ", ".join(one["agents"])
+        if one["kind"] == "implementation":
+            needed = ", ".join(f"`{other[:8]}`" for other in one["needed_by"])
+            measured = one["because"] + (f"; needed by {needed}" if needed else "")
+            fixes.append([str(one["rank"]), id, title, measured, agents])
+        else:
+            (changed if one.get("place") == EXPECTATION else others).append([id, title, agents])
+    yield "Fixes, most important first", ("", "Commit", "What", "Measured", "Agents"), fixes
+    yield "Changed expectations, a commit each", _COMMIT, changed
+    yield "Tests, tutorial and docs", _COMMIT, others
+    aside = found.get("set_aside", ())
+    where = [[", ".join(one["tasks"]), one["reason"], f"`{one['branch']}`" if one["branch"] else ""] for one in aside]
+    yield "Set aside", ("Task", "Why", "Where"), where
     order = {word: number for number, word in enumerate(verdict.VERDICTS)}
-    for task in sorted(tasks_of(state), key=lambda task: (order.get(verdict_of(task), 99), task.id)):
-        lines.append(_row([f"`{task.id}`", verdict_of(task), why(task), "; ".join(flagged(task))]))
-    return lines
+    tasks = sorted(tasks_of(state), key=lambda task: (order.get(verdict_of(task), 99), task.id))
+    rows = [[f"`{task.id}`", verdict_of(task), why(task), "; ".join(flagged(task))] for task in tasks]
+    yield "Tests", ("Test", "Verdict", "Why", "To look at"), rows
 
 
-def _row(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(_line(str(cell))[:300] for cell in cells) + " |"
+def _fitting(parts: Sequence[str], title: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The parts and as many rows of the table as fit, with a note about those that do not."""
+    if not rows:
+        return [*parts]
+    lines = [f"## {title}", "", _row(names), _row(["---"] * len(names)), *map(_row, rows), ""]
+    left = _MOST - sum(len(part) + 1 for part in parts)
+    fit = sum(end <= left for end in accumulate(len(line) + 1 for line in lines))
+    missing = sum(line.startswith("| ") for line in lines[max(fit, 4) :])
+    return [*parts, *lines[:fit], *(["", f"{missing} more rows are in the report of the run.", ""] if missing else [])]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_line(cell)[:300] for cell in cells) + " |"
 
 
 def _line(value: str) -> str:

@@ -22,7 +22,7 @@ from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
 from mngr.cli.narrator import Narrator
 from mngr.cli.parser import Args, Parser
-from mngr.cli.tmr import orchestrator, run_result
+from mngr.cli.tmr import orchestrator
 from mngr.cli.tmr.result_forms import FINISHED
 from mngr.demo import directory as directories
 from mngr.demo import sample
@@ -121,10 +121,10 @@ class Tour:
         made = self.begin()
         with orchestrator.working(self.app, made) as work:
             code = work.go()
-        found = run_result.result(made)
+        found = orchestrator.result(made)
         if self.narrator.speaks or not self.app.out.human:
             where = {"repository": self.place.repository, "host_dir": self.place.host_dir, "agents_kept": keep}
-            run_result.tell(self.app, made, {**found, **where})
+            orchestrator.tell(self.app, made, {**found, **where})
         if not keep:
             self.remove()
         self.say_goodbye(found["integration"] or {}, keep=keep)

@@ -1,53 +1,44 @@
-"""Start or resume a run, retry tasks, integrate again: what makes a process the orchestrator."""
+"""Start or resume a run, retry tasks, integrate again: what makes a process the orchestrator; and tell the result."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from mngr import process
-from mngr.actions import agent_process
-from mngr.agents.kinds import kind as kinds
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.durations import parse_duration
-from mngr.cli.option_values import parse_sandbox, variables
 from mngr.cli.parser import Args
-from mngr.cli.tmr import overrides, progress, run_result
+from mngr.cli.tmr import account, progress, request
 from mngr.errors import MngrError, UsageError
 from mngr.mapreduce import run as runs
-from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, SETTLED, TaskState
 from mngr.names import suggest
-from mngr.tmr import settings as tmr_settings
-from mngr.tmr.paths import folders
-from mngr.tmr.recipe import Workers, check_prompt
+from mngr.tmr import places
 from mngr.tmr.run import TestRun
-from mngr.tmr.run_request import RunRequest
-from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.summary import summary, tasks_of, verdict_of
 from mngr.tmr.verdict import VERDICTS
-from mngr.tools import bubblewrap
 from mngr.tools import git as git_tool
-from mngr.tools.git import Git, Repo
+from mngr.tools.git import Repo
 
 
 def run(args: Args, app: App) -> int:
     if args.dry_run:
         from mngr.cli.tmr import estimate
 
-        return estimate.show(app, _wish(args, app, repository(app)))
+        return estimate.show(app, request.asked(args, app, repository(app)))
     return orchestrate(app, begin(args, app), open_pr=args.open_pr)
 
 
 def begin(args: Args, app: App) -> Run:
     """Create the run that was asked for, without starting it."""
     repo = repository(app)
-    wish = _wish(args, app, repo)
+    wish = request.asked(args, app, repo)
     if args.open_pr:
-        run_result.check_pr(wish.repo)
+        check_pr(wish.repo)
     return runs.new(
         repo.top, id=args.name, directory=args.output_dir, private=wish.private, recipe="tmr", **wish.as_json()
     )
@@ -55,11 +46,11 @@ def begin(args: Args, app: App) -> Run:
 
 def resume(args: Args, app: App) -> int:
     found = find(app, args.run)
-    changes = overrides.of(args, app, repository(app).top, found.state.facts)
+    changes = request.changes(args, app, repository(app).top, found.state.facts)
     if found.state.finished is not None and not left(found):
         app.out.note(f"run `{found.id}` is finished; nothing is left to do")
         if not app.out.human:
-            run_result.tell(app, found, run_result.result(found))
+            tell(app, found, result(found))
         return int(found.state.finished.get("exit_code", 0))
     if changes:
         with found.locked():
@@ -85,14 +76,14 @@ def integrate(args: Args, app: App) -> int:
         raise MngrError(
             f"run `{found.id}` has no work to integrate yet", hint=f"`mngr tmr resume {found.id}` continues it"
         )
-    with broken_off(app, found), working(app, found) as work:
+    with working(app, found) as work:
         found.resume()
         if collect:
             work.collect_again(collect)
         work.integrate(accept=accept)
         code = work.exit_code()
         found.note("finished", exit_code=code, summary={"why": "integrated again"})
-    return run_result.show(app, found, code, open_pr=args.open_pr)
+    return show_result(app, found, code, open_pr=args.open_pr)
 
 
 def _with_agent(app: App, task: TaskState) -> TaskState:
@@ -110,25 +101,20 @@ def _with_agent(app: App, task: TaskState) -> TaskState:
 
 def orchestrate(app: App, found: Run, *, resumed: bool = False, open_pr: bool = False) -> int:
     """Work on a run to its end, showing progress; then its result."""
-    with broken_off(app, found), working(app, found) as work:
+    with working(app, found) as work:
         if resumed:
             found.resume()
         code = work.go()
-    return run_result.show(app, found, code, open_pr=open_pr)
+    return show_result(app, found, code, open_pr=open_pr)
 
 
 @contextmanager
 def working(app: App, found: Run) -> Iterator[TestRun]:
-    """Be the orchestrator of a run, with its progress shown."""
-    with found.locked(), progress.shown(app, found):
-        yield TestRun(app.fleet, found)
-
-
-@contextmanager
-def broken_off(app: App, found: Run) -> Iterator[None]:
-    """On Ctrl-C, note how to resume, and that agents keep working without this process."""
+    """Be the orchestrator of a run, with its progress shown. On Ctrl-C, note how to resume, and that agents keep
+    working without this process."""
     try:
-        yield
+        with found.locked(), progress.shown(app, found):
+            yield TestRun(app.fleet, found)
     except KeyboardInterrupt:
         working_on = sum(task.status == RUNNING for task in found.state.tasks.values())
         agents = f"; {amount(working_on, 'agent')} still working: `mngr tmr stop {found.id}`" if working_on else ""
@@ -142,17 +128,6 @@ def find(app: App, name: str | None) -> Run:
     if found.state.facts.get("recipe") != "tmr":
         raise MngrError(f"`{found.directory}` is not a run of `mngr tmr`")
     return found
-
-
-_GIT_NEEDED = (2, 38)
-
-
-def _check_git() -> None:
-    """Integration merges without a work tree, which an older git cannot do."""
-    words = process.run(["git", "version"], timeout=60).text.split()
-    found = tuple(int(part) for part in words[2].split(".")[:2] if part.isdigit()) if len(words) > 2 else ()
-    if len(found) == 2 and found < _GIT_NEEDED:
-        raise MngrError(f"`mngr tmr` needs git 2.38 or later, and this is {words[2]}", hint="install a newer git")
 
 
 def repository(app: App) -> Repo:
@@ -208,161 +183,53 @@ def left(found: Run) -> bool:
     return unsettled or found.state.trip is not None or found.phase("integrate") is None
 
 
-def _wish(args: Args, app: App, repo: Repo) -> RunRequest:
-    _check_git()
-    limits = _limits(args)._replace(lost_seconds=app.settings.number("tmr.lost_seconds", 120))
-    git = Git(repo.top)
-    base = git.commit_of(args.base)
-    if base is None:
-        raise UsageError(f"no branch or commit named `{args.base}`")
-    dirty = [path for path in repo.dirty if not path.startswith(".mngr/")]
-    if dirty and base == repo.head and not args.exclude_unclean:
-        raise MngrError(
-            f"`{repo.top}` has {amount(len(dirty), 'uncommitted change')} that agents would not see: `{dirty[0]}`"
-            + (", ..." if len(dirty) > 1 else ""),
-            hint="commit them, or leave them out: `--exclude-unclean`",
-        )
-    _check_branch(git, args.branch or f"tmr/{args.name or 'run'}")
-    chosen = args.type or _default_type(app, needed=not args.dry_run)
-    if chosen:
-        overrides.check_kind(app, repo.top, chosen, args.permissions, chosen_later=args.dry_run)
-        overrides.check_identity(app, git, chosen, given=variables(args, app))
-    if args.provider:
-        _check_provider(app, args)
-    elif args.snapshot:
-        raise UsageError("`--snapshot` needs `--provider`")
-    settings = tmr_settings.read(app.settings, elsewhere=bool(args.provider))
-    if sandbox := parse_sandbox(args):
-        _check_sandbox(app, args.transfer, here=not args.provider)
-        settings = settings._replace(environment=settings.environment._replace(sandbox=sandbox))
-    _settle_trust(app, limits)
-    prompt = args.prompt or (os.path.join(repo.top, settings.prompt) if settings.prompt else "")
-    if prompt:
-        check_prompt(prompt)
-    workers = Workers(
-        type=chosen,
-        args=tuple(args.rest),
-        transfer=args.transfer,
-        env=variables(args, app),
-        record=args.record,
-        prompt=os.path.abspath(prompt) if prompt else "",
-        more=args.instructions or "",
-        permissions=args.permissions or "",
-        sandbox="on" if sandbox else "",
-    )
-    integrator = None
-    # A scripted agent follows the script of its test, which knows nothing of conflicts.
-    alone = chosen == "scripted" and args.integrator is None and not args.integrator_arg
-    if args.integrator != "none" and not alone:
-        type = args.integrator or chosen
-        if type:
-            overrides.check_kind(app, repo.top, type, args.permissions, chosen_later=args.dry_run)
-        rest = tuple(args.integrator_arg or ()) or (workers.args if type == chosen else ())
-        integrator = workers._replace(type=type, args=rest, prompt="")
-    words = [*(["-k", args.keyword] if args.keyword else []), *(["-m", args.mark] if args.mark else [])]
-    return RunRequest(
-        repo=repo.top,
-        base=base,
-        branch=args.branch or "",
-        settings=settings,
-        workers=workers,
-        integrator=integrator,
-        paths=tuple(_in_repository(app, repo, path) for path in args.tests),
-        args=tuple(words),
-        failing=args.failing,
-        baseline=args.baseline,
-        canary=args.canary,
-        limits=limits,
-        provider=args.provider or "",
-        agents_per_host=args.agents_per_host,
-        snapshot=args.snapshot or "",
-    )
+def show_result(app: App, run: Run, code: int, *, open_pr: bool = False) -> int:
+    """Write the pages, say what came out, and return the exit code of the run."""
+    found = result(run)
+    tell(app, run, found)
+    if open_pr:
+        _open_pr(app, run, found)
+    return code
 
 
-def _check_provider(app: App, args: Args) -> None:
-    """Refuse a provider that cannot be used, before anything is spent."""
-    from mngr.providers.provider import HostRequest
+def result(run: Run) -> dict[str, Any]:
+    """Write the pages; the whole result as JSON."""
+    from mngr.report import tmr as pages
 
-    if args.provider == "local":
-        raise UsageError("`--provider local` is this machine", hint="leave out `--provider`")
-    if args.transfer == "git-worktree":
-        raise UsageError("agents on other machines cannot share your repository", hint="leave out `--transfer`")
-    provider = app.fleet.hosts.provider(args.provider)
-    if args.snapshot and provider.pool():
-        raise UsageError(f"`--snapshot` is for new hosts; those of `{args.provider}` exist already")
-    if not provider.pool():
-        provider.require("create")
-        provider.check(HostRequest("new", snapshot=args.snapshot or ""))
+    report = pages.write(run)
+    rows = places.rows(run.state)
+    return {**summary(run.state), "directory": run.directory, "report": report, "rows": rows}
 
 
-def _check_sandbox(app: App, transfer: str, *, here: bool) -> None:
-    """Raise when agents and test runs cannot have one. Reads what would be read later, as `_settle_trust` does."""
-    if transfer == "git-worktree":
-        raise UsageError(
-            "a worktree shares its repository with yours, so an agent in a sandbox cannot have one",
-            hint="leave out `--transfer git-worktree`",
-        )
-    if here:
-        bubblewrap.check()
-    app.settings.table("sandbox")
+def tell(app: App, run: Run, found: Mapping[str, Any]) -> None:
+    """A result as a person or a script reads it. As lines of JSON the rows were told before, as they came."""
+    if app.out.human:
+        app.out.line("")
+        account.show(app, run, found["report"])
+    elif app.out.format == "jsonl":
+        app.out.emit_object({"type": "result", **{key: value for key, value in found.items() if key != "rows"}})
+    else:
+        app.out.emit_object(found)
 
 
-def _settle_trust(app: App, limits: RunLimits) -> None:
-    """Read now what would be read later, in the middle of the run, when nobody can be asked to trust it."""
-    agent_process.tmux_options(app.fleet.local)
-    if limits.budget_usd is not None:
-        app.settings.table("prices")
+def check_pr(repo: str) -> None:
+    """Before anything is paid for: whether a pull request could be opened at all."""
+    process.require_program("gh")
+    result = process.run(["gh", "auth", "status"], timeout=60, cwd=repo)
+    if not result.ok:
+        raise MngrError("`gh` is not logged in", details=result.error_text, hint="`gh auth login`")
 
 
-def _check_branch(git: Git, name: str) -> None:
-    """Refuse a branch that cannot be created, before anything is spent."""
-    if not git.ok("check-ref-format", f"refs/heads/{name}") or name.startswith("-"):
-        raise UsageError(f"invalid branch name `{name}`")
-    above = [parent for parent in folders(name) if git.has_branch(parent)]
-    below = git.must("for-each-ref", "--count=1", "--format=%(refname:short)", f"refs/heads/{name}/")
-    if above or below:
-        raise UsageError(
-            f"the branch `{name}` cannot be created: branch `{below or above[0]}` is in the way",
-            hint="choose another name: `--branch NAME`",
-        )
-
-
-def _default_type(app: App, *, needed: bool) -> str:
-    """A coding agent that is installed. What is only tried out needs none."""
-    try:
-        return kinds.default_name(app.settings)
-    except UsageError as error:
-        if needed:
-            hint = "choose one: `--type TYPE`; `mngr doctor` shows what is installed"
-            raise UsageError(error.message, hint=hint) from None
-        return ""
-
-
-def _limits(args: Args) -> RunLimits:
-    overrides.at_least_one(args, "max_agents", "max_launching", "max_attempts", "agents_per_host")
-    timeout = parse_duration(args.timeout)
-    return RunLimits(
-        max_agents=args.max_agents,
-        max_launching=args.max_launching,
-        max_attempts=args.max_attempts,
-        timeout_seconds=timeout,
-        warn_seconds=min(300.0, timeout / 5),
-        stall_seconds=parse_duration(args.stall),
-        budget_usd=args.budget_usd,
-        budget_tokens=args.budget_tokens,
-        deadline=time.time() + parse_duration(args.deadline) if args.deadline else None,
-        when_over=args.when_over,
-        checkpoint_seconds=max(1.0, parse_duration(args.checkpoint)),
-    )
-
-
-def _in_repository(app: App, repo: Repo, path: str) -> str:
-    """A path as typed here, as it is from the top of the repository, where the tests are run."""
-    file, colons, rest = path.partition("::")
-    full = os.path.realpath(os.path.join(app.fleet.local.cwd, file))
-    top = os.path.realpath(repo.top)
-    if full != top and not full.startswith(top + "/"):
-        raise UsageError(f"`{path}` is not inside this repository")
-    if not os.path.exists(full):
-        raise UsageError(f"`{file}` does not exist")
-    return os.path.relpath(full, top) + colons + rest
+def _open_pr(app: App, run: Run, found: Mapping[str, Any]) -> None:
+    """Push the branch and open a pull request with the words that were written for it."""
+    integration = found["integration"]
+    if integration is None or not integration["branch"]:
+        app.out.warn("no branch to open a pull request for")
+        return
+    repo, branch = str(run.state.facts["repo"]), str(integration["branch"])
+    process.checked(process.run(["git", "push", "-u", "origin", branch], timeout=600, cwd=repo), "git could not push")
+    with open(os.path.join(run.directory, "pr.md"), encoding="utf-8") as file:
+        title, _, body = file.read().partition("\n")
+    words = ["gh", "pr", "create", "--head", branch, "--title", title.removeprefix("# "), "--body-file", "-"]
+    result = process.run(words, timeout=600, cwd=repo, input=body.strip().encode())
+    app.out.line(process.checked(result, "`gh` could not open the pull request").text)

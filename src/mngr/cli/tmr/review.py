@@ -10,8 +10,7 @@ from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.parser import Args
 from mngr.cli.terminal import is_terminal
-from mngr.cli.tmr import run_result
-from mngr.cli.tmr.orchestrator import broken_off, find, orchestrate, task_named, working
+from mngr.cli.tmr.orchestrator import find, orchestrate, show_result, task_named, working
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.mapreduce.run import Run
 from mngr.process import checked
@@ -76,12 +75,12 @@ def _named(run: Run, names: Sequence[str]) -> list[str]:
 
 
 def _rebuild(app: App, run: Run, *, drop: Sequence[str] = (), accept: Sequence[str] = ()) -> int:
-    with broken_off(app, run), working(app, run) as work:
+    with working(app, run) as work:
         run.resume()
         work.integrate(drop=sorted(drop), accept=sorted(accept))
         code = work.exit_code()
         run.note("finished", exit_code=code, summary={"why": "reviewed", "because": "built again after a review"})
-    return run_result.show(app, run, code)
+    return show_result(app, run, code)
 
 
 def _looked_at(app: App, run: Run, accept: Sequence[str]) -> int:
@@ -90,7 +89,7 @@ def _looked_at(app: App, run: Run, accept: Sequence[str]) -> int:
         data = integration_of(run.state)
         run.end_phase("integrate", {**data, "accepted": sorted({*data.get("accepted", ()), *accept})})
     app.out.note("the branch stays as it is")
-    return run_result.show(app, run, int((run.state.finished or {}).get("exit_code") or 0))
+    return show_result(app, run, int((run.state.finished or {}).get("exit_code") or 0))
 
 
 def _send_back(app: App, run: Run, back: Sequence[tuple[ReviewItem, str]]) -> int:
