@@ -15,7 +15,6 @@ from mngr.report import casts
 from mngr.report.e2e_transcript import events_of
 from mngr.report.source import digest, key, picked
 
-_EARLIER = "earlier"
 _LOCK_SECONDS = 1
 
 
@@ -58,11 +57,11 @@ class E2eRuns:
         yield "runs"
         for run in self._runs():
             yield f"run/{_run_key(run)}"
-            for test_key, test in _with_earlier(run):
-                self._listed[_run_key(run), test_key] = (run, test)
-                yield f"test/{_run_key(run)}/{test_key}"
+            for test in run.tests():
+                self._listed[_run_key(run), key(test.slug)] = (run, test)
+                yield f"test/{_run_key(run)}/{key(test.slug)}"
                 for recording in test.recordings():
-                    yield f"cast/{_run_key(run)}/{test_key}/{key(recording.name)}"
+                    yield f"cast/{_run_key(run)}/{key(test.slug)}/{key(recording.name)}"
 
     def load(self, id: str) -> Any:
         kind, *keys = id.split("/")
@@ -76,7 +75,7 @@ class E2eRuns:
             return None
         run, test = found
         if kind == "test" and len(keys) == 2:
-            return test_document(run, keys[1], test)
+            return test_document(run, test)
         if kind == "cast" and len(keys) == 3:
             paths = [recording.path for recording in test.recordings() if key(recording.name) == keys[2]]
             return casts.read(paths[0]).text if paths else None
@@ -92,7 +91,8 @@ class E2eRuns:
         if kind == "run" and len(keys) == 1:
             return digest(_run_stamp(run))
         if kind == "test" and len(keys) == 2:
-            return digest(_stamp(_path_of(run, keys[1])), _is_going_on(run))
+            found = self._test(*keys)
+            return None if found is None else digest(_stamp(found[1].path), _is_going_on(run))
         return None
 
     def _runs(self) -> list[RunInfo]:
@@ -109,7 +109,7 @@ class E2eRuns:
         run = None if known else self._run(run_key)
         if run is None:
             return known
-        return next(((run, test) for found, test in _with_earlier(run) if found == test_key), None)
+        return next(((run, test) for test in run.tests() if key(test.slug) == test_key), None)
 
     def _summary(self, run: RunInfo) -> dict[str, Any]:
         """The run in one line. One that has ended does not change, and its tests are not read again."""
@@ -124,7 +124,7 @@ class E2eRuns:
 
     def _run_document(self, run: RunInfo) -> dict[str, Any]:
         going_on = _is_going_on(run)
-        tests = [_test_facts(test.slug, test, going_on) for test in run.tests()]
+        tests = [_test_facts(test, going_on) for test in run.tests()]
         return {"run": _run_facts(run, Counter(test["outcome"] for test in tests), going_on), "tests": tests}
 
 
@@ -145,10 +145,10 @@ def _run_facts(run: RunInfo, counts: Counter[str], going_on: bool) -> dict[str, 
     }
 
 
-def _test_facts(test_key: str, test: TestInfo, going_on: bool) -> dict[str, Any]:
+def _test_facts(test: TestInfo, going_on: bool) -> dict[str, Any]:
     return {
-        "key": key(test_key),
-        "name": _title(test),
+        "key": key(test.slug),
+        "name": test.node_id.partition("::")[2] or test.name or test.node_id,
         **picked(test, "file", "line", "started_at", "duration"),
         "doc": _first_line(test.doc),
         "outcome": _outcome(test, going_on),
@@ -158,49 +158,27 @@ def _test_facts(test_key: str, test: TestInfo, going_on: bool) -> dict[str, Any]
     }
 
 
-def test_document(run: RunInfo, test_key: str, test: TestInfo) -> dict[str, Any]:
+def test_document(run: RunInfo, test: TestInfo) -> dict[str, Any]:
     """All that the page of a test shows, but the content of its recordings."""
     return {
-        "test": _test_facts(test_key, test, _is_going_on(run)),
+        "test": _test_facts(test, _is_going_on(run)),
         **picked(test, "node_id", "doc", "phases"),
         "failure": picked(test.failure, "phase", "message", "text") if test.failure else None,
         "blocks": test.blocks(),
         "events": events_of(test.events(), test.started_at or run.started_at),
-        "recordings": [_recording(run, test_key, recording) for recording in test.recordings()],
+        "recordings": [_recording(run, test, recording) for recording in test.recordings()],
         "kept": test.environment,
-        "earlier": [
-            {"key": f"{key(test.slug)}.{_EARLIER}-{number}", "outcome": _outcome(other, False)}
-            for number, other in enumerate(test.earlier(), start=1)
-        ],
+        "earlier": [os.path.basename(other.path) for other in test.earlier()],
     }
 
 
-def _recording(run: RunInfo, test_key: str, recording: artifacts.RecordingInfo) -> dict[str, Any]:
+def _recording(run: RunInfo, test: TestInfo, recording: artifacts.RecordingInfo) -> dict[str, Any]:
     return {
-        "id": f"cast/{_run_key(run)}/{key(test_key)}/{key(recording.name)}",
+        "id": f"cast/{_run_key(run)}/{key(test.slug)}/{key(recording.name)}",
         **picked(recording, "name", "title", "kind", "number", "ended_at", "exit_code"),
         "started_at": recording.started_at if recording.started_at is not None else run.started_at,
         **casts.read(recording.path).facts(),
     }
-
-
-def _with_earlier(run: RunInfo) -> Iterator[tuple[str, TestInfo]]:
-    """The tests by key, each followed by its earlier attempts in the same run."""
-    for test in run.tests():
-        yield key(test.slug), test
-        for number, other in enumerate(test.earlier(), start=1):
-            yield f"{key(test.slug)}.{_EARLIER}-{number}", other
-
-
-def _path_of(run: RunInfo, test_key: str) -> str:
-    """Where the files of a test are, without reading them; empty for none."""
-    base = os.path.join(run.path, "tests")
-    slug = test_key.partition(f".{_EARLIER}-")[0]
-    return next((os.path.join(base, name) for name in os.listdir(base) if key(name) == slug), "")
-
-
-def _title(test: TestInfo) -> str:
-    return test.node_id.partition("::")[2] or test.name or test.node_id
 
 
 def _outcome(test: TestInfo, going_on: bool) -> str:

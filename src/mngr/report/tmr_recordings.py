@@ -39,7 +39,7 @@ class Recordings:
         if found is None:
             return {"note": note} if note else None
         run, test = found
-        made = e2e_runs.test_document(run, key(test.slug), test)
+        made = e2e_runs.test_document(run, test)
         for one in made["recordings"]:
             one["id"] = f"cast/{key(task.slug)}/{_VERIFIED}/{key(one['name'])}"
         return {**made, "note": ""}

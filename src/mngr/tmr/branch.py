@@ -7,7 +7,6 @@ The same work gives the same commits, ids included: nothing here knows what time
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from mngr.tmr.applier import Applier, State
 from mngr.tmr.conflict import UnitLine
 from mngr.tmr.objects import CommitFacts, Ident, NewCommit, Objects, TreeEntry, ours
-from mngr.tmr.paths import PathKind, Paths, folders
+from mngr.tmr.paths import PathKind, Paths
 from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL, Ranked, Unit, VerifiedWork, makers_of
 
 _SUBJECT = 72
@@ -200,13 +199,6 @@ def _step(before: State, after: State) -> Files:
     return {path: entry for path, entry in after.files.items() if path not in old or old[path] != entry}
 
 
-class BranchStep(NamedTuple):
-    """A commit of a linear branch and the paths it is about."""
-
-    id: str
-    paths: tuple[str, ...]
-
-
 class Revert(NamedTuple):
     """`clean`: git reverts it alone at the tip. `paths` are where it cannot, `needed_by` the later commits there."""
 
@@ -216,42 +208,20 @@ class Revert(NamedTuple):
 
 
 def reverts(
-    objects: Objects, base: CommitFacts, steps: Sequence[BranchStep], asked: Sequence[str]
+    objects: Objects, base: CommitFacts, steps: Mapping[str, Sequence[str]], asked: Sequence[str]
 ) -> dict[str, Revert]:
-    """What reverting each of the asked commits at the tip would do. A commit whose paths no later one touches needs no
-    git at all; the others are merged together in one process, as `git revert` would."""
-    at = {step.id: number for number, step in enumerate(steps)}
-    found = {id: Revert(True) for id in asked}
-    touching = _touching(steps)
-    later = {id: [steps[number] for number in _met(steps[at[id]].paths, touching) if number > at[id]] for id in asked}
-    doubtful = [id for id in asked if later[id]]
-    if not doubtful:
-        return found
-    facts = {**objects.facts(step.id for step in steps), base.id: base}
-    parents = {step.id: steps[number - 1].id if number else base.id for number, step in enumerate(steps)}
+    """What reverting each of the asked commits at the tip would do, as `git revert` does it. `steps` are the commits of
+    a linear branch, each with the paths that it is about."""
+    if not asked:
+        return {}
+    ids = list(steps)
+    facts, parents = {**objects.facts(ids), base.id: base}, dict(zip(ids, [base.id, *ids], strict=False))
     who = ours(base.committed_at)
-    undone = [NewCommit(id, {}, "mngr: undone\n", who, who, facts[parents[id]].tree) for id in doubtful]
-    merged = objects.merges([(steps[-1].id, commit) for commit in objects.write(undone)])
-    for id, merge in zip(doubtful, merged, strict=True):
-        if merge.conflicts:
-            there = _met(merge.conflicts, touching)
-            met = [step.id for step in later[id] if at[step.id] in there]
-            found[id] = Revert(False, merge.conflicts, tuple(met or (step.id for step in later[id])))
+    undone = [NewCommit(id, {}, "mngr: undone\n", who, who, facts[parents[id]].tree) for id in asked]
+    merged = objects.merges([(ids[-1], commit) for commit in objects.write(undone)])
+    found = {}
+    for id, merge in zip(asked, merged, strict=True):
+        later = ids[ids.index(id) + 1 :] if merge.conflicts else []
+        there = [other for other in later if set(merge.conflicts).intersection(steps[other])]
+        found[id] = Revert(not merge.conflicts, merge.conflicts, tuple(there or later))
     return found
-
-
-def _touching(steps: Sequence[BranchStep]) -> dict[str, set[int]]:
-    """Which commits touch a path; for a directory (with a slash at its end), something in it."""
-    found: dict[str, set[int]] = defaultdict(set)
-    for number, step in enumerate(steps):
-        for path in step.paths:
-            found[path].add(number)
-            for folder in folders(path):
-                found[f"{folder}/"].add(number)
-    return found
-
-
-def _met(paths: Sequence[str], touching: Mapping[str, set[int]]) -> list[int]:
-    """The commits that touch one of the paths, or have a file where it has a directory, or the other way round."""
-    keys = {key for path in paths for key in (path, f"{path}/", *folders(path))}
-    return sorted({number for key in keys for number in touching.get(key, ())})

@@ -187,13 +187,7 @@ class Judge:
             green = 0
         if not green and self._old(focus, found, final):
             return None
-        high = len(units)
-        while high - green > 1:
-            middle = (high + green) // 2
-            if red(units[:middle]):
-                high = middle
-            else:
-                green = middle
+        high = _shortest(units, green, red)
         tests = red(units[:high])
         if not tests or not units:
             self._unsteady |= set(_names(found))
@@ -276,21 +270,21 @@ def _beginning(line: Sequence[Unit], green: Sequence[Unit]) -> int:
     return next((at for at, (one, two) in enumerate(zip(line, green, strict=False)) if one.id != two.id), len(green))
 
 
-def _partner(
-    guilty: Unit, others: tuple[Unit, ...], red: Callable[[tuple[Unit, ...]], tuple[GateFailure, ...]]
-) -> tuple[Unit, ...]:
+def _shortest(units: tuple[Unit, ...], green: int, red: Callable[[tuple[Unit, ...]], object]) -> int:
+    """The length of the shortest red beginning: all of the units are red, the first `green` of them are not."""
+    high = len(units)
+    while high - green > 1:
+        middle = (high + green) // 2
+        green, high = (green, middle) if red(units[:middle]) else (middle, high)
+    return high
+
+
+def _partner(guilty: Unit, others: tuple[Unit, ...], red: Callable[[tuple[Unit, ...]], object]) -> tuple[Unit, ...]:
     """The last unit of the shortest beginning of the others that makes the guilty unit red; none when it is red
     alone."""
     if not others or red((guilty,)):
         return ()
-    low, high = 0, len(others)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if red((*others[:middle], guilty)):
-            high = middle
-        else:
-            low = middle
-    return (others[high - 1],)
+    return (others[_shortest(others, 0, lambda some: red((*some, guilty))) - 1],)
 
 
 def _names(failures: Sequence[GateFailure]) -> tuple[str, ...]:

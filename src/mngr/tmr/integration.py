@@ -12,7 +12,7 @@ from typing import NamedTuple
 from mngr.errors import MngrError
 from mngr.tmr import set_aside
 from mngr.tmr.applier import Applier, Clash
-from mngr.tmr.branch import BranchStep, Planned, Planner, Revert, reverts
+from mngr.tmr.branch import Planned, Planner, Revert, reverts
 from mngr.tmr.conflict import Arranger, Resolver, UnitLine, lay
 from mngr.tmr.gate import Blame, Gate, GateResult, IntegrationDecision, Judge, Judged, KnownTests, together
 from mngr.tmr.objects import CommitFacts, Objects
@@ -314,12 +314,11 @@ def _committed(objects: Objects, base: CommitFacts, built: _Built) -> tuple[Comm
     fix_ids = {one.unit.id: id for id, one in pairs if one.rank and one.unit}
     needs = {id: tuple(fix_ids[unit.id] for unit in one.needs if unit.id in fix_ids) for id, one in pairs}
     asked = [id for id, one in pairs if one.rank or one.place == EXPECTATION]
-    can = reverts(objects, base, [BranchStep(id, one.paths) for id, one in pairs], asked)
+    can = reverts(objects, base, {id: one.paths for id, one in pairs}, asked)
     done = []
     for id, one in pairs:
         dependent = {other for other, needed in needs.items() if id in needed}
-        if id in can:
-            dependent |= set(can[id].needed_by)
+        dependent |= set(can[id].needed_by) if id in can else set()
         done.append(
             Committed(
                 id=id,
