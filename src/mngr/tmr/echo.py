@@ -49,9 +49,10 @@ class Places(NamedTuple):
     beside: bool = False
 
 
-def find(
-    changed: Sequence[File], *, test: str, test_file: str | None, where: Callable[[str], Places]
-) -> Iterator[Flag]:
+Where = Callable[[str], Places]
+
+
+def find(changed: Sequence[File], *, test: str, test_file: str | None, where: Where) -> Iterator[Flag]:
     """The flags of a change that was made for one test. `test_file` is the text of the test's file at the base; `where`
     says where the base has a text, as a word of its own."""
     path = test.partition("::")[0]
@@ -64,49 +65,42 @@ def find(
 
     known = tested_literals(test, [test_file, *([new] if new and new != test_file else [])]) if test else None
     for file in changed:
-        if file.implementation and file.after is not None and not matches(file.name, BUILD):
-            yield from _names(file, test, asked)
-            yield from _equal_to_all(file)
-            if known is not None:
-                yield from _asks_around(file, known, asked)
-                yield from _echoes(file, known, asked)
+        if not file.implementation or file.after is None or matches(file.name, BUILD):
+            continue
+        literals = product_literals.find(file)
+        yield from _words(file, literals, test, known, asked)
+        yield from _equal_to_all(file)
+        if known is not None:
+            yield from _echoes(file, literals, known, asked)
 
 
-def _names(file: File, test: str, where: Callable[[str], Places]) -> Iterator[Flag]:
-    """Lines that name the test, or a tool that runs tests, also put together from pieces. Tools that the product names
-    at the base are part of what it is about."""
+def _words(
+    file: File, literals: Sequence[Literal], test: str, known: TestedLiterals | None, where: Where
+) -> Iterator[Flag]:
+    """Lines that name the test or a tool that runs tests, also put together from pieces; and lines that look at the
+    product's surroundings, if the test is not about these. Words that the product has at the base are part of what it
+    is about."""
     name = test.rpartition("::")[2].partition("[")[0]
     stem = test.partition("::")[0].rpartition("/")[2].removesuffix(".py")
-    own = [re.escape(word) for word in (name, stem) if word]
-    pattern = re.compile("|".join([*(rf"(?<!\w){word}(?!\w)" for word in own), _TOOLS.pattern]))
-    made = {literal.line: "" for literal in product_literals.find(file)}
-    for literal in product_literals.find(file):
-        made[literal.line] += f" {literal.text}"
+    own = [rf"(?<!\w){re.escape(word)}(?!\w)" for word in (name, stem) if word]
+    tools = re.compile("|".join([*own, _TOOLS.pattern]))
     seen: set[str] = set()
     for number, code, comment in product_literals.code_lines(file):
-        for kind, text in ((ECHO, f"{code} {made.get(number, '')}"), (NAMES, comment)):
-            for word in (found[0] for found in pattern.finditer(text)):
-                if word not in seen and (word in (name, stem) or not where(word).product):
-                    seen.add(word)
-                    told = "names" if kind == ECHO else "has a comment that names"
-                    about = "its test" if word in (name, stem) else "a tool that runs tests"
-                    yield Flag(kind, file.path, f"`{file.path}` line {number} {told} `{word}`, {about}")
-
-
-def _asks_around(file: File, known: TestedLiterals, where: Callable[[str], Places]) -> Iterator[Flag]:
-    """Lines that look at the product's surroundings, which the product did not do before and the test is not about."""
-    literals = product_literals.find(file)
-    seen: set[str] = set()
-    for number, code, _ in product_literals.code_lines(file):
-        made = {literal.text for literal in literals if literal.line == number}
-        named = any(re.match(r"[A-Z]\w+$|[~/]", text) for text in made & known.given)
-        for word in (found[0] for found in _SURROUNDINGS.finditer(f"{code} {' '.join(sorted(made))}")):
-            if word not in seen and not named and not where(word).product:
-                seen.add(word)
-                told = (
-                    f"`{file.path}` line {number} looks at its surroundings (`{word}`), which its test says nothing of"
-                )
-                yield Flag(ECHO, file.path, told)
+        made = [literal.text for literal in literals if literal.line == number]
+        text = " ".join([code, *made])
+        said = [(ECHO, "names", word[0]) for word in tools.finditer(text)]
+        said += [(NAMES, "has a comment that names", word[0]) for word in tools.finditer(comment)]
+        # What the test itself gives to the product is no mark of its surroundings.
+        if known and not any(re.match(r"[A-Z]\w+$|[~/]", one) for one in {*made} & known.given):
+            said += [(ECHO, "looks at its surroundings", word[0]) for word in _SURROUNDINGS.finditer(text)]
+        for kind, does, word in said:
+            if word in seen or (word not in (name, stem) and where(word).product):
+                continue
+            seen.add(word)
+            about = f"{does} `{word}`, {'its test' if word in (name, stem) else 'a tool that runs tests'}"
+            if does.startswith("looks"):
+                about = f"{does} (`{word}`), which its test says nothing of"
+            yield Flag(kind, file.path, f"`{file.path}` line {number} {about}")
 
 
 def _equal_to_all(file: File) -> Iterator[Flag]:
@@ -116,11 +110,10 @@ def _equal_to_all(file: File) -> Iterator[Flag]:
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef) and node.name in _COMPARISONS and len(node.args.args) == 2:
             own, other = (arg.arg for arg in node.args.args)
-            for part in ast.walk(node):
-                if isinstance(part, ast.Return) and part.lineno in lines and not _depends(part.value, own, other):
-                    told = f"`{file.path}` line {part.lineno}: `{node.name}` does not look at what it is compared with"
-                    yield Flag(ECHO, file.path, told)
-                    break
+            returns = [part for part in ast.walk(node) if isinstance(part, ast.Return) and part.lineno in lines]
+            for part in [part for part in returns if not _depends(part.value, own, other)][:1]:
+                told = f"`{file.path}` line {part.lineno}: `{node.name}` does not look at what it is compared with"
+                yield Flag(ECHO, file.path, told)
 
 
 def _depends(value: ast.expr | None, own: str, other: str) -> bool:
@@ -130,9 +123,8 @@ def _depends(value: ast.expr | None, own: str, other: str) -> bool:
     return "NotImplemented" in names or {own, other} <= names
 
 
-def _echoes(file: File, known: TestedLiterals, where: Callable[[str], Places]) -> Iterator[Flag]:
+def _echoes(file: File, literals: Sequence[Literal], known: TestedLiterals, where: Where) -> Iterator[Flag]:
     seen: set[str] = set()
-    literals = product_literals.find(file)
     for literal in literals:
         text = literal.text.strip()
         if text in seen:
@@ -146,7 +138,7 @@ def _echoes(file: File, known: TestedLiterals, where: Callable[[str], Places]) -
 
 
 def _compared(
-    literal: Literal, literals: Sequence[Literal], known: TestedLiterals, where: Callable[[str], Places]
+    literal: Literal, literals: Sequence[Literal], known: TestedLiterals, where: Where
 ) -> tuple[str, str] | None:
     """The kind of flag for a comparison with a value of the test, and why; None for any other."""
     text = literal.text if literal.text in known.given else literal.text.strip()
@@ -185,7 +177,7 @@ def _listed(texts: Set[str]) -> str:
     return ", ".join(f"`{_cut(text)}`" for text in sorted(texts))
 
 
-def _elsewhere(text: str, known: TestedLiterals, where: Callable[[str], Places]) -> bool:
+def _elsewhere(text: str, known: TestedLiterals, where: Where) -> bool:
     """Whether the base has a text in other places than the test."""
     if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", known.others):
         return True
@@ -193,7 +185,7 @@ def _elsewhere(text: str, known: TestedLiterals, where: Callable[[str], Places])
     return places.product or places.beside
 
 
-def _expected(text: str, known: TestedLiterals, where: Callable[[str], Places]) -> tuple[str, str] | None:
+def _expected(text: str, known: TestedLiterals, where: Where) -> tuple[str, str] | None:
     """The kind of flag for text that the test expects, and why; None for any other text. A message is often new in
     product and test; a value that should be computed is not."""
     digits = bool(re.search(r"\d", text))
@@ -236,54 +228,45 @@ def tested_literals(test: str, sources: Sequence[str | None]) -> TestedLiterals:
     for number, source in enumerate(sources):
         if (tree := parsed(source)) is None:
             continue
-        own = list(_own(tree, name))
+        own = _own(tree, name)
         for node in own:
-            reader.statement(node)
-        if number == 0 and source:
+            reader.visit(node, expected=False)
+        if number == 0:
             taken = {line for node in own for line in range(_first_line(node), (node.end_lineno or 0) + 1)}
-            lines = source.splitlines()
+            lines = (source or "").splitlines()
             others = "\n".join(line for at, line in enumerate(lines, 1) if at not in taken)
     given = reader.given - {""}
     return TestedLiterals(frozenset(given), frozenset(reader.verbs), frozenset(reader.expected - {""}), others)
 
 
 def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    return min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
 
 
-def _own(tree: ast.Module, name: str) -> Iterator[ast.stmt]:
+def _own(tree: ast.Module, name: str) -> list[ast.stmt]:
     """The statements of a file that belong to a test: itself, and what it uses by name, and so on. Everything for a
     test without a name."""
     if not name:
-        yield from tree.body
-        return
+        return tree.body
     by_name: dict[str, list[ast.stmt]] = {}
-
-    def gather(body: Sequence[ast.stmt]) -> None:
-        for node in body:
-            if isinstance(node, ast.ClassDef):
-                gather(node.body)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                by_name.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Assign):
-                for target in node.targets:
-                    by_name.setdefault(last_name(target), []).append(node)
-
-    gather(tree.body)
-    seen: set[str] = set()
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef)]
+    for node in (node for one in classes for node in one.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            by_name.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                by_name.setdefault(last_name(target), []).append(node)
+    found: dict[str, list[ast.stmt]] = {}
     todo = [name]
     while todo:
         at = todo.pop()
-        if at in seen:
+        if at in found:
             continue
-        seen.add(at)
-        for node in by_name.get(at, []):
-            yield node
-            for part in ast.walk(node):
-                used = part.arg if isinstance(part, ast.arg) else last_name(part)
-                if used in by_name and not (used != name and used.startswith("test_")):
-                    todo.append(used)
+        found[at] = by_name.get(at, [])
+        parts = [part for node in found[at] for part in ast.walk(node)]
+        used = {part.arg if isinstance(part, ast.arg) else last_name(part) for part in parts}
+        todo += sorted(one for one in used & by_name.keys() if one == name or not one.startswith("test_"))
+    return [node for nodes in found.values() for node in nodes]
 
 
 class _TestReader:
@@ -292,25 +275,22 @@ class _TestReader:
         self.verbs: set[str] = set()
         self.expected: set[str] = set()
 
-    def statement(self, node: ast.AST) -> None:
-        self._visit(node, expected=False)
-
-    def _visit(self, node: ast.AST, expected: bool) -> None:
+    def visit(self, node: ast.AST, expected: bool) -> None:
         text = None if isinstance(node, ast.Name) else folded(node, {})
         if text is not None and isinstance(node, ast.expr):
             self._note(text, expected)
         elif isinstance(node, ast.Assert):
-            self._visit(node.test, expected=True)
+            self.visit(node.test, expected=True)
         elif isinstance(node, ast.Call):
             self._call(node, expected)
         elif isinstance(node, ast.Subscript):
-            self._visit(node.value, expected)
-            self._visit(node.slice, expected=False)
+            self.visit(node.value, expected)
+            self.visit(node.slice, expected=False)
         elif isinstance(node, ast.Assign) and any("expect" in last_name(target).lower() for target in node.targets):
-            self._visit(node.value, expected=True)
+            self.visit(node.value, expected=True)
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             for part in ast.iter_child_nodes(node):
-                self._visit(part, expected)
+                self.visit(part, expected)
 
     def _call(self, node: ast.Call, expected: bool) -> None:
         name = last_name(node.func)
@@ -319,12 +299,12 @@ class _TestReader:
         asserts = name.startswith(("assert", "to_", "not_to_"))
         inside = asserts or (expected and name in _PLAIN)
         if isinstance(node.func, ast.Attribute):
-            self._visit(node.func.value, expected=expected and not asserts)
+            self.visit(node.func.value, expected=expected and not asserts)
         for part in node.args:
-            self._visit(part, inside)
+            self.visit(part, inside)
         for keyword in node.keywords:
             if keyword.arg not in _FOR_PEOPLE:
-                self._visit(keyword.value, inside or keyword.arg == "match")
+                self.visit(keyword.value, inside or keyword.arg == "match")
 
     def _note(self, text: str, expected: bool) -> None:
         if expected:

@@ -8,25 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from mngr.tmr.alignment import aligned
 from mngr.tmr.changed_file import File, functions, is_assertion, last_name, parsed
 from mngr.tmr.verdict import ChangedExpectation
 
 _TEXT_MAX = 300
-_ALIKE = 3
 _RECORDED = re.compile(r"(?i)(^|[/._-])(expected|golden|snapshots?|__snapshots__|approved|snap|ambr)([/._-]|$)")
-
-
-_OPERATORS: dict[type[ast.cmpop], str] = {
-    ast.NotEq: "!= ",
-    ast.Lt: "< ",
-    ast.LtE: "<= ",
-    ast.Gt: "> ",
-    ast.GtE: ">= ",
-    ast.NotIn: "not in: ",
-    ast.Is: "is ",
-    ast.IsNot: "is not ",
-}
 
 
 class _Slot(NamedTuple):
@@ -55,18 +41,23 @@ def changed(files: Sequence[File]) -> list[ChangedExpectation]:
 def _of_functions(file: File) -> Iterator[ChangedExpectation]:
     old, new = _functions(file.before), _functions(file.after)
     for name, after in new.items():
-        before = old.get(name, [])
-        for was, now in ((before[one], after[two]) for one, two in aligned(before, after, _likeness, _ALIKE)):
+        for was, now in sorted(_pairs(old.get(name, []), after), key=lambda pair: pair[1].line):
             if was.expected != now.expected and not _is_kept(was, now):
                 yield ChangedExpectation(file.path, now.line, _cut(was.expected), _cut(now.expected))
 
 
-def _likeness(was: _Slot, now: _Slot) -> int:
-    """Of two that look at the same thing. Two that expect the same count more than one pair, and less than two: so as
-    many are paired as there can be, and of these as many as there can be that expect the same."""
-    if was.about != now.about:
-        return 0
-    return _ALIKE if was.expected == now.expected else _ALIKE - 1
+def _pairs(before: Sequence[_Slot], after: Sequence[_Slot]) -> Iterator[tuple[_Slot, _Slot]]:
+    """Those that look at the same thing, in their order; where there are more or fewer of them now, without those that
+    were added or removed."""
+    for about in dict.fromkeys(slot.about for slot in after):
+        old, new = ([slot for slot in side if slot.about == about] for side in (before, after))
+        if len(old) == len(new):
+            yield from zip(old, new, strict=True)
+            continue
+        values = [[slot.expected for slot in side] for side in (old, new)]
+        for tag, start, end, begin, stop in difflib.SequenceMatcher(None, *values, autojunk=False).get_opcodes():
+            if tag == "replace":
+                yield from zip(old[start:end], new[begin:stop], strict=False)
 
 
 def _is_kept(was: _Slot, now: _Slot) -> bool:
@@ -126,8 +117,11 @@ def _compared(node: ast.Compare) -> _Slot:
     sides = [node.left, *node.comparators]
     constants = [side for side in sides if _is_constant(side)]
     about = " ".join(_masked(side) for side in sides if not _is_constant(side))
-    said = _OPERATORS.get(type(node.ops[0]), "") + ", ".join(ast.unparse(side) for side in constants)
-    inside = isinstance(node.ops[0], ast.In) and _is_constant(node.left)
+    op = node.ops[0]
+    word = ast.unparse(ast.Compare(ast.Name("_"), [op], [ast.Name("_")])).strip("_ ")
+    told = "" if isinstance(op, ast.Eq | ast.In) else f"{word}: " if isinstance(op, ast.NotIn) else f"{word} "
+    said = told + ", ".join(ast.unparse(side) for side in constants)
+    inside = isinstance(op, ast.In) and _is_constant(node.left)
     return _Slot(about, node.lineno, said, _inner(constants) if inside else "")
 
 
@@ -173,12 +167,10 @@ def _is_constant(node: ast.AST) -> bool:
 
 def _masked(node: ast.AST) -> str:
     """The source of an expression with its constants left out."""
-
-    class Mask(ast.NodeTransformer):
-        def visit_Constant(self, found: ast.Constant) -> ast.AST:
-            return ast.Name("_", ast.Load())
-
-        def visit_JoinedStr(self, found: ast.JoinedStr) -> ast.AST:
-            return ast.Name("_", ast.Load())
-
-    return ast.unparse(Mask().visit(parsed(ast.unparse(node)) or ast.Pass()))
+    tree = parsed(ast.unparse(node)) or ast.Pass()
+    for part in ast.walk(tree):
+        if isinstance(part, ast.JoinedStr):
+            part.values = []
+        elif isinstance(part, ast.Constant):
+            part.value = None
+    return ast.unparse(tree)

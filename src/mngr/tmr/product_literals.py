@@ -8,7 +8,7 @@ import base64
 import codecs
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.tmr.changed_file import File, last_name, parsed
 
@@ -17,31 +17,36 @@ _LOOKUPS = frozenset(
     {"get", "getenv", "startswith", "endswith", "index", "count", "match", "fullmatch", "search", "pop"}
 )
 _HASH_COMMENTS = (".py", ".sh", ".rb", ".pl", ".toml", ".yml", ".yaml")
+_CONTAINERS = (
+    *(ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.JoinedStr, ast.FormattedValue),
+    *(ast.MatchOr, ast.MatchValue, ast.keyword),
+)
 _EXACT = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
 _STRINGS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|`[^`]*`')
 _COMMENTS = re.compile(r'("(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _CHARACTERS = re.compile(r"'(?:[^'\\\n]|\\.)'(?:\s*,\s*'(?:[^'\\\n]|\\.)'){2,}")
-_BETWEEN = re.compile(r"[\s+.]*")
+_BESIDE = re.compile(rf"(?:{_STRINGS.pattern})(?:[\s+.]*(?:{_STRINGS.pattern}))*")
 _COMPARING = re.compile(
     r"[!=]=|\b(?:str(?:n|case|ncase)?cmp|memcmp|strstr|fnmatch|equals\w*|contains|case|match|when|getenv|env|in|eq"
     r"|startsWith|starts_with|has_prefix|HasPrefix|EqualFold|indexOf|lookup|get)\b|=~|=>|\[\s*[\"']"
 )
 _NUMBERS = re.compile(r"(?:[!=]=|\bcase)\s*(-?\d+)\b|\b(\d+)\s*[!=]=")
 
-_LENGTH_MAX = 10_000
-_DECODERS: Mapping[str, Callable[[str], str]] = {
-    "chr": lambda text: chr(int(text)),
-    "str": lambda text: text,
-    "decode": lambda text: text,
-    "encode": lambda text: text,
-    "lower": str.lower,
-    "upper": str.upper,
-    "strip": str.strip,
-    "title": str.title,
-    "fromhex": lambda text: bytes.fromhex(text).decode("latin-1"),
-    "unhexlify": lambda text: bytes.fromhex(text).decode("latin-1"),
-    "b64decode": lambda text: base64.b64decode(text).decode("latin-1"),
-    "urlsafe_b64decode": lambda text: base64.urlsafe_b64decode(text).decode("latin-1"),
+_LENGTH_MAX, _DEPTH_MAX = 10_000, 20
+# What may be called to put text together from constants.
+_METHODS = frozenset({"join", "lower", "upper", "strip", "title", "encode", "decode"})
+_FUNCTIONS: Mapping[str, Callable[..., object]] = {
+    "chr": chr,
+    "str": str,
+    "bytes": lambda numbers: bytes(list(numbers)),
+    "bytearray": lambda numbers: bytes(list(numbers)),
+    "fromhex": bytes.fromhex,
+    "unhexlify": bytes.fromhex,
+    "b64decode": base64.b64decode,
+    "urlsafe_b64decode": base64.urlsafe_b64decode,
+    "date": lambda year, month, day: f"{year:04d}-{month:02d}-{day:02d}",
+    "datetime": lambda year, month, day, *_: f"{year:04d}-{month:02d}-{day:02d}",
+    "fromisoformat": str,
 }
 
 
@@ -60,7 +65,7 @@ def find(file: File) -> list[Literal]:
     lines = {number for number, _ in file.added()}
     tree = parsed(file.after) if file.path.endswith(".py") else None
     if tree is not None:
-        return [one for one in _PythonLiterals(tree).literals() if one.line in lines]
+        return [one for one in _of_python(tree) if one.line in lines]
     return list(_of_text(file))
 
 
@@ -74,78 +79,46 @@ def code_lines(file: File) -> Iterator[tuple[int, str, str]]:
         yield number, line[:at], line[at:]
 
 
-class _PythonLiterals:
-    """The literals of a syntax tree. A part of text that is put together is told with all of it, once."""
+def _of_python(tree: ast.Module) -> Iterator[Literal]:
+    """The literals of a syntax tree, without docstrings. A part of text that is put together is told with all of it,
+    once."""
+    known = constants(tree)
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
-        self.known: Mapping[str, ast.expr] = constants(tree)
-        self.found: list[Literal] = []
-
-    def literals(self) -> list[Literal]:
-        self._visit(self.tree, compared=False, condition=0)
-        return self.found
-
-    def _visit(self, node: ast.AST, compared: bool, condition: int) -> None:
-        text = None if isinstance(node, ast.Name) and not compared else folded(node, self.known)
-        if text is not None and isinstance(node, ast.expr):
-            last = node.end_lineno or node.lineno
-            self.found += [Literal(line, text, compared, condition) for line in {node.lineno, last}]
+    def visit(node: ast.AST, compared: bool, condition: int) -> Iterator[Literal]:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
-        if isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert):
-            self._visit(node.test, compared, _place(node.test))
-            for part in ast.iter_child_nodes(node):
-                if part is not node.test:
-                    self._visit(part, compared=False, condition=condition)
+        text = None if isinstance(node, ast.Name) and not compared else folded(node, known)
+        if text is not None and isinstance(node, ast.expr):
+            lines = {node.lineno, node.end_lineno or node.lineno}
+            yield from (Literal(line, text, compared, condition) for line in lines)
             return
         if isinstance(node, ast.BoolOp | ast.Compare | ast.Subscript | ast.Call) and not condition:
             condition = _place(node)
-        for part, looked_up in _parts(node):
-            here = _place(part) if isinstance(node, ast.Dict | ast.match_case) else condition
-            self._visit(part, looked_up or (compared and isinstance(node, _CONTAINERS)), here)
+        looked_up = _looked_up(node)
+        for part in ast.iter_child_nodes(node):
+            own = isinstance(node, ast.Dict | ast.match_case) or part is getattr(node, "test", None)
+            inside = part in looked_up or (compared and isinstance(node, _CONTAINERS))
+            yield from visit(part, inside, _place(part) if own else condition)
+
+    yield from visit(tree, compared=False, condition=0)
 
 
 def _place(node: ast.AST) -> int:
     return int(getattr(node, "lineno", 0)) * 1000 + int(getattr(node, "col_offset", 0)) + 1
 
 
-_CONTAINERS = (ast.Tuple, ast.List, ast.Set, ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.MatchOr, ast.MatchValue)
-
-
-def _parts(node: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
-    """The parts of a node, each with whether something is compared with it or looked up by it."""
-    if isinstance(node, ast.Compare):
-        sides = [node.left, *node.comparators]
-        for number, side in enumerate(sides):
-            near = node.ops[max(0, number - 1) : number + 1]
-            yield side, any(isinstance(op, _EXACT) for op in near)
-    elif isinstance(node, ast.Dict):
-        for key, value in zip(node.keys, node.values, strict=True):
-            if key is not None:
-                yield key, True
-            yield value, False
-    elif isinstance(node, ast.Subscript):
-        yield node.value, False
-        yield node.slice, True
-    elif isinstance(node, ast.Call):
-        yield node.func, False
-        for part in (*node.args, *(keyword.value for keyword in node.keywords)):
-            yield part, last_name(node.func) in _LOOKUPS
-    elif isinstance(node, ast.match_case):
-        yield node.pattern, True
-        yield from ((part, False) for part in (*([node.guard] if node.guard else []), *node.body))
-    elif isinstance(node, ast.MatchValue):
-        yield node.value, True
-    else:
-        docs = _docstring(node)
-        yield from ((part, False) for part in ast.iter_child_nodes(node) if part is not docs)
-
-
-def _docstring(node: ast.AST) -> ast.AST | None:
-    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
-        first = node.body[0]
-        return first if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) else None
-    return None
+def _looked_up(node: ast.AST) -> Sequence[ast.AST]:
+    """The parts of a node that something is compared with or looked up by."""
+    match node:
+        case ast.Compare(left=left, ops=ops, comparators=others) if any(isinstance(op, _EXACT) for op in ops):
+            return [left, *others]
+        case ast.Call(func=function, args=given, keywords=named) if last_name(function) in _LOOKUPS:
+            return [*given, *named]
+        case ast.Dict(keys=keys):
+            return [key for key in keys if key is not None]
+        case ast.Subscript(slice=part) | ast.match_case(pattern=part) | ast.MatchValue(value=part):
+            return [part]
+    return []
 
 
 def _of_text(file: File) -> Iterator[Literal]:
@@ -172,16 +145,8 @@ def _of_block(first: int, text: str) -> Iterator[Literal]:
 
     for found in _CHARACTERS.finditer(text):
         yield told(found.start(), "".join(_unquoted(one) for one in re.findall(r"'(?:[^'\\\n]|\\.)'", found[0])))
-    start, end, made = -1, -1, ""
-    for found in _STRINGS.finditer(text):
-        if start >= 0 and _BETWEEN.fullmatch(text, end, found.start()):
-            made, end = made + _unquoted(found[0]), found.end()
-            continue
-        if start >= 0:
-            yield told(start, made)
-        start, end, made = found.start(), found.end(), _unquoted(found[0])
-    if start >= 0:
-        yield told(start, made)
+    for found in _BESIDE.finditer(text):
+        yield told(found.start(), "".join(_unquoted(one[0]) for one in _STRINGS.finditer(found[0])))
     for found in _NUMBERS.finditer(text):
         line = first + text.count("\n", 0, found.start())
         yield Literal(line, found[1] or found[2], compared=True, condition=line)
@@ -198,82 +163,55 @@ def _unquoted(literal: str) -> str:
 
 def constants(tree: ast.AST) -> dict[str, ast.expr]:
     """What names are set to, where that happens once."""
-    found: dict[str, ast.expr] = {}
-    twice: set[str] = set()
+    found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            twice |= {name} & found.keys()
-            found[name] = node.value
-    return {name: value for name, value in found.items() if name not in twice}
+            found.setdefault(node.targets[0].id, []).append(node.value)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
-def folded(node: ast.AST | None, known: Mapping[str, ast.expr], depth: int = 0) -> str | None:
-    """The text that an expression makes of constants alone; None if it needs anything else. A date is written as in
-    ISO 8601."""
-    if depth > 20 or node is None:
-        return None
+def folded(node: ast.AST, known: Mapping[str, ast.expr]) -> str | None:
+    """The text or number that an expression makes of constants alone, as text; None if it needs anything else. A date
+    is written as in ISO 8601."""
     try:
-        text = _folded(node, lambda part: folded(part, known, depth + 1), known)
-    except (ValueError, TypeError, OverflowError, IndexError, LookupError):
+        value = _value(node, known, 0)
+    except (ValueError, TypeError, OverflowError, LookupError, AttributeError):
         return None
-    return text if text is None or len(text) <= _LENGTH_MAX else None
-
-
-def _folded(node: ast.AST, fold: Callable[[ast.AST], str | None], known: Mapping[str, ast.expr]) -> str | None:
-    if isinstance(node, ast.Constant):
-        return _constant_text(node.value)
-    if isinstance(node, ast.Name):
-        return fold(known[node.id]) if node.id in known else None
-    if isinstance(node, ast.FormattedValue):
-        return fold(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return _joined_text(node.values, fold)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        numbers = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
-        if len(numbers) == 2 and all(type(one) is int for one in numbers):
-            return str(sum(numbers))  # type: ignore[arg-type]  # both are integers
-        return _joined_text([node.left, node.right], fold)
-    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-        return _sliced(fold(node.value), node.slice)
-    return _called(node, fold) if isinstance(node, ast.Call) else None
-
-
-def _constant_text(value: object) -> str | None:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
-def _joined_text(nodes: Sequence[ast.AST], fold: Callable[[ast.AST], str | None], between: str = "") -> str | None:
-    parts = [fold(node) for node in nodes]
-    return None if None in parts else between.join(part for part in parts if part is not None)
+def _value(node: ast.AST, known: Mapping[str, ast.expr], depth: int) -> Any:
+    """What an expression of constants is; raises `ValueError` for any other."""
 
+    def of(part: ast.AST) -> Any:
+        found = _value(part, known, depth + 1) if depth < _DEPTH_MAX else None
+        if found is None or (isinstance(found, str | bytes) and len(found) > _LENGTH_MAX):
+            raise ValueError("too long")
+        return found
 
-def _sliced(text: str | None, cut: ast.Slice) -> str | None:
-    ends = [ast.literal_eval(part) if part is not None else None for part in (cut.lower, cut.upper, cut.step)]
-    return text[slice(*ends)] if text is not None else None
-
-
-def _called(node: ast.Call, fold: Callable[[ast.AST], str | None]) -> str | None:
-    of = node.func.value if isinstance(node.func, ast.Attribute) else None
-    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    first = node.args[0] if node.args else None
-    if name in ("date", "datetime") and len(node.args) >= 3:
-        year, month, day = (ast.literal_eval(part) for part in node.args[:3])
-        return f"{year:04d}-{month:02d}-{day:02d}"
-    if name == "fromisoformat" and first is not None:
-        return fold(first)
-    if name == "join" and isinstance(first, ast.List | ast.Tuple) and of is not None:
-        between = fold(of)
-        return None if between is None else _joined_text(first.elts, fold, between)
-    if name in ("bytes", "bytearray") and isinstance(first, ast.List | ast.Tuple):
-        return bytes(ast.literal_eval(part) for part in first.elts).decode("latin-1")
-    if name == "decode" and getattr(of, "id", "") == "codecs" and first is not None and len(node.args) == 2:
-        text, how = fold(first), fold(node.args[1]) or ""
-        return codecs.decode(text, "rot13") if text is not None and how.startswith("rot") else text
-    if name not in _DECODERS:
-        return None
-    given = first if name in ("chr", "str", "fromhex", "unhexlify") or name.endswith("b64decode") else of
-    text = fold(given) if given is not None else None
-    return _DECODERS[name](text) if text is not None else None
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name) if name in known:
+            return of(known[name])
+        case ast.FormattedValue(value=part):
+            return of(part)
+        case ast.JoinedStr(values=parts):
+            return "".join(str(of(part)) for part in parts)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [of(part) for part in parts]
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return of(left) + of(right)
+        case ast.Subscript(value=whole, slice=ast.Slice(lower=lower, upper=upper, step=step)):
+            return of(whole)[
+                slice(*(None if part is None else ast.literal_eval(part) for part in (lower, upper, step)))
+            ]
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="codecs"), attr="decode"), args=[text, how]):
+            return codecs.decode(of(text), "rot13") if str(of(how)).startswith("rot") else of(text)
+        case ast.Call(func=ast.Attribute(value=whole, attr=name), args=given) if name in _METHODS:
+            return getattr(of(whole), name)(*map(of, given))
+        case ast.Call(func=function, args=given) if last_name(function) in _FUNCTIONS:
+            return _FUNCTIONS[last_name(function)](*map(of, given))
+    raise ValueError("not made of constants")

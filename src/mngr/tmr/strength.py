@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mngr.json_values import plain
-from mngr.tmr import alignment
 from mngr.tmr.strength_rows import KILLED, SURVIVED, MeasuredCommand, MeasuredTest, Tried
 
 STRONGER, SAME, WEAKER, MIXED = "stronger", "same", "weaker", "mixed"
@@ -149,15 +148,13 @@ def _result(side: MeasuredTest, id: str, tried: Tried) -> str:
 
 
 def aligned(before: Sequence[MeasuredCommand], after: Sequence[MeasuredCommand]) -> list[tuple[int, int]]:
-    """Which command of one version is which of the other: the best fit in order, then the same ones in any order."""
-    found = alignment.aligned(before, after, _fit)
-    news = [number for number in range(len(after)) if number not in {new for _, new in found}]
-    for old in [number for number in range(len(before)) if number not in {old for old, _ in found}]:
-        same = next((new for new in news if before[old].text == after[new].text), None)
-        if same is not None:
-            found.append((old, same))
-            news.remove(same)
-    return sorted(found)
+    """Which command of one version is which of the other: those that fit best first, in their order."""
+    fits = [(_fit(one, other), old, new) for old, one in enumerate(before) for new, other in enumerate(after)]
+    found: dict[int, int] = {}
+    for fit, old, new in sorted(fits, key=lambda one: (-one[0], *one[1:])):
+        if fit and old not in found and new not in found.values():
+            found[old] = new
+    return sorted(found.items())
 
 
 def _fit(one: MeasuredCommand, other: MeasuredCommand) -> float:
