@@ -16,7 +16,7 @@ from tests.support.versions import BEFORE, DATA, compared, measured, versions
 
 def test_edits_tell_stronger_weaker_and_same_versions_apart(user: User) -> None:
     chosen = [version for version in versions("till") if version.test in ("test_add", "test_export")]
-    found = measured(user, "till", chosen, MNGR_STRENGTH_MUTANTS="0")
+    found = measured(user, "till", chosen, mutants=0)
     wrong = [one for one in compared(chosen, found) if not one.right]
     assert not wrong
     assert all(one.no_edits == "" and one.no_mutants for one in found.values())

@@ -1,10 +1,11 @@
 """Changed versions of tests, labelled by hand, and what measuring them said (`tests/strength`)."""
 
+import json
 import re
 import shutil
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.tmr import strength, strength_rows
 from mngr.tmr.measurement import PROBE
@@ -46,7 +47,7 @@ def versions(product: str) -> list[Version]:
     return found
 
 
-def measured(user: User, product: str, chosen: list[Version], **settings: str) -> dict[str, strength_rows.MeasuredTest]:
+def measured(user: User, product: str, chosen: list[Version], **job: Any) -> dict[str, strength_rows.MeasuredTest]:
     """All versions as tests of one file, measured by one run of pytest in a copy of the product."""
     copy = user.root / product
     shutil.copytree(DATA / product, copy)
@@ -61,16 +62,9 @@ def measured(user: User, product: str, chosen: list[Version], **settings: str) -
         if path.suffix in (".py", ".c", "") and path.is_file()
     ]
     paths = [path for path in listed if path not in ("conftest.py", "test_all.py", "Makefile", "conv")]
-    (user.root / "product").write_text("".join(f"{path}\n" for path in paths))
+    (user.root / "job").write_text(json.dumps({"product": paths, "prepare": _PREPARE[product], **job}))
     rows = user.root / "rows"
-    env = {
-        **PLAIN,
-        "PYTHONPATH": PROBE,
-        "MNGR_STRENGTH_ROWS": str(rows),
-        "MNGR_STRENGTH_PRODUCT": str(user.root / "product"),
-        "MNGR_STRENGTH_PREPARE": _PREPARE[product],
-        **settings,
-    }
+    env = {**PLAIN, "PYTHONPATH": PROBE, "MNGR_TMR_ROWS": str(rows), "MNGR_TMR_JOB": str(user.root / "job")}
     argv = [sys.executable, "-m", "pytest", "-p", "mngr_strength", "-p", "no:cacheprovider", "-q", "--rootdir=."]
     user.run(argv, cwd=copy, env=env, timeout=3000).ok()
     return strength_rows.read(rows.read_bytes())

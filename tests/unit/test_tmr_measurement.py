@@ -8,18 +8,20 @@ import pytest
 
 from mngr.tmr import rows
 from mngr.tmr.measurement import PROBE, Measurement, Pytest, SuiteEnvironment, script
+from mngr.tmr.rows import NO_BODY
 
 ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
 
 
-def run(top: Path, command: str, *steps: Pytest) -> dict[str, rows.Rows]:
+def run(top: Path, command: str, *steps: Pytest, test_seconds: float = 120) -> dict[str, rows.Rows]:
     """Run the steps at the top of a checkout, as a job does; what came of each."""
     job, out = top / ".mngr" / "task" / "job", top / "out"
     out.mkdir()
     job.mkdir(parents=True)
     (job / "probe").symlink_to(PROBE)
-    for name, data in script(SuiteEnvironment(command, env=ENV), Measurement("x", "HEAD", steps)).items():
+    environment = SuiteEnvironment(command, env=ENV, test_seconds=test_seconds)
+    for name, data in script(environment, Measurement("x", "HEAD", steps)).items():
         (job / name).write_bytes(data)
     env = {"PATH": "/usr/bin:/bin", "MNGR_ARTIFACTS_DIR": str(out), **ENV}
     subprocess.run(["sh", str(job / "job.sh")], cwd=top, env=env, check=True, timeout=120)
@@ -45,7 +47,7 @@ def top(tmp_path: Path) -> Path:
 def test_the_tests_of_a_step_are_run_by_any_command_and_new_ones_again(top: Path, command: str, place: str) -> None:
     file = f"{place}tests/test_a.py"
     listed = Pytest("listed", tests=[f"{file}::test_a"], paths=[file, f"{place}tests/test_gone.py"])
-    new = Pytest("new", tests=[f"{file}::test_a"], base=[f"{'-' * 16} {file}::test_a"], again=1)
+    new = Pytest("new", tests=[f"{file}::test_a"], base={f"{file}::test_a": NO_BODY}, again=1)
     named = Pytest("named", args=("--collect-only",), named=["app/tests/test_a.py::test_b"])
     gone = Pytest("gone", tests=[], paths=[f"{place}tests/test_gone.py"])
     found = run(top, command, listed, new, named, gone)
@@ -68,7 +70,7 @@ def test_ids_with_the_place_of_the_checkout_are_the_same_in_every_copy(tmp_path:
             "@pytest.mark.parametrize('path', glob.glob(HERE + '/*.txt'))\n"
             "def test_a(path):\n    assert os.path.exists(path)\n"
         )
-        found = run(top, PYTEST, Pytest("all", tests=[id], base=[f"{'-' * 16} {id}"]))["all"]
+        found = run(top, PYTEST, Pytest("all", tests=[id], base={id: NO_BODY}))["all"]
         seen.append({test: (one.function, found.outcome(test)) for test, one in found.tests.items()})
     assert seen == [{id: ("test_a.py::test_a", "passed")}] * 2
 
@@ -115,8 +117,7 @@ def test_last(server):
 
 def test_only_its_own_time_counts_for_a_test_and_a_limit_of_its_own_is_kept(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(SLOW)
-    command = f"export MNGR_TMR_TEST_SECONDS=1; {PYTEST} -p pytest_timeout"
-    found = run(tmp_path, command, Pytest("all"))["all"]
+    found = run(tmp_path, f"{PYTEST} -p pytest_timeout", Pytest("all"), test_seconds=1)["all"]
     assert {test.rpartition("::")[2]: ran.outcome for test, ran in found.ran.items()} == {
         **dict.fromkeys(("test_first", "test_long", "test_any", "test_last"), "passed"),
         **dict.fromkeys(("test_hangs", "test_ended", "test_killed"), "timeout"),
@@ -128,7 +129,7 @@ def test_only_its_own_time_counts_for_a_test_and_a_limit_of_its_own_is_kept(tmp_
 def test_a_shared_fixture_that_hangs_is_named(tmp_path: Path) -> None:
     hangs = "import time, pytest\n\n\n@pytest.fixture(scope='session')\ndef server():\n    time.sleep(60)\n"
     (tmp_path / "test_a.py").write_text(f"{hangs}\n\ndef test_a(server):\n    pass\n")
-    found = run(tmp_path, f"export MNGR_TMR_TEST_SECONDS=0.1; {PYTEST}", Pytest("all"))["all"]
+    found = run(tmp_path, PYTEST, Pytest("all"), test_seconds=0.1)["all"]
     said = "timeout: the set-up of the session fixture `server` did not end within 0.5 s"
     assert found.ran["test_a.py::test_a"].signature == said
 

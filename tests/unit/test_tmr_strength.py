@@ -19,7 +19,7 @@ def side(
         edits[(int(number), id)] = Tried(id, result)
     changed = {id: Tried(id, result, "p.py", int(id)) for id, result in (mutants or {}).items()}
     why = "" if mutants is not None else "no"
-    return MeasuredTest("t", "passed", 1.0, commands, edits, len(edits), "", changed, why, lines)
+    return MeasuredTest("t", "passed", 1.0, commands, edits, "", changed, why, lines)
 
 
 def word(before: MeasuredTest | None, after: MeasuredTest | None, **facts: bool) -> str:
@@ -96,13 +96,10 @@ def test_what_was_not_measured_says_why() -> None:
 
 def test_rows_are_read_and_cases_of_a_function_joined() -> None:
     rows = [
-        {"type": "test", "id": "t[1]", "outcome": "passed", "seconds": 1},
-        {"type": "replay", "id": "t[1]", "why": "", "commands": [{"text": "a", "digest": "x"}], "edits": 1},
-        {"type": "edit", "id": "t[1]", "command": 0, "edit": "exit", "text": "e", "result": "killed"},
-        {"type": "test", "id": "t[2]", "outcome": "passed", "seconds": 1},
-        {"type": "replay", "id": "t[2]", "why": "", "commands": [{"text": "b", "digest": "y"}], "edits": 1},
-        {"type": "edit", "id": "t[2]", "command": 0, "edit": "exit", "text": "e", "result": "survived"},
-        {"type": "finished"},
+        {"id": "t[1]", "outcome": "passed"},
+        {"id": "t[1]", "no_edits": "", "commands": [["a", "x"]], "edits": [[0, "exit", "e", "killed"]]},
+        {"id": "t[2]", "outcome": "passed"},
+        {"id": "t[2]", "no_edits": "", "commands": [["b", "y"]], "edits": [[0, "exit", "e", "survived"]]},
     ]
     found = strength_rows.read("".join(json.dumps(row) + "\n" for row in rows).encode() + b'{"torn')
     joined = strength_rows.joined("t", list(found.values()))

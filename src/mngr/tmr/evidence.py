@@ -10,7 +10,7 @@ from mngr.tmr import parts
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, PASS, BaselineTest
 from mngr.tmr.diagnosis import error_line, of_machine
-from mngr.tmr.measurement import Measurement, MeasurementResult, Pytest, Shell, StrengthStep, base_lines, log_tail
+from mngr.tmr.measurement import Measurement, MeasurementResult, Pytest, Shell, StrengthStep, log_tail
 from mngr.tmr.objects import NewCommit, Objects, PathChange, ours
 from mngr.tmr.paths import PathKind
 from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Rows, cases, cleared, doubtful, file_of, files_of, worst
@@ -101,7 +101,7 @@ def _at_its_commit(base: BaseCommit, work: Work, before: BaselineTest) -> Measur
         Pytest(
             "test",
             tests=[work.task, *beside],
-            base=base_lines(base.tests),
+            base={test: found.body for test, found in base.tests.items()},
             again=AGAIN,
             args=("-p", "no:randomly"),
             task=work.task,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mngr import files
 from mngr.agents import sandbox
@@ -21,9 +22,7 @@ _DRIVER = os.path.join(os.path.dirname(__file__), "measurement.sh")
 _LOG_MAX = 1_000_000
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".rs", ".go", ".java", ".kt", ".swift", ".zig", ".hs", ".ml")
 
-_KEPT = (*sandbox.VARIABLES, "MNGR_AGENT_INDEX", "MNGR_TMR_TEST_SECONDS", "MNGR_TMR_HIDE")
-# Lines for a step, each list in a file that a variable of this name tells.
-FileLists = Mapping[str, Sequence[str] | None]
+_KEPT = (*sandbox.VARIABLES, "MNGR_AGENT_INDEX")
 
 
 class Shell(NamedTuple):
@@ -37,13 +36,13 @@ class Shell(NamedTuple):
         line = f"run() {{\n{self.command}\n}}\nstep {self.name}"
         return line + (" || exit 0\n" if self.must else "\n")
 
-    def lists(self) -> FileLists:
+    def job(self, environment: SuiteEnvironment) -> dict[str, Any]:
         return {}
 
 
 class Pytest(NamedTuple):
-    """A step that runs tests: these, or all that are collected. With `base` (lines of body and id) also those that are
-    new or changed since; new ones are run `again` more times.
+    """A step that runs tests: these, or all that are collected. With `base` (the body of each test, by id) also those
+    that are new or changed since; new ones are run `again` more times.
 
     `paths` are files as in the ids of tests, from the directory in which the test command runs pytest; those that do
     not exist at this commit are left out. `named` are files, directories and ids from the top of the repository.
@@ -54,37 +53,33 @@ class Pytest(NamedTuple):
     name: str
     tests: Sequence[str] | None = None
     args: Sequence[str] = ()
-    base: Sequence[str] | None = None
+    base: Mapping[str, str] | None = None
     again: int = 0
     paths: Sequence[str] = ()
     named: Sequence[str] = ()
     task: str = ""
 
     def text(self, environment: SuiteEnvironment) -> str:
-        # Exported, not put before the command: that may be `cd app && pytest` or `. .venv/bin/activate && pytest`.
-        given = _exported(self.name, self.lists())
-        new = f"$out/{self.name}.new"
         # From the same root always: else a test's id depends on the files that pytest is given.
-        words = join(["-p", "mngr_tmr_probe", "--rootdir=.", "--continue-on-collection-errors", *self.args])
-        named = "".join(f' "$MNGR_TMR_TOP"/{quote(path)}' for path in self.named)
-        line = f"{environment.test_command} {words}{' ' + join(self.paths) if self.paths else ''}{named}"
-        first = f'{given}export MNGR_TMR_NEW="{new}"\n' if self.again else given
-        if self.task:
-            first += f'export MNGR_TMR_TOUCHED="$out/{self.name}.touched"\n'
-        text = f"run() {{\n{first}{line}\n}}\ntests {self.name}\n"
+        words = ["-p", "mngr_tmr_probe", "--rootdir=.", "--continue-on-collection-errors", *self.args, *self.paths]
+        line = _pytest(environment, self.name, words, self.named)
+        text = f"run() {{\n{line}}}\ntests {self.name}\n"
+        new = f'"$out/{self.name}.new"'
         for number in range(1, self.again + 1):
-            again = f'{given}unset MNGR_TMR_BASE\nexport MNGR_TMR_TESTS="{new}"\n{line}'
-            text += f'if [ -s "{new}" ]; then\nrun() {{\n{again}\n}}\ntests {self.name}-again-{number}\nfi\n'
+            again = f"run() {{\nexport MNGR_TMR_LISTED={new}\n{line}}}\ntests {self.name}-again-{number}\n"
+            text += f"if [ -s {new} ]; then\n{again}fi\n"
         return text
 
-    def lists(self) -> FileLists:
-        lists = {"MNGR_TMR_TESTS": self.tests, "MNGR_TMR_BASE": self.base, "MNGR_TMR_PATHS": self.paths or None}
-        return {**lists, "MNGR_TMR_TASK": [self.task] if self.task else None}
+    def job(self, environment: SuiteEnvironment) -> dict[str, Any]:
+        found = {name: getattr(self, name) for name in ("tests", "base", "paths", "task")}
+        return {**found, "test_seconds": environment.test_seconds, "hides": environment.hides}
 
 
-def _exported(step: str, lists: FileLists) -> str:
-    """Shell that names the file of each list in a variable."""
-    return "".join(f'export {name}="$task/job/{step}.{name}"\n' for name, lines in lists.items() if lines is not None)
+def _pytest(environment: SuiteEnvironment, step: str, words: Sequence[str], named: Sequence[str]) -> str:
+    """Shell that runs pytest with the job of a step. The variable is exported, not put before the command: that may be
+    `cd app && pytest` or `. .venv/bin/activate && pytest`."""
+    places = "".join(f' "$MNGR_TMR_TOP"/{quote(path)}' for path in named)
+    return f'export MNGR_TMR_JOB="$task/job/{step}.json"\n{environment.test_command} {join(words)}{places}\n'
 
 
 class StrengthStep(NamedTuple):
@@ -103,26 +98,19 @@ class StrengthStep(NamedTuple):
     after: str = ""
 
     def text(self, environment: SuiteEnvironment) -> str:
-        command, prepare = environment.test_command, environment.prepare
-        given = f'export MNGR_STRENGTH_ROWS="$out/{self.name}.noticed"\nexport MNGR_STRENGTH_TOP="$MNGR_TMR_TOP"\n'
-        given += f"export MNGR_STRENGTH_MUTANTS={self.mutants}\nexport MNGR_STRENGTH_EDITS={self.edits}\n"
-        given += _exported(self.name, self.lists())
-        if prepare and any(path.endswith(_COMPILED) for path in self.product):
-            given += f"export MNGR_STRENGTH_PREPARE={quote(prepare)}\n"
-        words = join(["-p", "mngr_strength", "--rootdir=.", "-q", "-p", "no:randomly"])
-        named = "".join(f' "$MNGR_TMR_TOP"/{quote(path)}' for path in self.named)
+        words = ["-p", "mngr_strength", "--rootdir=.", "-q", "-p", "no:randomly"]
+        line = f'export MNGR_TMR_ROWS="$out/{self.name}.noticed"\n'
+        line += _pytest(environment, self.name, words, self.named)
         if not self.after:
-            return f"run() {{\n{given}{command} {words}{named}\n}}\nstep {self.name}\n"
+            return f"run() {{\n{line}}}\nstep {self.name}\n"
         listed = f'"$out/{self.after}.touched"'
-        given += f"export MNGR_STRENGTH_TESTS={listed}\n"
-        return f"if [ -s {listed} ] && untouched; then\nrun() {{\n{given}{command} {words}\n}}\nstep {self.name}\nfi\n"
+        run = f"run() {{\nexport MNGR_TMR_LISTED={listed}\n{line}}}\nstep {self.name}\n"
+        return f"if [ -s {listed} ] && untouched; then\n{run}fi\n"
 
-    def lists(self) -> FileLists:
-        return {
-            "MNGR_STRENGTH_TESTS": self.tests,
-            "MNGR_STRENGTH_PRODUCT": self.product,
-            "MNGR_STRENGTH_ONLY": self.only or None,
-        }
+    def job(self, environment: SuiteEnvironment) -> dict[str, Any]:
+        found = {name: getattr(self, name) for name in ("tests", "product", "mutants", "edits")}
+        compiled = any(path.endswith(_COMPILED) for path in self.product)
+        return {**found, "only": self.only or None, "prepare": environment.prepare if compiled else ""}
 
 
 class Measurement(NamedTuple):
@@ -187,7 +175,8 @@ class SuiteEnvironment(NamedTuple):
 
 
 def script(environment: SuiteEnvironment, wanted: Measurement) -> dict[str, bytes]:
-    """The files of a measurement: `job.sh`, which runs its steps at the top of a checkout, and the lists it names."""
+    """The files of a measurement: `job.sh`, which runs its steps at the top of a checkout, and what each is to
+    do."""
     given = {"kept": [*_KEPT, *environment.env], "linked": sandbox.TOOLS, "home_of_tests": [environment.home]}
     text = "".join(f"{name}={quote(' '.join(words))}\n" for name, words in given.items())
     text += files.content(_DRIVER).decode()
@@ -196,9 +185,8 @@ def script(environment: SuiteEnvironment, wanted: Measurement) -> dict[str, byte
         text += Shell("prepare", environment.prepare, must=not wanted.anyway).text(environment)
     for step in wanted.steps:
         text += step.text(environment)
-        for name, lines in step.lists().items():
-            if lines is not None:
-                found[f"{step.name}.{name}"] = "".join(f"{line}\n" for line in lines).encode()
+        if job := step.job(environment):
+            found[f"{step.name}.json"] = json.dumps(job).encode()
     return {**found, "job.sh": (text + "exit 0\n").encode()}
 
 
@@ -265,8 +253,3 @@ def default_command() -> str:
         "no Python here has pytest",
         hint="say how the tests are run: `mngr config set tmr.test_command 'uv run pytest'`",
     )
-
-
-def base_lines(found: Mapping[str, rows.CollectedTest]) -> list[str]:
-    """What the probe compares with: a line of body and id for each test at base."""
-    return [f"{test.body} {test.id}" for test in found.values()]

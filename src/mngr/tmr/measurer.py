@@ -145,15 +145,7 @@ class Measurer:
         """Of what is measured: the files of the commit, the script that runs there, and its variables."""
         tree = self._git.must("rev-parse", f"{wanted.commit}^{{tree}}", doing="the commit to be measured is not here")
         texts = {name: data.decode(errors="replace") for name, data in script(self.environment, wanted).items()}
-        facts = [
-            tree,
-            texts,
-            dict(self.environment.env),
-            self.environment.test_seconds,
-            self.environment.hides,
-            wanted.repeat,
-            *filter(None, [self.environment.sandbox]),
-        ]
+        facts = [tree, texts, dict(self.environment.env), wanted.repeat, self.environment.sandbox]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     def _known(self, key: str, wanted: Measurement) -> MeasurementResult | None:
@@ -222,11 +214,7 @@ class Measurer:
             unclean="exclude",
             shared_objects=True,
             sandbox=self.environment.sandbox,
-            env={
-                **self.environment.env,
-                "MNGR_TMR_TEST_SECONDS": f"{self.environment.test_seconds:g}",
-                "MNGR_TMR_HIDE": str(int(self.environment.hides)),
-            },
+            env=self.environment.env,
             labels={"mngr-run": self._id, "mngr-role": ROLE, _KEY: key},
             extra_paths=self.environment.extra_paths,
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr import files
@@ -38,7 +38,6 @@ class MeasuredTest(NamedTuple):
     seconds: float = 0.0
     commands: tuple[MeasuredCommand, ...] = ()
     edits: Mapping[tuple[int, str], Tried] = {}
-    edits_possible: int = 0
     no_edits: str = NOT_ASKED
     mutants: Mapping[str, Tried] = {}
     no_mutants: str = NOT_ASKED
@@ -69,13 +68,26 @@ class MeasuredTest(NamedTuple):
         return self.outcome == "passed" and not (self.no_edits and self.no_mutants)
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "commands": lambda rows: tuple(MeasuredCommand(*row) for row in rows),
+    "edits": lambda rows: {(number, id): Tried(text, result) for number, id, text, result in rows},
+    "mutants": lambda rows: {id: Tried(*facts) for id, *facts in rows},
+    "lines": lambda lines: {file: frozenset(numbers) for file, numbers in lines.items()},
+}
+
+
 def read(data: bytes) -> dict[str, MeasuredTest]:
     """All tests, by id. Torn lines are passed over."""
     found: dict[str, MeasuredTest] = {}
     for row in files.read_lines(data):
         test = row.get("id")
         if isinstance(test, str):
-            found[test] = _with_row(found.get(test, MeasuredTest(test)), row)
+            facts = {name: _READ.get(name, _as_it_is)(row[name]) for name in MeasuredTest._fields if name in row}
+            found[test] = found.get(test, MeasuredTest(test))._replace(**facts)
     return found
 
 
@@ -108,7 +120,6 @@ def joined(test: str, cases: Sequence[MeasuredTest]) -> MeasuredTest:
         seconds=sum(case.seconds for case in cases),
         commands=tuple(commands),
         edits=edits,
-        edits_possible=sum(case.edits_possible for case in cases),
         no_edits=_common(case.no_edits for case in cases),
         mutants=mutants,
         no_mutants=_common(case.no_mutants for case in cases),
@@ -128,31 +139,6 @@ def repeated(first: MeasuredTest, again: MeasuredTest) -> MeasuredTest:
         mutants={key: both(one, again.mutants.get(key)) for key, one in first.mutants.items()},
         seconds=first.seconds + again.seconds,
     )
-
-
-def _with_row(known: MeasuredTest, row: Mapping[str, Any]) -> MeasuredTest:
-    kind = row.get("type")
-    if kind == "test":
-        return known._replace(outcome=row["outcome"])
-    if kind == "replay":
-        commands = tuple(MeasuredCommand(command["text"], command["digest"]) for command in row["commands"])
-        return known._replace(commands=commands, no_edits=row["why"], edits_possible=row.get("edits", 0))
-    if kind == "edit":
-        tried = Tried(row["text"], row["result"])
-        return known._replace(edits={**known.edits, (row["command"], row["edit"]): tried})
-    if kind == "lines":
-        lines = {file: frozenset(numbers) for file, numbers in row["lines"].items()}
-        return known._replace(lines=lines)
-    if kind == "mutants":
-        return known._replace(no_mutants=row["why"])
-    if kind == "mutant":
-        tried = Tried(row["text"], row["result"], row["file"], row["line"])
-        return known._replace(mutants={**known.mutants, row["mutant"]: tried})
-    if kind == "spoiled":
-        return known._replace(spoiled=row["outcome"])
-    if kind == "measured":
-        return known._replace(seconds=known.seconds + row["seconds"], done=row.get("done", True))
-    return known
 
 
 def _common(reasons: Iterable[str]) -> str:

@@ -1,19 +1,19 @@
-"""A pytest plugin that measures how much tests notice, as JSON lines in `$MNGR_STRENGTH_ROWS`. Inactive without it.
+"""A pytest plugin that measures how much tests notice, as JSON lines in `$MNGR_TMR_ROWS`. Inactive without it.
 
 Stands alone, like the probe: it is loaded by path into the Python of the project under test. Every attempt is a forked
 child, so that tests are collected once. Output edits are attempts whose commands are answered from a record, with one
 edit; source mutants are attempts with one change in the product. The product's files are changed in place and restored:
 it must be started in a copy of the project.
 
-MNGR_STRENGTH_TESTS    file: ids of tests or of their functions, a line each (default: all that are collected); only
-                       their files are collected, and each is measured as if it were the only one
-MNGR_STRENGTH_PRODUCT  file: the product's files, from the top, a line each; without it there are no source mutants
-MNGR_STRENGTH_TOP      the top of the copy (default: the current directory)
-MNGR_STRENGTH_PREPARE  shell command that builds the product; run for every mutant
-MNGR_STRENGTH_EDITS    how many output edits a test gets at most (default: 300; 0 for none)
-MNGR_STRENGTH_MUTANTS  how many source mutants a test gets that starts commands (default: 20; 0 for none)
-MNGR_STRENGTH_ONLY     file: ids of edits and mutants, a line each; no others are tried
-MNGR_STRENGTH_SECONDS  how long one test may be measured in each of the two ways (default: 120)
+Each row has the id of a test and some of the fields of `strength_rows.MeasuredTest`. `$MNGR_TMR_JOB` has:
+
+tests    ids of tests or of their functions (default: all that are collected); only their files are collected, and each
+         is measured as if it were the only one
+product  the product's files, from the top; without it there are no source mutants
+prepare  shell command that builds the product; run for every mutant
+edits    how many output edits a test gets at most (default: 300; 0 for none)
+mutants  how many source mutants a test gets that starts commands (default: 20; 0 for none)
+only     ids of edits and mutants; no others are tried
 """
 
 from __future__ import annotations
@@ -21,136 +21,102 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 
 import mngr_strength_attempts as attempts
 import mngr_strength_edits
 import mngr_strength_mutants
+import mngr_tmr_probe as probe
 import pytest
 
 _MAY_PASS = 3  # runs without a change that must pass before anything follows from a failure
+_SECONDS = 120.0  # how long one test may be measured in each of the two ways
+
+pytest_cmdline_main = probe.pytest_cmdline_main
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    path = os.environ.get("MNGR_STRENGTH_ROWS")
-    if path and not hasattr(config, "workerinput"):
-        listed = {test.partition("::")[0] for test in _lines("MNGR_STRENGTH_TESTS") or ()}
+    if probe.ROWS and not hasattr(config, "workerinput"):
+        listed = {test.partition("::")[0] for test in probe.listed() or ()}
         config.args[:] = sorted(filter(os.path.exists, listed)) or config.args
-        config.pluginmanager.register(StrengthPlugin(path, config), "mngr-strength-active")
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
-    """Without workers of pytest-xdist: children are forked here."""
-    if os.environ.get("MNGR_STRENGTH_ROWS") and hasattr(config.option, "numprocesses"):
-        config.option.numprocesses = 0
-        config.option.dist = "no"
-        config.option.tx = []
-    yield
-
-
-def _lines(variable: str) -> list[str] | None:
-    """The lines of the file that a variable names; None without one."""
-    path = os.environ.get(variable)
-    if not path:
-        return None
-    with open(path, encoding="utf-8") as file:
-        return [line for line in file.read().split("\n") if line]
-
-
-def _number(variable: str, default: int) -> int:
-    return int(os.environ.get(variable) or default)
+        config.pluginmanager.register(StrengthPlugin(config), "mngr-strength-active")
 
 
 class StrengthPlugin:
     """Writes a row as soon as a fact is known."""
 
-    def __init__(self, path: str, config: pytest.Config) -> None:
-        self.path = path
-        listed = _lines("MNGR_STRENGTH_TESTS")
-        self.wanted = None if listed is None else set(listed)
-        only = _lines("MNGR_STRENGTH_ONLY")
+    def __init__(self, config: pytest.Config) -> None:
+        tests, only = probe.listed(), probe.JOB.get("only")
+        self.wanted = None if tests is None else set(tests)
         self.only = None if only is None else set(only)
-        self.seconds = float(os.environ.get("MNGR_STRENGTH_SECONDS") or 120)
-        self.product = _lines("MNGR_STRENGTH_PRODUCT")
-        self.top = os.path.realpath(os.environ.get("MNGR_STRENGTH_TOP") or os.getcwd())
-        self.edits_max = _number("MNGR_STRENGTH_EDITS", 300)
-        self.mutants_max = _number("MNGR_STRENGTH_MUTANTS", 20) if self.product is not None else 0
-        self.plain: dict[str, float] = {}  # seconds of each test
+        self.product = probe.JOB.get("product")
+        self.edits_max = probe.JOB.get("edits", 300)
+        self.mutants_max = probe.JOB.get("mutants", 20) if self.product is not None else 0
+        self.plain: dict[pytest.Item, float] = {}  # seconds of each test
+        self.spent: dict[pytest.Item, float] = {}
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
         config.option.e2e_artifacts = "no"
         config.option.e2e_keep_environment = "no"
 
-    def row(self, kind: str, **facts: object) -> None:
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps({"type": kind, **facts}) + "\n")
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.row("broken", id=report.nodeid, text=str(report.longrepr)[-4000:])
+    def row(self, item: pytest.Item, **facts: object) -> None:
+        with open(probe.ROWS, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"id": probe.portable(item.nodeid), **facts}) + "\n")
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        chosen = [item for item in items if self._chosen(item)]
+        wanted = self.wanted
+        facts = {item: probe.described(item) for item in items}
+        chosen = [item for item in items if wanted is None or {facts[item]["id"], facts[item]["function"]} & wanted]
         left_out = [item for item in items if item not in chosen]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
         items[:] = chosen
 
-    def _chosen(self, item: pytest.Item) -> bool:
-        if self.wanted is None:
-            return True
-        plain = item.nodeid[: len(item.nodeid) - len(item.name)] + (getattr(item, "originalname", None) or item.name)
-        return item.nodeid in self.wanted or plain in self.wanted
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of running the tests: measure them. One that does not pass, or not always, is not measured."""
         session.config.option.tbstyle = "no"  # nobody reads why an attempt fails
-        passing = [item for item in session.items if self._plain(item)]
-        if self.edits_max:
-            for item in passing:
-                began = time.monotonic()
-                self._edits(item)
-                seconds = round(time.monotonic() - began, 3)
-                self.row("measured", id=item.nodeid, seconds=seconds, done=not self.mutants_max)
+        passing = [item for item in session.items if self._passes(item)]
+        for item in passing if self.edits_max else ():
+            began = time.monotonic()
+            self._edits(item)
+            self.spent[item] = time.monotonic() - began
+            self.row(item, seconds=round(self.spent[item], 3), done=not self.mutants_max)
         if self.mutants_max:
             mutants = mngr_strength_mutants.Mutants(
-                self.row,
-                top=self.top,
+                top=probe.TOP,
                 product=self.product or (),
-                prepare=os.environ.get("MNGR_STRENGTH_PREPARE", ""),
+                prepare=probe.JOB.get("prepare", ""),
                 only=self.only,
                 most=self.mutants_max,
-                seconds=self.seconds,
+                seconds=_SECONDS,
             )
-            mutants.measure({item: self.plain[item.nodeid] for item in passing}, together=self.wanted is None)
-        self.row("finished")
+            began = time.monotonic()
+            for item, facts in mutants.measure({one: self.plain[one] for one in passing}, together=self.wanted is None):
+                seconds = self.spent.get(item, 0.0) + time.monotonic() - began
+                self.row(item, **facts, seconds=round(seconds, 3), done=True)
+                began = time.monotonic()
         return True
 
-    def _plain(self, item: pytest.Item) -> bool:
-        longest = 0.0
+    def _passes(self, item: pytest.Item) -> bool:
+        outcome = "passed"
         for _ in range(_MAY_PASS):
             began = time.monotonic()
-            outcome = attempts.attempt(item, seconds=self.seconds)
-            longest = max(longest, time.monotonic() - began)
+            outcome = attempts.attempt(item, seconds=_SECONDS)
+            self.plain[item] = max(self.plain.get(item, 0.0), time.monotonic() - began)
             if outcome != "passed":
-                self.row("test", id=item.nodeid, outcome=outcome, seconds=round(longest, 3))
-                return False
-        self.plain[item.nodeid] = longest
-        self.row("test", id=item.nodeid, outcome="passed", seconds=round(longest, 3))
-        return True
+                break
+        self.row(item, outcome=outcome)
+        return outcome == "passed"
 
     def _edits(self, item: pytest.Item) -> None:
         if "e2e" not in getattr(item, "fixturenames", ()):
-            self.row("replay", id=item.nodeid, why="it does not use `e2e`", commands=[])
+            self.row(item, no_edits="it does not use `e2e`")
             return
-        limit = max(60.0, 5 * self.plain[item.nodeid]) + self.seconds
-        measured = attempts.in_child(
-            lambda: mngr_strength_edits.measure(
-                item, self.row, most=self.edits_max, only=self.only, seconds=self.seconds
-            ),
-            seconds=limit,
-        )
-        if measured != "done":
-            self.row("replay", id=item.nodeid, why=f"measuring it ended with: {measured}", commands=[])
+
+        def measured() -> str:
+            self.row(item, **mngr_strength_edits.measure(item, most=self.edits_max, only=self.only, seconds=_SECONDS))
+            return "done"
+
+        came = attempts.in_child(measured, seconds=max(60.0, 5 * self.plain[item]) + _SECONDS)
+        if came != "done":
+            self.row(item, no_edits=f"measuring it ended with: {came}")

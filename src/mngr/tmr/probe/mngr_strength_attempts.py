@@ -50,6 +50,13 @@ def outcome(item: pytest.Item, following: pytest.Item | None) -> str:
     return found
 
 
+def result(outcome: str) -> str:
+    """A test that is skipped or does not end noticed nothing."""
+    if outcome in ("failed", CRASHED):
+        return "killed"
+    return TIMEOUT if outcome == TIMEOUT else "survived"
+
+
 def in_child(work: Callable[[], str], *, seconds: float) -> str:
     """What a function returns in a forked child; `timeout` or `crashed` if it does not. All that it started in its
     process group is ended."""

@@ -1,4 +1,4 @@
-"""Puts changed source into a Python process that has loaded the module already, and notes which lines a test runs."""
+"""Puts changed code into a Python process that has loaded the module already."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import ast
 import gc
 import os
 import sys
-import threading
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 _real = cache(os.path.realpath)
 
@@ -30,19 +28,28 @@ class Live:
             if type(found) is types.FunctionType and (path := _real(found.__code__.co_filename)) in self.modules:
                 self._functions.setdefault(path, []).append(found)
 
-    def swap(self, path: str, source: str, line: int) -> None:
-        """Give the functions of a loaded file their new code; a statement outside of functions is run again."""
-        path = _real(path)
-        if path not in self.modules:
-            return
-        code = compile(source, path, "exec", dont_inherit=True)
+    def swap(self, path: str, tree: ast.Module) -> None:
+        """Give the functions of a loaded file their new code, which begins in the same lines."""
+        code = compile(tree, path, "exec", dont_inherit=True)
         new = {(one.co_name, one.co_firstlineno): one for one in _codes(code)}
         for function in self._functions.get(path, ()):
             old = function.__code__
             other = new.get((old.co_name, old.co_firstlineno))
             if other is not None and other.co_freevars == old.co_freevars:
                 function.__code__ = other
-        self._rebind(self.modules[path], path, source, line)
+
+    def rebind(self, path: str, tree: ast.Module, line: int) -> None:
+        """Run a plain assignment of this line again: the name gets its new value wherever it was imported."""
+        module = self.modules[path]
+        for statement in _assignments(tree):
+            if statement.lineno == line:
+                names = [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
+                old = {name: module.__dict__.get(name) for name in names}
+                exec(compile(ast.Module([statement], []), path, "exec"), module.__dict__)
+                for other in self.modules.values():
+                    for name, value in old.items():
+                        if other.__dict__.get(name, other) is value:
+                            other.__dict__[name] = module.__dict__.get(name)
 
     def spoil(self) -> None:
         """No function of the product works any more in this process."""
@@ -56,27 +63,6 @@ class Live:
                 if code.co_freevars == function.__code__.co_freevars:
                     function.__code__ = code
 
-    def _rebind(self, module: types.ModuleType, path: str, source: str, line: int) -> None:
-        """Of a plain assignment: the name gets its new value wherever it was imported."""
-        for statement in ast.parse(source).body:
-            if statement.lineno == line and is_assignment(statement):
-                names = [node.id for node in ast.walk(statement) if isinstance(node, ast.Name)]
-                old = {name: module.__dict__.get(name) for name in names}
-                exec(compile(ast.Module([statement], []), path, "exec"), module.__dict__)
-                for other in self.modules.values():
-                    for name, value in old.items():
-                        if other.__dict__.get(name, other) is value:
-                            other.__dict__[name] = module.__dict__.get(name)
-
-
-def is_assignment(statement: ast.stmt) -> bool:
-    """Of a value to plain names: such a statement can be run again by itself."""
-    if isinstance(statement, ast.Assign):
-        return all(isinstance(target, ast.Name) for target in statement.targets)
-    return (
-        isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None
-    )
-
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
     for constant in code.co_consts:
@@ -85,29 +71,16 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def trace(paths: Mapping[str, str], note: Callable[[str, int], None]) -> None:
-    """From now on, in all threads: call `note` with a file's name and each of its lines that is run. `paths` are the
-    names of files by their real paths."""
-    names: dict[str, str | None] = {}
-
-    def on_call(frame: types.FrameType, event: str, _: object) -> Any:
-        file = frame.f_code.co_filename
-        if file not in names:
-            names[file] = paths.get(_real(file))
-        name = names[file]
-        if name is None:
-            return None
-
-        def on_line(frame: types.FrameType, event: str, _: object) -> Any:
-            note(name, frame.f_lineno)
-            return on_line
-
-        return on_line
-
-    threading.settrace(on_call)
-    sys.settrace(on_call)
+def _assignments(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Those of a module to plain names: they are run when it is loaded, and can be run again by themselves."""
+    for statement in tree.body:
+        targets: Sequence[ast.expr] = statement.targets if isinstance(statement, ast.Assign) else ()
+        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets = [statement.target]
+        if targets and all(isinstance(target, ast.Name) for target in targets):
+            yield statement
 
 
-def constants(source: str) -> Sequence[int]:
-    """The lines of the plain assignments of a module: run when it was loaded, and able to run again."""
-    return [statement.lineno for statement in ast.parse(source).body if is_assignment(statement)]
+def constants(tree: ast.Module) -> list[int]:
+    """The lines of the plain assignments of a module."""
+    return [statement.lineno for statement in _assignments(tree)]

@@ -12,14 +12,13 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import mngr_strength_attempts as attempts
 import mngr_strength_live as live
 import mngr_strength_source as source
 import pytest
-from mngr_strength_edits import result
 
 # A test that starts no commands takes milliseconds, so that it can have many.
 _INSIDE_MAX, _INSIDE_SECONDS = 100, 30.0
@@ -46,12 +45,12 @@ def __mngr_ran__(line, known=set()):
 """
 
 Lines = dict[str, set[int]]
+Facts = dict[str, object]
 
 
 class Mutants:
     def __init__(
         self,
-        row: Callable[..., None],
         *,
         top: str,
         product: Sequence[str],
@@ -60,76 +59,70 @@ class Mutants:
         most: int,
         seconds: float,
     ) -> None:
-        self._row, self._top, self._prepare = row, top, prepare
+        self._top, self._prepare = top, prepare
         self._only, self._most, self._seconds = only, most, seconds
-        self._texts = {name: text for name in product if (text := _text(os.path.join(top, name))) is not None}
-        self._mutants = {name: found for name, text in self._texts.items() if (found := source.mutants(name, text))}
-        self._live = live.Live([self._path(name) for name in self._mutants])
-        self._python = {name for name in self._mutants if source.is_python(name, self._texts[name])}
+        texts = {name: text for name in product if (text := _text(os.path.join(top, name))) is not None}
+        found = {name: source.Source(name, text) for name, text in texts.items()}
+        self._sources = {name: one for name, one in found.items() if one.mutants}
+        self._live = live.Live([self._path(name) for name in self._sources])
         self._changes = 0
 
-    def measure(self, plain: Mapping[pytest.Item, float], *, together: bool) -> None:
-        """`plain` says how long each test takes. With `together`, lines that few of them run come first; otherwise what
-        is tried with a test does not depend on the others, so that it can be compared with another version of it."""
-        lines = self._lines(plain)
+    def measure(self, plain: Mapping[pytest.Item, float], *, together: bool) -> Iterator[tuple[pytest.Item, Facts]]:
+        """What came of each test; `plain` says how long it takes. With `together`, lines that few of them run come
+        first; otherwise what is tried with a test does not depend on the others, so that it can be compared with
+        another version of it."""
+        lines: dict[pytest.Item, Lines] = {}
+        for item, why, found in self._lines(plain):
+            if why:
+                yield item, {"no_mutants": why}
+            else:
+                lines[item] = found
         runs = Counter((name, line) for found in lines.values() for name in found for line in found[name])
-        runs = runs if together else Counter()
-        for item, seconds in plain.items():
-            began = time.monotonic()
-            if item in lines:
-                self._measure(item, seconds, lines[item], runs)
-            self._row("measured", id=item.nodeid, seconds=round(time.monotonic() - began, 3))
+        for item, found in lines.items():
+            yield item, self._measured(item, plain[item], found, runs if together else Counter())
 
-    def _measure(self, item: pytest.Item, plain: float, lines: Lines, runs: Mapping[tuple[str, int], int]) -> None:
-        chosen = self._chosen(lines, runs)
-        if not self._mutants:
-            self._row("mutants", id=item.nodeid, why="no file of the product is in a language that can be changed")
-            return
-        shown = {name: sorted(found) for name, found in lines.items()}
-        self._row("lines", id=item.nodeid, lines=shown)
-        self._row("mutants", id=item.nodeid, why="")
+    def _measured(self, item: pytest.Item, plain: float, lines: Lines, runs: Mapping[tuple[str, int], int]) -> Facts:
+        if not self._sources:
+            return {"no_mutants": "no file of the product is in a language that can be changed"}
         left, deadline = self._count(item, plain), time.monotonic() + self._seconds
         unused = self._unused(item, plain)
-        chosen = [(name, mutant) for name, mutant in chosen if name not in unused]
-        noticed = False
-        for name, mutant in chosen:
-            id = self.id(name, mutant)
-            if self._only is not None and id not in self._only:
+        tried = []
+        for id, name, mutant in self._chosen(lines, runs):
+            if name in unused or (self._only is not None and id not in self._only):
                 continue
             if not left or time.monotonic() > deadline:
                 break
             outcome = self._attempt(item, name, mutant, plain)
             if outcome is not None:
                 left -= 1
-                noticed = noticed or result(outcome) == "killed"
-                facts = {"file": name, "line": mutant.line, "text": f"{name}:{mutant.line}: {mutant.text}"}
-                self._row("mutant", id=item.nodeid, mutant=id, result=result(outcome), **facts)
-        if not noticed and self._only is None:
-            self._spoil(item, plain)
+                text = f"{name}:{mutant.line}: {mutant.text}"
+                tried.append((id, text, attempts.result(outcome), name, mutant.line))
+        facts: Facts = {"no_mutants": "", "mutants": tried, "lines": {name: sorted(lines[name]) for name in lines}}
+        if self._only is None and not any(one[2] == "killed" for one in tried):
+            facts["spoiled"] = self._spoiled(item, plain)
+        return facts
 
-    def _spoil(self, item: pytest.Item, plain: float) -> None:
-        """Whether a test fails when nothing of the product works. Not known of one that has to be built, since a build
+    def _spoiled(self, item: pytest.Item, plain: float) -> str:
+        """What a test does when nothing of the product works. Not known of one that has to be built, since a build
         that fails leaves the program of the last one."""
-        texts = {name: _SPOILED[suffix] for name in self._mutants if (suffix := self._language(name)) in _SPOILED}
-        if not self._prepare and len(texts) == len(self._mutants):
-            with self._changed(texts):
-                outcome = attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain), first=self._live.spoil)
-            self._row("spoiled", id=item.nodeid, outcome=outcome)
+        texts = {name: _SPOILED[suffix] for name in self._sources if (suffix := self._language(name)) in _SPOILED}
+        if self._prepare or len(texts) < len(self._sources):
+            return ""
+        with self._changed(texts):
+            return attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain), first=self._live.spoil)
 
     def _unused(self, item: pytest.Item, plain: float) -> set[str]:
         """Files in other languages that the test passes without: which lines of these it runs is not known."""
-        scripts = [name for name in self._mutants if name not in self._python and self._language(name) in _SPOILED]
-        if self._prepare or len(scripts) > _SCRIPTS_MAX:
-            return set()
+        scripts = [name for name in self._sources if self._language(name) in {*_SPOILED} - {".py"}]
         found = set()
-        for name in scripts:
+        for name in scripts if not self._prepare and len(scripts) <= _SCRIPTS_MAX else ():
             with self._changed({name: _SPOILED[self._language(name)]}):
                 if attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain)) == "passed":
                     found.add(name)
         return found
 
     def _language(self, name: str) -> str:
-        return ".py" if name in self._python else os.path.splitext(name)[1] or ".sh"
+        return ".py" if self._sources[name].is_python else os.path.splitext(name)[1] or ".sh"
 
     def _count(self, item: pytest.Item, plain: float) -> int:
         if self._prepare:
@@ -138,71 +131,62 @@ class Mutants:
             return self._most
         return max(self._most, _INSIDE_MAX)
 
-    def id(self, name: str, mutant: source.Mutant) -> str:
-        """The same as long as the file is the same."""
-        return f"{name}:{mutant.line}:{mutant.start}-{mutant.end}:{mutant.new.strip()}"
-
-    def _chosen(self, lines: Lines, runs: Mapping[tuple[str, int], int]) -> list[tuple[str, source.Mutant]]:
-        """In the order in which they are tried: one of each line first, and lines that few tests run before others."""
+    def _chosen(self, lines: Lines, runs: Mapping[tuple[str, int], int]) -> list[tuple[str, str, source.Mutant]]:
+        """With their ids, which are the same as long as the file is, in the order in which they are tried: one of each
+        line first, and lines that few tests run before others."""
         ranked = []
-        for name, found in self._mutants.items():
+        for name, found in self._sources.items():
             of_line: Counter[int] = Counter()
-            for mutant in sorted(found, key=lambda one: _rank(self.id(name, one))):
-                if name in self._python and mutant.line not in lines.get(name, ()):
-                    continue
-                key = (of_line[mutant.line], runs.get((name, mutant.line), 0), _rank(self.id(name, mutant)))
-                of_line[mutant.line] += 1
-                ranked.append((key, name, mutant))
-        return [(name, mutant) for _, name, mutant in sorted(ranked, key=lambda one: one[0])]
+            ids = {f"{name}:{mutant.line}:{number}": mutant for number, mutant in enumerate(found.mutants)}
+            for id in sorted(ids, key=_rank):
+                line = ids[id].line
+                if not found.is_python or line in lines.get(name, ()):
+                    ranked.append(((of_line[line], runs.get((name, line), 0), _rank(id)), id, name))
+                    of_line[line] += 1
+        return [(id, name, self._sources[name].mutants[int(id.rpartition(":")[2])]) for _, id, name in sorted(ranked)]
 
     def _attempt(self, item: pytest.Item, name: str, mutant: source.Mutant, plain: float) -> str | None:
-        """None for a mutant that is none: it does not compile, or is in code that this process ran long ago."""
-        text = mutant.apply(self._texts[name])
-        if name in self._python:
+        """None for a mutant that is none: it does not compile, or cannot be built."""
+        path, tree = self._path(name), self._sources[name].tree
+
+        def first() -> None:
+            if path in self._live.modules:
+                self._live.swap(path, tree)
+                self._live.rebind(path, tree, mutant.line)
+
+        with mutant.changed() as text:
             try:
-                compile(text, name, "exec", dont_inherit=True)
+                compile(tree, name, "exec", dont_inherit=True)
             except (SyntaxError, ValueError):
                 return None
-        with self._changed({name: text}):
-            if self._prepare and not self._build():
-                return None
+            with self._changed({name: text}):
+                if self._prepare and not self._build():
+                    return None
+                return attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain), first=first)
 
-            def first() -> None:
-                self._live.swap(self._path(name), text, mutant.line)
-
-            return attempts.attempt(item, seconds=max(_SECONDS_MIN, 5 * plain), first=first)
-
-    def _lines(self, plain: Mapping[pytest.Item, float]) -> dict[pytest.Item, Lines]:
-        """What each test runs, in this process and in others that run the product's files. Tests that do not pass while
-        they are watched are left out."""
-        found: dict[pytest.Item, Lines] = {}
-        loaded = {path: name for name in self._mutants if (path := self._path(name)) in self._live.modules}
+    def _lines(self, plain: Mapping[pytest.Item, float]) -> Iterator[tuple[pytest.Item, str, Lines]]:
+        """What each test runs, in this process and in others that run the product's files; or why that is not known.
+        Of modules that were loaded before the test, assignments outside of functions count if it runs any of the
+        file."""
         with tempfile.TemporaryDirectory() as directory:
             log = os.path.join(directory, "lines")
-            noting = {
-                name: source.noted(self._texts[name], _NOTE.format(log=log, name=name))
-                for name in self._python
-                if self._path(name) not in loaded
-            }
-            with self._changed(noting):
-                for item, seconds in plain.items():
-                    outcome = attempts.attempt(
-                        item, seconds=max(30.0, 20 * seconds), first=lambda: live.trace(loaded, _noter(log))
-                    )
-                    if outcome == "passed":
-                        found[item] = self._with_constants(_read_log(log), loaded)
-                    else:
-                        self._row("mutants", id=item.nodeid, why=f"while its lines are noted it {outcome}")
-                    if os.path.exists(log):
-                        os.unlink(log)
-        return found
+            python = {name: one for name, one in self._sources.items() if one.is_python}
+            notes = {name: _NOTE.format(log=log, name=name) for name in python}
+            trees = {name: source.noted(one.tree, notes[name]) for name, one in python.items()}
+            loaded = {name: path for name in trees if (path := self._path(name)) in self._live.modules}
 
-    def _with_constants(self, lines: Lines, loaded: Mapping[str, str]) -> Lines:
-        """Of modules that were loaded before the test: assignments outside of functions, if it runs any of the file."""
-        for name in loaded.values():
-            if lines.get(name):
-                lines[name].update(live.constants(self._texts[name]))
-        return lines
+            def first() -> None:
+                for name, path in loaded.items():
+                    exec(notes[name], self._live.modules[path].__dict__)
+                    self._live.swap(path, trees[name])
+
+            with self._changed({name: source.unparsed(trees[name], one.text) for name, one in python.items()}):
+                for item, seconds in plain.items():
+                    outcome = attempts.attempt(item, seconds=max(30.0, 20 * seconds), first=first)
+                    found = _read_log(log)
+                    for name in loaded.keys() & found.keys():
+                        found[name].update(live.constants(python[name].tree))
+                    yield item, "" if outcome == "passed" else f"while its lines are noted it {outcome}", found
 
     @contextmanager
     def _changed(self, texts: Mapping[str, str]) -> Iterator[None]:
@@ -215,7 +199,7 @@ class Mutants:
             yield
         finally:
             for name, facts in before.items():
-                self._write(name, self._texts[name], facts, 0)
+                self._write(name, self._sources[name].text, facts, 0)
 
     def _write(self, name: str, text: str, facts: os.stat_result, later: int) -> None:
         path = self._path(name)
@@ -245,19 +229,8 @@ class Mutants:
         return os.path.realpath(os.path.join(self._top, name))
 
 
-def _noter(log: str) -> Callable[[str, int], None]:
-    known: set[tuple[str, int]] = set()
-
-    def note(name: str, line: int) -> None:
-        if (name, line) not in known:
-            known.add((name, line))
-            with open(log, "a", encoding="utf-8") as file:
-                file.write(f"{name}\t{line}\n")
-
-    return note
-
-
 def _read_log(log: str) -> Lines:
+    """The lines that were noted, which are forgotten then."""
     found: Lines = {}
     if os.path.exists(log):
         with open(log, encoding="utf-8") as file:
@@ -265,6 +238,7 @@ def _read_log(log: str) -> Lines:
                 name, _, line = text.rstrip("\n").rpartition("\t")
                 if line.isdigit():
                     found.setdefault(name, set()).add(int(line))
+        os.unlink(log)
     return found
 
 

@@ -1,252 +1,176 @@
-"""Source mutants: one small change each of a file of the product, as a range of its text that is replaced. Pure.
+"""Source mutants: one small change each of a file of the product.
 
-Python is changed by its syntax tree, other languages line by line. Help texts, docstrings and annotations stay.
+Python is changed in its syntax tree, other languages line by line. Help texts, docstrings and annotations stay.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import os
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple
 
-_COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
-    ast.Eq: ("==", "!="),
-    ast.NotEq: ("!=", "=="),
-    ast.Lt: ("<", "<="),
-    ast.LtE: ("<=", "<"),
-    ast.Gt: (">", ">="),
-    ast.GtE: (">=", ">"),
-    ast.In: (r"\bin\b", "not in"),
-    ast.NotIn: (r"\bnot\s+in\b", "in"),
-    ast.Is: (r"\bis\b", "is not"),
-    ast.IsNot: (r"\bis\s+not\b", "is"),
-}
-_ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
-    ast.Add: (r"\+", "-"),
-    ast.Sub: ("-", "+"),
-    ast.Mult: (r"\*", "/"),
-    ast.Div: ("/", "*"),
-    ast.FloorDiv: ("//", "*"),
-    ast.Mod: ("%", "*"),
-}
+_PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
+    *((ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
+    *((ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.Div)),
+)
+_OTHER = {ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, **dict(_PAIRS), **{two: one for one, two in _PAIRS}}
+_SKIPPED = frozenset({"annotation", "returns", "decorator_list", "type_params", "bases", "format_spec"})
 _HELP = frozenset({"help", "description", "epilog", "metavar", "usage", "doc", "title"})
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Mutant(NamedTuple):
-    """`line` is that of the statement it is in; the text says what was changed."""
+    """`line` is that of the statement it is in; the text says what was changed. As long as the context of `changed`
+    lasts, the syntax tree is changed too; it gives the new text of the file."""
 
     line: int
     text: str
-    start: int
-    end: int
-    new: str
-
-    def apply(self, source: str) -> str:
-        return source[: self.start] + self.new + source[self.end :]
+    changed: Callable[[], AbstractContextManager[str]]
 
 
-def mutants(path: str, source: str) -> list[Mutant]:
-    """All of a file; none of one that cannot be read as its language."""
-    if is_python(path, source):
-        try:
-            return list(_PythonMutants(source).found())
-        except (SyntaxError, ValueError):
-            return []
-    suffix = os.path.splitext(path)[1]
-    return list(_of_lines(source, suffix)) if suffix in _COMMENTS or source.startswith("#!") else []
+class Source:
+    """A file of the product with all its mutants: none if it cannot be read as its language. `tree` is its syntax tree
+    if it is Python."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.text = text
+        self.is_python = path.endswith(".py") or re.match(r"#!.*\bpython", text) is not None
+        self.tree = ast.Module([], [])
+        self.mutants: list[Mutant] = []
+        suffix = os.path.splitext(path)[1]
+        if self.is_python:
+            try:
+                self.tree = ast.parse(text)
+            except (SyntaxError, ValueError):
+                return
+            self.mutants = [self._mutant(change) for change in _of_tree(self.tree, 0, inside=False)]
+        elif suffix in _COMMENTS or text.startswith("#!"):
+            self.mutants = list(_of_lines(text, suffix))
+
+    def _mutant(self, change: _Change) -> Mutant:
+        text = f"{change.kind}: {_short(ast.unparse(change.shown))}"
+        if change.shown is change.node:
+            with _with_fields(change.node, change.fields):
+                text += f" → {_short(ast.unparse(change.node))}"
+        return Mutant(change.line, text, partial(self._changed, change))
+
+    @contextmanager
+    def _changed(self, change: _Change) -> Iterator[str]:
+        with _with_fields(change.node, change.fields):
+            yield unparsed(self.tree, self.text)
 
 
-def is_python(path: str, source: str) -> bool:
-    return path.endswith(".py") or re.match(r"#!.*\bpython", source) is not None
+class _Change(NamedTuple):
+    """What the fields of a node become; `shown` is what people see of it."""
+
+    line: int
+    kind: str
+    node: ast.AST
+    fields: Mapping[str, Any]
+    shown: ast.AST
 
 
-class _PythonMutants:
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._tree = ast.parse(source)
-        starts = [0]
-        for line in source.splitlines(keepends=True):
-            starts.append(starts[-1] + len(line))
-        self._starts = starts
-        self._lines = source.splitlines(keepends=True)
+@contextmanager
+def _with_fields(node: ast.AST, fields: Mapping[str, Any]) -> Iterator[None]:
+    before = {name: getattr(node, name) for name in fields}
+    try:
+        for name, value in fields.items():
+            setattr(node, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(node, name, value)
 
-    def found(self) -> Iterator[Mutant]:
-        for statement in self._tree.body:
-            yield from self._statement(statement, inside=False)
 
-    def _at(self, line: int, column: int) -> int:
-        """Columns of `ast` count bytes."""
-        text = self._lines[line - 1]
-        return self._starts[line - 1] + (column if text.isascii() else len(text.encode()[:column].decode()))
+def unparsed(tree: ast.Module, source: str) -> str:
+    """The text of a syntax tree, below the first line of the script that it was."""
+    first = source.split("\n", 1)[0] + "\n" if source.startswith("#!") else ""
+    return first + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
-    def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        return self._at(node.lineno, node.col_offset), self._at(node.end_lineno, node.end_col_offset)
 
-    def _made(self, statement: ast.stmt, kind: str, span: tuple[int, int], new: str) -> Mutant:
-        """With as many lines as before, so that the lines after it keep their numbers."""
-        old = self._source[slice(*span)]
-        text = f"{kind}: {_short(old)} → {_short(new)}" if new.strip() else f"{kind}: {_short(old)}"
-        return Mutant(statement.lineno, text, *span, new + "\n" * (old.count("\n") - new.count("\n")))
-
-    def _statement(self, node: ast.stmt, inside: bool) -> Iterator[Mutant]:
-        if _is_text(node) or isinstance(node, ast.Import | ast.ImportFrom | ast.Assert | ast.Global | ast.Nonlocal):
-            return
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'"):
-            return
-        span = self._span(node)
-        if inside and _can_go(node):
-            yield self._made(node, "statement dropped", span, "pass")
-        if isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
-            yield self._made(node, "returned value", span, "return None")
-        if isinstance(node, ast.If | ast.While) and not isinstance(node.test, ast.Constant):
-            test = self._span(node.test)
-            yield self._made(node, "condition negated", test, f"(not ({self._source[slice(*test)]}))")
-        if isinstance(node, ast.AugAssign):
-            yield from self._operator(node, node.op, self._span(node.target)[1], self._span(node.value)[0])
-        within = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for child in _parts(node):
-            if isinstance(child, ast.stmt):
-                yield from self._statement(child, within)
-            elif isinstance(child, ast.expr):
-                yield from self._expression(node, child)
-
-    def _expression(self, statement: ast.stmt, node: ast.expr) -> Iterator[Mutant]:
-        if isinstance(node, ast.Compare):
-            left = node.left
-            for op, right in zip(node.ops, node.comparators, strict=True):
-                pattern, new = _COMPARISONS[type(op)]
-                between = (self._span(left)[1], self._span(right)[0])
-                yield from self._replaced(statement, "comparison", between, pattern, new)
-                left = right
-        elif isinstance(node, ast.BinOp):
-            yield from self._binary(statement, node)
-        elif isinstance(node, ast.BoolOp):
-            word, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-            for left, right in zip(node.values, node.values[1:], strict=False):
-                between = (self._span(left)[1], self._span(right)[0])
-                yield from self._replaced(statement, "boolean operator", between, rf"\b{word}\b", new)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-            operand = self._source[slice(*self._span(node.operand))]
-            kind, new = ("not", f"bool({operand})") if isinstance(node.op, ast.Not) else ("minus", operand)
-            yield self._made(statement, f"{kind} dropped", self._span(node), new)
-        elif isinstance(node, ast.Call):
-            yield from self._arguments(statement, node)
-        elif isinstance(node, ast.Constant):
-            yield from self._constant(statement, node)
-        elif isinstance(node, ast.JoinedStr):
-            yield from self._formatted(statement, node)
-        for child in _parts(node):
-            if isinstance(child, ast.expr):
-                yield from self._expression(statement, child)
-
-    def _binary(self, statement: ast.stmt, node: ast.BinOp) -> Iterator[Mutant]:
-        formatted = isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.JoinedStr)
-        if not formatted:
-            ends = self._span(node.left)[1], self._span(node.right)[0]
-            yield from self._operator(statement, node.op, *ends)
-        if isinstance(node.op, ast.Add) and not _is_number(node.left) and not _is_number(node.right):
-            left, right = (self._source[slice(*self._span(one))] for one in (node.left, node.right))
-            yield self._made(statement, "operands swapped", self._span(node), f"({right}) + ({left})")
-
-    def _arguments(self, statement: ast.stmt, node: ast.Call) -> Iterator[Mutant]:
-        """Without one of those that have a name and may be left out."""
-        for word in node.keywords:
-            if word.arg is None or word.arg in _HELP:
+def _of_tree(node: ast.AST, line: int, inside: bool) -> Iterator[_Change]:
+    """All changes below a node in a statement of this line; `inside` a function."""
+    for field, value in ast.iter_fields(node):
+        listed = value if isinstance(value, list) else [value]
+        for number, part in enumerate(listed if field not in _SKIPPED else ()):
+            if not isinstance(part, ast.AST) or _stays(part):
                 continue
-            end = self._span(word.value)[1]
-            before = self._source.rfind(word.arg, self._span(node.func)[1], self._span(word.value)[0])
-            comma = re.compile(r"\s*,").match(self._source, end)
-            yield self._made(statement, "argument dropped", (before, comma.end() if comma else end), "")
-
-    def _operator(self, statement: ast.stmt, op: ast.operator, start: int, end: int) -> Iterator[Mutant]:
-        if type(op) in _ARITHMETIC:
-            pattern, new = _ARITHMETIC[type(op)]
-            yield from self._replaced(statement, "arithmetic", (start, end), pattern, new)
-
-    def _replaced(
-        self, statement: ast.stmt, kind: str, span: tuple[int, int], pattern: str, new: str
-    ) -> Iterator[Mutant]:
-        """The operator between two operands, which may have brackets and comments around it."""
-        found = re.compile(pattern).search(self._source, *span)
-        if found is not None:
-            yield self._made(statement, kind, found.span(), new)
-
-    def _constant(self, statement: ast.stmt, node: ast.Constant) -> Iterator[Mutant]:
-        value, span = node.value, self._span(node)
-        if isinstance(value, bool):
-            yield self._made(statement, "constant", span, str(not value))
-        elif isinstance(value, int | float):
-            yield self._made(statement, "constant", span, repr(value + 1))
-        elif isinstance(value, str) and _WORD.search(value):
-            yield self._made(statement, "text", span, repr(_WORD.sub(_other_word, value)))
-        elif isinstance(value, str) and value.strip():
-            yield self._made(statement, "text", span, repr(f"{value}{value[-1]}"))
-
-    def _formatted(self, statement: ast.stmt, node: ast.JoinedStr) -> Iterator[Mutant]:
-        """Each word of an f-string, and what is in its braces."""
-        start, end = self._span(node)
-        text, depth = self._source[start:end], 0
-        opening = re.match(r"[A-Za-z]+", text)
-        at = opening.end() if opening else 0
-        while at < len(text):
-            if text[at] in "{}":
-                depth += 1 if text[at] == "{" else -1
-            elif text[at] == "\\":
-                at += 1
-            elif depth == 0 and (word := _WORD.match(text, at)):
-                span = (start + at, start + word.end())
-                yield self._made(statement, "text", span, _other_word(word))
-                at = word.end() - 1
-            at += 1
-        for part in node.values:
-            if isinstance(part, ast.FormattedValue) and self._is_placed(part.value):
-                yield from self._expression(statement, part.value)
-
-    def _is_placed(self, node: ast.expr) -> bool:
-        """Python before 3.12 does not always know where in an f-string an expression is."""
-        try:
-            found = ast.parse(self._source[slice(*self._span(node))], mode="eval").body
-        except (SyntaxError, IndexError):
-            return False
-        return ast.dump(found) == ast.dump(node)
+            at = part.lineno if isinstance(part, ast.stmt) else line
+            if inside and _can_go(part):
+                without = [*listed[:number], ast.Pass(), *listed[number + 1 :]]
+                yield _Change(at, "statement dropped", node, {field: without}, part)
+            yield from (_Change(at, kind, part, fields, part) for kind, fields in _of_node(part))
+            yield from _of_tree(part, at, inside or isinstance(part, _FUNCTIONS))
 
 
-def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """What is worth changing in a node: not annotations, decorators, help texts and the insides of f-strings."""
-    skipped: set[str] = {"annotation", "returns", "decorator_list", "type_params", "bases"}
-    if isinstance(node, ast.JoinedStr):
-        return
-    if isinstance(node, ast.Call):
-        yield node.func
-        yield from node.args
-        yield from (word.value for word in node.keywords if word.arg not in _HELP)
-        return
-    for name, value in ast.iter_fields(node):
-        if name in skipped:
-            continue
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, ast.stmt | ast.expr):
-                yield part
-            elif isinstance(part, ast.AST):  # handlers, cases, comprehensions, arguments
-                yield from _parts(part)
+def _of_node(node: ast.AST) -> Iterator[tuple[str, dict[str, Any]]]:
+    match node:
+        case ast.Return(value=value) if value is not None and ast.unparse(value) != "None":
+            yield "returned value", {"value": None}
+        case ast.If(test=test) | ast.While(test=test) if not isinstance(test, ast.Constant):
+            yield "condition negated", {"test": ast.UnaryOp(ast.Not(), test)}
+        case ast.Compare(ops=ops):
+            for number, op in enumerate(ops):
+                yield "comparison", {"ops": [*ops[:number], _OTHER[type(op)](), *ops[number + 1 :]]}
+        case ast.BoolOp(op=op):
+            yield "boolean operator", {"op": _OTHER[type(op)]()}
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield "not dropped", {"operand": ast.UnaryOp(ast.Not(), operand)}
+        case ast.UnaryOp(op=ast.USub()):
+            yield "minus dropped", {"op": ast.UAdd()}
+        case ast.Call(keywords=words):
+            for word in words:
+                if word.arg is not None and word.arg not in _HELP:
+                    yield "argument dropped", {"keywords": [one for one in words if one is not word]}
+        case ast.Constant(value=value) if (other := _other_value(value)) is not None:
+            yield "text" if isinstance(value, str) else "constant", {"value": other}
+    if isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in _OTHER and not _formats(node):
+        yield "arithmetic", {"op": _OTHER[type(node.op)]()}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and not _has_number(node):
+        yield "operands swapped", {"left": node.right, "right": node.left}
 
 
-def _can_go(node: ast.stmt) -> bool:
+def _formats(node: ast.BinOp | ast.AugAssign) -> bool:
+    return isinstance(node.op, ast.Mod) and isinstance(getattr(node, "left", None), ast.Constant | ast.JoinedStr)
+
+
+def _stays(node: ast.AST) -> bool:
+    if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'"):
+        return True
+    if isinstance(node, ast.keyword):
+        return node.arg in _HELP
+    return _is_text(node) or isinstance(node, ast.Import | ast.ImportFrom | ast.Assert | ast.Global | ast.Nonlocal)
+
+
+def _can_go(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
         return not any(isinstance(target, ast.Name | ast.Tuple) for target in node.targets)
     return isinstance(node, ast.Expr | ast.AugAssign | ast.Raise | ast.Delete | ast.Continue | ast.Break)
 
 
-def _is_text(node: ast.stmt) -> bool:
+def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _is_number(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
+def _has_number(node: ast.BinOp) -> bool:
+    return any(isinstance(one, ast.Constant) and isinstance(one.value, int | float) for one in (node.left, node.right))
+
+
+def _other_value(value: Any) -> Any:
+    """None for a constant that stays."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str) and value.strip():
+        return _WORD.sub(_other_word, value) if _WORD.search(value) else f"{value}{value[-1]}"
+    return None
 
 
 def _other_word(word: re.Match[str]) -> str:
@@ -295,68 +219,52 @@ def _of_lines(source: str, suffix: str) -> Iterator[Mutant]:
         code = line.strip()
         block = block or (comment == "//" and code.startswith("/*"))
         if not block and code and not code.startswith((comment, "#", "/*", "*")):
-            yield from _of_line(number, line, start, line.find(comment))
+            for kind, low, high, new in _of_line(line, line.find(comment)):
+                text = f"{kind}: {_short(line[low:high])}" + (f" → {_short(new)}" if new else "")
+                made = source[: start + low] + new + source[start + high :]
+                yield Mutant(number, text, partial(nullcontext, made))
         block = block and "*/" not in code
         start += len(line)
 
 
-def _of_line(number: int, line: str, start: int, comment: int) -> Iterator[Mutant]:
+def _of_line(line: str, comment: int) -> Iterator[tuple[str, int, int, str]]:
+    """The kind of each change, the place in the line, and the new text there."""
     texts = [found.span() for found in _QUOTED.finditer(line)]
     end = comment if comment > 0 and not any(low < comment < high for low, high in texts) else len(line)
-
-    def made(kind: str, span: tuple[int, int], new: str) -> Mutant:
-        text = f"{kind}: {_short(line[slice(*span)])}" + (f" → {_short(new)}" if new else "")
-        return Mutant(number, text, start + span[0], start + span[1], new)
-
-    def plain(span: tuple[int, int]) -> bool:
-        return span[1] <= end and not any(low <= span[0] < high for low, high in texts)
-
-    for kind, pattern, new in _CHANGES:
-        for found in pattern.finditer(line):
-            if plain(found.span()):
-                yield made(kind, found.span(), new)
+    changes = [(kind, found, new) for kind, pattern, new in _CHANGES for found in pattern.finditer(line)]
     for found in _NUMBER.finditer(line):
-        if plain(found.span()):
-            old = found.group()
-            yield made("constant", found.span(), str(float(old) + 1) if "." in old else str(int(old) + 1))
+        changes.append(("constant", found, str(float(found[0]) + 1) if "." in found[0] else str(int(found[0]) + 1)))
+    for kind, found, new in changes:
+        if found.end() <= end and not any(low <= found.start() < high for low, high in texts):
+            yield kind, *found.span(), new
     for low, high in texts:
         for word in _WORD.finditer(line, low + 1, high - 1):
-            before = line[word.start() - 1]
-            if before not in "%\\$" and high <= end:
-                yield made("text", word.span(), _other_word(word))
-    if _DROPPED.match(line[:end].rstrip()):
-        code = line[:end].rstrip()
-        yield made("statement dropped", (len(code) - len(code.lstrip()), len(code)), ";")
+            if line[word.start() - 1] not in "%\\$" and high <= end:
+                yield "text", *word.span(), _other_word(word)
+    code = line[:end].rstrip()
+    if _DROPPED.match(code):
+        yield "statement dropped", len(code) - len(code.lstrip()), len(code), ";"
 
 
-def noted(source: str, note: str) -> str:
-    """Python code that calls `__mngr_ran__(line)` before each statement; `note` is the code that defines it."""
-
-    class Noting(ast.NodeTransformer):
-        def generic_visit(self, node: ast.AST) -> ast.AST:
-            super().generic_visit(node)
-            for name in ("body", "orelse", "finalbody"):
-                statements = getattr(node, name, None)
-                if isinstance(statements, list) and statements and isinstance(statements[0], ast.stmt):
-                    setattr(node, name, _with_notes(statements))
-            return node
-
-    tree = Noting().visit(ast.parse(source))
-    first = 0
-    for number, statement in enumerate(tree.body):
-        if _is_text(statement) or (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
-            first = number + 1
-    # What was put before the imports of __future__ has to come after them.
-    head = [one for one in tree.body[:first] if not ast.unparse(one).startswith("__mngr_ran__(")]
-    tree.body[:] = [*head, *ast.parse(note).body, *tree.body[first:]]
-    first_line = source.split("\n", 1)[0] + "\n" if source.startswith("#!") else ""
-    return first_line + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+def noted(tree: ast.Module, note: str) -> ast.Module:
+    """A copy of the tree that calls `__mngr_ran__(line)` before each statement; `note` is the code that defines it."""
+    tree = copy.deepcopy(tree)
+    for node in list(ast.walk(tree)):
+        for name in ("body", "orelse", "finalbody"):
+            statements = getattr(node, name, None)
+            if isinstance(statements, list):
+                setattr(node, name, [one for statement in statements for one in _with_note(statement)])
+    head = [number for number, statement in enumerate(tree.body, 1) if number == 1 or _is_future(statement)]
+    first = head[-1] if head and (_is_text(tree.body[0]) or _is_future(tree.body[0])) else 0
+    tree.body[first:first] = ast.parse(note).body
+    return ast.fix_missing_locations(tree)
 
 
-def _with_notes(statements: list[ast.stmt]) -> list[ast.stmt]:
-    found: list[ast.stmt] = []
-    for number, statement in enumerate(statements):
-        if number or not _is_text(statement):
-            found += ast.parse(f"__mngr_ran__({statement.lineno})").body
-        found.append(statement)
-    return found
+def _with_note(statement: ast.stmt) -> list[ast.stmt]:
+    if _is_text(statement) or _is_future(statement):
+        return [statement]
+    return [*ast.parse(f"__mngr_ran__({statement.lineno})").body, statement]
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"

@@ -1,4 +1,5 @@
 """A pytest plugin that tells what was collected and what came of each test, as JSON lines in `$MNGR_TMR_ROWS`.
+`$MNGR_TMR_JOB` says what to do: `measurement.py` writes it.
 
 Stands alone: it is loaded by path into the Python of the project under test, and imports only what is there. A pytest
 that was killed, or ended itself over a test that hung, is started again with the same file and goes on after that test.
@@ -25,6 +26,18 @@ import pytest
 
 # What the job says, out of reach of the tests and of what they run.
 _GIVEN = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("MNGR_TMR_")}
+ROWS = _GIVEN.get("MNGR_TMR_ROWS", "")
+TOP = os.path.realpath(_GIVEN.get("MNGR_TMR_TOP") or os.getcwd())
+
+
+def _job() -> dict[str, Any]:
+    if not (path := _GIVEN.get("MNGR_TMR_JOB")):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return dict(json.load(file))
+
+
+JOB = _job()
 # By these a product could know that it is being tested.
 _MARKS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 GAVE_UP = 97
@@ -36,32 +49,30 @@ _GRACE = 5.0
 _TIMED_OUT = re.compile(r"^E\s+Failed: Timeout \(?>\d", re.MULTILINE)
 
 
+def listed() -> list[str] | None:
+    """The tests that are asked for: those that an earlier step has listed, or those of the job; None for all."""
+    if path := _GIVEN.get("MNGR_TMR_LISTED"):
+        with open(path, encoding="utf-8") as file:
+            return file.read().splitlines()
+    return JOB.get("tests")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    path = _GIVEN.get("MNGR_TMR_ROWS")
-    if path and not hasattr(config, "workerinput"):
-        gone = {name for name in _lines("MNGR_TMR_PATHS") or () if not os.path.exists(name)}
+    if ROWS and not hasattr(config, "workerinput"):
+        gone = {name for name in JOB.get("paths", ()) if not os.path.exists(name)}
         # With a file that is not there at this commit, pytest would run nothing at all.
         config.args[:] = [arg for arg in config.args if arg not in gone]
-        config.pluginmanager.register(Probe(path, config), "mngr-tmr-probe-active")
+        config.pluginmanager.register(Probe(), "mngr-tmr-probe-active")
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
     """Workers of pytest-xdist would collect on their own; a job is one of many already."""
-    if "MNGR_TMR_ROWS" in _GIVEN and hasattr(config.option, "numprocesses"):
+    if ROWS and hasattr(config.option, "numprocesses"):
         config.option.numprocesses = 0
         config.option.dist = "no"
         config.option.tx = []
     yield
-
-
-def _lines(variable: str) -> list[str] | None:
-    """The lines of the file that a variable names; None without one."""
-    path = _GIVEN.get(variable)
-    if not path:
-        return None
-    with open(path, encoding="utf-8") as file:
-        return [line for line in file.read().split("\n") if line]
 
 
 class Watch:
@@ -103,17 +114,14 @@ class Watch:
 class Probe:
     """Writes a row as soon as a fact is known."""
 
-    def __init__(self, path: str, config: pytest.Config) -> None:
-        self.path = path
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.seconds = float(_GIVEN.get("MNGR_TMR_TEST_SECONDS") or 0)
-        listed = _lines("MNGR_TMR_TESTS")
-        self.wanted = None if listed is None else set(listed)
-        before = _lines("MNGR_TMR_BASE")  # lines of body and id
-        self.base = None if before is None else {line[17:]: line[:16] for line in before}
-        self.hides = _GIVEN.get("MNGR_TMR_HIDE") == "1"
+        self.seconds = float(JOB.get("test_seconds", 0))
+        tests = listed()
+        self.wanted = None if tests is None else set(tests)
+        self.base: dict[str, str] | None = None if "MNGR_TMR_LISTED" in _GIVEN else JOB.get("base")
         self.sentinels: dict[str, str] = {}
-        self.task = (_lines("MNGR_TMR_TASK") or [""])[0]
+        self.task = JOB.get("task", "")
         self.touched: list[str] = []
         self.done = self._go_on()
         self.all_good = not self.done
@@ -134,7 +142,7 @@ class Probe:
         done: set[str] = set()
         began: dict[str, Any] | None = None
         try:
-            with open(self.path, encoding="utf-8") as file:
+            with open(ROWS, encoding="utf-8") as file:
                 for line in file:
                     try:
                         row = json.loads(line)
@@ -158,7 +166,7 @@ class Probe:
 
     def row(self, kind: str, **facts: object) -> None:
         line = json.dumps({"type": kind, "at": time.time(), **facts}) + "\n"
-        with self._lock, open(self.path, "a", encoding="utf-8") as file:
+        with self._lock, open(ROWS, "a", encoding="utf-8") as file:
             file.write(line)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -184,9 +192,7 @@ class Probe:
             changed = self.base is not None and self.base.get(test) != facts["body"]
             if self.task and (changed or self.task in (test, facts["function"])):
                 self.touched.append(test)
-        if new and (path := _GIVEN.get("MNGR_TMR_NEW")):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("".join(f"{nodeid}\n" for nodeid in new))
+        _list("new", new)
         if gone:
             config.hook.pytest_deselected(items=gone)
         items[:] = [*left, *self._sentinels(session)]
@@ -208,7 +214,7 @@ class Probe:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_pyfunc_call(self) -> Iterator[None]:
         """Hide from the product that it is being tested."""
-        hidden = {name: os.environ.pop(name) for name in _MARKS if name in os.environ} if self.hides else {}
+        hidden = {name: os.environ.pop(name) for name in _MARKS if name in os.environ} if JOB.get("hides") else {}
         yield
         os.environ.update(hidden)
 
@@ -280,10 +286,16 @@ class Probe:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if self.all_good and self.touched and (path := _GIVEN.get("MNGR_TMR_TOUCHED")):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("".join(f"{test}\n" for test in self.touched))
+        if self.all_good:
+            _list("touched", self.touched)
         self.row("finished", exit_code=int(exitstatus))
+
+
+def _list(name: str, tests: list[str]) -> None:
+    """For the steps that come after this one."""
+    if tests:
+        with open(f"{ROWS.removesuffix('.rows')}.{name}", "w", encoding="utf-8") as file:
+            file.write("".join(f"{test}\n" for test in tests))
 
 
 def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, pytest.TestReport | None]:
@@ -315,8 +327,7 @@ def own_limit(item: pytest.Item) -> float | None:
 
 def portable(nodeid: str) -> str:
     """The id without the place of this checkout, which a parameter may contain: the same in every copy of the code."""
-    top = _GIVEN.get("MNGR_TMR_TOP") or os.getcwd()
-    for written in (top, top.encode("unicode_escape").decode("ascii")):
+    for written in (TOP, TOP.encode("unicode_escape").decode("ascii")):
         nodeid = nodeid.replace(written, CHECKOUT)
     return nodeid
 
@@ -324,7 +335,7 @@ def portable(nodeid: str) -> str:
 def described(item: pytest.Item) -> dict[str, object]:
     path, line, _ = item.location
     # From the top of the repository, wherever in it pytest runs.
-    path = os.path.relpath(os.path.join(str(item.config.rootpath), path), _GIVEN.get("MNGR_TMR_TOP"))
+    path = os.path.relpath(os.path.join(str(item.config.rootpath), path), TOP)
     function = getattr(item, "function", None)
     nodeid, name = portable(item.nodeid), portable(item.name)
     facts = {"id": nodeid, "file": path, "line": (line or 0) + 1, "name": name, "doc": "", "body": "-" * 16}
