@@ -41,9 +41,9 @@ int main(int argc, char **argv) {
 
 def changed(path: str, text: str) -> dict[str, str]:
     """The new code by what was changed."""
-    found = {}
-    for mutant in source.Source(path, text).mutants:
-        with mutant.changed() as new:
+    found, one = {}, source.Source(path, text)
+    for mutant in one.mutants:
+        with one.changed(mutant) as new:
             found[mutant.text] = new
     return found
 
@@ -67,7 +67,7 @@ def test_a_mutant_leaves_the_tree_as_it_was_and_the_lines_of_functions() -> None
     one = source.Source("p.py", PYTHON)
     before = ast.dump(one.tree, include_attributes=True)
     for mutant in one.mutants:
-        with mutant.changed():
+        with one.changed(mutant):
             compiled = compile(one.tree, "p.py", "exec")
         assert [part.co_firstlineno for part in compiled.co_consts if hasattr(part, "co_code")] == [8]
     assert ast.dump(one.tree, include_attributes=True) == before

@@ -240,7 +240,8 @@ def tested_literals(test: str, sources: Sequence[str | None]) -> TestedLiterals:
 
 
 def _first_line(node: ast.stmt) -> int:
-    return min(one.lineno for one in (node, *getattr(node, "decorator_list", ())))
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _own(tree: ast.Module, name: str) -> list[ast.stmt]:

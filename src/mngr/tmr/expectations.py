@@ -54,8 +54,8 @@ def _pairs(before: Sequence[_Slot], after: Sequence[_Slot]) -> Iterator[tuple[_S
         if len(old) == len(new):
             yield from zip(old, new, strict=True)
             continue
-        values = [[slot.expected for slot in side] for side in (old, new)]
-        for tag, start, end, begin, stop in difflib.SequenceMatcher(None, *values, autojunk=False).get_opcodes():
+        was, now = ([slot.expected for slot in side] for side in (old, new))
+        for tag, start, end, begin, stop in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
             if tag == "replace":
                 yield from zip(old[start:end], new[begin:stop], strict=False)
 

@@ -147,16 +147,16 @@ class Mutants:
 
     def _attempt(self, item: pytest.Item, name: str, mutant: source.Mutant, plain: float) -> str | None:
         """None for a mutant that is none: it does not compile, or cannot be built."""
-        path, tree = self._path(name), self._sources[name].tree
+        found, path = self._sources[name], self._path(name)
 
         def first() -> None:
             if path in self._live.modules:
-                self._live.swap(path, tree)
-                self._live.rebind(path, tree, mutant.line)
+                self._live.swap(path, found.tree)
+                self._live.rebind(path, found.tree, mutant.line)
 
-        with mutant.changed() as text:
+        with found.changed(mutant) as text:
             try:
-                compile(tree, name, "exec", dont_inherit=True)
+                compile(found.tree, name, "exec", dont_inherit=True)
             except (SyntaxError, ValueError):
                 return None
             with self._changed({name: text}):

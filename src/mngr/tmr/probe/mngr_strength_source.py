@@ -9,29 +9,38 @@ import ast
 import copy
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 _PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
     *((ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
     *((ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.Div)),
 )
-_OTHER = {ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, **dict(_PAIRS), **{two: one for one, two in _PAIRS}}
+_OTHER = dict([*_PAIRS, *((two, one) for one, two in _PAIRS), (ast.FloorDiv, ast.Mult), (ast.Mod, ast.Mult)])
 _SKIPPED = frozenset({"annotation", "returns", "decorator_list", "type_params", "bases", "format_spec"})
 _HELP = frozenset({"help", "description", "epilog", "metavar", "usage", "doc", "title"})
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+class Change(NamedTuple):
+    """What the fields of a node become; `shown` is what people see of it."""
+
+    line: int
+    kind: str
+    node: ast.AST
+    fields: Mapping[str, Any]
+    shown: ast.AST
+
+
 class Mutant(NamedTuple):
-    """`line` is that of the statement it is in; the text says what was changed. As long as the context of `changed`
-    lasts, the syntax tree is changed too; it gives the new text of the file."""
+    """`line` is that of the statement it is in; the text says what was changed. The change is one of the syntax tree, or
+    all of the new text."""
 
     line: int
     text: str
-    changed: Callable[[], AbstractContextManager[str]]
+    change: Change | str
 
 
 class Source:
@@ -49,43 +58,36 @@ class Source:
                 self.tree = ast.parse(text)
             except (SyntaxError, ValueError):
                 return
-            self.mutants = [self._mutant(change) for change in _of_tree(self.tree, 0, inside=False)]
+            self.mutants = [_mutant(change) for change in _of_tree(self.tree, 0, inside=False)]
         elif suffix in _COMMENTS or text.startswith("#!"):
             self.mutants = list(_of_lines(text, suffix))
 
-    def _mutant(self, change: _Change) -> Mutant:
-        text = f"{change.kind}: {_short(ast.unparse(change.shown))}"
-        if change.shown is change.node:
-            with _with_fields(change.node, change.fields):
-                text += f" → {_short(ast.unparse(change.node))}"
-        return Mutant(change.line, text, partial(self._changed, change))
-
     @contextmanager
-    def _changed(self, change: _Change) -> Iterator[str]:
-        with _with_fields(change.node, change.fields):
+    def changed(self, mutant: Mutant) -> Iterator[str]:
+        """The new text of the file. As long as the context lasts, the syntax tree is changed too."""
+        if isinstance(mutant.change, str):
+            yield mutant.change
+            return
+        with _with_fields(mutant.change):
             yield unparsed(self.tree, self.text)
 
 
-class _Change(NamedTuple):
-    """What the fields of a node become; `shown` is what people see of it."""
-
-    line: int
-    kind: str
-    node: ast.AST
-    fields: Mapping[str, Any]
-    shown: ast.AST
+def _mutant(change: Change) -> Mutant:
+    text = f"{change.kind}: {_short(ast.unparse(change.shown))}"
+    if change.shown is change.node:
+        with _with_fields(change):
+            text += f" → {_short(ast.unparse(change.node))}"
+    return Mutant(change.line, text, change)
 
 
 @contextmanager
-def _with_fields(node: ast.AST, fields: Mapping[str, Any]) -> Iterator[None]:
-    before = {name: getattr(node, name) for name in fields}
+def _with_fields(change: Change) -> Iterator[None]:
+    before = {name: getattr(change.node, name) for name in change.fields}
     try:
-        for name, value in fields.items():
-            setattr(node, name, value)
+        vars(change.node).update(change.fields)
         yield
     finally:
-        for name, value in before.items():
-            setattr(node, name, value)
+        vars(change.node).update(before)
 
 
 def unparsed(tree: ast.Module, source: str) -> str:
@@ -94,7 +96,7 @@ def unparsed(tree: ast.Module, source: str) -> str:
     return first + ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-def _of_tree(node: ast.AST, line: int, inside: bool) -> Iterator[_Change]:
+def _of_tree(node: ast.AST, line: int, inside: bool) -> Iterator[Change]:
     """All changes below a node in a statement of this line; `inside` a function."""
     for field, value in ast.iter_fields(node):
         listed = value if isinstance(value, list) else [value]
@@ -104,8 +106,8 @@ def _of_tree(node: ast.AST, line: int, inside: bool) -> Iterator[_Change]:
             at = part.lineno if isinstance(part, ast.stmt) else line
             if inside and _can_go(part):
                 without = [*listed[:number], ast.Pass(), *listed[number + 1 :]]
-                yield _Change(at, "statement dropped", node, {field: without}, part)
-            yield from (_Change(at, kind, part, fields, part) for kind, fields in _of_node(part))
+                yield Change(at, "statement dropped", node, {field: without}, part)
+            yield from (Change(at, kind, part, fields, part) for kind, fields in _of_node(part))
             yield from _of_tree(part, at, inside or isinstance(part, _FUNCTIONS))
 
 
@@ -222,7 +224,7 @@ def _of_lines(source: str, suffix: str) -> Iterator[Mutant]:
             for kind, low, high, new in _of_line(line, line.find(comment)):
                 text = f"{kind}: {_short(line[low:high])}" + (f" → {_short(new)}" if new else "")
                 made = source[: start + low] + new + source[start + high :]
-                yield Mutant(number, text, partial(nullcontext, made))
+                yield Mutant(number, text, made)
         block = block and "*/" not in code
         start += len(line)
 
