@@ -10,7 +10,7 @@ from mngr.tmr.baseline import BaselineTest
 from mngr.tmr.flags import Flag
 from mngr.tmr.rows import Broken, RanTest
 from mngr.tmr.strength import Strength
-from mngr.tmr.verdict import ChangedExpectation, Evidence, Marks, Verdict, judge
+from mngr.tmr.verdict import ChangedExpectation, Marks, Verdict, judge
 
 TASK = "tests/test_a.py::test_b"
 FAILED, PASSED = BaselineTest("fail", ("failed",) * 3), BaselineTest("pass", ("passed",))
@@ -20,9 +20,9 @@ GOOD = Marks("failed", "passed", "failed", "passed")
 
 
 def judged(before: BaselineTest = FAILED, claim: dict[str, Any] | None = DONE, **seen: Any) -> tuple[str, str]:
-    facts = {"changed_files": 1, "product_changed": True, "marks": GOOD, **seen}
-    found = judge(TASK, before, claim, "no outcome file", Evidence(**facts))
-    return found.verdict, "; ".join(found.reasons)
+    facts = {"files": ("a.py",), "product_changed": True, "marks": GOOD, **seen}
+    word, reasons = judge(TASK, before, claim, "no outcome file", Verdict(**facts))
+    return word, "; ".join(reasons)
 
 
 def measured(t0p0: str, t0p1: str, t1p0: str, t1p1: str = "pass", **seen: Any) -> str:
@@ -104,7 +104,8 @@ def test_a_neighbour_that_passed_and_is_skipped_now_refutes_the_claim() -> None:
 
 
 def test_a_new_test_that_passes_sometimes_refutes_the_claim() -> None:
-    said = judged(new={"tests/test_a.py::test_new": ("passed", "failed", "passed")})
+    new = "tests/test_a.py::test_new"
+    said = judged(new=(new,), outcomes={new: ("passed", "failed", "passed")})
     assert said == ("refuted", "the new test `tests/test_a.py::test_new` is failed in 1 of 3 runs")
 
 
@@ -115,10 +116,10 @@ def test_a_red_gate_and_a_broken_collection_refute_the_claim() -> None:
 
 def test_no_change_is_fine_only_for_a_test_that_passes() -> None:
     claim = {**DONE, "changes": []}
-    assert judged(before=PASSED, claim=claim, changed_files=0)[0] == "unchanged"
-    assert judged(before=FAILED, claim=claim, changed_files=0)[0] == "refuted"
-    assert judged(before=PASSED, claim=DONE, changed_files=0)[0] == "refuted"
-    assert judged(before=BaselineTest("not measured"), claim=claim, changed_files=0)[0] == "failed"
+    assert judged(before=PASSED, claim=claim, files=())[0] == "unchanged"
+    assert judged(before=FAILED, claim=claim, files=())[0] == "refuted"
+    assert judged(before=PASSED, claim=DONE, files=())[0] == "refuted"
+    assert judged(before=BaselineTest("not measured"), claim=claim, files=())[0] == "failed"
 
 
 def test_what_changes_how_all_tests_are_judged_is_held_for_a_person() -> None:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from mngr.tmr import parts
 from mngr.tmr.base import BaseCommit
-from mngr.tmr.baseline import BROKEN, FAIL, FLAKY, PASS, BaselineTest
+from mngr.tmr.baseline import BROKEN, FLAKY, PASS, BaselineTest
 from mngr.tmr.diagnosis import error_line, of_machine
 from mngr.tmr.measurement import Measurement, MeasurementResult, Pytest, Shell, StrengthStep, log_tail
 from mngr.tmr.objects import NewCommit, Objects, PathChange, ours
 from mngr.tmr.paths import PathKind
 from mngr.tmr.rows import GOOD, NO_BODY, PASSED, Rows, cases, cleared, doubtful, file_of, files_of, worst
-from mngr.tmr.verdict import Evidence, Marks
+from mngr.tmr.verdict import DID_NOT_PASS, Marks, Verdict
 
 AGAIN = 2  # one run says little about a new test, or about one that failed before: it is run this many times more
 
@@ -36,18 +36,6 @@ class Work(NamedTuple):
     @property
     def tests_changed(self) -> bool:
         return self.old_tests != self.both
-
-
-class Measurements(NamedTuple):
-    """What came of the measurements of one piece of work. `failure` is what is wrong with this machine."""
-
-    evidence: Evidence
-    own: tuple[str, ...] = ()
-    repeated: tuple[str, ...] = ()
-    stands_alone: bool | None = None
-    directory: str = ""
-    seconds: float = 0.0
-    failure: str = ""
 
 
 def work_of(
@@ -83,31 +71,38 @@ def _commit(objects: Objects, base: BaseCommit, changes: Iterable[PathChange], m
     return objects.write([NewCommit(base.commit, files, f"{message}\n", ours(), ours())])[0]
 
 
-def measure(base: BaseCommit, work: Work, before: BaselineTest) -> Measurements:
+def measure(base: BaseCommit, work: Work, before: BaselineTest) -> Verdict:
     """Take the measurements that this work needs. When its own commit does not hold, the others are not taken."""
-    taken = _at_its_commit(base, work, before)
-    if taken.failure or taken.evidence.broken_by or taken.evidence.problem:
-        return taken
-    seen = taken.evidence
-    if seen.marks.t1p1 != PASSED:
-        return taken
-    return _halves(base, work, before, taken)
+    seen = _at_its_commit(base, work, before)
+    if seen.failure or seen.broken_by or seen.problem or seen.marks.t1p1 != PASSED:
+        return seen
+    return _halves(base, work, before, seen)
 
 
-def _at_its_commit(base: BaseCommit, work: Work, before: BaselineTest) -> Measurements:
+def _taken(
+    base: BaseCommit, before: BaselineTest, *wanted: Measurement
+) -> tuple[Sequence[MeasurementResult], str, str]:
+    """The results, what its work broke, and what is wrong with this machine, if so: then they are measured again when
+    somebody asks again."""
+    results, broken_by = base.measurer.take_all(wanted), ""
+    for one, done in zip(wanted, results, strict=True):
+        broke, failure = _not_measured(base, done, before)
+        if failure:
+            base.measurer.forget(one)
+            return results, "", failure
+        broken_by = broken_by or broke
+    return results, broken_by, ""
+
+
+def _at_its_commit(base: BaseCommit, work: Work, before: BaselineTest) -> Verdict:
     touched = {change.path for change in work.changes}
-    beside = [test for test, found in base.tests.items() if found.file in touched]
+    tests = [work.task, *(test for test, found in base.tests.items() if found.file in touched)]
+    bodies = {test: found.body for test, found in base.tests.items()}
+    plain = ("-p", "no:randomly")
     steps: list[Shell | Pytest | StrengthStep] = [
-        Pytest(
-            "test",
-            tests=[work.task, *beside],
-            base={test: found.body for test, found in base.tests.items()},
-            again=AGAIN,
-            args=("-p", "no:randomly"),
-            task=work.task,
-        )
+        Pytest("test", tests=tests, base=bodies, again=AGAIN, args=plain, task=work.task)
     ]
-    if before.verdict in (FAIL, BROKEN, FLAKY):
+    if before.verdict in DID_NOT_PASS:
         steps += _steady(work.task)
     if not work.tests_changed:
         steps += _effect(base, work, before)
@@ -116,62 +111,51 @@ def _at_its_commit(base: BaseCommit, work: Work, before: BaselineTest) -> Measur
     if work.tests_changed and work.split.implementation is None:
         steps.append(base.strength_step(work.both, None, after="test"))
     wanted = Measurement(f"verify-{work.slug}", work.both, steps)
-    done = base.measurer.take(wanted)
-    broken_by, failure = _not_measured(base, done, before)
+    [done], broken_by, failure = _taken(base, before, wanted)
     repeated: list[str] = []
-    if failure:
-        base.measurer.forget(wanted)
-    elif not broken_by and not done.problem and "test" in done.steps:
+    if not failure and not broken_by and not done.problem and "test" in done.steps:
         done, repeated, failure = _repeated(base, done, work, before)
-    evidence = _evidence(base, done, work, before)._replace(broken_by=broken_by)
-    own = tuple(own_tests(base, done, work.task))
+    seen = _seen(base, done, work, before)
     if not work.tests_changed:
-        evidence = evidence._replace(effect=_effected(base, done, own, evidence.marks.t1p1, before))
-    return Measurements(
-        evidence,
-        own=own,
-        repeated=tuple(repeated),
-        directory=done.directory,
-        seconds=done.seconds,
+        seen = seen._replace(effect=_effected(base, done, seen.cases, seen.marks.t1p1, before))
+    return seen._replace(
+        broken_by=broken_by,
         failure=failure,
+        repeated=tuple(repeated),
+        log=done.directory,
+        seconds=round(done.seconds, 3),
     )
 
 
-def _halves(base: BaseCommit, work: Work, before: BaselineTest, taken: Measurements) -> Measurements:
+def _halves(base: BaseCommit, work: Work, before: BaselineTest, seen: Verdict) -> Verdict:
     """The old tests on the new product, and the new tests on the old one, as far as they differ from what is known."""
-    seen = taken.evidence
-    touched = sorted({*taken.own, *seen.new, *seen.changed})
+    touched = sorted({*seen.cases, *seen.new, *seen.changed})
     wanted: dict[str, Measurement] = {}
+    own = base.own(work.task)
     if work.tests_changed and work.old_tests != base.commit:
-        own = base.own(work.task)
         steps = [Pytest("test", tests=own, paths=files_of(own)), *_effect(base, work, before)]
-        steps += _steady(*own) if before.verdict in (FAIL, BROKEN, FLAKY) else []
+        steps += _steady(*own) if before.verdict in DID_NOT_PASS else []
         wanted["t0p1"] = Measurement(f"old-tests-{work.slug}", work.old_tests, steps)
     if work.old_product not in (work.both, base.commit):
         steps = [Pytest("test", tests=touched, paths=files_of(touched))]
         wanted["t1p0"] = Measurement(f"old-product-{work.slug}", work.old_product, steps)
-    results = dict(zip(wanted, base.measurer.take_all(list(wanted.values())), strict=True))
-    for name, done in results.items():
-        _, failure = _not_measured(base, done, before)
-        if failure:
-            base.measurer.forget(wanted[name])
-            return taken._replace(failure=failure)
+    taken, _, failure = _taken(base, before, *wanted.values())
+    if failure:
+        return seen._replace(failure=failure)
+    results = dict(zip(wanted, taken, strict=True))
     at_base = before.runs[-1] if before.runs else before.verdict
     t0p1 = at_base if work.old_tests == base.commit else seen.marks.t1p1
-    if "t0p1" in results:
-        t0p1 = _steadily(results["t0p1"], base.own(work.task))
     t1p0 = at_base if work.old_product == base.commit else seen.marks.t1p1
-    found: tuple[str, ...] = ()
+    if "t0p1" in results:
+        t0p1 = _own_outcome(base, results["t0p1"], own)
+        seen = seen._replace(effect=_effected(base, results["t0p1"], own, t0p1, before))
     alone = True if work.split.implementation and work.split.rest and not work.tests_changed else None
     if "t1p0" in results:
-        outcomes = {test: outcome_of(results["t1p0"], test) for test in touched}
-        t1p0 = worst([outcomes[test] for test in taken.own])
-        found = tuple(test for test in touched if outcomes[test] not in GOOD | {"skipped"})
-        alone = not found if not results["t1p0"].problem else None
-    evidence = seen._replace(marks=seen.marks._replace(t0p1=t0p1, t1p0=t1p0), found=found)
-    if "t0p1" in results:
-        evidence = evidence._replace(effect=_effected(base, results["t0p1"], base.own(work.task), t0p1, before))
-    return taken._replace(evidence=evidence, stands_alone=alone)
+        outcomes = {test: results["t1p0"].rows.outcome(test) for test in touched}
+        t1p0 = worst([outcomes[test] for test in seen.cases])
+        seen = seen._replace(found=tuple(test for test in touched if outcomes[test] not in GOOD | {"skipped"}))
+        alone = not seen.found if not results["t1p0"].problem else None
+    return seen._replace(marks=seen.marks._replace(t0p1=t0p1, t1p0=t1p0), stands_alone=alone)
 
 
 def _steady(*tests: str) -> list[Shell | Pytest]:
@@ -189,23 +173,13 @@ def _effected(
 ) -> tuple[str, ...]:
     """The tests that failed at the base and pass now."""
     found: list[str] = []
-    if outcome == PASSED and before.verdict in (FAIL, BROKEN, FLAKY):
+    if outcome == PASSED and before.verdict in DID_NOT_PASS:
         failing = base.failing()
         found = [test for test in own if test in failing] or list(own)
     if "effect" in done.steps:
         rows = done.steps["effect"].rows
         found += [test for test in rows.ran if rows.outcome(test) == PASSED and test not in found]
     return tuple(found)
-
-
-def _steadily(done: MeasurementResult, tests: Sequence[str]) -> str:
-    """The worst that these tests did, of all their runs."""
-    names = [name for name in done.steps if name == "test" or name.startswith("steady-")]
-    return worst([done.steps[name].rows.outcome(test) for name in names for test in tests]) if names else ""
-
-
-def outcome_of(done: MeasurementResult, test: str) -> str:
-    return done.steps["test"].rows.outcome(test) if "test" in done.steps else ""
 
 
 def _repeated(
@@ -219,7 +193,7 @@ def _repeated(
     own = set(own_tests(base, done, work.task))
     known = [test for test in step.rows.tests if test in base.tests]
     beside = {test for test in known if test not in own and base.tests[test].body == step.rows.tests[test].body}
-    heirs = [test for test in own if test not in base.tests and before.verdict not in (FAIL, BROKEN, FLAKY)]
+    heirs = [test for test in own if test not in base.tests and before.verdict not in DID_NOT_PASS]
     passed = [test for test in known if test not in beside or base.before(test).verdict == PASS]
     tests = doubtful(step.rows, [*sorted(heirs), *passed])
     shell = [Shell("gate", base.gate_command)] if gate is not None and gate.exit_code else []
@@ -231,9 +205,8 @@ def _repeated(
             break
         runs = [Pytest(f"test-{at + 1}", tests=left, paths=files_of(left)) for at in range(AGAIN) if left]
         wanted = Measurement(f"chance-{work.slug}", work.both, [*runs, *shell], repeat=number)
-        again = base.measurer.take(wanted)
-        if failure := _not_measured(base, again, before)[1]:
-            base.measurer.forget(wanted)
+        [again], _, failure = _taken(base, before, wanted)
+        if failure:
             return done, tests, failure
         further += [again.steps[run.name].rows for run in runs if run.name in again.steps]
         steps.update({name: found for name, found in again.steps.items() if name == "gate"})
@@ -280,12 +253,12 @@ def again_at_base(base: BaseCommit, task: str, slug: str, before: BaselineTest) 
     return before._replace(verdict=FLAKY if GOOD & set(seen) else before.verdict, runs=(*before.runs, *seen))
 
 
-def _evidence(base: BaseCommit, done: MeasurementResult, work: Work, before: BaselineTest) -> Evidence:
-    step = done.steps.get("test")
-    count = len(work.changes)
-    if step is None or (done.problem and not step.rows.ran):
-        return Evidence(count, problem=done.problem or "no test was run")
-    rows = step.rows
+def _seen(base: BaseCommit, done: MeasurementResult, work: Work, before: BaselineTest) -> Verdict:
+    """What its own commit shows."""
+    paths, rows = tuple(change.path for change in work.changes), done.rows
+    own = own_tests(base, done, work.task)
+    if "test" not in done.steps or (done.problem and not rows.ran):
+        return Verdict(files=paths, cases=tuple(own), problem=done.problem or "no test was run")
     again = [found.rows for name, found in done.steps.items() if name.startswith("test-again-")]
     outcomes = {
         test: (rows.outcome(test), *(each.outcome(test) for each in again if test not in base.tests))
@@ -295,21 +268,22 @@ def _evidence(base: BaseCommit, done: MeasurementResult, work: Work, before: Bas
     broken_files = {file_of(item.id) for item in rows.broken}
     gone = [test for test in base.tests if test not in rows.tests and file_of(test) not in broken_files]
     renamed = _renamed(base, rows, gone)
-    own = own_tests(base, done, work.task)
     after = _own_outcome(base, done, own)
     if "::" in work.task and not own and work.task not in gone:  # all its cases are gone: the test is
         gone = [work.task, *(test for test in gone if test not in cases(work.task, base.tests))]
     known_broken = {file_of(test) for test, each in base.measured.items() if each.verdict == BROKEN}
     gate = done.steps.get("gate")
-    return Evidence(
-        count,
+    return Verdict(
+        files=paths,
         tests_changed=work.tests_changed,
         product_changed=work.split.implementation is not None,
         marks=Marks(t0p0=before.runs[0] if before.runs else before.verdict, t1p1=after or rows.outcome(work.task)),
-        new={test: seen for test, seen in outcomes.items() if test not in base.tests},
-        changed={test: seen for test, seen in outcomes.items() if test in base.tests},
+        new=tuple(sorted(outcomes.keys() - base.tests.keys())),
+        changed=tuple(sorted(outcomes.keys() & base.tests.keys())),
+        outcomes=outcomes,
         lost=tuple(test for test in gone if test not in renamed),
         renamed=tuple(renamed),
+        cases=tuple(own),
         broken=tuple(sorted(broken_files - (known_broken - {work.task}))),
         worse=worse(base, rows, own),
         gate_exit=gate.exit_code if gate is not None else None,
@@ -329,10 +303,9 @@ def worse(base: BaseCommit, rows: Rows, own: Sequence[str]) -> Mapping[str, str]
 
 def own_tests(base: BaseCommit, done: MeasurementResult, task: str) -> list[str]:
     """The tests at the agent's commit that are its own: all of its file, its cases, or what it is called there."""
-    step = done.steps.get("test")
-    if step is None:
+    if "test" not in done.steps:
         return [task]
-    found = step.rows.tests
+    found = done.rows.tests
     if "::" not in task:
         return [test for test in found if test.startswith((f"{task}::", f"{task.removesuffix('/__init__.py')}/"))]
     if own := cases(task, found):

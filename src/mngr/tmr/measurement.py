@@ -146,6 +146,11 @@ class MeasurementResult(NamedTuple):
     lost: bool = False
 
     @property
+    def rows(self) -> Rows:
+        """Of the step `test`; empty if that was not run."""
+        return self.steps["test"].rows if "test" in self.steps else Rows()
+
+    @property
     def unprepared(self) -> bool:
         """Whether `[tmr] prepare` is what failed."""
         return "prepare" in self.steps and self.steps["prepare"].exit_code not in (0, None)

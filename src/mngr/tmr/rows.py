@@ -58,10 +58,10 @@ class Rows(NamedTuple):
     """`finished` is whether pytest came to its end, by itself and at the last. `doubt` is why nothing that these rows
     say can be believed; empty when it can."""
 
-    tests: Mapping[str, CollectedTest]
-    ran: Mapping[str, RanTest]
-    broken: tuple[Broken, ...]
-    finished: bool
+    tests: Mapping[str, CollectedTest] = {}
+    ran: Mapping[str, RanTest] = {}
+    broken: tuple[Broken, ...] = ()
+    finished: bool = False
     doubt: str = ""
 
     def outcome(self, test: str) -> str:

@@ -96,12 +96,14 @@ def _outcomes(
     wanted = [
         Measurement(f"opinion-{at + 1}-{slug}", commit, [Pytest("test", paths=paths)]) for at, commit in enumerate(made)
     ]
-    found = []
-    for done in base.measurer.take_all(wanted):
-        rows = done.steps["test"].rows if "test" in done.steps else None
-        broken = {item.id: "broken" for item in rows.broken} if rows is not None else {}
-        found.append({**{ran.id: ran.outcome for ran in rows.ran.values()}, **broken} if rows is not None else {})
-    return found
+    each = [done.rows for done in base.measurer.take_all(wanted)]
+    return [
+        {
+            **{ran.id: ran.outcome for ran in rows.ran.values()},
+            **dict.fromkeys((item.id for item in rows.broken), "broken"),
+        }
+        for rows in each
+    ]
 
 
 def _noted(found: Verdict, note: str) -> Verdict:

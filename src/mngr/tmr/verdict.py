@@ -37,6 +37,8 @@ FIXES = frozenset({FIXED, FIXED_TOGETHER, FOUND_AND_FIXED})
 INTEGRATED = FIXES | {EXPECTATION_CHANGED, STRONGER, SAME, IMPROVED}
 # On the branch once a person accepts it.
 ACCEPTABLE = frozenset({HELD, UNPROVEN})
+# Verdicts of the baseline on a test that an agent may be said to have fixed.
+DID_NOT_PASS = (baseline.FAIL, baseline.BROKEN, baseline.FLAKY)
 
 
 class Marks(NamedTuple):
@@ -58,71 +60,59 @@ class ChangedExpectation(NamedTuple):
     after: str
 
 
-class Evidence(NamedTuple):
-    """What was measured of the work. `new` and `changed` are tests that the base has not, or otherwise, with all their
-    outcomes; `lost` are tests of the base that are gone, `renamed` those that are there under another name; `worse` are
-    other tests that passed at the base and do not now, with what they do; `found` are new or changed tests that fail on
-    the old product; `effect` are tests that failed at the base and pass, as they are there, with the new product.
-    `cannot_fail` are tests that pass whatever the product does; `unspoiled` those said to be fixed that pass with a
-    spoiled product too. `needed` are files by which tests are judged and without whose change the test does not
-    pass."""
-
-    changed_files: int
-    tests_changed: bool = False
-    product_changed: bool = False
-    marks: Marks = Marks()
-    new: Mapping[str, tuple[str, ...]] = {}
-    changed: Mapping[str, tuple[str, ...]] = {}
-    lost: tuple[str, ...] = ()
-    renamed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-    worse: Mapping[str, str] = {}
-    found: tuple[str, ...] = ()
-    effect: tuple[str, ...] = ()
-    gate_exit: int | None = None
-    strength: Strength | None = None
-    shorter: bool = False
-    cannot_fail: tuple[str, ...] = ()
-    unspoiled: tuple[str, ...] = ()
-    unfaithful: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    refusals: tuple[str, ...] = ()
-    flags: tuple[Flag, ...] = ()
-    needed: tuple[str, ...] = ()
-    broken_by: str = ""
-    problem: str = ""
-
-
 class Verdict(NamedTuple):
-    """A verdict with everything that led to it. `effect` are the tests that failed at the base and pass with the
-    product as changed, None without such a change; `repaired` the same for work on tests alone; `stands_alone` is
-    whether its tests pass without its change of the product. `cases` are what its test is called there, where that
-    differs.
-    `log` is the directory of the measurement, `e2e` that of what its tests recorded. `failure` says that checking
-    itself failed, `blocked` what the agent says that it lacks, `flaky` that its test both passed and failed at the
-    base."""
+    """What was measured of an agent's work, and the verdict that follows from it, which is empty until then.
 
-    verdict: str
+    `new` and `changed` are tests that the base has not, or otherwise, and `outcomes` all outcomes of these; `lost` are
+    tests of the base that are gone, `renamed` those that are there under another name, `cases` what its own test is
+    called now; `broken` are files that cannot be collected any more, `worse` other tests that passed at the base and do
+    not now, with what they do; `found` are new or changed tests that fail on the old product; `repeated` is what failed
+    and was run again.
+    `effect` are the tests that failed at the base and pass with the product as changed, None without such a change;
+    `repaired` the same for work on tests alone; `stands_alone` is whether its tests pass without its change of the
+    product. `cannot_fail` are tests that pass whatever the product does; `unspoiled` those said to be fixed that pass
+    with a spoiled product too. `needed` are files by which tests are judged and without whose change the test does not
+    pass.
+    `log` is the directory of the measurement, `e2e` that of what its tests recorded. `broken_by` says how the work
+    breaks its own test run, `problem` why the measurement did not come to its end, `failure` what is wrong with this
+    machine, or that checking itself failed; `blocked` what the agent says that it lacks, `flaky` that its test both
+    passed and failed at the base."""
+
+    verdict: str = ""
     reasons: tuple[str, ...] = ()
     flags: tuple[Flag, ...] = ()
     notes: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    tests_changed: bool = False
+    product_changed: bool = False
     marks: Marks = Marks()
     strength: Strength | None = None
+    shorter: bool = False
     expectations: tuple[ChangedExpectation, ...] = ()
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    outcomes: Mapping[str, tuple[str, ...]] = {}
     lost: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    worse: Mapping[str, str] = {}
+    found: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     effect: tuple[str, ...] | None = None
     repaired: tuple[str, ...] = ()
     stands_alone: bool | None = None
+    cannot_fail: tuple[str, ...] = ()
+    unspoiled: tuple[str, ...] = ()
+    unfaithful: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
     gate_exit: int | None = None
     seconds: float = 0.0
     log: str = ""
     e2e: str = ""
+    broken_by: str = ""
+    problem: str = ""
     failure: str = ""
     blocked: str = ""
     flaky: bool = False
@@ -151,94 +141,91 @@ def from_json(value: Mapping[str, Any]) -> Verdict:
     )
 
 
-class Judgement(NamedTuple):
-    verdict: str
-    reasons: tuple[str, ...]
+Judged = tuple[str, tuple[str, ...]]  # the word, and why
 
 
 def judge(
-    task: str, before: baseline.BaselineTest, claim: Mapping[str, Any] | None, claim_problem: str, seen: Evidence
-) -> Judgement:
+    task: str, before: baseline.BaselineTest, claim: Mapping[str, Any] | None, claim_problem: str, seen: Verdict
+) -> Judged:
     """The verdict and why, in words."""
     if seen.refusals:
-        return Judgement(REFUSED, seen.refusals)
+        return REFUSED, seen.refusals
     if claim is None:
-        return Judgement(UNCLAIMED, (claim_problem,))
+        return UNCLAIMED, (claim_problem,)
     if claim["status"] == "blocked":
         needs = f"; it needs: {claim['blocked_needs']}" if claim["blocked_needs"] else ""
-        return Judgement(BLOCKED, (claim["blocked_reason"] + needs,))
+        return BLOCKED, (claim["blocked_reason"] + needs,)
     if seen.broken_by:
-        return Judgement(REFUTED, (seen.broken_by,))
+        return REFUTED, (seen.broken_by,)
     if seen.problem:
-        return Judgement(FAILED, (seen.problem,))
-    if not seen.changed_files:
+        return FAILED, (seen.problem,)
+    if not seen.files:
         return _without_changes(before, claim)
     if wrong := wrong_with(task, before, seen):
-        return Judgement(REFUTED, wrong)
-    found = _by_measurement(before, seen)
+        return REFUTED, wrong
+    word, why = _by_measurement(before, seen)
+    reason = why if word == HELD else f"{why}; {_sizes(seen)}"
     held = _held(seen)
-    return Judgement(HELD, (*held, *found.reasons)) if held and found.verdict != REFUTED else found
+    return (HELD, (*held, reason)) if held else (word, (reason,))
 
 
-def _by_measurement(before: baseline.BaselineTest, seen: Evidence) -> Judgement:
-    sizes = _sizes(seen)
-    was = _was(before)
-    marks = seen.marks
+def _by_measurement(before: baseline.BaselineTest, seen: Verdict) -> tuple[str, str]:
+    was, marks = _was(before), seen.marks
     enabled = before.verdict == baseline.SKIPPED and marks.t1p1 == PASSED
-    if before.verdict in (baseline.FAIL, baseline.BROKEN, baseline.FLAKY) or enabled:
+    if before.verdict in DID_NOT_PASS or enabled:
         if marks.t0p1 == PASSED:
             proof = "as it is at the base, also with the changed product" if seen.tests_changed else "now"
-            return Judgement(FIXED, (f"its test {was} before and passes {proof}; {sizes}",))
+            return FIXED, f"its test {was} before and passes {proof}"
         if before.verdict == baseline.FLAKY and not seen.product_changed:
-            return Judgement(FIXED, (f"its test was flaky before and passes every time now; {sizes}",))
+            return FIXED, "its test was flaky before and passes every time now"
         if marks.t1p0 == PASSED and seen.product_changed:
             told = "its changed test passes without the change of the product, which no test needs"
-            return Judgement(HELD, (f"expectation changed: {told}",))
+            return HELD, f"expectation changed: {told}"
         if marks.t1p0 == PASSED:
-            return Judgement(EXPECTATION_CHANGED, (f"its test {was} before; only the test was changed; {sizes}",))
-        return Judgement(FIXED_TOGETHER, (f"its test {was} before; product and test were both changed; {sizes}",))
-    if seen.found and seen.product_changed:
+            return EXPECTATION_CHANGED, f"its test {was} before; only the test was changed"
+        return FIXED_TOGETHER, f"its test {was} before; product and test were both changed"
+    if not seen.product_changed:
+        return _by_strength(was, seen)
+    if seen.found:
         tests = ", ".join(f"`{test}`" for test in seen.found)
-        return Judgement(FOUND_AND_FIXED, (f"{tests} fails on the old product and passes on the new one; {sizes}",))
-    if seen.product_changed and seen.effect:
+        return FOUND_AND_FIXED, f"{tests} fails on the old product and passes on the new one"
+    if seen.effect:
         tests = ", ".join(f"`{test}`" for test in seen.effect[:3])
-        return Judgement(FIXED, (f"its test {was} before; {tests} failed before and passes now; {sizes}",))
-    if seen.product_changed:
-        return Judgement(UNPROVEN, (f"its test {was} before, and no test shows a need for this change; {sizes}",))
-    return _by_strength(was, seen)
+        return FIXED, f"its test {was} before; {tests} failed before and passes now"
+    return UNPROVEN, f"its test {was} before, and no test shows a need for this change"
 
 
-def _by_strength(was: str, seen: Evidence) -> Judgement:
+def _by_strength(was: str, seen: Verdict) -> tuple[str, str]:
     """Its test passes before and after, and the product is as it was."""
-    found, sizes = seen.strength, _sizes(seen)
+    found = seen.strength
     if found is None or found.word in (strengths.NOT_MEASURED, strengths.CANNOT_FAIL) or not seen.tests_changed:
-        return Judgement(IMPROVED, (f"its test {was} before and after; {sizes}",))
+        return IMPROVED, f"its test {was} before and after"
     counts = f"notices {found.after[0]} of {found.after[1]} changes, {found.before[0]} of {found.before[1]} before"
     if found.word == strengths.MIXED:
         examples = f"now unnoticed: {_examples(found.lost)}"
-        return Judgement(HELD, (f"its test is stronger in some ways and weaker in others: {counts}; {examples}",))
+        return HELD, f"its test is stronger in some ways and weaker in others: {counts}; {examples}"
     if found.word == strengths.STRONGER:
-        return Judgement(STRONGER, (f"{counts}; {sizes}",))
+        return STRONGER, counts
     if seen.shorter:
-        return Judgement(SAME, (f"{counts}, and its test is shorter; {sizes}",))
-    return Judgement(HELD, (f"no difference seen with {found.after[1]} changes, and its test is not shorter",))
+        return SAME, f"{counts}, and its test is shorter"
+    return HELD, f"no difference seen with {found.after[1]} changes, and its test is not shorter"
 
 
-def _held(seen: Evidence) -> tuple[str, ...]:
+def _held(seen: Verdict) -> tuple[str, ...]:
     """What a person must accept before the work goes on the branch."""
     needed = [f"its test passes only with its own `{path}`" for path in seen.needed]
     needed += [f"`{test}` passes with a spoiled product too" for test in seen.unspoiled]
     return (*needed, *(flag.text for flag in seen.flags if flag.kind in HOLDING and flag.path not in seen.needed))
 
 
-def _without_changes(before: baseline.BaselineTest, claim: Mapping[str, Any]) -> Judgement:
+def _without_changes(before: baseline.BaselineTest, claim: Mapping[str, Any]) -> Judged:
     if claim["changes"]:
-        return Judgement(REFUTED, ("it claims changes, and nothing was committed",))
+        return REFUTED, ("it claims changes, and nothing was committed",)
     if before.verdict in (baseline.FAIL, baseline.BROKEN):
-        return Judgement(REFUTED, (f"its test {_was(before)} at the base, and nothing was committed",))
+        return REFUTED, (f"its test {_was(before)} at the base, and nothing was committed",)
     if before.verdict == baseline.UNKNOWN:
-        return Judgement(FAILED, ("its test could not be run at the base, and nothing was committed",))
-    return Judgement(UNCHANGED, (f"its test {_was(before)} at the base, and no change was needed",))
+        return FAILED, ("its test could not be run at the base, and nothing was committed",)
+    return UNCHANGED, (f"its test {_was(before)} at the base, and no change was needed",)
 
 
 def _was(before: baseline.BaselineTest) -> str:
@@ -252,7 +239,7 @@ def _was(before: baseline.BaselineTest) -> str:
     return words.get(before.verdict, f"was {before.verdict}")
 
 
-def wrong_with(task: str, before: baseline.BaselineTest, seen: Evidence) -> tuple[str, ...]:
+def wrong_with(task: str, before: baseline.BaselineTest, seen: Verdict) -> tuple[str, ...]:
     """Why the claim does not hold, in words; empty when it does."""
     wrong = []
     after = seen.marks.t1p1
@@ -263,12 +250,11 @@ def wrong_with(task: str, before: baseline.BaselineTest, seen: Evidence) -> tupl
     wrong += [f"`{test}` is deleted" for test in seen.lost if test != task]
     wrong += [f"`{file}` can no longer be collected" for file in seen.broken]
     wrong += [f"`{test}` passed before and is {now} now" for test, now in seen.worse.items() if test not in seen.lost]
-    for what, tests in (("new", seen.new), ("changed", seen.changed)):
-        for test, outcomes in tests.items():
-            bad = [outcome for outcome in outcomes if outcome not in GOOD | {"skipped"}]
-            if test != task and test not in seen.worse and bad:
-                often = "" if len(bad) == len(outcomes) else f" in {len(bad)} of {len(outcomes)} runs"
-                wrong.append(f"the {what} test `{test}` is {bad[0]}{often}")
+    for test, outcomes in seen.outcomes.items():
+        bad = [outcome for outcome in outcomes if outcome not in GOOD | {"skipped"}]
+        if test != task and test not in seen.worse and bad:
+            often = "" if len(bad) == len(outcomes) else f" in {len(bad)} of {len(outcomes)} runs"
+            wrong.append(f"the {'new' if test in seen.new else 'changed'} test `{test}` is {bad[0]}{often}")
     if seen.gate_exit:
         wrong.append(f"the gate command fails (exit code {seen.gate_exit})")
     wrong += [f"`{test}` cannot fail: it passes whatever the product does" for test in seen.cannot_fail]
@@ -289,8 +275,8 @@ def _passes(before: baseline.BaselineTest, after: str) -> bool:
     return (after in GOOD and after in before.runs) or (before.verdict, after) == (baseline.SKIPPED, "skipped")
 
 
-def _sizes(seen: Evidence) -> str:
-    parts = [f"{seen.changed_files} file{'s' * (seen.changed_files != 1)} changed"]
+def _sizes(seen: Verdict) -> str:
+    parts = [f"{len(seen.files)} file{'s' * (len(seen.files) != 1)} changed"]
     if seen.new:
         parts.append(f"{len(seen.new)} new test{'s' * (len(seen.new) != 1)}")
     return ", ".join(parts)

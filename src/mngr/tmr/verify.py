@@ -10,11 +10,11 @@ from mngr.tmr import expectations, flags, rows, work_strength
 from mngr.tmr.base import BaseCommit, BaseText
 from mngr.tmr.baseline import FAIL, FLAKY, UNKNOWN, BaselineTest
 from mngr.tmr.blocks import Blocks
-from mngr.tmr.evidence import Measurements, Work, again_at_base, measure, work_of
+from mngr.tmr.evidence import Work, again_at_base, measure, work_of
 from mngr.tmr.objects import Objects, PathChange
 from mngr.tmr.paths import PathKind
 from mngr.tmr.refusals import LINK, refusals
-from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Evidence, Judgement, Verdict, judge, wrong_with
+from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Verdict, judge, wrong_with
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
 from mngr.tutorial.ran import RecordedRuns, read_every
@@ -27,70 +27,43 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     tip, claim = harvested["tip"], harvested["outcome"]
     before = base.before(task)
     done = claim is not None and claim["status"] == "done"
-
-    def judged(seen: Evidence) -> Judgement:
-        return judge(task, before, claim, harvested["outcome_problem"], seen)
-
-    if tip is None:
-        problem = "; ".join(harvested["problems"]) or "its commits could not be collected"
-        return Verdict(*judged(Evidence(0, problem=problem)))
-    objects = Objects(base.git)
-    changes = objects.changed(base.commit, tip)
-    [refused] = refusals(objects, base.commit, [changes], base.paths, base.content)
-    files: list[flags.File] = []
-    taken = Measurements(Evidence(len(changes), refusals=refused))
-    if before.verdict == UNKNOWN and done and not refused:
-        before = base.measured_now(task, slug)
-    if changes and not refused:
-        files = _changed_files(base, objects, changes)
-        marks = [*_flags(base, files, task), *_misclaimed(base, claim, changes)]
-        marks += _late(objects, _commits(base, tip), harvested.get("outcome_at"))
-        taken = _measured(base, objects, task, slug, tip, changes, before, marks)
-    elif not changes and done and before.verdict == FAIL:
-        before = again_at_base(base, task, slug, before)
-    seen = taken.evidence
-    found = judged(seen)
-    failure = taken.failure or (seen.problem if found.verdict == FAILED else "")
-    if failure and found.verdict in (REFUTED, FAILED):
-        found = Judgement(FAILED, (failure,))
+    seen = Verdict(problem="; ".join(harvested["problems"]) or "its commits could not be collected")
+    if tip is not None:
+        objects = Objects(base.git)
+        changes = objects.changed(base.commit, tip)
+        [refused] = refusals(objects, base.commit, [changes], base.paths, base.content)
+        seen = Verdict(files=tuple(change.path for change in changes), refusals=refused)
+        if before.verdict == UNKNOWN and done and not refused:
+            before = base.measured_now(task, slug)
+        if changes and not refused:
+            files = _changed_files(base, objects, changes)
+            found = [*_flags(base, files, task), *_misclaimed(base, claim, changes)]
+            found += _late(objects, _commits(base, tip), harvested.get("outcome_at"))
+            seen = _measured(base, objects, task, slug, tip, changes, before, found)
+            seen = seen._replace(expectations=tuple(expectations.changed(files)))
+        elif not changes and done and before.verdict == FAIL:
+            before = again_at_base(base, task, slug, before)
+        seen = seen._replace(notes=(*_notes(base, claim, tip), *seen.notes))
+    word, reasons = judge(task, before, claim, harvested["outcome_problem"], seen)
+    failure = seen.failure or (seen.problem if word == FAILED else "")
+    if failure and word in (REFUTED, FAILED):
+        word, reasons = FAILED, (failure,)
     else:
         failure = ""
-    reasons = found.reasons
-    if harvested["uncommitted"] and found.verdict not in INTEGRATED:
+    if tip is not None and harvested["uncommitted"] and word not in INTEGRATED:
         reasons = (*reasons, f"what it did not commit is kept as `{harvested['uncommitted'][:12]}`")
-    effect = tuple(dict.fromkeys([*seen.effect, *seen.found])) if seen.product_changed else None
-    return Verdict(
-        found.verdict,
-        reasons,
-        flags=seen.flags,
-        notes=(*_notes(base, claim, tip), *seen.notes),
-        files=tuple(change.path for change in changes),
-        marks=seen.marks,
-        strength=seen.strength,
-        expectations=tuple(expectations.changed(files)),
-        new=tuple(sorted(seen.new)),
-        changed=tuple(sorted(seen.changed)),
-        lost=seen.lost,
-        renamed=seen.renamed,
-        cases=taken.own if taken.own != (task,) else (),
-        repeated=taken.repeated,
-        effect=effect,
-        repaired=_repaired(taken, before) if effect is None else (),
-        stands_alone=taken.stands_alone,
-        gate_exit=seen.gate_exit,
-        seconds=round(taken.seconds, 3),
-        log=taken.directory,
-        e2e=_recorded(taken.directory),
+    repaired = seen.marks.t1p1 == "passed" and before.verdict not in ("pass", "skipped") and not seen.product_changed
+    recorded = os.path.join(seen.log, "e2e")
+    return seen._replace(
+        verdict=word,
+        reasons=reasons,
+        effect=tuple(dict.fromkeys([*(seen.effect or ()), *seen.found])) if seen.product_changed else None,
+        repaired=seen.cases if repaired else (),
+        e2e=recorded if seen.log and os.path.isdir(recorded) else "",
         failure=failure,
-        blocked=claim["blocked_reason"] if found.verdict == BLOCKED else "",
+        blocked=claim["blocked_reason"] if word == BLOCKED else "",
         flaky=before.verdict == FLAKY,
     )
-
-
-def _recorded(directory: str) -> str:
-    """The directory of what the tests of a measurement recorded; empty if they recorded nothing."""
-    place = os.path.join(directory, "e2e")
-    return place if directory and os.path.isdir(place) else ""
 
 
 def _measured(
@@ -101,60 +74,45 @@ def _measured(
     tip: str,
     changes: Sequence[PathChange],
     before: BaselineTest,
-    marks: Sequence[flags.Flag],
-) -> Measurements:
+    found: Sequence[flags.Flag],
+) -> Verdict:
     """Judged with the base's own version of whatever decides how tests are judged. What does not hold that way is
-    measured as it is too: a person may accept it."""
-    judging = {flag.path for flag in marks if flag.kind in flags.STEERING}
+    measured as it is too: a person may accept it. Then what its tests notice, whether they can fail, and whether they
+    keep to the tutorial."""
+    judging = {flag.path for flag in found if flag.kind in flags.STEERING}
     work = work_of(base, objects, task, slug, tip, changes, judging)
-    taken = measure(base, work, before)
-    if judging and not taken.failure and _is_wrong(task, before, taken.evidence):
+    seen = measure(base, work, before)
+    if judging and not seen.failure and _is_wrong(task, before, seen):
         whole = work_of(base, objects, task, slug, tip, changes, ())
         again = measure(base, whole, before)
-        if not _is_wrong(task, before, again.evidence):
-            work = whole
-            taken = again._replace(evidence=again.evidence._replace(needed=tuple(sorted(judging))))
-    evidence = taken.evidence._replace(flags=tuple(marks))
-    if not taken.failure and not _is_wrong(task, before, evidence):
-        evidence = evidence._replace(**_proof(base, work, taken))
-    return taken._replace(evidence=evidence)
+        if not _is_wrong(task, before, again):
+            work, seen = whole, again._replace(needed=tuple(sorted(judging)))
+    seen = seen._replace(flags=tuple(found))
+    if seen.failure or _is_wrong(task, before, seen):
+        return seen
+    faithful = _faithful(base, work, seen)
+    return work_strength.measured(base, work, seen)._replace(
+        shorter=work.tests_changed and work_strength.shorter(base, work),
+        unfaithful=faithful.reasons,
+        notes=faithful.notes,
+    )
 
 
-def _proof(base: BaseCommit, work: Work, taken: Measurements) -> dict[str, Any]:
-    """What its tests notice, whether they can fail, and whether they keep to the tutorial."""
-    noticed = work_strength.measure(base, work, taken)
-    faithful = _faithful(base, work, taken)
-    return {
-        "strength": noticed.strength,
-        "cannot_fail": noticed.cannot_fail,
-        "unspoiled": noticed.unspoiled,
-        "shorter": work.tests_changed and work_strength.shorter(base, work),
-        "unfaithful": faithful.reasons,
-        "notes": faithful.notes,
-    }
-
-
-def _faithful(base: BaseCommit, work: Work, taken: Measurements) -> Faithful:
+def _faithful(base: BaseCommit, work: Work, seen: Verdict) -> Faithful:
     """Whether its test still cites its blocks, and ran their commands in the measurement."""
-    own = taken.own[0].partition("[")[0] if taken.own else work.task
+    own = seen.cases[0].partition("[")[0] if seen.cases else work.task
     before, after = Blocks(base.git, base.commit), Blocks(base.git, work.both)
     place = rows.place(base.tests)
     recorded = [ran for ran in map(read_every, base.recorded) if ran.tests]
     at_base = RecordedRuns((), tuple(test for ran in recorded for test in ran.tests)) if recorded else None
-    now = read_every(os.path.join(taken.directory, "e2e"))
+    now = read_every(os.path.join(seen.log, "e2e"))
     return judge_citations(
         before.test(place + work.task, base.tutorial, at_base), after.test(place + own, base.tutorial, now)
     )
 
 
-def _is_wrong(task: str, before: BaselineTest, seen: Evidence) -> bool:
+def _is_wrong(task: str, before: BaselineTest, seen: Verdict) -> bool:
     return bool(seen.broken_by or seen.problem or wrong_with(task, before, seen))
-
-
-def _repaired(taken: Measurements, before: BaselineTest) -> tuple[str, ...]:
-    """Tests that did not pass at the base and do now, by a change of tests alone."""
-    good = taken.evidence.marks.t1p1 == "passed" and before.verdict not in ("pass", "skipped")
-    return taken.own if good else ()
 
 
 def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[PathChange]) -> list[flags.File]:

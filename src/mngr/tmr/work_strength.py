@@ -8,24 +8,15 @@ from typing import NamedTuple
 
 from mngr.tmr import canary, strength, strength_rows
 from mngr.tmr.base import BaseCommit
-from mngr.tmr.evidence import Measurements, Work, outcome_of
+from mngr.tmr.evidence import Work
 from mngr.tmr.measurement import Measurement, Pytest
 from mngr.tmr.paths import PathKind
 from mngr.tmr.rows import PASSED, cases, files_of
 from mngr.tmr.strength import CANNOT_FAIL, MIXED, NOT_MEASURED, SAME, STRONGER, WEAKER, Strength
 from mngr.tmr.strength_rows import MeasuredTest
+from mngr.tmr.verdict import Verdict
 
 _LOST_MAX = 40
-
-
-class Noticed(NamedTuple):
-    """`strength` is None where no test was changed. `cannot_fail` are tests that pass whatever the product does,
-    `unspoiled` those that are said to be fixed or put right, or look at what commands print, and pass with a spoiled
-    product too."""
-
-    strength: Strength | None = None
-    cannot_fail: tuple[str, ...] = ()
-    unspoiled: tuple[str, ...] = ()
 
 
 class _Pair(NamedTuple):
@@ -35,10 +26,11 @@ class _Pair(NamedTuple):
     after: Sequence[str]
 
 
-def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
-    """Only for work that holds so far. A changed test that fails on the old product has shown that it can fail."""
-    seen = taken.evidence
-    touched = sorted({*taken.own, *seen.new, *seen.changed} - set(seen.found)) if work.tests_changed else []
+def measured(base: BaseCommit, work: Work, seen: Verdict) -> Verdict:
+    """What was seen of work that holds so far, with what its tests notice and which cannot fail. The strength is None
+    where no test was changed; `unspoiled` are also those that look at what commands print. A changed test that fails on
+    the old product has shown that it can fail."""
+    touched = sorted({*seen.cases, *seen.new, *seen.changed} - set(seen.found)) if work.tests_changed else []
     pairs = paired(touched, base.tests)
     known = () if seen.marks.t0p1 == PASSED else base.own(work.task)
     old = [test for pair in pairs for test in pair.before if test not in known]
@@ -47,21 +39,22 @@ def measure(base: BaseCommit, work: Work, taken: Measurements) -> Noticed:
         before = _at_base(base, old)
     elif old:
         before = _tried(base, f"before-{work.slug}", work.old_tests, old)
-    after: Mapping[str, MeasuredTest] = strength_rows.in_directory(taken.directory)
+    after: Mapping[str, MeasuredTest] = strength_rows.in_directory(seen.log)
     if touched and not set(touched) <= set(after):
         after = _tried(base, f"after-{work.slug}", work.both, touched)
     if lost := [pair for pair in pairs if _compared(pair, before, after).word in (WEAKER, MIXED)]:
         before, after = _again(base, work, before, after, lost)
     quiet = [test for test in touched if test not in after or not after[test].kills]
-    fixed = [*(taken.own if seen.marks.t0p0 != PASSED else ()), *seen.found]
+    fixed = [*(seen.cases if seen.marks.t0p0 != PASSED else ()), *seen.found]
     elsewhere = [test for test in touched if test not in quiet and after[test].only_reads_output]
     spoiled = _pass_spoiled(base, work, [*quiet, *elsewhere], fixed)
     cannot_fail = tuple(test for test in quiet if spoiled.get(test))
     found = [_compared(pair, before, after, spoiled) for pair in pairs]
     unspoiled = [test for test in dict.fromkeys([*fixed, *elsewhere]) if spoiled.get(test) and test not in cannot_fail]
     if not cannot_fail and seen.marks.t0p0 != PASSED and seen.marks.t1p0 == PASSED:
-        unspoiled += _look_at_nothing(base, work, taken.own)
-    return Noticed(joined(found) if found else None, cannot_fail, tuple(unspoiled))
+        unspoiled += _look_at_nothing(base, work, seen.cases)
+    strength = joined(found) if found else None
+    return seen._replace(strength=strength, cannot_fail=cannot_fail, unspoiled=tuple(unspoiled))
 
 
 def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
@@ -169,7 +162,7 @@ def _passed_at(base: BaseCommit, label: str, commit: str | None, tests: Sequence
         return {}
     wanted = Measurement(label, commit, [Pytest("test", tests=tests, paths=files_of(tests))], anyway=True)
     done = base.measurer.take(wanted)
-    return {} if done.lost else {test: outcome_of(done, test) == PASSED for test in tests}
+    return {} if done.lost else {test: done.rows.outcome(test) == PASSED for test in tests}
 
 
 def joined(found: Sequence[Strength]) -> Strength:

@@ -17,7 +17,9 @@ _PAIRS: tuple[tuple[type[ast.AST], type[ast.AST]], ...] = (
     *((ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
     *((ast.And, ast.Or), (ast.Add, ast.Sub), (ast.Mult, ast.Div)),
 )
-_OTHER = dict([*_PAIRS, *((two, one) for one, two in _PAIRS), (ast.FloorDiv, ast.Mult), (ast.Mod, ast.Mult)])
+_OTHER: dict[type[ast.AST], type[Any]] = dict(
+    [*_PAIRS, *((two, one) for one, two in _PAIRS), (ast.FloorDiv, ast.Mult), (ast.Mod, ast.Mult)]
+)
 _SKIPPED = frozenset({"annotation", "returns", "decorator_list", "type_params", "bases", "format_spec"})
 _HELP = frozenset({"help", "description", "epilog", "metavar", "usage", "doc", "title"})
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -35,8 +37,8 @@ class Change(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """`line` is that of the statement it is in; the text says what was changed. The change is one of the syntax tree, or
-    all of the new text."""
+    """`line` is that of the statement it is in; the text says what was changed. The change is one of the syntax tree,
+    or all of the new text."""
 
     line: int
     text: str
