@@ -46,9 +46,9 @@ _SPOILED = {
 _SHEBANGS = {"python": ".py", "sh": ".sh", "bash": ".sh", "node": ".js", "ruby": ".rb", "perl": ".pl"}
 # Part of building or installing the product, which must still work.
 _BUILD = frozenset({"setup.py", "noxfile.py", "tasks.py", "build.py", "hatch_build.py", "build.rs", "configure"})
+_PRODUCT = PathKind.IMPLEMENTATION
 _FILES = ("100644", "100755")
 _TRIES = 5
-_KINDS_SHOWN = 8
 
 
 class CanaryAnswer(NamedTuple):
@@ -62,40 +62,30 @@ def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Pa
     """Raises when no test reacts. A product in a language that we cannot spoil is an answer without a test."""
     broken = spoiled(git, base, paths)
     if broken is None:
-        return CanaryAnswer(
-            None, f"no file of the product is in a language that can be spoiled{_suffixes(git, base, paths)}"
-        )
-    left = list(tests)
-    for number in range(1, _TRIES + 1):
-        step = Pytest("test", tests=left, args=("-x",), paths=files_of(left))
-        # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
-        done = measurer.take(Measurement(f"canary-{number}", broken, [step], anyway=True))
-        if "test" not in done.steps:
-            checked(done)
-        rows = done.steps["test"].rows
-        if any(MARK in item.text for item in rows.broken):
-            return CanaryAnswer(next(item.id for item in rows.broken if MARK in item.text))
-        bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
-        marked = [ran for ran in bad if MARK in ran.text]
-        if marked:
-            return CanaryAnswer(marked[0].id)
-        if not bad:
-            if not rows.ran and MARK in log_tail(done.steps["test"]):
-                return CanaryAnswer("pytest itself", "it loads the product as it starts")
-            if not rows.ran or (done.problem and not done.unprepared):
-                return CanaryAnswer(None, done.problem or "no test was run")
-            raise _other_copy(len(rows.ran))
-        # It failed, but does not say why: only one that passes without the canary has noticed it.
-        suspects = [ran.id for ran in bad]
-        beside = Pytest("test", tests=suspects, paths=files_of(suspects))
-        at_base = measurer.must_take(Measurement(f"canary-{number}-base", base, [beside])).steps["test"].rows
-        for test in suspects:
-            if at_base.outcome(test) in GOOD:
-                return CanaryAnswer(test)
-        left = [test for test in left if test not in suspects]
-        if not left:
-            break
-    return CanaryAnswer(None, "the tests that were tried fail without the canary too")
+        return CanaryAnswer(None, "no file of the product is in a language that can be spoiled")
+    step = Pytest("test", tests=tests, args=(f"--maxfail={_TRIES}",), paths=files_of(tests))
+    # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
+    done = measurer.take(Measurement("canary", broken, [step], anyway=True))
+    if "test" not in done.steps:
+        checked(done)
+    rows = done.rows
+    bad = [ran for ran in rows.ran.values() if ran.outcome not in GOOD | {"skipped"}]
+    said = [*((item.id, item.text) for item in rows.broken), *((ran.id, ran.text) for ran in bad)]
+    if marked := [test for test, text in said if MARK in text]:
+        return CanaryAnswer(marked[0])
+    if not rows.ran and MARK in log_tail(done.steps["test"]):
+        return CanaryAnswer("pytest itself", "it loads the product as it starts")
+    if not rows.ran or (not bad and done.problem and not done.unprepared):
+        return CanaryAnswer(None, done.problem or "no test was run")
+    if not bad:
+        raise _other_copy(len(rows.ran))
+    # They failed, but do not say why: only one that passes without the canary has noticed it.
+    suspects = [ran.id for ran in bad]
+    beside = Pytest("test", tests=suspects, paths=files_of(suspects))
+    at_base = measurer.must_take(Measurement("canary-base", base, [beside])).rows
+    noticed = [test for test in suspects if at_base.outcome(test) in GOOD]
+    why = "" if noticed else "the tests that were tried fail without the canary too"
+    return CanaryAnswer(noticed[0] if noticed else None, why)
 
 
 def _other_copy(count: int) -> MngrError:
@@ -113,7 +103,8 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False, retu
     is none. With `importable`, Python's modules can still be imported, and only calls of their functions fail;
     programs are spoiled as a whole. With `returns`, those calls return something that nobody expects."""
     objects = Objects(git)
-    product = _product(objects, base, paths)
+    there = objects.files(base).items()
+    product = {path: entry for path, entry in there if entry.mode in _FILES and paths.kind(path) == _PRODUCT}
     read = (entry.oid for path, entry in product.items() if entry.mode == "100755" or path.endswith(".py"))
     sources = objects.blobs(read)
     files: dict[str, TreeEntry | None] = {}
@@ -131,14 +122,6 @@ def spoiled(git: Git, base: str, paths: Paths, *, importable: bool = False, retu
             content = content if without is None else without  # an empty module stays one
         files[path] = entry._replace(oid=objects.new_blob(content.encode(errors="replace"), like=entry.oid))
     return objects.write([NewCommit(base, files, f"{MARK}\n", ours(), ours())])[0] if files else None
-
-
-def _product(objects: Objects, base: str, paths: Paths) -> dict[str, TreeEntry]:
-    """The files of the product, without links and submodules."""
-    found = objects.files(base).items()
-    return {
-        path: entry for path, entry in found if entry.mode in _FILES and paths.kind(path) == PathKind.IMPLEMENTATION
-    }
 
 
 def without_bodies(source: str, body: str = _SPOILED[".py"]) -> str | None:
@@ -189,12 +172,6 @@ def _other_value(value: Any) -> Any:
     if isinstance(value, int | float):
         return value + 9973
     return f"{value} {MARK}" if isinstance(value, str) else value
-
-
-def _suffixes(git: Git, base: str, paths: Paths) -> str:
-    """The kinds of files that the product has, for a person."""
-    kinds = {os.path.splitext(name)[1] for name in _product(Objects(git), base, paths)}
-    return f" ({', '.join(sorted(kinds - {''})[:_KINDS_SHOWN])})" if kinds - {""} else ""
 
 
 def _suffix_of(first: str) -> str:

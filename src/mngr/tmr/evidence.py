@@ -197,23 +197,18 @@ def _repeated(
     passed = [test for test in known if test not in beside or base.before(test).verdict == PASS]
     tests = doubtful(step.rows, [*sorted(heirs), *passed])
     shell = [Shell("gate", base.gate_command)] if gate is not None and gate.exit_code else []
-    steps = {**done.steps}
-    further: list[Rows] = []
-    left = tests
-    for number in (1, 2):
-        if not left and not shell:
-            break
-        runs = [Pytest(f"test-{at + 1}", tests=left, paths=files_of(left)) for at in range(AGAIN) if left]
-        wanted = Measurement(f"chance-{work.slug}", work.both, [*runs, *shell], repeat=number)
-        [again], _, failure = _taken(base, before, wanted)
-        if failure:
-            return done, tests, failure
-        further += [again.steps[run.name].rows for run in runs if run.name in again.steps]
-        steps.update({name: found for name, found in again.steps.items() if name == "gate"})
-        left = [test for test in left if test in beside and not any(each.outcome(test) in GOOD for each in further)]
-        shell = []
-    steps["test"] = step._replace(rows=cleared(step.rows, tests, further, beside))
-    return done._replace(steps=steps), [*tests, *["gate command"] * (steps.get("gate") is not gate)], ""
+    if not tests and not shell:
+        return done, [], ""
+    left = [tests] * AGAIN + [[test for test in tests if test in beside]] * AGAIN
+    runs = [Pytest(f"test-{at}", tests=some, paths=files_of(some)) for at, some in enumerate(left, 1) if some]
+    [again], _, failure = _taken(base, before, Measurement(f"chance-{work.slug}", work.both, [*runs, *shell], repeat=1))
+    if failure:
+        return done, tests, failure
+    further = [again.steps[run.name].rows for run in runs if run.name in again.steps]
+    steps = {**done.steps, "test": step._replace(rows=cleared(step.rows, tests, further, beside))}
+    if "gate" in again.steps:
+        steps["gate"] = again.steps["gate"]
+    return done._replace(steps=steps), [*tests, *(run.name + " command" for run in shell)], ""
 
 
 def _not_measured(base: BaseCommit, done: MeasurementResult, before: BaselineTest) -> tuple[str, str]:

@@ -57,9 +57,26 @@ def measure(
         for name, data in script(environment, Measurement(_STEP, "", [step])).items():
             files.write_atomic(os.path.join(job, name), data)
         env = {**process.environment(), **environment.env, "MNGR_ARTIFACTS_DIR": out}
-        with _Watch(out, on_measured):
+        over = threading.Event()
+        teller = threading.Thread(target=_tell, args=(out, on_measured, over), daemon=True)
+        teller.start()
+        try:
             process.run(["sh", os.path.join(job, "job.sh")], timeout=environment.job_seconds, cwd=copy, env=env)
+        finally:
+            over.set()
+            teller.join()
         return _results(out)
+
+
+def _tell(out: str, on_measured: Callable[[MeasuredTest], None], over: threading.Event) -> None:
+    """Call a function with each test as soon as it is measured, beside the run."""
+    told: set[str] = set()
+    while not over.is_set():
+        wait_until(over.is_set, timeout=1.0, every=0.1)
+        for test, one in strength_rows.in_directory(out).items():
+            if one.done and test not in told:
+                told.add(test)
+                on_measured(one)
 
 
 def _results(out: str) -> dict[str, MeasuredTest]:
@@ -72,31 +89,6 @@ def _results(out: str) -> dict[str, MeasuredTest]:
             problem = f"{what} failed (exit code {code})" if code not in ("", "0", "5") else "no test was collected"
             raise MngrError(problem, details=text, hint="`mngr tmr init` says how the tests of a project are run")
     return found
-
-
-class _Watch:
-    """Calls a function with each test as soon as it is measured, beside the run."""
-
-    def __init__(self, out: str, on_measured: Callable[[MeasuredTest], None]) -> None:
-        self._out, self._on_measured = out, on_measured
-        self._over = False
-        self._told: set[str] = set()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over = True
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._over:
-            wait_until(lambda: self._over, timeout=1.0, every=0.1)
-            for test, one in strength_rows.in_directory(self._out).items():
-                if one.done and test not in self._told:
-                    self._told.add(test)
-                    self._on_measured(one)
 
 
 def _files(top: str) -> Iterator[str]:

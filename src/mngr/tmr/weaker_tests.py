@@ -4,7 +4,6 @@ caught), skips, longer waits. Pure."""
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -27,29 +26,23 @@ def find(file: File) -> Iterator[Flag]:
     yield from _patches_all(file)
     yield from _shared(file)
     before, after = _functions(file.before), _functions(file.after)
+    bodies = {new.body for new in after.values()}
     for name, old in before.items():
-        new = after.get(name)
-        if new is None:
-            if old.is_test and not any(other.body == old.body for other in after.values()):
-                yield Flag("test-deleted", file.path, f"`{name}` is gone")
-            continue
-        if new.assertions < old.assertions:
-            yield Flag(
-                "fewer-assertions", file.path, f"`{name}` had {old.assertions} assertions and has {new.assertions}"
-            )
-        if skips := new.skips - old.skips:
-            yield Flag("skip", file.path, f"`{name}` has a new {', '.join(f'`{skip}`' for skip in sorted(skips))}")
-        for word in sorted(new.waits):
-            if word in old.waits and new.waits[word] > old.waits[word]:
-                longer = f"{old.waits[word]:g} to {new.waits[word]:g}"
-                yield Flag("longer-timeout", file.path, f"`{name}` has `{word}` raised from {longer}")
+        if name not in after and old.is_test and old.body not in bodies:
+            yield Flag("test-deleted", file.path, f"`{name}` is gone")
     for name, new in after.items():
+        old = before.get(name, _Function())
+        if new.assertions < old.assertions:
+            told = f"`{name}` had {old.assertions} assertions and has {new.assertions}"
+            yield Flag("fewer-assertions", file.path, told)
         if name not in before and new.is_test and not new.assertions:
             yield Flag("no-assertion", file.path, f"`{name}` is new and asserts nothing")
-        if name not in before and new.skips:
-            yield Flag(
-                "skip", file.path, f"`{name}` is new and has {', '.join(f'`{skip}`' for skip in sorted(new.skips))}"
-            )
+        if skips := new.skips - old.skips:
+            yield Flag("skip", file.path, f"`{name}` has a new {', '.join(f'`{skip}`' for skip in sorted(skips))}")
+        for word in sorted(new.waits.keys() & old.waits.keys()):
+            if new.waits[word] > old.waits[word]:
+                longer = f"{old.waits[word]:g} to {new.waits[word]:g}"
+                yield Flag("longer-timeout", file.path, f"`{name}` has `{word}` raised from {longer}")
 
 
 def _patches_all(file: File) -> Iterator[Flag]:
@@ -59,11 +52,10 @@ def _patches_all(file: File) -> Iterator[Flag]:
     names = [name for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom) for name in node.names]
     imported = {(name.asname or name.name).partition(".")[0] for name in names}
     for node in ast.walk(tree):
-        targets: Sequence[ast.expr] = node.targets if isinstance(node, ast.Assign | ast.Delete) else ()
-        changed: Sequence[ast.expr] = [
-            target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)
-        ]
-        if isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "delattr"):
+        changed: Sequence[ast.expr] = ()
+        if isinstance(node, ast.Assign | ast.Delete):
+            changed = [target for target in node.targets if isinstance(target, ast.Attribute | ast.Subscript)]
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "delattr"):
             changed = node.args[:1]
         for target in changed:
             if target.lineno in lines and _root(target) in imported:
@@ -97,48 +89,36 @@ def _uses(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
 
 
 class _Function(NamedTuple):
-    is_test: bool
-    assertions: int
-    skips: frozenset[str]
-    waits: Mapping[str, float]
-    body: str
+    is_test: bool = False
+    assertions: int = 0
+    skips: frozenset[str] = frozenset()
+    waits: Mapping[str, float] = {}
+    body: str = ""
 
 
 def _functions(source: str | None) -> dict[str, _Function]:
     """Every function by its dotted name, and the file itself by `module`. Nothing of a file that does not parse."""
     if (tree := parsed(source)) is None:
         return {}
-    found = {
-        "module": _look("module", [node for node in tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))])
-    }
-    for name, node in definitions(tree.body):
-        nodes = node.decorator_list if isinstance(node, ast.ClassDef) else [node]
-        found[name] = _look(name.rpartition(".")[2], nodes)
-    return found
+    top = [node for node in tree.body if not isinstance(node, (*FUNCTIONS, ast.ClassDef))]
+    found = {name: _look(name, node) for name, node in definitions(tree.body)}
+    return {"module": _look("module", *top), **found}
 
 
-def _look(name: str, nodes: Sequence[ast.AST]) -> _Function:
-    assertions, skips = 0, set()
+def _look(name: str, *nodes: ast.AST) -> _Function:
+    roots = [one for node in nodes for one in (node.decorator_list if isinstance(node, ast.ClassDef) else [node])]
+    parts = [part for root in roots for part in ast.walk(root)]
+    calls = [part for part in parts if isinstance(part, ast.Call)]
+    given = [(last_name(call.func), call.args[0]) for call in calls if call.args]
+    given += [(keyword.arg or "", keyword.value) for call in calls for keyword in call.keywords]
     waits: dict[str, float] = {}
-    for node in (found for root in nodes for found in ast.walk(root)):
-        assertions += is_assertion(node)
-        if isinstance(node, ast.Call):
-            called = last_name(node.func)
-            for keyword in node.keywords:
-                if keyword.arg in _WAITS and (number := _number(keyword.value)) is not None:
-                    waits[keyword.arg] = max(number, waits.get(keyword.arg, 0.0))
-            if called in _WAITS and node.args and (number := _number(node.args[0])) is not None:
-                waits[called] = max(number, waits.get(called, 0.0))
-        if isinstance(node, ast.Attribute | ast.Name) and last_name(node) in _SKIPS:
-            skips.add(last_name(node))
-    bodies = [node.body for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    body = "\n".join(ast.dump(statement) for statements in bodies for statement in statements)
-    return _Function(name.startswith("test"), assertions, frozenset(skips), waits, body)
-
-
-def _number(node: ast.AST) -> float | None:
-    good = isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool)
-    return float(node.value) if good and isinstance(node, ast.Constant) else None  # type: ignore[arg-type]
+    for word, value in given:
+        if word in _WAITS and isinstance(value, ast.Constant) and isinstance(value.value, int | float):
+            waits[word] = max(value.value, waits.get(word, 0.0))
+    names = {last_name(part) for part in parts if isinstance(part, ast.Attribute | ast.Name)}
+    body = "\n".join(ast.dump(part) for node in nodes if isinstance(node, FUNCTIONS) for part in node.body)
+    is_test = name.rpartition(".")[2].startswith("test")
+    return _Function(is_test, sum(map(is_assertion, parts)), _SKIPS & names, waits, body)
 
 
 class _Vain(NamedTuple):
@@ -152,12 +132,12 @@ class _Vain(NamedTuple):
 
 def vain_assertions(file: File) -> Iterator[Flag]:
     """For each that its functions did not have before."""
-    before = {name: Counter(one[::2] for one in _vain(node)) for name, node in functions(file.before).items()}
+    before = functions(file.before)
     for name, node in functions(file.after).items():
-        known = before.get(name, Counter())
+        known = [one[::2] for one in _vain(before[name])] if name in before else []
         for one in _vain(node):
-            if known[one[::2]]:
-                known[one[::2]] -= 1
+            if one[::2] in known:
+                known.remove(one[::2])
             else:
                 yield Flag(one.kind, file.path, f"`{name}`, line {one.line}: {one.text}")
 
