@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mngr.tmr import strength, strength_rows
+from mngr.tmr import strength
 from mngr.tmr.measurement import PROBE
 from tests.support.pytests import PLAIN
 from tests.support.user import User
@@ -47,7 +47,7 @@ def versions(product: str) -> list[Version]:
     return found
 
 
-def measured(user: User, product: str, chosen: list[Version], **job: Any) -> dict[str, strength_rows.MeasuredTest]:
+def measured(user: User, product: str, chosen: list[Version], **job: Any) -> dict[str, strength.MeasuredTest]:
     """All versions as tests of one file, measured by one run of pytest in a copy of the product."""
     copy = user.root / product
     shutil.copytree(DATA / product, copy)
@@ -67,10 +67,10 @@ def measured(user: User, product: str, chosen: list[Version], **job: Any) -> dic
     env = {**PLAIN, "PYTHONPATH": PROBE, "MNGR_TMR_ROWS": str(rows), "MNGR_TMR_JOB": str(user.root / "job")}
     argv = [sys.executable, "-m", "pytest", "-p", "mngr_strength", "-p", "no:cacheprovider", "-q", "--rootdir=."]
     user.run(argv, cwd=copy, env=env, timeout=3000).ok()
-    return strength_rows.read(rows.read_bytes())
+    return strength.read(rows.read_bytes())
 
 
-def compared(chosen: list[Version], found: dict[str, strength_rows.MeasuredTest]) -> list[Shown]:
+def compared(chosen: list[Version], found: dict[str, strength.MeasuredTest]) -> list[Shown]:
     """Each version with the one before it."""
     shown, before = [], {version.test: version for version in chosen if version.label == BEFORE}
     for version in chosen:

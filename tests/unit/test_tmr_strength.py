@@ -2,8 +2,8 @@
 
 import json
 
-from mngr.tmr import strength, strength_rows
-from mngr.tmr.strength_rows import MeasuredCommand, MeasuredTest, Tried
+from mngr.tmr import strength
+from mngr.tmr.strength import MeasuredCommand, MeasuredTest, Tried
 
 LIST, ADD = MeasuredCommand("till list", "d1"), MeasuredCommand("till add 3 bus", "d2")
 
@@ -39,7 +39,7 @@ def test_same_says_with_how_many_changes_and_lost_kills_can_be_tried_again() -> 
     found = strength.compare(side("0 exit", "0 word"), side("0 exit"))
     assert found.lost == ("`till list`: word",) and found.again == (("0 word",), ("0 word",))
     first = side("0 exit", "0 word")
-    again = strength_rows.repeated(first, side("0 exit"))  # this time it was not killed
+    again = strength.repeated(first, side("0 exit"))  # this time it was not killed
     assert word(again, side("0 exit")) == "same"
 
 
@@ -101,19 +101,19 @@ def test_rows_are_read_and_cases_of_a_function_joined() -> None:
         {"id": "t[2]", "outcome": "passed"},
         {"id": "t[2]", "no_edits": "", "commands": [["b", "y"]], "edits": [[0, "exit", "e", "survived"]]},
     ]
-    found = strength_rows.read("".join(json.dumps(row) + "\n" for row in rows).encode() + b'{"torn')
-    joined = strength_rows.joined("t", list(found.values()))
+    found = strength.read("".join(json.dumps(row) + "\n" for row in rows).encode() + b'{"torn')
+    joined = strength.joined("t", list(found.values()))
     assert [command.text for command in joined.commands] == ["a", "b"]
     assert {key: one.result for key, one in joined.edits.items()} == {(0, "exit"): "killed", (1, "exit"): "survived"}
 
 
 def test_what_one_test_notices_is_noticed() -> None:
     found = {"a": side("0 exit"), "b": side("0 word", commands=(LIST,)), "c": side("0 exit", commands=(ADD,))}
-    missed = strength_rows.unnoticed(found)
+    missed = strength.unnoticed(found)
     assert {(one.where, one.change) for one in missed} == {
         ("`till list`", "line"),
         ("`till add 3 bus`", "word"),
         ("`till add 3 bus`", "line"),
     }
     assert next(one.tests for one in missed if one.where == "`till list`") == ("a", "b")
-    assert strength_rows.not_run([side(lines={})]) and not strength_rows.not_run([side(lines={"p": frozenset({1})})])
+    assert strength.not_run([side(lines={})]) and not strength.not_run([side(lines={"p": frozenset({1})})])

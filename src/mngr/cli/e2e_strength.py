@@ -13,9 +13,8 @@ from mngr.cli.parser import Args
 from mngr.config import project_root
 from mngr.errors import UsageError
 from mngr.tmr import settings as tmr_settings
-from mngr.tmr import strength_project, strength_rows
-from mngr.tmr.strength import CANNOT_FAIL, NOT_MEASURED, compare
-from mngr.tmr.strength_rows import KILLED, SURVIVED, MeasuredTest, Tried
+from mngr.tmr import strength, strength_project
+from mngr.tmr.strength import CANNOT_FAIL, KILLED, NOT_MEASURED, SURVIVED, MeasuredTest, Tried, compare
 
 _SHOWN = 5
 _BAR = 20
@@ -37,12 +36,12 @@ def run(args: Args, app: App) -> int:
         strength_project.Wanted([_from_top(test, here, top) for test in args.tests], args.edits, args.mutants),
         on_measured=lambda one: app.out.note(f"{one.test}: {one.kills} of {len(one.tried)}"),
     )
-    if args.mutants and strength_rows.not_run(list(found.values())):
+    if args.mutants and strength.not_run(list(found.values())):
         why = "no test runs the product's files of this copy"
         app.out.warn(f"{why}: say with `[tmr] prepare` how to install them; source mutants do not count")
         found = {test: one._replace(mutants={}, no_mutants=why) for test, one in found.items()}
     rows = [_row(one) for one in found.values()]
-    missed = strength_rows.unnoticed(found)
+    missed = strength.unnoticed(found)
     value = {
         "tests": rows,
         "unnoticed": [{"where": one.where, "change": one.change, "tests": list(one.tests)} for one in missed],
@@ -82,7 +81,7 @@ def _counts(tried: Sequence[Tried]) -> list[int]:
     return [sum(one.result == KILLED for one in decided), len(decided)]
 
 
-def _shown(rows: Sequence[dict[str, Any]], missed: Sequence[strength_rows.Unnoticed], *, everything: bool) -> list[str]:
+def _shown(rows: Sequence[dict[str, Any]], missed: Sequence[strength.Unnoticed], *, everything: bool) -> list[str]:
     widest = max((len(row["test"]) for row in rows), default=0)
     lines = []
     for row in rows:

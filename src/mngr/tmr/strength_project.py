@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from mngr import files, process
 from mngr.errors import MngrError
-from mngr.tmr import strength_rows
+from mngr.tmr import strength
 from mngr.tmr.measurement import PROBE, Measurement, StrengthStep, SuiteEnvironment, script
 from mngr.tmr.paths import PathKind, Paths
-from mngr.tmr.strength_rows import MeasuredTest
+from mngr.tmr.strength import MeasuredTest
 from mngr.waiting import wait_until
 
 _STEP = "strength"
@@ -73,14 +73,14 @@ def _tell(out: str, on_measured: Callable[[MeasuredTest], None], over: threading
     told: set[str] = set()
     while not over.is_set():
         wait_until(over.is_set, timeout=1.0, every=0.1)
-        for test, one in strength_rows.in_directory(out).items():
+        for test, one in strength.in_directory(out).items():
             if one.done and test not in told:
                 told.add(test)
                 on_measured(one)
 
 
 def _results(out: str) -> dict[str, MeasuredTest]:
-    found = strength_rows.in_directory(out)
+    found = strength.in_directory(out)
     for name in ("prepare", _STEP):
         code = files.content(os.path.join(out, f"{name}.exit")).decode().strip()
         if code not in ("", "0", "5") or (name == _STEP and not found):

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from mngr.tmr import canary, strength, strength_rows
+from mngr.tmr import canary, strength
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.evidence import Work
 from mngr.tmr.measurement import Measurement, Pytest
 from mngr.tmr.paths import PathKind
 from mngr.tmr.rows import PASSED, cases, files_of
-from mngr.tmr.strength import CANNOT_FAIL, MIXED, NOT_MEASURED, SAME, STRONGER, WEAKER, Strength
-from mngr.tmr.strength_rows import MeasuredTest
+from mngr.tmr.strength import CANNOT_FAIL, MIXED, NOT_MEASURED, SAME, STRONGER, WEAKER, MeasuredTest, Strength
 from mngr.tmr.verdict import Verdict
 
 _LOST_MAX = 40
@@ -39,7 +38,7 @@ def measured(base: BaseCommit, work: Work, seen: Verdict) -> Verdict:
         before = _at_base(base, old)
     elif old:
         before = _tried(base, f"before-{work.slug}", work.old_tests, old)
-    after: Mapping[str, MeasuredTest] = strength_rows.in_directory(seen.log)
+    after: Mapping[str, MeasuredTest] = strength.in_directory(seen.log)
     if touched and not set(touched) <= set(after):
         after = _tried(base, f"after-{work.slug}", work.both, touched)
     if lost := [pair for pair in pairs if _compared(pair, before, after).word in (WEAKER, MIXED)]:
@@ -53,8 +52,8 @@ def measured(base: BaseCommit, work: Work, seen: Verdict) -> Verdict:
     unspoiled = [test for test in dict.fromkeys([*fixed, *elsewhere]) if spoiled.get(test) and test not in cannot_fail]
     if not cannot_fail and seen.marks.t0p0 != PASSED and seen.marks.t1p0 == PASSED:
         unspoiled += _look_at_nothing(base, work, seen.cases)
-    strength = joined(found) if found else None
-    return seen._replace(strength=strength, cannot_fail=cannot_fail, unspoiled=tuple(unspoiled))
+    whole = joined(found) if found else None
+    return seen._replace(strength=whole, cannot_fail=cannot_fail, unspoiled=tuple(unspoiled))
 
 
 def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
@@ -88,14 +87,14 @@ def _compared(
 
 def _side(found: Mapping[str, MeasuredTest], tests: Sequence[str]) -> MeasuredTest:
     """Several cases as one test; one that was not measured is known by its name only."""
-    return strength_rows.joined(tests[0], [found.get(test, MeasuredTest(test)) for test in tests])
+    return strength.joined(tests[0], [found.get(test, MeasuredTest(test)) for test in tests])
 
 
 def _tried(
     base: BaseCommit, label: str, commit: str, tests: Sequence[str], only: Sequence[str] = (), repeat: int = 0
 ) -> Mapping[str, MeasuredTest]:
     wanted = Measurement(f"strength-{label}", commit, [base.strength_step(commit, tests, only=only)], repeat=repeat)
-    return strength_rows.in_directory(base.measurer.take(wanted).directory)
+    return strength.in_directory(base.measurer.take(wanted).directory)
 
 
 def _at_base(base: BaseCommit, tests: Sequence[str]) -> Mapping[str, MeasuredTest]:
@@ -125,9 +124,7 @@ def _again(
     for side, commit, first in (("before", work.old_tests, before), ("after", work.both, after)):
         tests = [test for pair in lost for test in (pair.before if side == "before" else pair.after)]
         more = _tried(base, f"{side}-again-{work.slug}", commit, tests, only, repeat=1)
-        sides.append(
-            {test: strength_rows.repeated(one, more[test]) if test in more else one for test, one in first.items()}
-        )
+        sides.append({test: strength.repeated(one, more[test]) if test in more else one for test, one in first.items()})
     return sides[0], sides[1]
 
 

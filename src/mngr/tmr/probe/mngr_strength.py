@@ -5,7 +5,7 @@ child, so that tests are collected once. Output edits are attempts whose command
 edit; source mutants are attempts with one change in the product. The product's files are changed in place and restored:
 it must be started in a copy of the project.
 
-Each row has the id of a test and some of the fields of `strength_rows.MeasuredTest`. `$MNGR_TMR_JOB` has:
+Each row has the id of a test and some of the fields of `strength.MeasuredTest`. `$MNGR_TMR_JOB` has:
 
 tests    ids of tests or of their functions (default: all that are collected); only their files are collected, and each
          is measured as if it were the only one
