@@ -6,12 +6,11 @@ from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.tmr import flags
 from mngr.tmr.flags import Flag
-from mngr.tmr.objects import Objects, PathChange, TreeEntry
+from mngr.tmr.objects import Objects
 from mngr.tmr.paths import PathKind, Paths
 from mngr.tools.git import Git
 
 DELETED = "test-deleted"
-_TEXT_MAX = 1_000_000
 
 
 def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) -> list[Flag]:
@@ -34,7 +33,7 @@ def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) 
         for change in changes
         if paths.kind(change.path) == PathKind.IMPLEMENTATION and not _is_below(change.path, tests)
     }
-    found = flags.find(_files(objects, changes, product), test="", commands=commands)
+    found = flags.find(flags.files_of(objects, changes, product=product.__contains__), test="", commands=commands)
     found += [
         flags.Flag("product", path, f"`{path}` is part of the product, not of its tests") for path in sorted(product)
     ]
@@ -55,14 +54,3 @@ def _line(flag: Flag) -> str:
 
 def _is_below(path: str, places: Sequence[str]) -> bool:
     return any(path == place or place == "." or path.startswith(f"{place}/") for place in places)
-
-
-def _files(objects: Objects, changes: Sequence[PathChange], product: set[str]) -> list[flags.File]:
-    sides = [entry for change in changes for entry in (change.old, change.new) if entry and entry.mode != "120000"]
-    blobs = objects.blobs(entry.oid for entry in sides)
-
-    def text(entry: TreeEntry | None) -> str | None:
-        data = blobs.get(entry.oid, b"") if entry else None
-        return None if data is None or len(data) > _TEXT_MAX else data.decode(errors="replace")
-
-    return [flags.File(change.path, text(change.old), text(change.new), change.path in product) for change in changes]

@@ -1,18 +1,37 @@
-"""What a person should look at in a change, since a good fix may do it too: weaker tests, special cases. Pure."""
+"""What a person should look at in a change, since a good fix may do it too: weaker tests, special cases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from mngr.tmr import echo, steering_files, weaker_tests
 from mngr.tmr.changed_file import File, Flag
+from mngr.tmr.objects import Objects, PathChange, TreeEntry
 from mngr.tmr.outcome import IMPLEMENTATION
+from mngr.tmr.refusals import LINK
 
-__all__ = ["HOLDING", "STEERING", "File", "Flag", "find", "misclaimed"]
+__all__ = ["HOLDING", "STEERING", "File", "Flag", "files_of", "find", "misclaimed"]
+_TEXT_MAX = 500_000
 # Flags of files that decide how tests are judged, also those of others: measurements take them from the base.
 STEERING = steering_files.JUDGING
 # With these, a person must accept the work before it goes on the branch.
 HOLDING = STEERING | steering_files.BUILDING | weaker_tests.KINDS | {echo.ECHO}
+
+
+def files_of(
+    objects: Objects, changes: Sequence[PathChange], *, product: Callable[[str], bool], included: Collection[str] = ()
+) -> list[File]:
+    """Both sides of the changed files, as text; that of a link or of a very large file is empty."""
+    sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != LINK]
+    blobs = {oid: data for oid, data in objects.blobs(sides).items() if len(data) <= _TEXT_MAX}
+
+    def text(entry: TreeEntry | None) -> str | None:
+        return blobs.get(entry.oid, b"").decode(errors="replace") if entry else None
+
+    return [
+        File(one.path, text(one.old), text(one.new), implementation=product(one.path), build=one.path in included)
+        for one in changes
+    ]
 
 
 def find(

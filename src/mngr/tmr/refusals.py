@@ -3,8 +3,9 @@ submodules, read-only paths, secrets that are not in the base, and more bytes th
 
 from __future__ import annotations
 
+import itertools
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mngr import secrets
@@ -81,9 +82,12 @@ def _problems(objects: Objects, base: str, blobs: Iterable[str], rules: ContentR
         for blob, size in sizes.items()
         if size > limit
     }
+    small = sorted(blob for blob in sizes if blob not in found)
+    totals = itertools.accumulate(sizes[blob] for blob in small)
     in_base: dict[str, bool] = {}
-    for group in _groups({blob: size for blob, size in sizes.items() if blob not in found}):
-        for blob, data in objects.blobs(group).items():
+    # As many at a time as may be in memory together.
+    for _, group in itertools.groupby(zip(small, totals, strict=True), key=lambda pair: pair[1] // _READ_AT_ONCE):
+        for blob, data in objects.blobs(blob for blob, _ in group).items():
             for secret, kind in secrets.find(data.decode(errors="replace"), rules.variables).items():
                 if secret not in in_base:  # by standard input: a secret is not for the process list
                     grep = ("grep", "-q", "-F", "-f", "/dev/stdin", base)
@@ -91,17 +95,3 @@ def _problems(objects: Objects, base: str, blobs: Iterable[str], rules: ContentR
                 if not in_base[secret]:
                     found[blob] = f"holds {kind}"
     return found
-
-
-def _groups(sizes: Mapping[str, int]) -> Iterator[list[str]]:
-    """As many at a time as may be in memory together."""
-    group: list[str] = []
-    total = 0
-    for blob in sorted(sizes):
-        if group and total + sizes[blob] > _READ_AT_ONCE:
-            yield group
-            group, total = [], 0
-        group.append(blob)
-        total += sizes[blob]
-    if group:
-        yield group

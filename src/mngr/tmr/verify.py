@@ -13,13 +13,11 @@ from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import Work, again_at_base, measure, work_of
 from mngr.tmr.objects import Objects, PathChange
 from mngr.tmr.paths import PathKind
-from mngr.tmr.refusals import LINK, refusals
+from mngr.tmr.refusals import refusals
 from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Verdict, judge, wrong_with
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
 from mngr.tutorial.ran import RecordedRuns, read_every
-
-_TEXT_MAX = 500_000
 
 
 def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, Any]) -> Verdict:
@@ -36,7 +34,9 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
         if before.verdict == UNKNOWN and done and not refused:
             before = base.measured_now(task, slug)
         if changes and not refused:
-            files = _changed_files(base, objects, changes)
+            files = flags.files_of(
+                objects, changes, product=lambda path: _is_product(base, path), included=base.paths.included
+            )
             found = [*_flags(base, files, task), *_misclaimed(base, claim, changes)]
             found += _late(objects, _commits(base, tip), harvested.get("outcome_at"))
             seen = _measured(base, objects, task, slug, tip, changes, before, found)
@@ -115,29 +115,6 @@ def _is_wrong(task: str, before: BaselineTest, seen: Verdict) -> bool:
     return bool(seen.broken_by or seen.problem or wrong_with(task, before, seen))
 
 
-def _changed_files(base: BaseCommit, objects: Objects, changes: Sequence[PathChange]) -> list[flags.File]:
-    """Both sides of the changed files, as text; a link has none."""
-    sides = [entry.oid for change in changes for entry in (change.old, change.new) if entry and entry.mode != LINK]
-    blobs = objects.blobs(sides)
-    kind, included = base.paths.kind, base.paths.included
-
-    def text(entry: Any) -> str | None:
-        if entry is None or len(blobs.get(entry.oid, b"")) > _TEXT_MAX:
-            return None
-        return blobs.get(entry.oid, b"").decode(errors="replace")
-
-    return [
-        flags.File(
-            change.path,
-            text(change.old),
-            text(change.new),
-            implementation=kind(change.path) == PathKind.IMPLEMENTATION,
-            build=change.path in included,
-        )
-        for change in changes
-    ]
-
-
 def _flags(base: BaseCommit, changed: Sequence[flags.File], task: str) -> list[flags.Flag]:
     given = base.measurer.environment
     there = BaseText(base.git, base.commit, base.paths, task.partition("::")[0])
@@ -151,8 +128,12 @@ def _misclaimed(
     """Without a claim there is nothing to hold against its work."""
     if claim is None:
         return
-    paths = [change.path for change in changes if base.paths.kind(change.path) == PathKind.IMPLEMENTATION]
+    paths = [change.path for change in changes if _is_product(base, change.path)]
     yield from flags.misclaimed(claim["changes"], paths)
+
+
+def _is_product(base: BaseCommit, path: str) -> bool:
+    return base.paths.kind(path) == PathKind.IMPLEMENTATION
 
 
 def _notes(base: BaseCommit, claim: Mapping[str, Any] | None, tip: str) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import select
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import pytest
 
@@ -67,34 +69,22 @@ def in_child(work: Callable[[], str], *, seconds: float) -> str:
 def in_turn(item: pytest.Item, firsts: Sequence[First], *, plain: First, seconds: float) -> Iterator[str]:
     """A warm `attempt` for each, in few processes: children that run one attempt after another cost a fifth of children
     that are forked for each. At the end of a child an attempt after `plain` must pass, otherwise one attempt
-    changed another, and all of them are made again in processes of their own."""
+    changed another, or ended the child, and all of them are made again in processes of their own."""
     for start in range(0, len(firsts), _BATCH):
         batch = firsts[start : start + _BATCH]
-        found = _batch(item, batch, plain, seconds)
-        alone = (attempt(item, seconds=seconds, first=first, warm=True) for first in batch)
-        yield from found or alone
 
-
-def _batch(item: pytest.Item, firsts: Sequence[First], plain: First, seconds: float) -> list[str]:
-    found: list[str] = []
-    while len(found) < len(firsts):
-        left = [*firsts[len(found) :], plain]
-
-        def work(say: Callable[[str], None], left: Sequence[First] = left) -> None:
-            for first in left:
+        def work(say: Callable[[str], None], batch: Sequence[First] = batch) -> None:
+            for first in (*batch, plain):
                 first()
                 say(outcome(item, sibling(item)))
 
         with Child(work) as child:
-            for at in range(len(left)):
-                answer = child.answer(seconds)
-                if at < len(left) - 1:
-                    found.append(answer)
-                elif answer != "passed":
-                    return []
-                if answer in (TIMEOUT, CRASHED):
-                    break
-    return found
+            answers = (child.answer(seconds) for _ in range(len(batch) + 1))
+            found = list(itertools.takewhile(lambda answer: answer not in (TIMEOUT, CRASHED), answers))
+        if len(found) > len(batch) and found.pop() == "passed":
+            yield from found
+        else:
+            yield from (attempt(item, seconds=seconds, first=first, warm=True) for first in batch)
 
 
 class Child:
@@ -115,10 +105,9 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._pipe)
-        try:
-            os.killpg(self._pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # not a group yet, or gone
-            _kill(self._pid)
+        for end in (os.killpg, os.kill):  # not a group yet, perhaps, or gone
+            with suppress(ProcessLookupError, PermissionError):
+                end(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
 
     def answer(self, seconds: float) -> str:
@@ -151,10 +140,3 @@ def _run_child(work: Callable[[Callable[[str], None]], None], pipe: int) -> None
         code = 0
     finally:
         os._exit(code)
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
