@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
+import mngr_tmr_probe as probe
 import pytest
 
 TIMEOUT = "timeout"
@@ -41,15 +42,8 @@ def outcome(item: pytest.Item, following: pytest.Item | None) -> str:
     """Run a test in this process: passed, failed, skipped, xfailed or xpassed."""
     from _pytest.runner import runtestprotocol
 
-    found = "passed"
-    for report in runtestprotocol(item, log=False, nextitem=following):
-        if report.failed:
-            return "failed"
-        if report.skipped:
-            found = "xfailed" if hasattr(report, "wasxfail") else "skipped"
-        elif hasattr(report, "wasxfail") and report.when == "call":
-            found = "xpassed"
-    return found
+    reports = runtestprotocol(item, log=False, nextitem=following)
+    return probe.judged({report.when: report for report in reports})[0]
 
 
 def result(outcome: str) -> str:

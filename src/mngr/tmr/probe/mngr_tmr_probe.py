@@ -7,6 +7,7 @@ that was killed, or ended itself over a test that hung, is started again with th
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import hashlib
 import inspect
@@ -30,14 +31,7 @@ ROWS = _GIVEN.get("MNGR_TMR_ROWS", "")
 TOP = os.path.realpath(_GIVEN.get("MNGR_TMR_TOP") or os.getcwd())
 
 
-def _job() -> dict[str, Any]:
-    if not (path := _GIVEN.get("MNGR_TMR_JOB")):
-        return {}
-    with open(path, encoding="utf-8") as file:
-        return dict(json.load(file))
-
-
-JOB = _job()
+JOB: dict[str, Any] = json.loads(pathlib.Path(_GIVEN["MNGR_TMR_JOB"]).read_text()) if "MNGR_TMR_JOB" in _GIVEN else {}
 # By these a product could know that it is being tested.
 _MARKS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 GAVE_UP = 97
@@ -52,8 +46,7 @@ _TIMED_OUT = re.compile(r"^E\s+Failed: Timeout \(?>\d", re.MULTILINE)
 def listed() -> list[str] | None:
     """The tests that are asked for: those that an earlier step has listed, or those of the job; None for all."""
     if path := _GIVEN.get("MNGR_TMR_LISTED"):
-        with open(path, encoding="utf-8") as file:
-            return file.read().splitlines()
+        return [line for line in pathlib.Path(path).read_text("utf-8").split("\n") if line]
     return JOB.get("tests")
 
 
@@ -88,13 +81,10 @@ class Watch:
         self._watched.append((what, seconds, time.monotonic()))
         self._set()
 
-    def end(self) -> float:
-        """How long it took."""
-        _, _, began = self._watched.pop()
-        took = time.monotonic() - began
-        self._watched = [(what, seconds, began + took) for what, seconds, began in self._watched]
+    def end(self) -> None:
+        took = self.took()
+        self._watched = [(what, seconds, began + took) for what, seconds, began in self._watched[:-1]]
         self._set()
-        return took
 
     def took(self) -> float:
         return time.monotonic() - self._watched[-1][2]
@@ -130,38 +120,25 @@ class Probe:
         self.running = ""
         self.watch = Watch(self._give_up)
 
-    def chosen(self, nodeid: str, function: str, body: str) -> bool:
-        """One of the tests asked for, by its id or that of its function; with a base to compare with, also one that is
-        new or does something else."""
-        if self.base is not None and self.base.get(nodeid) != body:
-            return True
-        return self.wanted is None or nodeid in self.wanted or function in self.wanted
-
     def _go_on(self) -> set[str]:
         """Tests that an earlier start is through with. One that it began and never ended took it down."""
-        done: set[str] = set()
-        began: dict[str, Any] | None = None
-        try:
+        rows = []
+        if os.path.exists(ROWS):
             with open(ROWS, encoding="utf-8") as file:
                 for line in file:
-                    try:
-                        row = json.loads(line)
-                    except ValueError:
-                        continue
-                    if row["type"] == "began":
-                        began = row
-                    elif row["type"] == "ran":
-                        done.add(row["id"])
-        except FileNotFoundError:
-            pass
-        if began is not None and began["id"] not in done:
-            took, limit = time.time() - began["at"], began["limit"]
+                    with contextlib.suppress(ValueError):
+                        rows.append(json.loads(line))
+        done = {row["id"] for row in rows if row["type"] == "ran"}
+        for row in [row for row in rows if row["type"] == "began"][-1:]:
+            took, limit = time.time() - row["at"], row["limit"]
+            if row["id"] in done:
+                continue
             if limit and took >= limit:  # pytest-timeout ends pytest as a whole where it cannot interrupt a test
-                self._late(began["id"], took, f"the test did not end within {limit:g} s")
+                self._late(row["id"], took, f"the test did not end within {limit:g} s")
             else:
                 text = "the test ended the whole test run"
-                self.row("ran", id=began["id"], outcome="crashed", seconds=0.0, text=text, signature=text)
-            done.add(began["id"])
+                self.row("ran", id=row["id"], outcome="crashed", seconds=0.0, text=text, signature=text)
+            done.add(row["id"])
         return done
 
     def row(self, kind: str, **facts: object) -> None:
@@ -177,6 +154,8 @@ class Probe:
     def pytest_collection_modifyitems(
         self, session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
+        """Leave the tests that are asked for, by their ids or those of their functions; with a base to compare with,
+        also those that are new or do something else."""
         left: list[pytest.Item] = []
         gone: list[pytest.Item] = []
         new: list[str] = []
@@ -187,9 +166,9 @@ class Probe:
             self.row("collected", **facts)
             if self.base is not None and test not in self.base:
                 new.append(test)
-            chosen = test not in self.done and self.chosen(test, str(facts["function"]), str(facts["body"]))
-            (left if chosen else gone).append(item)
             changed = self.base is not None and self.base.get(test) != facts["body"]
+            chosen = changed or self.wanted is None or bool({test, facts["function"]} & self.wanted)
+            (left if chosen and test not in self.done else gone).append(item)
             if self.task and (changed or self.task in (test, facts["function"])):
                 self.touched.append(test)
         _list("new", new)
@@ -232,22 +211,23 @@ class Probe:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
         """What many tests share is not held against the first of them."""
-        if fixturedef.scope == "function":
-            yield
-            return
-        self.watch.begin(f"the set-up of the {fixturedef.scope} fixture `{fixturedef.argname}`", self.seconds * _SHARED)
+        shared = fixturedef.scope != "function"
+        if shared:
+            what = f"the set-up of the {fixturedef.scope} fixture `{fixturedef.argname}`"
+            self.watch.begin(what, self.seconds * _SHARED)
         yield
-        self.watch.end()
+        if shared:
+            self.watch.end()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         """Nor is the end of what they share held against the last of them."""
-        if nextitem is not None and nextitem.parent is item.parent:
-            yield
-            return
-        self.watch.begin("the tear-down after the test", self.seconds * _SHARED)
+        last = nextitem is None or nextitem.parent is not item.parent
+        if last:
+            self.watch.begin("the tear-down after the test", self.seconds * _SHARED)
         yield
-        self.watch.end()
+        if last:
+            self.watch.end()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.phases[report.when] = report
@@ -294,21 +274,18 @@ class Probe:
 def _list(name: str, tests: list[str]) -> None:
     """For the steps that come after this one."""
     if tests:
-        with open(f"{ROWS.removesuffix('.rows')}.{name}", "w", encoding="utf-8") as file:
-            file.write("".join(f"{test}\n" for test in tests))
+        path = pathlib.Path(f"{ROWS.removesuffix('.rows')}.{name}")
+        path.write_text("".join(f"{test}\n" for test in tests), "utf-8")
 
 
 def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, pytest.TestReport | None]:
     """Outcome and the report that tells why: the first phase that did not pass decides."""
-    for when in ("setup", "call", "teardown"):
-        report = phases.get(when)
-        if report is None:
-            continue
+    for report in (phases[when] for when in ("setup", "call", "teardown") if when in phases):
         if report.failed:
             return "failed", report
         if report.skipped:
             return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), report
-        if hasattr(report, "wasxfail") and when == "call":
+        if hasattr(report, "wasxfail") and report.when == "call":
             return "xpassed", report
     return "passed", None
 
