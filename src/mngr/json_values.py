@@ -3,7 +3,6 @@ into JSON and back. Pure."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -12,6 +11,8 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 def loads(data: bytes | str) -> dict[str, Any]:
     """The JSON object in this text; empty when the text is something else."""
+    import json
+
     try:
         return table(json.loads(data))
     except (ValueError, RecursionError):

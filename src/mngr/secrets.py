@@ -13,24 +13,15 @@ MASK = "***"
 # Shorter values (`8000`, `true`, `debug`) are part of ordinary text, which would become unreadable.
 SHORTEST = 6
 _LONGEST_WORD = 12
-# Each with the letters it begins with: most text has none of them, and the pattern is then never compiled.
+# By the letters each begins with: most text has none of them, and the pattern is then never compiled.
 _KEYS = {
-    "sk-": r"sk-[A-Za-z0-9_-]{16,}",
-    "gh": r"gh[opsur]_[A-Za-z0-9]{20,}",
-    "github_pat_": r"github_pat_[A-Za-z0-9_]{20,}",
-    "glpat-": r"glpat-[A-Za-z0-9_-]{16,}",
-    "xox": r"xox[abeprs]-[A-Za-z0-9-]{10,}",
-    "AKIA": r"AKIA[A-Z0-9]{16}",
-    "eyJ": r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+",
-}
-
-_KINDS = {
-    "sk-": "an API key",
-    "gh": "a GitHub token",
-    "glpat-": "a GitLab token",
-    "xox": "a Slack token",
-    "AKIA": "an AWS access key",
-    "eyJ": "a JSON web token",
+    "sk-": (r"sk-[A-Za-z0-9_-]{16,}", "an API key"),
+    "gh": (r"gh[opsur]_[A-Za-z0-9]{20,}", "a GitHub token"),
+    "github_pat_": (r"github_pat_[A-Za-z0-9_]{20,}", "a GitHub token"),
+    "glpat-": (r"glpat-[A-Za-z0-9_-]{16,}", "a GitLab token"),
+    "xox": (r"xox[abeprs]-[A-Za-z0-9-]{10,}", "a Slack token"),
+    "AKIA": (r"AKIA[A-Z0-9]{16}", "an AWS access key"),
+    "eyJ": (r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+", "a JSON web token"),
 }
 _PRIVATE_KEY = "PRIVATE KEY-----"
 
@@ -41,7 +32,7 @@ def find(text: str, variables: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
     if any(start in text for start in _KEYS):
         for match in _keys().finditer(text):
-            found[match.group()] = next(kind for start, kind in _KINDS.items() if match.group().startswith(start))
+            found[match.group()] = next(kind for start, (_, kind) in _KEYS.items() if match.group().startswith(start))
     if _PRIVATE_KEY in text:
         found |= dict.fromkeys(_private_keys().findall(text), "a private key")
     for name, value in variables.items():
@@ -121,4 +112,4 @@ def _private_keys() -> re.Pattern[str]:
 def _keys() -> re.Pattern[str]:
     import re
 
-    return re.compile("|".join(rf"\b{shape}" for shape in _KEYS.values()))
+    return re.compile("|".join(rf"\b{shape}" for shape, _ in _KEYS.values()))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli import template
 from mngr.cli.output import Output, state_style, to_json
 from mngr.cli.table import Column, table
+from mngr.cli.template import Template
 from mngr.cli.terminal import cut, paint, visible, visible_lines, width
 from mngr.errors import UsageError
 
@@ -91,7 +91,7 @@ def test_an_unknown_field_names_the_nearest_also_without_rows():
 @pytest.mark.parametrize("text", ["{", "{name", "{}", "{name}}", "{ {name}"])
 def test_a_broken_template_is_refused(text):
     with pytest.raises(UsageError, match="the template has"):
-        template.parse(text)
+        Template(text)
 
 
 def test_a_word_that_is_no_format_names_the_nearest():

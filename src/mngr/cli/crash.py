@@ -25,7 +25,7 @@ def save(error: BaseException, words: list[str], environ: Mapping[str, str]) -> 
         Host(host_dir(environ)).is_ours()
         folder = os.path.join(host_dir(environ), "crashes")
         make_private_dir(folder)
-        path = os.path.join(folder, _file_name())
+        path = os.path.join(folder, f"{time.strftime('%Y-%m-%dT%H-%M-%S')}-{os.getpid()}.txt")
         write_atomic(path, crash_text(error, words, environ).encode("utf-8", "backslashreplace"))
     except Exception:  # noqa: BLE001 (a second error must not hide the first)
         return None
@@ -47,28 +47,11 @@ def crash_text(error: BaseException, words: list[str], environ: Mapping[str, str
 
 def masked_words(words: list[str]) -> list[str]:
     """The command line with the values of `--env` and `-S` hidden, their names kept."""
-    masked = []
-    value_follows = False
-    for word in words:
-        option, equals, value = word.partition("=")
-        if value_follows:
-            masked.append(_masked_value(word))
-            value_follows = False
-        elif word in _SECRET_OPTIONS:
-            masked.append(word)
-            value_follows = True
-        elif equals and option in _SECRET_OPTIONS:
-            masked.append(f"{option}={_masked_value(value)}")
-        elif word.startswith("-S"):
-            masked.append(f"-S{_masked_value(word[2:])}")
-        else:
-            masked.append(word)
-    return masked
-
-
-def _masked_value(text: str) -> str:
-    name, equals, _ = text.partition("=")
-    return f"{name}={MASK}" if equals else MASK
+    for text in filter(None, option_values(words, *_SECRET_OPTIONS)):
+        name, equals, _ = text.partition("=")
+        hidden = f"{name}={MASK}" if equals else MASK
+        words = [word.removesuffix(text) + hidden if word.endswith(text) else word for word in words]
+    return words
 
 
 def _secrets(words: list[str], environ: Mapping[str, str]) -> list[str]:
@@ -84,7 +67,3 @@ def _file_values(path: str) -> list[str]:
             return [line.partition("=")[2].strip().strip("'\"") for line in file]
     except OSError:
         return []
-
-
-def _file_name() -> str:
-    return time.strftime("%Y-%m-%dT%H-%M-%S") + f"-{os.getpid()}.txt"

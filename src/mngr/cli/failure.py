@@ -96,19 +96,12 @@ def asked_format(words: list[str]) -> str:
 
 
 def _disk_error(error: BaseException) -> MngrError | None:
-    if not isinstance(error, OSError):
-        return None
-    if isinstance(error, FileNotFoundError) and _stands_nowhere():
-        return MngrError("the directory you are in was deleted", hint="go to another one: `cd ~`")
-    return disk_error(error)
-
-
-def _stands_nowhere() -> bool:
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        return True
-    return False
+    if isinstance(error, FileNotFoundError):
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return MngrError("the directory you are in was deleted", hint="go to another one: `cd ~`")
+    return disk_error(error) if isinstance(error, OSError) else None
 
 
 def _bug(error: BaseException, words: list[str], app: App | None) -> MngrError:
@@ -124,11 +117,8 @@ def _bug(error: BaseException, words: list[str], app: App | None) -> MngrError:
 
         details = "".join(traceback.format_exception(error))
     hint = f"please report it with `{path}`" if path else "please report it; `-v` shows where it happened"
-    return MngrError(f"this is a bug in {_whose(app)}: {what}", hint=hint, details=details, exit_code=BUG)
-
-
-def _whose(app: App | None) -> str:
-    return f"plugin `{app.plugin}` or in mngr" if app is not None and app.plugin else "mngr"
+    whose = f"plugin `{app.plugin}` or in mngr" if app is not None and app.plugin else "mngr"
+    return MngrError(f"this is a bug in {whose}: {what}", hint=hint, details=details, exit_code=BUG)
 
 
 def _nobody_reads(error: BaseException) -> bool:

@@ -137,7 +137,7 @@ def _of_plugin(word: str, words: list[str]) -> catalog.Verb:
     known = [*catalog.words(), *(name for entry in added for name in (entry.name, *entry.aliases))]
     close = nearest(word, known)
     start = f"the closest verb is `{close}`; " if close else ""
-    hint = compatibility.verb_hint(word) or f"{start}`mngr --help` shows all"
+    hint = compatibility.VERBS.get(word) or f"{start}`mngr --help` shows all"
     raise UsageError(f"{_quoted(word)} is not a verb of mngr", hint=hint)
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TextIO, TypedDict
 
 from mngr.cli.terminal import STATE_STYLES, paint, visible, visible_lines
 from mngr.errors import MngrError, UsageError
+from mngr.json_values import plain
 from mngr.names import nearest
 
 if TYPE_CHECKING:
     from mngr.cli.table import Column
-    from mngr.cli.template import TemplatePart
+    from mngr.cli.template import Template
 
 
 class NamedResult(Protocol):
@@ -67,13 +68,13 @@ class Output:
         self.colour = colour and format == "human"
         self.columns = columns
         self.emitted = False
-        self._template: tuple[TemplatePart, ...] | None = None
+        self._template: Template | None = None
         if format not in FORMATS:
             if "{" not in format:
                 raise _not_a_format(format)
-            from mngr.cli.template import parse
+            from mngr.cli.template import Template
 
-            self._template = parse(format)
+            self._template = Template(format)
             self.format = "template"
 
     @property
@@ -83,21 +84,19 @@ class Output:
     def check_fields(self, known: Sequence[str]) -> None:
         """Raise for a template with a field that no result has, before anything is changed."""
         if self._template is not None:
-            from mngr.cli import template
-
-            template.check(self._template, known)
+            self._template.check(known)
 
     def emit_object(self, value: Fields, human: str | None = None, known: Sequence[str] = ()) -> None:
         """One result. `human` is what a person reads instead of the fields; empty prints nothing."""
         value = as_mapping(value)
         if self._template is not None:
-            self._emit_template([value], known)
+            self._emit_template(self._template, [value], known)
         elif not self.human:
             self._write(to_json(value, indent=self.format == "json") + "\n")
         elif human is None:
-            from mngr.cli import template
+            from mngr.cli.template import plain_text
 
-            lines = [f"{name}: {visible(template.plain_text(item))}\n" for name, item in value.items()]
+            lines = [f"{name}: {visible(plain_text(item))}\n" for name, item in value.items()]
             self._write("".join(lines))
         elif human:
             self._write(visible_lines(human) + "\n")
@@ -115,7 +114,7 @@ class Output:
         template may name (else those of the rows), `empty` what a person reads when there are none."""
         rows = [as_mapping(result) for result in results]
         if self._template is not None:
-            self._emit_template(rows, known)
+            self._emit_template(self._template, rows, known)
         elif self.format == "json":
             self._write(to_json(rows if envelope is None else plain(envelope), indent=True) + "\n")
         elif self.format == "jsonl":
@@ -162,15 +161,13 @@ class Output:
         """Hand over what was written so far: for commands that go on, such as those that follow."""
         self.stdout.flush()
 
-    def _emit_template(self, rows: Sequence[Mapping[str, Any]], known: Sequence[str]) -> None:
-        from mngr.cli import template
+    def _emit_template(self, template: Template, rows: Sequence[Mapping[str, Any]], known: Sequence[str]) -> None:
+        from mngr.cli.template import fields_of
 
-        parts = self._template or ()
-        names = known or template.fields_of(rows)
-        if names:
-            template.check(parts, names)
+        if names := known or fields_of(rows):
+            template.check(names)
         shown: Callable[[str], str] = visible_lines if self.columns is not None else str
-        self._write("".join(shown(template.render(parts, row)) + "\n" for row in rows))
+        self._write("".join(shown(template.render(row)) + "\n" for row in rows))
 
     def _write(self, text: str) -> None:
         self.emitted = True
@@ -183,17 +180,8 @@ class Output:
 
 def as_mapping(value: Fields) -> Mapping[str, Any]:
     """A result as JSON has it: each NamedTuple in it is an object."""
-    if isinstance(value, Mapping):
-        return value
-    return {name: plain(item) for name, item in value._asdict().items()}
-
-
-def plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return as_mapping(value)
-    if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+    found: Mapping[str, Any] = value if isinstance(value, Mapping) else plain(value)
+    return found
 
 
 def state_style(row: Mapping[str, Any]) -> str:

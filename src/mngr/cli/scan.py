@@ -225,17 +225,17 @@ class Scan:
         known = compatibility.option(prog, spelling)
         if known is None or (value is not None and not known.takes_value):
             return False
-        if known.hint:
-            raise UsageError(f"`{spelling}` is not an option of `{prog}`", hint=f"instead: {known.hint}")
+        if known.what == compatibility.REFUSED:
+            raise UsageError(f"`{spelling}` is not an option of `{prog}`", hint=f"instead: {known.text}")
         if known.takes_value and value is None:
             value = self._following(Option(spelling), spelling)
-        if known.words == "X":
+        if known.what == compatibility.IGNORED:
+            self.notes += [f"`{spelling}` changes nothing: {known.text}"] if known.text else []
+        elif known.text == "X":
             self.positionals.insert(self._arguments_by_option, value or "")
             self._arguments_by_option += 1
-        elif known.words:
-            self.words = [*(word.replace("X", value or "") for word in known.words.split()), *self.words]
-        elif known.note:
-            self.notes.append(f"`{spelling}` changes nothing: {known.note}")
+        else:
+            self.words = [*(word.replace("X", value or "") for word in known.text.split()), *self.words]
         return True
 
     def _following(self, option: Option, spelling: str) -> str:
@@ -273,7 +273,7 @@ class Scan:
         from mngr.cli import compatibility
 
         parser = self.parser
-        hint = compatibility.part_hint(parser.prog)
+        hint = compatibility.PARTS.get(parser.prog)
         if hint and not nearest(word, tuple(parser.subcommands)):
             raise UsageError(
                 f"`{visible(word)}` is not a part of `{parser.prog}`",

@@ -4,64 +4,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.errors import UsageError
 from mngr.names import nearest
 
-_ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
+_ESCAPES = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
 
 
-class TemplatePart(NamedTuple):
-    text: str
-    is_field: bool
+class Template:
+    """The user's text taken apart: `{{` and `}}` are braces, `\\t`, `\\n` and `\\\\` as in printf."""
+
+    def __init__(self, text: str) -> None:
+        import string
+
+        self._parts: list[tuple[str, str]] = []  # what stands before a field, and the field
+        try:
+            for plain, field, spec, conversion in string.Formatter().parse(text):
+                if field is not None and (not field.strip() or spec or conversion):
+                    raise ValueError
+                plain = re.sub(r"\\[tn\\]", lambda found: _ESCAPES[found[0]], plain)
+                self._parts.append((plain, (field or "").strip()))
+        except ValueError:
+            hint = "write `{name}` for a field, `{{` and `}}` for braces"
+            raise UsageError(f"the template has a brace that belongs to no field: {text!r}", hint=hint) from None
+
+    def check(self, known: Sequence[str]) -> None:
+        """Raise for a field that no row can have. `labels.*` among the known allows anything below `labels`."""
+        for _, field in self._parts:
+            if field and not _is_known(_own_name(field, known), known):
+                names = [k.removesuffix(".*") for k in known]
+                close = nearest(field, names)
+                listed = ", ".join(f"`{name}`" for name in names)
+                hint = f"the closest field is `{close}`" if close else f"the fields are {listed}"
+                raise UsageError(f"there is no field `{field}`", hint=hint)
+
+    def render(self, row: Mapping[str, Any]) -> str:
+        return "".join(
+            plain + (plain_text(lookup(row, _own_name(field, row))) if field else "") for plain, field in self._parts
+        )
 
 
-def parse(template: str) -> tuple[TemplatePart, ...]:
-    """Take a template apart. `{{` and `}}` are braces, `\\t`, `\\n` and `\\\\` what they are in a shell's printf."""
-    parts: list[TemplatePart] = []
-    plain, end = "", 0
-    for found in re.finditer(r"\{\{|\}\}|\\[tn\\]|\{\s*([^{}]*?)\s*\}|[{}]", template):
-        plain, end = plain + template[end : found.start()], found.end()
-        if found[1]:
-            parts += [TemplatePart(plain, False)] if plain else []
-            parts.append(TemplatePart(found[1], True))
-            plain = ""
-        elif found[0] in ("{{", "}}"):
-            plain += found[0][0]
-        elif found[0][0] == "\\":
-            plain += _ESCAPES[found[0][1]]
-        elif found[0] == "}":
-            raise UsageError(f"the template has a `}}` without its `{{`: {template!r}", hint="write `}}` for a brace")
-        else:
-            hint = "write `{name}`, or `{{{{` for a brace"
-            raise UsageError(f"the template has a `{{` that names no field: {template!r}", hint=hint)
-    plain += template[end:]
-    return (*parts, TemplatePart(plain, False)) if plain else tuple(parts)
-
-
-def check(parts: Iterable[TemplatePart], known: Sequence[str]) -> None:
-    """Raise for a field that no row can have. `labels.*` among the known allows anything below `labels`."""
-    for part in parts:
-        if part.is_field and not is_known(_own_name(part.text, known), known):
-            raise unknown_field(part.text, known)
-
-
-def is_known(field: str, known: Sequence[str]) -> bool:
+def _is_known(field: str, known: Sequence[str]) -> bool:
     """Whether a field exists, or is a table that holds fields that do."""
-    if field in known:
-        return True
-    return any(k.endswith(".*") and (field == k[:-2] or field.startswith(k[:-1])) for k in known) or any(
-        k.startswith(f"{field}.") for k in known
-    )
-
-
-def unknown_field(field: str, known: Sequence[str]) -> UsageError:
-    names = [k.removesuffix(".*") for k in known]
-    close = nearest(field, names)
-    listed = ", ".join(f"`{name}`" for name in names)
-    return UsageError(
-        f"there is no field `{field}`", hint=f"the closest field is `{close}`" if close else f"the fields are {listed}"
+    return any(
+        field == k or k.startswith(f"{field}.") or (k.endswith(".*") and (field == k[:-2] or field.startswith(k[:-1])))
+        for k in known
     )
 
 
@@ -87,10 +75,6 @@ def lookup(row: Mapping[str, Any], field: str) -> Any:
         more, dot, rest = rest.partition(".")
         head = f"{head}.{more}"
     return None
-
-
-def render(parts: Iterable[TemplatePart], row: Mapping[str, Any]) -> str:
-    return "".join(plain_text(lookup(row, _own_name(part.text, row))) if part.is_field else part.text for part in parts)
 
 
 def _own_name(field: str, known: Container[str]) -> str:
