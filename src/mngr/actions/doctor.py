@@ -1,4 +1,4 @@
-"""Is this machine ready, and is anything left over? Checks as data. Looks only: changes and removes nothing."""
+"""Is this machine ready? Checks as data. Looks only: changes and removes nothing; `gc` looks for leftovers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mngr import parallel, process
-from mngr.actions import find, leftovers
-from mngr.actions.leftovers import MarkedSession
+from mngr.actions import leftovers
 from mngr.actions.site import Site
-from mngr.agents import state
 from mngr.agents.kinds import driver, versions
 from mngr.agents.kinds.driver import AgentProgram
 from mngr.agents.kinds.kind import KNOWN_AGENTS
@@ -50,7 +48,8 @@ def examine(site: Site, read_settings: Callable[[], object]) -> list[Check]:
         directory,
         _disk(site.host.dir),
         _settings(read_settings),
-        *_agents(site, ours),
+        _records(site, ours),
+        _tmux_server(site),
         coding_agents(list(agents)),
         *_agent_programs(site, agents),
     ]
@@ -188,88 +187,31 @@ def _settings(read_settings: Callable[[], object]) -> Check:
     return Check("settings", OK, "readable")
 
 
-def _agents(site: Site, ours: bool | None) -> list[Check]:
-    """Records, sessions and work dirs, held against each other."""
-    # In this order an agent that is made meanwhile is in none of the first two, and never looks like a leftover.
-    sessions, server = _sessions(site)
-    places = leftovers.places(site) if ours else []
-    names = ("agent records", "sessions of agents", "stray sessions", "work dirs")
+def _records(site: Site, ours: bool | None) -> Check:
     if ours is None:
-        why = "not looked at, since the state directory is not ours"
-        return [server, *(Check(name, UNKNOWN, why) for name in names)]
+        return Check("agent records", UNKNOWN, "not looked at, since the state directory is not ours")
     try:
         records, corrupt = site.store.records()
     except OSError as error:
-        return [server, *(Check(name, UNKNOWN, f"records cannot be read: {error}") for name in names)]
-    readable = Check(names[0], OK, f"{len(records)} readable" if records else "no agents")
+        return Check("agent records", UNKNOWN, f"records cannot be read: {error}")
     if corrupt:
         messages = tuple(error.message for error in corrupt)
-        readable = Check(names[0], FAIL, f"{len(corrupt)} cannot be read", corrupt[0].hint, messages)
-    known = leftovers.recorded_ids(site)
-    used = {os.path.realpath(record.work_dir) for record in records}
-    left = [path for path in leftovers.unknown_places(places, known) if os.path.realpath(path) not in used]
-    checks = [server, readable]
-    if sessions is None:
-        checks += [Check(name, UNKNOWN, "not known without an answer of tmux") for name in names[1:3]]
-    else:
-        checks += [_gone(site, names[1]), _strays(site, names[2], sessions, known)]
-    return [*checks, _leftovers(names[3], left)]
+        return Check("agent records", FAIL, f"{len(corrupt)} cannot be read", corrupt[0].hint, messages)
+    return Check("agent records", OK, f"{len(records)} readable" if records else "no agents")
 
 
-def _sessions(site: Site) -> tuple[list[MarkedSession] | None, Check]:
-    """Every session that carries our mark; None when tmux did not answer."""
+def _tmux_server(site: Site) -> Check:
     if find_program("tmux") is None:
-        return None, Check("tmux server", UNKNOWN, "not asked, since tmux is missing")
+        return Check("tmux server", UNKNOWN, "not asked, since tmux is missing")
     try:
         sessions = leftovers.sessions(site)
     except MngrError as error:
         hint = error.hint or "see what it says: `tmux -L mngr ls`"
         if "File name too long" in error.details:
             hint = "its socket needs a shorter directory: `export TMUX_TMPDIR=/tmp`"
-        return None, _failed("tmux server", error, hint=hint)
+        return _failed("tmux server", error, hint=hint)
     found = f"answers, with {len(sessions)} of our sessions" if sessions else "runs no session of ours"
-    return sessions, Check("tmux server", OK, found)
-
-
-def _gone(site: Site, name: str) -> Check:
-    try:
-        agents = find.listing(site)[0]
-    except (MngrError, OSError) as error:
-        return Check(name, UNKNOWN, f"agents cannot be listed: {error}")
-    gone = [
-        agent
-        for agent in agents
-        if agent.state == state.FAILED and agent.pane is None
-        if agent.status.exit_code is None and agent.status.signal is None
-    ]
-    if not gone:
-        return Check(name, OK, "none is gone")
-    first = gone[0].name
-    hint = f"`mngr start {first}` runs it again, `mngr destroy {first}` removes it; its files are as they were"
-    return Check(name, WARN, f"{len(gone)} gone", hint, tuple(f"{agent.name}: {agent.status.reason}" for agent in gone))
-
-
-def _strays(site: Site, name: str, sessions: list[MarkedSession], known: set[str]) -> Check:
-    """Sessions of agents that no record knows, here or in another state directory on the same tmux server."""
-    try:
-        strays = leftovers.stray_sessions(site, sessions, known)
-    except MngrError as error:
-        return Check(name, UNKNOWN, error.message)
-    if not strays:
-        return Check(name, OK, "none")
-    target = f"-t {join([f'={strays[0].name}'])}"
-    hint = f"look: `tmux -L mngr attach -r {target}`, then end it: `tmux -L mngr kill-session {target}`"
-    if leftovers.is_of(site, strays[0]):
-        hint += "; or `mngr gc`"
-    return Check(name, WARN, f"{len(strays)} that no record knows", hint, tuple(stray.name for stray in strays))
-
-
-def _leftovers(name: str, paths: list[str]) -> Check:
-    left = [path for path in paths if os.path.lexists(path)]  # one being destroyed is gone by now
-    if not left:
-        return Check(name, OK, "none is left over")
-    hint = f"look: `git -C {join([left[0]])} status`; `mngr gc` saves what is only there and removes them"
-    return Check(name, WARN, f"{len(left)} that no record knows", hint, tuple(left))
+    return Check("tmux server", OK, found)
 
 
 def _installed(site: Site) -> dict[str, str]:

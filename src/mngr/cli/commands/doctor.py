@@ -19,9 +19,9 @@ from mngr.fleet.fleet import Fleet
 READS_SETTINGS = False
 
 DESCRIPTION = (
-    "Check the programs, directories, settings, records and sessions that mngr needs, the coding agents that it knows, "
-    "leftovers, and the known hosts. Changes nothing. Exits with 1 if a check failed; warnings and notes are not "
-    "failures."
+    "Check the programs, directories, settings and records that mngr needs, the coding agents that it knows, and the "
+    "known hosts. Changes nothing. Exits with 1 if a check failed; warnings and notes are not failures. `mngr gc "
+    "--dry-run` shows what interrupted commands left behind."
 )
 EXAMPLES = (
     ("mngr doctor", "one line per check, with hints"),
