@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mngr.agents import retry_time
-from mngr.agents.kinds import claude_record, codex_record, model_errors
+from mngr.agents import reasons, retry_time
+from mngr.agents.kinds import claude_record, codex_record
 from mngr.agents.reasons import is_account, is_rate_limit
 from mngr.agents.state import BLOCKED, WAITING
 
@@ -29,7 +29,7 @@ WRITTEN = "2026-11-18T01:00:00.000Z"
     ],
 )
 def test_each_cause_has_its_own_first_words(text: str, status: int | None, kind: str, wanted: str) -> None:
-    reason = model_errors.reason(text, SAID, status, kind)
+    reason = reasons.of_error(text, SAID, status, kind)
     assert reason.startswith(wanted) and bool(reason) == bool(wanted)
     assert is_account(reason) or is_rate_limit(reason) or not reason
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from mngr.agents.kinds import opencode_record
-from mngr.agents.kinds.driver import BYPASS, EDITS, AgentContext
+from mngr.agents.kinds.driver import AgentContext
+from mngr.agents.kinds.kind import BYPASS, EDITS
 from mngr.agents.kinds.opencode import DRIVER, IMPORT, INBOX, RECORD
 from mngr.agents.record import Record
 from mngr.errors import MngrError

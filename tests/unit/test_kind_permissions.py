@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents.kinds import allowed_commands
+from mngr.agents.kinds import permissions
 from mngr.agents.record import Record, dump, parse
 
-SCRIPT = Path(allowed_commands.__file__).with_name("claude_allow.awk")
+SCRIPT = Path(permissions.__file__).with_name("claude_allow.awk")
 LIST = r"""run . .venv/bin/activate && pytest
 run PYTHONPATH=$PWD/src pytest -m \"not slow\"
 file $MNGR_OUTCOME_FILE
@@ -21,16 +21,16 @@ dir /w/.mngr/task/artifacts
 
 
 def test_a_shell_line_is_taken_apart_into_its_commands() -> None:
-    assert allowed_commands.parts("pytest -q") == ["pytest -q"]
-    assert allowed_commands.parts(". .venv/bin/activate && pytest -k 'a && b'") == [
+    assert permissions.parts("pytest -q") == ["pytest -q"]
+    assert permissions.parts(". .venv/bin/activate && pytest -k 'a && b'") == [
         ". .venv/bin/activate",
         "pytest -k 'a && b'",
     ]
-    assert allowed_commands.parts("cd app && make test; A=1 tox | cat") == ["make test", "A=1 tox", "cat"]
+    assert permissions.parts("cd app && make test; A=1 tox | cat") == ["make test", "A=1 tox", "cat"]
     assert (
-        allowed_commands.parts("(cd app; pytest)")
-        == allowed_commands.parts("pytest > log")
-        == allowed_commands.parts("echo 'open")
+        permissions.parts("(cd app; pytest)")
+        == permissions.parts("pytest > log")
+        == permissions.parts("echo 'open")
         == []
     )
 
@@ -39,8 +39,8 @@ def test_the_commands_of_a_record_survive_its_file() -> None:
     record = Record("agent-" + "a" * 32, "a", "claude", "claude", "/w", "worktree", "mngr-a", "2026-01-01T00:00:00Z")
     told = record._replace(allowed_commands=("tox", "make check"))
     assert parse(dump(told), "x").allowed_commands == ("tox", "make check")
-    assert "tox" in allowed_commands.of(told).commands and "git commit" in allowed_commands.of(told).commands
-    assert allowed_commands.of(record).whole == allowed_commands.PYTEST
+    assert "tox" in permissions.allowed(told).commands and "git commit" in permissions.allowed(told).commands
+    assert permissions.allowed(record).whole == permissions.PYTEST
 
 
 def allows(command: str, tmp_path: Path) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents import watcher
+from mngr.agents import limits
 from mngr.agents.limits import AGENT, USER, Limits
 from mngr.agents.record import timestamp
 
@@ -22,7 +22,7 @@ def watched(directory: Path, *events: str, mode: str = AGENT, idle: float = 100)
         (directory / name).write_text(f"#!/bin/sh\n{script}\n")
         (directory / name).chmod(0o755)
     (directory / "events.jsonl").write_text("".join(f"{event}\n" for event in events))
-    text = watcher.script(
+    text = limits.script(
         AGENT_ID,
         Limits(idle, mode),
         started=time.time() - 5000,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents import launch, limits, watcher
+from mngr.agents import launch, limits
 from mngr.agents.limits import Limits, LimitVerdict
 from mngr.agents.record import Record, seconds_of
 from mngr.errors import MngrError
@@ -54,10 +54,10 @@ def watch(site: Site, record: Record) -> None:
     if not wanted.any:
         return
     state_dir = site.store.state_dir(record.id)
-    path = os.path.join(state_dir, watcher.FILE)
+    path = os.path.join(state_dir, limits.FILE)
     if not record.reports and wanted.idle_mode == limits.AGENT:
         wanted = wanted._replace(idle_mode=limits.OUTPUT)  # all that can be known of such a kind
-    text = watcher.script(
+    text = limits.script(
         record.id,
         wanted,
         started=_started(record),
@@ -66,7 +66,7 @@ def watch(site: Site, record: Record) -> None:
         enforce=[sys.executable, "-I", "-c", _ENFORCE, _PACKAGES, record.id],
     )
     site.host.write(path, text.encode("utf-8", "surrogateescape"), 0o700)
-    site.tmux.add_helper(record.session, watcher.WINDOW, ["sh", path], {"limits": record.id})
+    site.tmux.add_helper(record.session, limits.WINDOW, ["sh", path], {"limits": record.id})
 
 
 def enforce_for_watcher(agent_id: str) -> None:

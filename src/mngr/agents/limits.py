@@ -1,17 +1,26 @@
-"""How long an agent may run and how long it may be idle, and when that is over. Pure: no clock, disk or process."""
+"""How long an agent may run and how long it may be idle, when that is over, and the script that watches it: a shell
+script that sleeps in the agent's own tmux session until the next moment at which a limit can be reached, and then runs
+our program once. See `watcher.sh`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mngr.agents import events
 from mngr.agents.record import seconds_of
+from mngr.files import content
+from mngr.process import join, quote
 
 OUTPUT, USER, AGENT = "output", "user", "agent"
 MODES = (OUTPUT, USER, AGENT)
 # tmux and the watcher know whole seconds only; one more makes sure that a limit never comes early.
 _BLUR = 1.0
+FILE = "limits.sh"
+WINDOW = "limits"
+_SCRIPT = os.path.join(os.path.dirname(__file__), "watcher.sh")
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -73,9 +82,27 @@ def judge(limits: Limits, *, started: float, idle_since: float | None, now: floa
     return LimitVerdict("", seconds_left=min(86400, max(1, math.ceil(left))) if limits.any else 86400)
 
 
-def last_message(events: Iterable[Mapping[str, Any]]) -> float:
+def last_message(happened: Iterable[Mapping[str, Any]]) -> float:
     """When a message was last delivered; 0 when none was."""
-    return max((_moment(event) for event in events if event.get("type") == "message_delivered"), default=0.0)
+    return max((_moment(event) for event in happened if event.get("type") == "message_delivered"), default=0.0)
+
+
+def script(
+    agent_id: str, limits: Limits, *, started: float, state_dir: str, exports: str, enforce: Sequence[str]
+) -> str:
+    """`enforce` stops the agent, or prints the seconds until it should be asked again. `exports` is what it needs in
+    its environment, as shell text."""
+    values = {
+        "agent": agent_id,
+        "events": f"{state_dir}/{events.FILE}",
+        "idle": "" if limits.idle_seconds is None else math.ceil(limits.idle_seconds),
+        "mode": limits.idle_mode,
+        "ends": "" if limits.run_seconds is None else math.ceil(started + limits.run_seconds),
+        "started": int(started),
+        "says": f"This window stops the agent when a limit is reached: it {limits.describe()}.",
+    }
+    head = "".join(f"{name}={quote(str(value))}\n" for name, value in values.items())
+    return f"#!/bin/sh\n{exports}{head}enforce() {{ {join(enforce)}; }}\n{content(_SCRIPT).decode()}"
 
 
 def span(seconds: float) -> str:

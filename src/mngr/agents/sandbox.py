@@ -12,6 +12,7 @@ from mngr import files, process
 from mngr.agents import events, launch
 from mngr.agents.kinds import driver
 from mngr.agents.kinds.driver import AgentContext
+from mngr.agents.kinds.kind import BYPASS
 from mngr.errors import MngrError, UsageError
 from mngr.process import find_program, join, quote
 from mngr.tools import bubblewrap
@@ -104,7 +105,7 @@ def check_kind(name: str, known: driver.Driver, sandbox: str, permissions: str, 
         raise UsageError(
             f"`{name}` cannot reach its model without a network", hint="leave out `--network off`, or `--sandbox`"
         )
-    if root and known.own_sandbox and permissions != driver.BYPASS:
+    if root and known.own_sandbox and permissions != BYPASS:
         raise UsageError(
             f"`{name}` has a sandbox of its own, which does not work inside another one for root",
             hint="add `--permissions bypass`: the agent is in a sandbox all the same",

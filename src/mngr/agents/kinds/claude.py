@@ -6,35 +6,23 @@ from __future__ import annotations
 import os
 import re
 import time
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mngr import json_values, process
-from mngr.agents import events
-from mngr.agents.kinds import claude_home, claude_permissions, claude_record, claude_text, hooks, model_errors
+from mngr.agents import reasons
+from mngr.agents.kinds import claude_home, claude_record, claude_text, driver, hooks, permissions
 from mngr.agents.kinds.claude_home import DIAGNOSTICS, FAILED, LOGIN, OURS, SESSION
-from mngr.agents.kinds.driver import (
-    BYPASS,
-    TAIL_BYTES,
-    AgentContext,
-    AgentProgram,
-    Driver,
-    LaunchCommand,
-    ModelUsage,
-    Wording,
-    first_prompt,
-    plain,
-)
-from mngr.agents.reasons import LOGIN as LOGIN_REFUSED
-from mngr.agents.reasons import RATE_LIMIT
+from mngr.agents.kinds.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording, plain
+from mngr.agents.kinds.kind import BYPASS
 from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.files import json_bytes, read_lines
-from mngr.process import join, quote
+from mngr.process import join
 from mngr.waiting import Deadline
 
 PROJECTS = "projects"
-PROMPT = "prompt"
 # How long a hook may be ahead of the status file. A prompt takes longest: the turn begins after its hooks.
 AHEAD_SECONDS = {RUNNING: 15.0, BLOCKED: 1.0}
 SETTLED_SECONDS, QUEUED_SECONDS = 0.15, 0.8
@@ -73,16 +61,16 @@ class ClaudeDriver(Driver):
         (r"needs an update|Update required|update is required", "Claude Code wants to be updated"),
     )
     conversation = (PROJECTS, SESSION, hooks.FILE, "file-history", "todos", "tasks", "plans")
+    prompts = hooks.FILE
     variables = ("ANTHROPIC_", "CLAUDE_")
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
-        record, file = agent.record, quote(f"{agent.home}/{PROMPT}")
+        record = agent.record
         claude_home.furnish(agent)
-        if prompted:
-            agent.host.write(f"{agent.home}/{PROMPT}", first_prompt(agent))
+        file = driver.write_first_prompt(agent) if prompted else ""
         session = _session(agent)
         agent.host.write(f"{agent.home}/{SESSION}", json_bytes({"session_id": session[-1]}))
-        words = ["--settings", f"{agent.home}/{OURS}", *session, *claude_permissions.words(record)]
+        words = ["--settings", f"{agent.home}/{OURS}", *session, *permissions.claude_words(record)]
         command = f"{record.command} {join(words)}"
         env = {
             "CLAUDE_CONFIG_DIR": agent.home,
@@ -104,29 +92,21 @@ class ClaudeDriver(Driver):
         if found.state == RUNNING:
             return _busy(agent, found, status.since)
         if found.state == BLOCKED and status.state == BLOCKED:
-            return found._replace(reason=claude_record.asked(_last(agent, "PermissionRequest")))
+            return found._replace(reason=claude_record.asked(hooks.last(agent, "PermissionRequest")))
         if found.state == BLOCKED and live:  # a dialog that no hook reported
             return found._replace(reason=f"question: {live.get('waitingFor') or 'a dialog is open'}")
         if found.reason == FAILED:
-            blocked, reason = claude_record.failure(_last(agent, "StopFailure"), status.since)
+            blocked, reason = claude_record.failure(hooks.last(agent, "StopFailure"), status.since)
             return found._replace(state=BLOCKED if blocked else found.state, reason=reason)
         return found
 
     def wording(self, text: str) -> Wording:
         return claude_text.wording(text)
 
-    def mark(self, agent: AgentContext) -> int:
-        return len(agent.read(hooks.FILE))
-
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
         """The hook reports a prompt at once, although a busy agent's model sees it only at the next step. The blank
         that `wording` may add at the end stays there when the program shows a long text as a summary."""
-        known = _last_state_at(agent)
-        return [
-            str(line["payload"].get("prompt")).rstrip()
-            for line in _hooked(agent.read(hooks.FILE)[mark:], "UserPromptSubmit")
-            if isinstance(line.get("payload"), dict) and str(line.get("timestamp")) <= known
-        ]
+        return [prompt.rstrip() for prompt in hooks.prompts(agent.read(hooks.FILE)[mark:])]
 
     def same(self, recorded: str, received: str) -> bool:
         return claude_text.same(recorded, received)
@@ -136,7 +116,7 @@ class ClaudeDriver(Driver):
 
     def deliver(self, agent: AgentContext, text: str) -> bool:
         """The terminal is the only way. Waits until the program no longer shows the message before."""
-        taken = _hooked(agent.tail(hooks.FILE), "UserPromptSubmit")
+        taken = hooks.hooked(agent.tail(hooks.FILE), "UserPromptSubmit")
         if taken:
             Deadline(DRAWN_SECONDS + seconds_of(str(taken[-1]["timestamp"])) - time.time()).pause(DRAWN_SECONDS)
         return False
@@ -239,23 +219,15 @@ def _session(agent: AgentContext) -> list[str]:
     said = [name for name in known if any(b'"type":"user"' in agent.read(path) for path in _files(agent, name))]
     if said and not agent.record.one_shot:
         return ["--resume", said[-1]]
-    digits = agent.record.id.rpartition("-")[2]
-    if known or _files(agent, _uuid(digits)):
-        digits = os.urandom(16).hex()
-    return ["--session-id", _uuid(digits)]
-
-
-def _uuid(digits: str) -> str:
-    """A version 4 UUID with these random digits."""
-    text = f"{digits[:12]}4{digits[13:16]}{'89ab'[int(digits[16], 16) % 4]}{digits[17:32]}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+    own = str(uuid.UUID(agent.record.id.rpartition("-")[2], version=4))
+    return ["--session-id", str(uuid.uuid4()) if known or _files(agent, own) else own]
 
 
 def _sessions(agent: AgentContext) -> list[str]:
     """The ids of this agent's conversations, the current one last: `/clear` begins another. A `claude` that the agent
     itself starts does not run these hooks. Where hooks are forbidden, only the first conversation is known."""
     found: dict[str, None] = {}
-    started = [line.get("payload") for line in _hooked(agent.read(hooks.FILE), "SessionStart")]
+    started = [line.get("payload") for line in hooks.hooked(agent.read(hooks.FILE), "SessionStart")]
     for payload in (*started, json_values.loads(agent.read(SESSION))):
         if name := json_values.string(json_values.table(payload).get("session_id")):
             found.pop(name, None)
@@ -304,34 +276,11 @@ def _busy(agent: AgentContext, status: Status, event_at: float) -> Status:
         return status
     seconds, why = claude_record.retry(line)
     since = seconds_of(str(line.get("timestamp")))
-    refused = why.startswith(LOGIN_REFUSED)
+    refused = why.startswith(reasons.LOGIN)
     if since + seconds + (ASKED_SECONDS if refused else 0.0) <= time.time() or since < event_at:
         return status
     evidence = f"{DIAGNOSTICS}: cli_api_retry; {status.evidence}"
     if refused:
         return Status(BLOCKED, why, since, evidence)
-    state = BLOCKED if why.startswith(RATE_LIMIT) else RUNNING
-    return Status(state, f"{why}: {model_errors.retry_at(since + seconds)}", since, evidence)
-
-
-def _last_state_at(agent: AgentContext) -> str:
-    """When a state was last reported. The hook writes a prompt before the state that follows from it. A prompt counts
-    as received only when its state is there too, so that a sender does not see the state from before."""
-    size = TAIL_BYTES
-    while True:
-        data, whole = agent.host.read_tail(f"{agent.state_dir}/{events.FILE}", size)
-        found = [str(event.get("timestamp")) for event in read_lines(data) if event.get("type") == "state"]
-        if found or whole:
-            return max(found, default="")
-        size *= 8
-
-
-def _last(agent: AgentContext, hook: str) -> object:
-    """What the program said to the last of these hooks."""
-    found = _hooked(agent.tail(hooks.FILE), hook)
-    return found[-1].get("payload") if found else None
-
-
-def _hooked(data: bytes, hook: str) -> list[dict[str, Any]]:
-    mark = f'"hook": "{hook}"'.encode()
-    return read_lines(b"\n".join(line for line in data.split(b"\n") if mark in line[:200]))
+    state = BLOCKED if why.startswith(reasons.RATE_LIMIT) else RUNNING
+    return Status(state, f"{why}: {reasons.retry_at(since + seconds)}", since, evidence)

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from mngr import process
-from mngr.agents.kinds import claude_permissions, hooks, repository_trust
-from mngr.agents.kinds.driver import BYPASS, AgentContext, user_home
+from mngr.agents.kinds import hooks, permissions, repository_trust
+from mngr.agents.kinds.driver import AgentContext, user_home
+from mngr.agents.kinds.kind import BYPASS
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
 from mngr.files import json_bytes
 from mngr.json_values import loads, table
-from mngr.process import join, quote
+from mngr.process import checked, join, quote
 
 CONFIG = ".claude.json"
 LOGIN = ".credentials.json"
@@ -31,22 +32,13 @@ FAILED = "the turn failed"
 LINKED = ("CLAUDE.md", "agents", "commands", "keybindings.json", "output-styles", "rules", "skills")
 # Copied from the user's `.claude.json`: who they are, what they chose, and servers that they added.
 TAKEN = (
-    "oauthAccount",
-    "userID",
-    "theme",
-    "editorMode",
-    "mcpServers",
-    "customApiKeyResponses",
+    *("oauthAccount", "userID", "theme", "editorMode", "mcpServers", "customApiKeyResponses"),
     "hasAvailableSubscription",
 )
 # Copied for one directory: what the user allowed there.
 TAKEN_OF_PROJECT = (
-    "allowedTools",
-    "mcpServers",
-    "enabledMcpjsonServers",
-    "disabledMcpjsonServers",
-    "hasClaudeMdExternalIncludesApproved",
-    "hasClaudeMdExternalIncludesWarningShown",
+    *("allowedTools", "mcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers"),
+    *("hasClaudeMdExternalIncludesApproved", "hasClaudeMdExternalIncludesWarningShown"),
 )
 CHOSEN = ("enabledMcpjsonServers", "disabledMcpjsonServers", "enableAllProjectMcpServers")
 KEY = "ANTHROPIC_API_KEY"
@@ -71,10 +63,7 @@ def furnish(agent: AgentContext) -> None:
     """Write the directory before every start. Safe to repeat; keeps what the program itself recorded there."""
     host, home = agent.host, agent.home
     host.make_dir(home)
-    script = hooks.script(agent.state_dir, home, "claude")
-    host.write(f"{home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
     host.write(f"{home}/{OURS}", json_bytes(_ours(agent), indent=1))
-    claude_permissions.furnish(agent)
     for name in ("sessions", DIAGNOSTICS):  # of earlier processes
         host.remove(f"{home}/{name}")
     own = user_dir(agent.environ)
@@ -84,9 +73,7 @@ def furnish(agent: AgentContext) -> None:
     host.write(f"{home}/{SETTINGS}", json_bytes(_settings(agent, own), indent=1))
     config = _config(agent, _read(agent, f"{home}/{CONFIG}"), _read(agent, user_config(agent.environ)))
     host.write(f"{home}/{CONFIG}", json_bytes(config, indent=1))
-    linked = process.run(["sh", "-c", _LINK, "sh", own, home], timeout=60)
-    if not linked.ok:
-        raise MngrError("the settings of Claude Code cannot be linked", details=linked.error_text)
+    checked(process.run(["sh", "-c", _LINK, "sh", own, home], timeout=60), "linking the settings of Claude Code")
 
 
 # A file that the program itself put in the place of a link stays.
@@ -102,7 +89,7 @@ done
 def _ours(agent: AgentContext) -> dict[str, Any]:
     """Settings for the command line, which a `claude` that the agent itself starts does not read. The agent's commands
     do not get the variable with the diagnostics file, so that such a `claude` does not write there."""
-    script = f"sh {quote(f'{agent.home}/{hooks.SCRIPT}')}"
+    script = hooks.furnish(agent, "claude")
     hide = "echo 'unset CLAUDE_CODE_DIAGNOSTICS_FILE' >> \"${CLAUDE_ENV_FILE:-/dev/null}\""
     commands = {
         "SessionStart": f"{hide}; tee {quote(f'{agent.home}/{SESSION}')} | {script} SessionStart",
@@ -115,9 +102,10 @@ def _ours(agent: AgentContext) -> dict[str, Any]:
     run: dict[str, Any] = {name: [{"hooks": [{"type": "command", "command": line}]}] for name, line in commands.items()}
     # The last one keeps the program from registering itself for its links in the user's desktop settings.
     ours: dict[str, Any] = {"disableAllHooks": False, "hooks": run, "disableDeepLinkRegistration": "disable"}
-    if line := claude_permissions.hook(agent):
+    rules, line = permissions.claude_settings(agent)
+    if rules:
         run["PreToolUse"] = [{"matcher": "Bash", "hooks": [{"type": "command", "command": line}]}]
-        ours["permissions"] = claude_permissions.rules(agent)
+        ours["permissions"] = rules
     return ours
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mngr.agents.kinds import conversation_lines, model_errors
+from mngr.agents import reasons
+from mngr.agents.kinds import conversation_lines
 from mngr.agents.kinds.driver import ModelUsage
-from mngr.agents.kinds.model_errors import shortened
-from mngr.agents.reasons import CREDIT, LOGIN, MODEL, RATE_LIMIT
+from mngr.agents.reasons import CREDIT, LOGIN, MODEL, RATE_LIMIT, shortened
 from mngr.json_values import count, objects, string, table
 
 SYNTHETIC = "<synthetic>"  # the "model" of what the program itself says in place of an answer
@@ -83,7 +83,7 @@ def failure(payload: object, said_at: float) -> tuple[bool, str]:
     text = str(failed.get("last_assistant_message") or failed.get("error") or "it failed")
     status = re.search(_STATUS, text)
     kind = _KINDS.get(string(failed.get("error")), "")
-    blocked = model_errors.reason(text, said_at, int(status[1]) if status else None, kind)
+    blocked = reasons.of_error(text, said_at, int(status[1]) if status else None, kind)
     return (True, blocked) if blocked else (False, shortened(text))
 
 

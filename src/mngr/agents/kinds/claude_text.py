@@ -20,28 +20,17 @@ _COMMAND = re.compile(r"/(?![^\s/]+/)")
 
 
 def wording(text: str) -> Wording:
-    """The program drops a blank at the end of a message. mngr adds one behind a last backslash, which would otherwise
+    """In the form that the program would give it by itself: line ends, tabs, composed letters, no blanks around it. The
+    program drops a blank at the end of a message. mngr adds one behind a last backslash, which would otherwise
     turn the Enter into a new line."""
     check_utf8(text, "Claude Code")
-    said = []
-    lines = _LINE_ENDS.sub("\n", text)
-    if lines != text:
-        said.append("other line ends made newlines")
-    spread = lines.replace("\t", TAB)
-    if spread != lines:
-        said.append("tabs made four blanks")
-    composed = unicodedata.normalize("NFC", spread)
-    if composed != spread:
-        said.append("letters with separate accents composed (NFC)")
-    bare = composed.strip()
-    if not _visible(bare):
+    bare = unicodedata.normalize("NFC", _LINE_ENDS.sub("\n", text).replace("\t", TAB)).strip()
+    if not (shown := _visible(bare)):
         raise MngrError("the message is empty, or has only invisible characters")
-    if bare != composed:
-        said.append("blanks at its ends dropped")
-    if why := intercepted(_visible(bare)):
+    if why := intercepted(shown):
         bare = PLAIN + bare
-        said.append(f"a line put before it, since it would {why}")
-    return Wording(f"{bare} " if bare.endswith("\\") else bare, bare, ", ".join(said))
+    altered = f"a line put before it, since it would {why}" if why else ""
+    return Wording(f"{bare} " if bare.endswith("\\") else bare, bare, altered)
 
 
 def intercepted(text: str) -> str:

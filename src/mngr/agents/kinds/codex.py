@@ -12,32 +12,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr import process
-from mngr.agents.kinds import codex_log, codex_permissions, codex_record, codex_screen, hooks, repository_trust
-from mngr.agents.kinds.driver import (
-    ASK,
-    BYPASS,
-    EDITS,
-    TESTS,
-    AgentContext,
-    AgentProgram,
-    Driver,
-    LaunchCommand,
-    ModelUsage,
-    Wording,
-    check_utf8,
-    first_prompt,
-    user_home,
-)
+from mngr.agents.kinds import codex_log, codex_record, codex_screen, driver, hooks, permissions, repository_trust
+from mngr.agents.kinds.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording
 from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
 from mngr.files import read_lines
 from mngr.json_values import loads, string, table
-from mngr.process import join, quote
+from mngr.process import checked, join, quote
 
 THREADS = "threads.jsonl"
 THREAD_SCRIPT = "thread.sh"
-PROMPT = "prompt"
 HISTORY = "history.jsonl"
 LOCKS = "thread-writer-locks"
 # Codex records a message at once, and begins its turn a moment later, or after the current turn.
@@ -86,6 +71,7 @@ class CodexDriver(Driver):
         (r"Error loading config", "Codex cannot read its settings"),
     )
     conversation = ("sessions", THREADS)
+    prompts = HISTORY
     variables = ("OPENAI_", "CODEX_")
     own_sandbox = True
 
@@ -93,15 +79,12 @@ class CodexDriver(Driver):
         record = agent.record
         repository_trust.check_new("codex", agent, "sessions")
         _furnish(agent)
-        codex_permissions.forbid(agent)
-        agent.host.remove(f"{agent.home}/{LOCKS}")
-        agent.host.remove(f"{agent.home}/{PROMPT}")
-        agent.host.remove(f"{agent.home}/{codex_log.FILE}")
-        if prompted:
-            agent.host.write(f"{agent.home}/{PROMPT}", first_prompt(agent))
-        file = quote(f"{agent.home}/{PROMPT}")
-        settings = [*_settings(agent), *_permissions(agent)]
-        env = {"CODEX_HOME": agent.home, **codex_permissions.temporary_dir(agent)}
+        permissions.codex_forbid(agent)
+        for name in (LOCKS, driver.PROMPT, codex_log.FILE):
+            agent.host.remove(f"{agent.home}/{name}")
+        file = driver.write_first_prompt(agent) if prompted else ""
+        settings = [*_settings(agent), *permissions.codex_words(agent)]
+        env = {"CODEX_HOME": agent.home, **permissions.codex_temporary_dir(agent)}
         if record.one_shot:
             words = ["exec", "--skip-git-repo-check", *settings]
             return LaunchCommand(f"{record.command} {join(words)} - < {file}", env)
@@ -130,21 +113,13 @@ class CodexDriver(Driver):
         """The program drops blanks around a message. With them it does not take `/` for a command, and an open list of
         files or skills does not take the Enter. Other commands get a zero-width space."""
         plain = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) != "Cc")
-        check_utf8(plain, "Codex")
-        said = ["control characters dropped"] if plain != text else []
-        bare = plain.strip()
-        if not bare:
+        driver.check_utf8(plain, "Codex")
+        if not (bare := plain.strip()):
             raise MngrError("the message is empty")
-        if bare != plain:
-            said.append("blanks at its ends dropped")
-        taken = _taken_for(bare)
-        if taken:
-            bare = ZERO_WIDTH_SPACE + bare
-            said.append(f"a zero-width space put before it, since Codex would take it for {taken}")
-        return Wording(f" {bare} ", bare, ", ".join(said))
-
-    def mark(self, agent: AgentContext) -> int:
-        return len(agent.read(HISTORY))
+        if taken := _taken_for(bare):
+            said = f"a zero-width space put before it, since Codex would take it for {taken}"
+            return Wording(f" {ZERO_WIDTH_SPACE}{bare} ", ZERO_WIDTH_SPACE + bare, said)
+        return Wording(f" {bare} ", bare, "" if plain == text else "control characters dropped")
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
         """Codex records a prompt at once, although a busy agent's model sees it only at the next step."""
@@ -199,7 +174,7 @@ def _taken_for(text: str) -> str:
 
 
 def _user_dir(environ: Mapping[str, str]) -> str:
-    return environ.get("CODEX_HOME") or f"{user_home(environ)}/.codex"
+    return environ.get("CODEX_HOME") or f"{driver.user_home(environ)}/.codex"
 
 
 def _furnish(agent: AgentContext) -> None:
@@ -207,13 +182,10 @@ def _furnish(agent: AgentContext) -> None:
     hooks. Removes the database of conversations: Codex builds it again from the rollout, which a restored snapshot may
     have replaced."""
     agent.host.make_dir(agent.home)
-    script = hooks.script(agent.state_dir, agent.home, "codex")
-    agent.host.write(f"{agent.home}/{hooks.SCRIPT}", script.encode("utf-8", "surrogateescape"), 0o700)
     note = f"#!/bin/sh\n{{ tr -d '\\n\\r'; echo; }} >> {quote(f'{agent.home}/{THREADS}')}\n"
     agent.host.write(f"{agent.home}/{THREAD_SCRIPT}", note.encode("utf-8", "surrogateescape"), 0o700)
-    copied = process.run(["sh", "-c", _COPY, "sh", _user_dir(agent.environ), agent.home], timeout=60)
-    if not copied.ok:
-        raise MngrError("the settings of Codex cannot be copied", details=copied.error_text)
+    words = ["sh", "-c", _COPY, "sh", _user_dir(agent.environ), agent.home]
+    checked(process.run(words, timeout=60), "copying the settings of Codex")
 
 
 _COPY = f"""
@@ -229,7 +201,7 @@ for file in "$from"/*.config.toml; do [ ! -e "$file" ] || cp -L "$file" "$to/" |
 
 def _settings(agent: AgentContext) -> list[str]:
     words = ["--dangerously-bypass-hook-trust"]
-    script = f"sh {quote(f'{agent.home}/{hooks.SCRIPT}')}"
+    script = hooks.furnish(agent, "codex")
     run = {"SessionStart": f"sh {quote(f'{agent.home}/{THREAD_SCRIPT}')}"}
     if not agent.record.one_shot:
         words.append("--no-daemon")
@@ -253,19 +225,6 @@ def _distrusted(agent: AgentContext) -> bool:
 
 def _toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _permissions(agent: AgentContext) -> list[str]:
-    """An agent for one task can ask nobody: what is not allowed fails."""
-    chosen, asks = agent.record.permissions, [] if agent.record.one_shot else ["-a", "on-request"]
-    if chosen == ASK:
-        return [*asks, "-s", "read-only"]
-    if chosen == EDITS:
-        roots = [word for path in codex_permissions.git_dirs(agent) for word in ("--add-dir", path)]
-        return [*asks, "-s", "workspace-write", *roots]
-    if chosen == TESTS:
-        return codex_permissions.words(agent)
-    return ["--dangerously-bypass-approvals-and-sandbox"] if chosen == BYPASS else []
 
 
 def _threads(agent: AgentContext) -> list[CodexThread]:
@@ -330,7 +289,7 @@ def _began_with_last(agent: AgentContext) -> bool:
 
 def _opened(agent: AgentContext, status: Status) -> Status:
     """The state before any record: ready when Codex locks a new conversation, or when it recorded its first prompt."""
-    if PROMPT in agent.host.entries(agent.home):
+    if driver.PROMPT in agent.host.entries(agent.home):
         if not agent.read(HISTORY):
             return status
         return status._replace(state=RUNNING, reason="", evidence=f"{HISTORY}: its first prompt")
@@ -343,9 +302,8 @@ def _asking(agent: AgentContext, status: Status) -> Status | None:
     answered, and Codex shows none while somebody types."""
     if not codex_screen.asks(agent.screen()):
         return None
-    lines = read_lines(agent.tail(hooks.FILE))
-    asked = [line.get("payload") for line in lines if line.get("hook") == "PermissionRequest"]
-    reason = f"permission: {codex_record.asked(asked[-1]) if asked else 'its screen says for what'}"
+    asked = hooks.last(agent, "PermissionRequest")
+    reason = f"permission: {codex_record.asked(asked) if asked else 'its screen says for what'}"
     return status._replace(state=BLOCKED, reason=reason)
 
 

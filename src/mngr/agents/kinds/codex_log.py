@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mngr.agents.kinds import model_errors
+from mngr.agents import reasons
 from mngr.agents.reasons import LOGIN
 from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, Status
@@ -40,10 +40,10 @@ def _judged(found: re.Match[str], refused_at: float) -> tuple[str, str, float]:
     number, text = int(found[2]), found[5].strip()
     until = refused_at + float(found[3]) * _UNITS[found[4]]
     status = _STATUS.search(text)
-    why = model_errors.reason(text, refused_at, int(status[1]) if status else None)
+    why = reasons.of_error(text, refused_at, int(status[1]) if status else None)
     refused = why.startswith(LOGIN)
     if refused and number > 1:
         return BLOCKED, why, until
     if not why or refused:
-        return RUNNING, f"no answer: {model_errors.retry_at(until)}: {text}", until
-    return BLOCKED, model_errors.limited(text, until), until
+        return RUNNING, f"no answer: {reasons.retry_at(until)}: {text}", until
+    return BLOCKED, reasons.limited(text, until), until

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mngr.agents.kinds import model_errors
+from mngr.agents import reasons
 from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.reasons import LOGIN, RATE_LIMIT
 from mngr.agents.record import seconds_of
@@ -55,7 +55,7 @@ def ending(error: object, written: str) -> tuple[str, str]:
     message, about = string(error.get("message")) or "the turn failed", error.get("codex_error_info")
     status = next((one.get("http_status_code") for one in table(about).values() if isinstance(one, dict)), None)
     known = status if isinstance(status, int) else None
-    blocked = model_errors.reason(message, seconds_of(written), known, _KINDS.get(str(about), ""))
+    blocked = reasons.of_error(message, seconds_of(written), known, _KINDS.get(str(about), ""))
     return (BLOCKED, blocked) if blocked else (WAITING, message)
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.agents.record import Record
 from mngr.errors import MngrError
 from mngr.files import read_lines
@@ -18,7 +17,6 @@ from mngr.process import quote
 if TYPE_CHECKING:
     from mngr.agents.state import Status
 
-ASK, EDITS, TESTS, BYPASS = PERMISSIONS
 HOME = "home"
 PROMPT = "prompt"
 TAIL_BYTES = 64 * 1024
@@ -108,13 +106,15 @@ class AgentProgram(NamedTuple):
 class Driver:
     """`ready_seconds` is how long a start may take; after that, whatever the screen shows counts as an unknown dialog.
     `dialogs` are the known dialogs: a regular expression over the screen, and the reason to report. `conversation`
-    names the files in `home` that snapshots and clones take along. `variables` are how the names of variables begin
+    names the files in `home` that snapshots and clones take along. `prompts` is the file in `home`, if there is one, to
+    which prompts are added. `variables` are how the names of variables begin
     that the program uses to reach its model: an agent in a sandbox inherits no others that may be secret."""
 
     program = AgentProgram()
     ready_seconds = 60.0
     dialogs: Sequence[tuple[str, str]] = ()
     conversation: Sequence[str] = ()
+    prompts = ""
     variables: Sequence[str] = ()
     own_sandbox = False
 
@@ -139,7 +139,7 @@ class Driver:
 
     def mark(self, agent: AgentContext) -> int:
         """The end of the program's record now; `received` reads from there."""
-        return 0
+        return len(agent.read(self.prompts)) if self.prompts else 0
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str] | None:
         """The prompts that the program itself recorded since `mark`, in order. None: this program records no prompts in
@@ -209,12 +209,13 @@ def one_shot(agent: AgentContext, template: str) -> str:
     return template.replace("{prompt_file}", file).replace("{prompt}", f'"$(cat {file})"')
 
 
-def first_prompt(agent: AgentContext) -> bytes:
-    """The first prompt without the blanks around it, which only a terminal needs."""
+def write_first_prompt(agent: AgentContext) -> str:
+    """Write the first prompt without the blanks around it, which only a terminal needs, and return its quoted path."""
     prompt = agent.host.read(agent.prompt_file).strip()
     if not agent.record.one_shot:
         check_word(prompt)
-    return prompt
+    agent.host.write(f"{agent.home}/{PROMPT}", prompt)
+    return quote(f"{agent.home}/{PROMPT}")
 
 
 def check_word(prompt: bytes) -> None:

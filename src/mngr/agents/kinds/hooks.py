@@ -3,19 +3,46 @@ Shell only, so that it works on any host; it prints nothing and never fails, sin
 
 from __future__ import annotations
 
+from typing import Any
+
 from mngr.agents import events
+from mngr.agents.kinds.driver import AgentContext
+from mngr.files import read_lines
 from mngr.process import quote
 
 FILE = "hooks.jsonl"
-SCRIPT = "hook.sh"
+_NAME = "hook.sh"
 
 
-def script(state_dir: str, home: str, source: str) -> str:
-    """`hook.sh NAME [STATE [REASON]]`, with what the program says on standard input, as one JSON value. That goes to
-    `hooks.jsonl` in the agent's home, and the state, if one is given, to the agent's events."""
-    return _SCRIPT.format(
-        hooks=quote(f"{home}/{FILE}"), events=quote(f"{state_dir}/{events.FILE}"), source=source, draft=quote(home)
-    )
+def furnish(agent: AgentContext, source: str) -> str:
+    """Write the script, and return its command: `COMMAND NAME [STATE [REASON]]`, with what the program says on standard
+    input, as one JSON value. That goes to `hooks.jsonl` in the agent's home, and the state, if one is given, to the
+    agent's events. Of a prompt, the state is written first: whoever sees the prompt sees the state too."""
+    path, home = f"{agent.home}/{_NAME}", agent.home
+    names = {
+        "hooks": quote(f"{home}/{FILE}"),
+        "events": quote(f"{agent.state_dir}/{events.FILE}"),
+        "draft": quote(home),
+    }
+    agent.host.write(path, _SCRIPT.format(source=source, **names).encode("utf-8", "surrogateescape"), 0o700)
+    return f"sh {quote(path)}"
+
+
+def last(agent: AgentContext, hook: str) -> object:
+    """What the program said to the last of these hooks."""
+    found = hooked(agent.tail(FILE), hook)
+    return found[-1].get("payload") if found else None
+
+
+def hooked(data: bytes, hook: str) -> list[dict[str, Any]]:
+    mark = hook.encode()
+    lines = read_lines(b"\n".join(line for line in data.split(b"\n") if mark in line[:200]))
+    return [line for line in lines if line.get("hook") == hook]
+
+
+def prompts(data: bytes) -> list[str]:
+    payloads = [line.get("payload") for line in hooked(data, "UserPromptSubmit")]
+    return [str(payload.get("prompt") or "") for payload in payloads if isinstance(payload, dict)]
 
 
 # A long line goes through a file, which `cat` appends in one piece: two hooks at once do not mix.
@@ -24,17 +51,24 @@ now=$(date -u +%Y-%m-%dT%H:%M:%S.%6NZ)
 case $now in *N*) now=$(date -u +%Y-%m-%dT%H:%M:%SZ) ;; esac
 payload=$(tr -d '\\n\\r')
 line=$(printf '{{"timestamp": "%s", "hook": "%s", "payload": %s}}' "$now" "$1" "${{payload:-null}}")
-if [ ${{#line}} -lt 4000 ]; then
-    printf '%s\\n' "$line" >> {hooks}
-else
-    draft={draft}/hook.$$
-    printf '%s\\n' "$line" > "$draft" && cat "$draft" >> {hooks}
-    rm -f "$draft"
-fi 2>/dev/null
-if [ -n "$2" ]; then
+note() {{
+    if [ ${{#line}} -lt 4000 ]; then
+        printf '%s\\n' "$line" >> {hooks}
+    else
+        draft={draft}/hook.$$
+        printf '%s\\n' "$line" > "$draft" && cat "$draft" >> {hooks}
+        rm -f "$draft"
+    fi
+}}
+report() {{
+    [ -n "$2" ] || return 0
     id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')
     about=$(printf '"event_id": "evt-%s", "timestamp": "%s", "source": "{source}"' "$id" "$now")
     printf '{{%s, "type": "state", "state": "%s", "reason": "%s"}}\\n' "$about" "$2" "$3" >> {events}
-fi 2>/dev/null
+}}
+case $1 in
+    UserPromptSubmit) report "$@"; note ;;
+    *) note; report "$@" ;;
+esac 2>/dev/null
 exit 0
 """

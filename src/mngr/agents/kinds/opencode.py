@@ -11,26 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mngr import json_values, process
-from mngr.agents import launch
-from mngr.agents.kinds import allowed_commands, driver, model_errors, opencode_record
-from mngr.agents.kinds.driver import (
-    ASK,
-    BYPASS,
-    EDITS,
-    TESTS,
-    AgentContext,
-    AgentProgram,
-    Driver,
-    LaunchCommand,
-    ModelUsage,
-    Wording,
-)
-from mngr.agents.kinds.hooks import FILE as PROMPTS
-from mngr.agents.reasons import RATE_LIMIT
+from mngr.agents import reasons
+from mngr.agents.kinds import driver, hooks, opencode_record, permissions
+from mngr.agents.kinds.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording
 from mngr.agents.record import Record
 from mngr.agents.state import BLOCKED, Status
 from mngr.errors import MngrError
-from mngr.files import read_lines
 from mngr.process import checked, quote
 
 INBOX = "inbox"
@@ -39,25 +25,10 @@ IMPORT = "import.json"
 # Directories of each agent's own, by the variable that moves them. The cache stays the user's: it holds downloads.
 _OWN = {"XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_STATE_HOME": "state"}
 _DEFAULTS = {"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state"}
-_ASKS = {"bash": "ask", "webfetch": "ask", "websearch": "ask", "external_directory": "ask", "doom_loop": "ask"}
-_PERMISSIONS: Mapping[str, Mapping[str, str]] = {
-    ASK: {**_ASKS, "edit": "ask"},
-    EDITS: {**_ASKS, "edit": "allow"},
-    BYPASS: {**dict.fromkeys(_ASKS, "allow"), "*": "allow", "edit": "allow"},
-}
-# Allowed with the permissions `tests`; everything else is denied.
-_TOOLS = ("read", "list", "glob", "grep", "lsp", "edit", "task", "skill", "todoread", "todowrite")
 # Variables with a key of a provider that OpenCode knows by itself.
+_VENDORS = ("ANTHROPIC", "OPENAI", "OPENROUTER", "GEMINI", "GOOGLE_GENERATIVE_AI", "GROQ", "MISTRAL", "DEEPSEEK", "XAI")
 _KEYS = (
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
-    "OPENROUTER_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_GENERATIVE_AI_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "XAI_API_KEY",
+    *(f"{name}_API_KEY" for name in _VENDORS),
     "AWS_BEARER_TOKEN_BEDROCK",
     "OPENCODE_API_KEY",
     "OPENCODE_AUTH_CONTENT",
@@ -67,7 +38,8 @@ _KEYS = (
 class OpenCodeDriver(Driver):
     program = AgentProgram(name="opencode", install="npm install -g opencode-ai", oldest="1.15.0", tried="1.18.33")
     ready_seconds = 90.0
-    conversation = (RECORD, PROMPTS)
+    conversation = (RECORD, hooks.FILE)
+    prompts = hooks.FILE
     variables = (*_KEYS, "OPENCODE_")
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
@@ -93,23 +65,18 @@ class OpenCodeDriver(Driver):
 
     def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         """The plugin reports every change. The end of a rate limit may be in the server's message."""
-        text = status.reason.removeprefix(f"{RATE_LIMIT}: ")
+        text = status.reason.removeprefix(f"{reasons.RATE_LIMIT}: ")
         if status.state != BLOCKED or text == status.reason or text.startswith("retry at "):
             return status
-        return status._replace(reason=model_errors.reason(text, status.since, kind=RATE_LIMIT))
+        return status._replace(reason=reasons.of_error(text, status.since, kind=reasons.RATE_LIMIT))
 
     def wording(self, text: str) -> Wording:
         """Sent as data: OpenCode takes no part of it for a command."""
         sent = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return Wording(sent, sent, "" if sent == text else "bytes that are not UTF-8 became U+FFFD")
 
-    def mark(self, agent: AgentContext) -> int:
-        return len(agent.read(PROMPTS))
-
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
-        lines = read_lines(agent.read(PROMPTS)[mark:])
-        payloads = [line.get("payload") for line in lines if line.get("hook") == "UserPromptSubmit"]
-        return [str(payload.get("prompt") or "") for payload in payloads if isinstance(payload, dict)]
+        return hooks.prompts(agent.read(hooks.FILE)[mark:])
 
     def deliver(self, agent: AgentContext, text: str) -> bool:
         name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"
@@ -144,25 +111,10 @@ def _exports(agent: AgentContext, session: str) -> str:
     moved = [f"{name}={quote(f'{agent.home}/{folder}')}" for name, folder in _OWN.items()]
     other = {"MNGR_OPENCODE": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
     if record.permissions:
-        other["OPENCODE_PERMISSION"] = json.dumps(_permissions(agent))
+        other["OPENCODE_PERMISSION"] = json.dumps(permissions.opencode_table(agent))
     return f"export {' '.join([*own, *(f'{name}={quote(value)}' for name, value in other.items())])}; export " + (
         " ".join(moved)
     )
-
-
-def _permissions(agent: AgentContext) -> Mapping[str, object]:
-    """The last entry that fits a command counts."""
-    record = agent.record
-    if record.permissions != TESTS:
-        return _PERMISSIONS[record.permissions]
-    shell = {"*": "deny"}
-    for text in allowed_commands.of(record).commands:
-        shell |= {text: "allow", f"{text} *": "allow"}
-    shell |= {f"find *{action}*": "deny" for action in ("-exec", "-ok", "-delete", "-fprint", "-fls")}
-    shell |= {f"{text}*": "deny" for text in allowed_commands.NEVER}
-    task = launch.task_dir(record, agent.state_dir)
-    outside = {"*": "deny", task: "allow", f"{task}/*": "allow"}
-    return {"*": "deny", **dict.fromkeys(_TOOLS, "allow"), "bash": shell, "external_directory": outside}
 
 
 def _chosen(record: Record) -> dict[str, Any]:
