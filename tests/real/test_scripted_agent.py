@@ -488,14 +488,6 @@ def test_it_commits_as_the_user_that_git_knows(repository: Session):
     assert repository.git("log", "--format=%an <%ae>") == "Ada <ada@example.com>"
 
 
-def test_commit_only_leaves_the_other_changes(repository: Session):
-    repository.start(
-        "write a <<END\nEND\nwrite b c <<END\nEND\nwrite d <<END\nEND\nrun! git add d\ncommit-only a 'b c' -- Two\n"
-    ).is_in("WAITING", "turn ended")
-    assert repository.git("show", "--name-only", "--format=") == "a\nb c"
-    assert repository.git("status", "--porcelain") == "A  d"
-
-
 def test_a_commit_that_a_hook_refuses_fails_with_its_words(repository: Session):
     hook = repository.work / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
@@ -575,12 +567,6 @@ def test_a_spawned_process_outlives_the_agent_in_its_own_session(session: Sessio
     assert alive(pid)
     assert os.getsid(pid) != session.process.pid
     os.kill(pid, signal.SIGKILL)
-
-
-def test_a_flood_is_shown_whole(session: Session):
-    session.start("flood 5000\nexit\n")
-    assert session.exit_code() == 0
-    assert re.findall(r"^flood (\d+) of 5000$", session.text, re.MULTILINE) == [str(n) for n in range(1, 5001)]
 
 
 def test_text_that_it_shows_cannot_command_the_terminal(session: Session):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import codex_log, codex_record
+from mngr.agents.kinds import codex_record
 from mngr.agents.kinds.codex import DRIVER
 from mngr.agents.kinds.codex_record import TurnFact
 from mngr.agents.kinds.driver import AgentContext, ModelUsage
@@ -260,10 +260,10 @@ def test_what_it_waits_for_before_it_asks_its_model_again(
 ) -> None:
     began = seconds_of(AT)
     tail = b"half a line\n" + (RETRYING % (number, delay, text)).encode() + b"2026 INFO of something else\n"
-    found = codex_log.waiting(tail, "t", began, began + 0.3)
+    found = codex_record.waiting(tail, "t", began, began + 0.3)
     assert found is not None and found.state == state and found.since == pytest.approx(began + 0.227)
     assert found.reason.startswith(reason)
-    assert codex_log.waiting(tail, "t", began, began + 20) is None, "it asked again"
-    assert codex_log.waiting(tail, "t", began + 1, began + 1.1) is None, "that was the turn before"
-    assert codex_log.waiting(tail, "another", began, began + 0.3) is None
-    assert codex_log.waiting(b"", "t", began, began + 0.3) is None
+    assert codex_record.waiting(tail, "t", began, began + 20) is None, "it asked again"
+    assert codex_record.waiting(tail, "t", began + 1, began + 1.1) is None, "that was the turn before"
+    assert codex_record.waiting(tail, "another", began, began + 0.3) is None
+    assert codex_record.waiting(b"", "t", began, began + 0.3) is None

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import conversation_lines, rules, screen
+from mngr.agents.kinds import conversation_lines, kind, screen
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import UsageError
 
@@ -21,7 +21,7 @@ def judged(text: str, before: Status, *, given_at: float = 0.0, now: float = 200
 
 def test_rules_come_from_the_parent_and_an_empty_one_takes_it_away() -> None:
     parent = {"ready": "a", "resume": "x"}
-    found = rules.read("t", {"ready": "b", "resume": "", "home_env": ["A", "B C"]}, parent)
+    found = kind._read_rules("t", {"ready": "b", "resume": "", "home_env": ["A", "B C"]}, parent)
     assert found == {"ready": "b", "home_env": "A 'B C'"}
 
 
@@ -39,7 +39,7 @@ def test_rules_come_from_the_parent_and_an_empty_one_takes_it_away() -> None:
 )
 def test_a_bad_rule_is_an_error_that_names_its_key(values: dict[str, object], wrong: str) -> None:
     with pytest.raises(UsageError) as caught:
-        rules.read("t", values, {})
+        kind._read_rules("t", values, {})
     assert wrong in caught.value.message
     assert caught.value.hint
 

@@ -44,11 +44,6 @@ def test_a_replacement_has_an_old_and_a_new_text():
     assert step.words == ("old", "")
 
 
-def test_commit_only_separates_paths_and_message():
-    (step,) = parse("commit-only a.py 'b c.py' -- Fix -- it")
-    assert (step.words, step.body) == (("a.py", "b c.py"), "Fix -- it")
-
-
 def test_a_crash_has_a_code_or_a_signal():
     assert [(s.number, s.words) for s in parse("crash\ncrash 139\ncrash SIGKILL\ncrash segv")] == [
         (1, ()),
@@ -81,7 +76,7 @@ def test_an_unknown_directive_names_the_line_and_the_nearest_one():
         ("think long", "`long` is not a number from 0 to 1e+09"),
         ("think -1", "`-1` is not a number from 0 to 1e+09"),
         ("think 1e400", "`1e400` is not a number from 0 to 1e+09"),
-        ("flood 1.5", "`1.5` is not a whole number from 0 to 1e+09"),
+        ("repeat 1.5 <<END\nEND", "`1.5` is not a whole number from 0 to 1e+09"),
         ("exit 256", "`256` is not a whole number from 0 to 255"),
         ("exit ²", "`²` is not a whole number from 0 to 255"),
         ("crash BANG", "`BANG` is no exit code and no signal of"),
@@ -93,9 +88,6 @@ def test_an_unknown_directive_names_the_line_and_the_nearest_one():
         ("usage input=", "`` is not a whole number"),
         ("replace f <<END\nold\nEND", "`replace` needs one line `====` between the old and the new text"),
         ("replace f <<END\n====\nnew\nEND", "the old text of `replace` is empty"),
-        ("commit-only a.py", "`commit-only` needs paths, `--` and a message"),
-        ("commit-only -- hello", "`commit-only` needs paths, `--` and a message"),
-        ("commit-only 'a -- hello", "the paths cannot be read: no closing quotation"),
         ("outcome <<END\n{\nEND", "the text of `outcome` is not JSON: "),
         ('outcome <<END\n{"a": {head}}\nEND', "the text of `outcome` is not JSON: "),
         ("artifact ../x <<END\nEND", "`../x` is not a name inside the directory of artifacts"),

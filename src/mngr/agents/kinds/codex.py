@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr import process
-from mngr.agents.kinds import codex_log, codex_record, codex_screen, driver, hooks, permissions, repository_trust
-from mngr.agents.kinds.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording
+from mngr.agents.kinds import codex_record, driver, hooks, permissions, repository_trust
+from mngr.agents.kinds.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording, plain
 from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
@@ -50,6 +50,10 @@ STATES = {"UserPromptSubmit": RUNNING, "Stop": WAITING, "Interrupt": WAITING}
 COPIED = ("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "agents", "prompts", "skills")
 KEPT = ("rules",)
 
+_INPUT = re.compile(r"^(?:\x1b\[[0-9;]*m)*([›!])(?:\x1b\[[0-9;]*m)* ?(.*)$", re.MULTILINE)
+_DIM = re.compile(r"\x1b\[(?:[0-9;]*;)?2m")
+_EMPTY = "for shortcuts"  # shown below an empty input box alone
+_ASKING = re.compile(r"to confirm or \S+ to cancel|to submit answer")
 _IMAGE = re.compile(r"[^\n]*\.(?:png|jpe?g|gif|webp|bmp|tiff?)[\"' ]*", re.IGNORECASE)
 
 
@@ -80,7 +84,7 @@ class CodexDriver(Driver):
         repository_trust.check_new("codex", agent, "sessions")
         _furnish(agent)
         permissions.codex_forbid(agent)
-        for name in (LOCKS, driver.PROMPT, codex_log.FILE):
+        for name in (LOCKS, driver.PROMPT, codex_record.LOG):
             agent.host.remove(f"{agent.home}/{name}")
         file = driver.write_first_prompt(agent) if prompted else ""
         settings = [*_settings(agent), *permissions.codex_words(agent)]
@@ -100,7 +104,8 @@ class CodexDriver(Driver):
             return _asking(agent, status) or found
         if fact and found.state == RUNNING:
             return (
-                codex_log.waiting(agent.tail(codex_log.FILE), _threads(agent)[-1].id, found.since, time.time()) or found
+                codex_record.waiting(agent.tail(codex_record.LOG), _threads(agent)[-1].id, found.since, time.time())
+                or found
             )
         given = _given(events)
         if found.state == RUNNING or time.time() - given > TAKEN_SECONDS:
@@ -112,14 +117,14 @@ class CodexDriver(Driver):
     def wording(self, text: str) -> Wording:
         """The program drops blanks around a message. With them it does not take `/` for a command, and an open list of
         files or skills does not take the Enter. Other commands get a zero-width space."""
-        plain = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) != "Cc")
-        driver.check_utf8(plain, "Codex")
-        if not (bare := plain.strip()):
+        kept = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) != "Cc")
+        driver.check_utf8(kept, "Codex")
+        if not (bare := kept.strip()):
             raise MngrError("the message is empty")
         if taken := _taken_for(bare):
             said = f"a zero-width space put before it, since Codex would take it for {taken}"
             return Wording(f" {ZERO_WIDTH_SPACE}{bare} ", ZERO_WIDTH_SPACE + bare, said)
-        return Wording(f" {bare} ", bare, "" if plain == text else "control characters dropped")
+        return Wording(f" {bare} ", bare, "" if kept == text else "control characters dropped")
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
         """Codex records a prompt at once, although a busy agent's model sees it only at the next step."""
@@ -128,7 +133,7 @@ class CodexDriver(Driver):
         return [str(line.get("text")) for line in read_lines(agent.read(HISTORY)[mark:])]
 
     def occupied(self, screen: str) -> str:
-        return codex_screen.typed(screen)
+        return typed(screen)
 
     def transcript(self, agent: AgentContext) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = []
@@ -162,6 +167,22 @@ class CodexDriver(Driver):
 
 
 DRIVER = CodexDriver()
+
+
+def _asks(screen: str) -> bool:
+    return bool(_ASKING.search(plain(screen)))
+
+
+def typed(screen: str) -> str:
+    """What is in the input box; its first line, if there are several. One Ctrl-C clears it, and ends the program when
+    it is empty: in doubt it is empty."""
+    boxes = _INPUT.findall(screen)
+    if not boxes or _asks(screen):
+        return ""
+    sign, rest = boxes[-1]
+    if _DIM.match(rest) or _EMPTY in "\n".join(screen.rstrip().split("\n")[-3:]):
+        return ""
+    return plain(rest).strip() or sign.strip("›")
 
 
 def _taken_for(text: str) -> str:
@@ -300,7 +321,7 @@ def _opened(agent: AgentContext, status: Status) -> Status:
 def _asking(agent: AgentContext, status: Status) -> Status | None:
     """BLOCKED while the screen shows a request for permission; None otherwise. No file records that a request was
     answered, and Codex shows none while somebody types."""
-    if not codex_screen.asks(agent.screen()):
+    if not _asks(agent.screen()):
         return None
     asked = hooks.last(agent, "PermissionRequest")
     reason = f"permission: {codex_record.asked(asked) if asked else 'its screen says for what'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,12 @@ from mngr.process import find_program, join
 KNOWN_AGENTS = ("claude", "codex", "opencode")
 # What a coding agent may do without asking: nothing; edit files; that, run tests and commit, with the rest denied; all.
 ASK, EDITS, TESTS, BYPASS = PERMISSIONS = ("ask", "edits", "tests", "bypass")
+
+# What settings say about an agent program that no driver of its own knows.
+READY, BUSY, BLOCKED, REFUSED = PATTERNS = ("ready", "busy", "blocked", "refused")
+FIRST_PROMPT, RESUME, ONE_SHOT = "first_prompt", "resume", "one_shot"
+HOME_ENV, HOME_LINKS, RECORD = "home_env", "home_links", "record"
+RULES = (*PATTERNS, FIRST_PROMPT, RESUME, ONE_SHOT, HOME_ENV, HOME_LINKS, RECORD)
 
 
 class Kind(NamedTuple):
@@ -126,17 +133,47 @@ def _resolve(name: str, settings: Settings, seen: tuple[str, ...], warn: Callabl
         cli_args = shlex.split(cli_args)
     env = values.get("env") or {}
     assert isinstance(env, dict) and isinstance(cli_args, list | tuple)
-    from mngr.agents.kinds import rules
-
-    own_rules = rules.read(name, values, parent.rules)
+    own_rules = _read_rules(name, values, parent.rules)
     driver = parent.driver or ("screen" if own_rules and not parent.reports else "")
     return Kind(
         name=name,
         command=str(values.get("command") or parent.command),
         args=(*parent.args, *map(str, cli_args)),
         env={**parent.env, **{str(key): str(value) for key, value in env.items()}},
-        reports=parent.reports or (driver == "screen" and rules.READY in own_rules),
+        reports=parent.reports or (driver == "screen" and READY in own_rules),
         driver=driver,
         permissions=str(values.get("permissions") or parent.permissions),
         rules=own_rules,
     )
+
+
+def _read_rules(name: str, values: Mapping[str, object], inherited: Mapping[str, str]) -> dict[str, str]:
+    """The rules of a type: its own over those of its parent; an empty one takes a parent's away. Raises UsageError."""
+    own = {key: values[key] for key in RULES if key in values}
+    words = {key: join([*map(str, one)]) if isinstance(one, list | tuple) else str(one) for key, one in own.items()}
+    found = {key: value for key, value in {**inherited, **words}.items() if value}
+    _check_rules(name, found)
+    return found
+
+
+def _check_rules(name: str, found: Mapping[str, str]) -> None:
+    for key in PATTERNS:
+        try:
+            re.compile(found.get(key, ""), re.MULTILINE)
+        except re.error as error:
+            raise UsageError(
+                f"`agent_types.{name}.{key}` is no regular expression: {error}",
+                hint="in TOML, write it in single quotes, which leave backslashes alone",
+            ) from None
+    for key in (BUSY, BLOCKED):
+        if key in found and READY not in found:
+            raise UsageError(
+                f"`agent_types.{name}` has `{key}` but no `ready`",
+                hint=f"`agent_types.{name}.ready` is a regular expression for its screen while it waits for a prompt",
+            )
+    for key in (FIRST_PROMPT, ONE_SHOT):
+        if key in found and "{prompt}" not in found[key] and "{prompt_file}" not in found[key]:
+            raise UsageError(
+                f"`agent_types.{name}.{key}` does not say where the prompt goes",
+                hint='such as "{command} {prompt}": `{prompt}` is one quoted word, `{prompt_file}` a file with it',
+            )

@@ -11,7 +11,7 @@ from typing import Any
 
 from mngr import process
 from mngr.agents import events as event_log
-from mngr.agents.kinds import conversation_lines, driver, rules
+from mngr.agents.kinds import conversation_lines, driver, kind
 from mngr.agents.kinds.driver import AgentContext, Driver, LaunchCommand, ModelUsage
 from mngr.agents.record import Record, seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
@@ -31,7 +31,7 @@ class ScreenDriver(Driver):
     conversation = (SESSIONS,)
 
     def takes_prompt(self, record: Record) -> bool:
-        return record.one_shot or rules.FIRST_PROMPT in record.rules
+        return record.one_shot or kind.FIRST_PROMPT in record.rules
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
         record, own = agent.record, agent.record.rules
@@ -42,23 +42,23 @@ class ScreenDriver(Driver):
             )
         line = "{command}"
         if record.one_shot:
-            line = own.get(rules.ONE_SHOT, "")
+            line = own.get(kind.ONE_SHOT, "")
             if not line:
                 raise MngrError(
                     f"an agent of type `{record.kind}` has no form that does one task and ends",
                     hint=f'set `agent_types.{record.kind}.one_shot`, such as "{{command}} --print {{prompt}}"',
                 )
         elif prompted:
-            line = own[rules.FIRST_PROMPT]
+            line = own[kind.FIRST_PROMPT]
         elif record.started_at is not None or agent.host.entries(_sessions(agent)):  # of a clone
-            line = own.get(rules.RESUME, line)
+            line = own.get(kind.RESUME, line)
         if prompted:
             _check_prompt(agent, line)
         line = driver.one_shot(agent, line).replace("{command}", record.command)
         return LaunchCommand(line.replace("{home}", quote(_sessions(agent))), _furnish(agent))
 
     def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        if rules.READY not in agent.record.rules:
+        if kind.READY not in agent.record.rules:
             return status
         text, given_at = plain(agent.screen()), _given_at(events)
         state, reason = judged(agent.record.rules, text, status, given_at=given_at, now=time.time())
@@ -87,12 +87,12 @@ def plain(screen: str) -> str:
 def judged(own: Mapping[str, str], text: str, status: Status, *, given_at: float, now: float) -> tuple[str, str]:
     """State and reason by a screen. `status` is the state before; `given_at` is when the agent got a message after
     that, or 0."""
-    found = {key: re.search(own[key], text, re.MULTILINE) for key in rules.PATTERNS if key in own}
-    if asks := found.get(rules.BLOCKED):
+    found = {key: re.search(own[key], text, re.MULTILINE) for key in kind.PATTERNS if key in own}
+    if asks := found.get(kind.BLOCKED):
         return BLOCKED, _reason(asks, text)
-    if found.get(rules.BUSY):
+    if found.get(kind.BUSY):
         return RUNNING, ""
-    if not found[rules.READY]:
+    if not found[kind.READY]:
         known = status.state in (STARTING, RUNNING)
         return (status.state, status.reason) if known else (RUNNING, UNCLEAR)
     if (status.state, status.reason) == (RUNNING, GIVEN):
@@ -141,7 +141,7 @@ def _check_prompt(agent: AgentContext, line: str) -> None:
 
 
 def _refuse(agent: AgentContext, text: str) -> None:
-    pattern = agent.record.rules.get(rules.REFUSED)
+    pattern = agent.record.rules.get(kind.REFUSED)
     found = re.search(pattern, text) if pattern else None
     if found:
         raise MngrError(
@@ -161,18 +161,18 @@ def _furnish(agent: AgentContext) -> dict[str, str]:
     own, home = agent.record.rules, _sessions(agent)
     agent.host.make_dir(home)
     user = driver.user_home(agent.environ)
-    links = [user + path[1:] if path.startswith("~/") else path for path in shlex.split(own.get(rules.HOME_LINKS, ""))]
+    links = [user + path[1:] if path.startswith("~/") else path for path in shlex.split(own.get(kind.HOME_LINKS, ""))]
     if links:
         script = 'home=$1; shift; for file; do [ ! -e "$file" ] || ln -sfn "$file" "$home/${file##*/}"; done'
         process.run(["sh", "-c", script, "sh", home, *links], timeout=30)
-    return dict.fromkeys(shlex.split(own.get(rules.HOME_ENV, "")), home)
+    return dict.fromkeys(shlex.split(own.get(kind.HOME_ENV, "")), home)
 
 
 def _record(agent: AgentContext) -> list[dict[str, Any]]:
     """Every line of the program's own record, if settings say where it is, oldest file first."""
     import fnmatch
 
-    pattern, home = agent.record.rules.get(rules.RECORD), _sessions(agent)
+    pattern, home = agent.record.rules.get(kind.RECORD), _sessions(agent)
     if not pattern:
         return []
     listed = process.run(["find", home, "-type", "f"], timeout=30).text.split("\n")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mngr.agents.kinds.scripted.script import SEPARATOR, ScriptStep, parse
-from mngr.process import join, quote
+from mngr.process import quote
 from mngr_testing.model_server.script import Rule
 
 # The line of an agent's prompt that names its test.
@@ -60,8 +60,6 @@ def _shell(step: ScriptStep) -> str:
         return step.text
     if step.verb == "commit":
         return f"git add -A && git commit -q -m {quote(step.text)}"
-    if step.verb == "commit-only":
-        return f"git add -- {join(step.words)} && git commit -q -m {quote(step.text)} -- {join(step.words)}"
     if step.verb == "append":
         return f"cat >>{path} <<'TEXT'\n{step.body}TEXT"
     if step.verb == "delete":

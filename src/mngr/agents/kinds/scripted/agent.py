@@ -19,7 +19,6 @@ from mngr.waiting import Deadline
 
 WAITING, BLOCKED = "WAITING", "BLOCKED"
 TURN_ENDED = "turn ended"
-_FRAMES = "|/-\\"
 
 
 class AgentExit(Exception):
@@ -54,9 +53,7 @@ class ScriptedAgent:
             "run": self._run,
             "run!": self._run,
             "spawn": self._spawn,
-            "flood": self._flood,
-            "commit": lambda step: self._commit(step, step.text, ()),
-            "commit-only": lambda step: self._commit(step, step.body, step.words),
+            "commit": self._commit,
             "wait": lambda step: self._ask(WAITING, self._expanded(step.text), or_else="waits for a message"),
             "ask": lambda step: self._ask(BLOCKED, f"question: {self._expanded(step.text)}"),
             "permission": self._permission,
@@ -178,13 +175,11 @@ class ScriptedAgent:
 
     def _pass_time(self, seconds: float, doing: str) -> None:
         deadline = Deadline(seconds)
-        frame = 0
+        self._terminal.status(doing)
         try:
             while not deadline.passed:
                 self._terminal.check()
-                self._terminal.status(f"{_FRAMES[frame % len(_FRAMES)]} {doing}")
                 deadline.pause(0.1)
-                frame += 1
         finally:
             self._terminal.status("")
 
@@ -220,24 +215,16 @@ class ScriptedAgent:
         pid = commands.spawn(command)
         self._terminal.line(f"$ {command} &  (process {pid})")
 
-    def _flood(self, step: ScriptStep) -> None:
-        total = int(step.number)
-        for start in range(1, total + 1, 500):
-            self._terminal.check()
-            rows = range(start, min(start + 500, total + 1))
-            self._terminal.write("".join(f"flood {row} of {total}\n" for row in rows))
-
-    def _commit(self, step: ScriptStep, message: str, paths: tuple[str, ...]) -> None:
-        message = self._expanded(message)
-        self._log.turn("tool_call", tool=step.verb, input=message)
-        author = self._env.get("MNGR_AGENT_NAME") or "scripted agent"
+    def _commit(self, step: ScriptStep) -> None:
+        message = self._expanded(step.text)
+        self._log.turn("tool_call", tool="commit", input=message)
         try:
-            commit, output = commands.commit(message, author, paths)
+            commit, output = commands.commit(message, self._env.get("MNGR_AGENT_NAME") or "scripted agent")
         except CommandFailed as failure:
-            self._result(step.verb, failure.details, failure.result.exit_code)
+            self._result("commit", failure.details, failure.result.exit_code)
             raise
-        self._result(step.verb, output, 0)
-        self._terminal.line(f"* {step.verb}: " + (f"{commit[:10]} {shorten(message, 100)}" if commit else output))
+        self._result("commit", output, 0)
+        self._terminal.line("* commit: " + (f"{commit[:10]} {shorten(message, 100)}" if commit else output))
 
     def _ask(self, state: str, words: str, or_else: str = "") -> None:
         if words:

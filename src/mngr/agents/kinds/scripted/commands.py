@@ -81,17 +81,16 @@ def to_bytes(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
-def commit(message: str, author: str, paths: tuple[str, ...] = ()) -> tuple[str, str]:
-    """Commit everything, or only these paths, and return the commit and git's words; the commit is empty when there was
+def commit(message: str, author: str) -> tuple[str, str]:
+    """Commit everything, and return the commit and git's words; the commit is empty when there was
     nothing to commit. A refusal is told in git's words. Uses the author's name only where git knows nobody."""
     git = Git(".")
-    only = ["--", *paths] if paths else []
-    git.must("add", "-A", *only, doing="git cannot add the changes")
-    if git.ok("diff", "--cached", "--quiet", *only):
+    git.must("add", "-A", doing="git cannot add the changes")
+    if git.ok("diff", "--cached", "--quiet"):
         return "", "nothing to commit"
     known = git.ok("var", "GIT_AUTHOR_IDENT") and git.ok("var", "GIT_COMMITTER_IDENT")
     identity = [] if known else ["-c", f"user.name={author}", "-c", "user.email=scripted@mngr.invalid"]
-    result = git.run(*identity, "commit", "-F", "-", *only, input=to_bytes(message))
+    result = git.run(*identity, "commit", "-F", "-", input=to_bytes(message))
     if not result.ok:
         raise CommandFailed(result, "git refused to commit")
     return git.must("rev-parse", "HEAD"), result.text

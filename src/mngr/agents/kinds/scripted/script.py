@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -161,20 +160,6 @@ def _replacement(step: ScriptStep) -> ScriptStep:
     return step._replace(words=(old, new))
 
 
-def _some_paths(step: ScriptStep) -> ScriptStep:
-    """`words` are the paths, `body` the commit message."""
-    import shlex
-
-    paths, dashes, message = f" {step.text} ".partition(" -- ")
-    try:
-        words = tuple(shlex.split(paths))
-    except ValueError as error:
-        raise _wrong(step, f"the paths cannot be read: {str(error).lower()}") from None
-    if not words or not dashes or not message.strip():
-        raise _wrong(step, "`commit-only` needs paths, `--` and a message")
-    return step._replace(words=words, body=message.strip())
-
-
 def _outcome(step: ScriptStep) -> ScriptStep:
     try:
         json.loads(expand(step.body, lambda name: name))
@@ -196,10 +181,8 @@ def _artifact(step: ScriptStep) -> ScriptStep:
 
 def _if_message(step: ScriptStep) -> ScriptStep:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `re` only warns that some sets will mean something else one day
-            re.compile(step.text)
-    except (re.error, RecursionError, OverflowError) as error:
+        re.compile(step.text)
+    except (re.error, RecursionError, OverflowError, Warning) as error:
         raise _wrong(step, f"`{step.text[:60]}` is not a regular expression: {error}") from None
     return step
 
@@ -216,9 +199,7 @@ FORMS = {
     "run": Form("COMMAND"),
     "run!": Form("COMMAND"),
     "spawn": Form("COMMAND"),
-    "flood": Form("LINES", read=_numbered),
     "commit": Form("MESSAGE"),
-    "commit-only": Form("PATHS... -- MESSAGE", read=_some_paths),
     "wait": Form("[TEXT]"),
     "ask": Form("QUESTION"),
     "permission": Form("TEXT"),
