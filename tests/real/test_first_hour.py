@@ -9,7 +9,7 @@ import pytest
 
 from mngr.cli.app import App
 from mngr.cli.commands.demo import Tour
-from mngr.demo.directory import DemoDirectory
+from mngr.demo.sample import DemoDirectory
 from mngr.mapreduce import run as runs
 from tests.support import e2e_runs
 from tests.support.browser import BROWSER, browser, go

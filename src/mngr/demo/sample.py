@@ -1,9 +1,14 @@
-"""The sample project of the demo, `sprout`, and the scripts of the agents that work on its tests. The source is
-`examples/sprout`; a wheel has a copy beside this file. A second commit adds the bugs."""
+"""The demo's own directory: the sample project, `sprout`, the scripts of the agents that work on its tests, and the
+state of these agents. Changes nothing else. The source of the project is `examples/sprout`; a wheel has a copy beside
+this file. A second commit adds the bugs."""
 
 import os
+import shutil
+from itertools import chain, count
+from typing import NamedTuple
 
-from mngr.errors import MngrError
+from mngr import files
+from mngr.errors import MngrError, UsageError
 from mngr.tools.git import Git
 
 NAME = "sprout"
@@ -23,6 +28,42 @@ _GIT_SETTINGS = {
 }
 # Fixed dates: every demo has the same commit ids.
 _MORNING, _EVENING = "2026-05-08T09:10:00+00:00", "2026-05-08T17:55:00+00:00"
+DIRECTORY = "mngr-demo"
+
+
+class DemoDirectory(NamedTuple):
+    directory: str
+
+    @property
+    def repository(self) -> str:
+        return os.path.join(self.directory, NAME)
+
+    @property
+    def host_dir(self) -> str:
+        return os.path.join(self.directory, "host")
+
+
+def claim(cwd: str, wanted: str | None) -> DemoDirectory:
+    """Make the directory: the wanted one, which must be new or empty, or the first free `mngr-demo-N`."""
+    names = [wanted] if wanted is not None else chain([DIRECTORY], (f"{DIRECTORY}-{number}" for number in count(2)))
+    paths = (os.path.abspath(os.path.join(cwd, name)) for name in names)
+    path = next(path for path in paths if wanted is not None or not os.path.lexists(path))
+    if os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
+        raise UsageError(f"`{wanted}` exists and is not an empty directory", hint="choose a new directory: `--dir DIR`")
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        hint = "choose another directory: `mngr demo --dir DIR`"
+        raise MngrError(f"cannot create `{path}`: {error.strerror}", hint=hint) from None
+    return DemoDirectory(path)
+
+
+def furnish(place: DemoDirectory) -> None:
+    """Put the project, as a repository, and the scripts of its agents into the directory."""
+    # A repository around the demo ignores the demo.
+    files.write_atomic(os.path.join(place.directory, ".gitignore"), b"*\n", 0o644)
+    make_repository(place.repository)
+    shutil.copytree(SCRIPTS, os.path.join(place.directory, "scripts"), copy_function=shutil.copyfile)
 
 
 def source() -> str:
@@ -35,15 +76,8 @@ def source() -> str:
 
 def copy(directory: str) -> None:
     """Put the example, as it is in `examples/`, into a new directory."""
-    import shutil
-
-    shutil.copytree(
-        source(),
-        directory,
-        ignore=shutil.ignore_patterns(*_NOT_SOURCE),
-        copy_function=shutil.copyfile,
-        dirs_exist_ok=True,
-    )
+    ignored = shutil.ignore_patterns(*_NOT_SOURCE)
+    shutil.copytree(source(), directory, ignore=ignored, copy_function=shutil.copyfile, dirs_exist_ok=True)
 
 
 def make_repository(directory: str) -> str:

@@ -24,15 +24,16 @@ from mngr.cli.narrator import Narrator
 from mngr.cli.parser import Args, Parser
 from mngr.cli.tmr import orchestrator
 from mngr.cli.tmr.result_forms import FINISHED
-from mngr.demo import directory as directories
 from mngr.demo import sample
-from mngr.demo.directory import DemoDirectory
+from mngr.demo.sample import DemoDirectory
 from mngr.errors import PARTIAL, MngrError
 from mngr.mapreduce.run import Run
 from mngr.process import quote
 from mngr.tools.git import Git
 
 if TYPE_CHECKING:
+    from mngr.actions.agent import Agent
+    from mngr.actions.destroy import Destroyed
     from mngr_testing.model_server import ModelServer
 
 DESCRIPTION = (
@@ -49,7 +50,6 @@ EXAMPLES = (
 
 _RUN = "demo"
 SCRIPTED = "scripted"
-_NEEDED = ("pytest",)
 
 
 def results() -> list[Any]:
@@ -70,14 +70,10 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     for program in ("git", "tmux"):
         process.require_program(program)
-    missing = [name for name in _NEEDED if not find_spec(name)]
-    if missing:
-        raise MngrError(
-            f"the tests of the sample project need {' and '.join(f'`{name}`' for name in missing)}",
-            hint="pip install 'mngr[e2e]'",
-        )
+    if not find_spec("pytest"):
+        raise MngrError("the tests of the sample project need `pytest`", hint="pip install 'mngr[e2e]'")
     with _model(args.type) as model:
-        tour = Tour(app, directories.claim(os.getcwd(), args.dir), args.type, model)
+        tour = Tour(app, sample.claim(os.getcwd(), args.dir), args.type, model)
         try:
             return tour.walk(keep=args.keep)
         except BaseException:
@@ -133,16 +129,12 @@ class Tour:
 
     def make_project(self) -> None:
         self.narrator.title("One agent for each test of a small project, all at the same time")
-        if self.model is None:
-            self.narrator.say("The agents follow scripts: no model, no account, no network. Some of them lie.")
-        else:
-            self.narrator.say(
-                f"The agents are real `{self.kind}` programs. Their model runs on this machine and follows scripts: no "
-                "account, no network. Some of the agents lie."
-            )
+        real = f"are real `{self.kind}` programs. Their model runs on this machine and follows scripts: no account,"
+        what = "follow scripts: no model, no account," if self.model is None else real
+        self.narrator.say(f"The agents {what} no network. Some of them lie.")
         self.narrator.say("Lines that begin with $ are what you would type.")
         self.narrator.title("The project, after a hasty commit on a Friday evening")
-        directories.furnish(self.place)
+        sample.furnish(self.place)
         trust_prompt.trust_made(self.app, self.place.repository)
         self.narrator.command(f"demo={quote(self.place.directory)}; cd {self._path(sample.NAME)}")
         self.narrator.command("git log --oneline --stat -1")
@@ -167,11 +159,15 @@ class Tour:
         """By force: the agents are stopped, and their work is in the repository and the run's directory."""
         self.narrator.title("Destroy the agents; their work is kept")
         self.narrator.command("mngr destroy --all --force")
-        agents = self.app.fleet.list().agents
-        for _, result in targets.each(agents, lambda agent: agent.destroy(force=True), list):
+        gone = self._destroy()
+        for _, result in gone:
             if isinstance(result, MngrError):
                 raise result
-        self.narrator.say(f"destroyed {amount(len(agents), 'agent')}")
+        self.narrator.say(f"destroyed {amount(len(gone), 'agent')}")
+
+    def _destroy(self) -> list[tuple[Agent, Destroyed | MngrError]]:
+        agents = self.app.fleet.list().agents if os.path.isdir(self.place.host_dir) else []
+        return targets.each(agents, lambda agent: agent.destroy(force=True), list)
 
     def say_goodbye(self, integration: Mapping[str, object], *, keep: bool) -> None:
         # The user types these in the directory where the demo began.
@@ -192,8 +188,7 @@ class Tour:
 
     def clean_up(self) -> None:
         """Destroy all agents of the demo, after a failure too."""
-        agents = self.app.fleet.list().agents if os.path.isdir(self.place.host_dir) else []
-        for agent, result in targets.each(agents, lambda agent: agent.destroy(force=True), list):
+        for agent, result in self._destroy():
             if isinstance(result, MngrError):
                 self.outer.out.warn(
                     f"`{agent.name}` could not be removed: {result.message}\n"
