@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mngr.e2e.shell_blocks import Block, block, blocks, normalise
 from mngr.e2e.shell_commands import split
-from mngr.tutorial.ran import comparable, parts
+from mngr.tutorial.ran import parts
 from tests.support.timing import best_of
 
 UNHURRIED = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -26,7 +26,7 @@ COMMANDS = {
     "tabs before the delimiter": ("cat <<-EOF\n\ta\n\tEOF", "cat <<-EOF\n\ta\n\tEOF"),
     "continued line before the delimiter": ("cat <<E\na\\\nE\nE", "cat <<E\na\\\nE\nE"),
     "two here-documents": ("join <<A <<B\n1\nA\n2\nB", "join <<A <<B\n1\nA\n2\nB"),
-    "here-document in a substitution": ("x=$(cat <<E\na)\nE\n)", "x=$(cat <<E\na)\nE\n)"),
+    "here-document in a substitution": ("x=$(cat <<E\na\nE\n)", "x=$(cat <<E\na\nE\n)"),
     "here-string": ("cat <<<EOF", "cat <<<EOF"),
     "double quotes": ('tool say "a\n# b\n\'c"', 'tool say "a\n# b\n\'c"'),
     "single quotes": ("tool say 'a\n\\'", "tool say 'a\n\\'"),
@@ -37,29 +37,28 @@ COMMANDS = {
     ),
     "if": (
         "if true; then\n  a # b\nelif c\nthen d\nelse\n  e\nfi",
-        "if true; then\n  a\nelif c\nthen d\nelse\n  e\nfi",
+        "if true; then\na\nelif c\nthen d\nelse\ne\nfi",
     ),
-    "for": ("for x in a b\ndo\n  echo if $x\ndone", "for x in a b\ndo\n  echo if $x\ndone"),
+    "for": ("for x in a b\ndo\n  echo if $x\ndone", "for x in a b\ndo\necho if $x\ndone"),
     "for, counting": (
         "for ((i=0; i<3; i++)); do echo $((i<<2))\ndone",
         "for ((i=0; i<3; i++)); do echo $((i<<2))\ndone",
     ),
-    "while": ("while read -r l; do\n echo $l\ndone < f", "while read -r l; do\n echo $l\ndone < f"),
+    "while": ("while read -r l; do\n echo $l\ndone < f", "while read -r l; do\necho $l\ndone < f"),
     "until": ("until tool ok\ndo sleep 1\ndone", "until tool ok\ndo sleep 1\ndone"),
     "case": (
         "case $x in\n a|b) echo done;;\n (c) d ;;\n *) e\nesac",
-        "case $x in\n a|b) echo done;;\n (c) d ;;\n *) e\nesac",
+        "case $x in\na|b) echo done;;\n(c) d ;;\n*) e\nesac",
     ),
     "case in a substitution": ("x=$(case a in a) b;; esac)", "x=$(case a in a) b;; esac)"),
-    "braces": ("{ a\n b; }", "{ a\n b; }"),
-    "parentheses": ("( cd x\n tool b )", "( cd x\n tool b )"),
+    "braces": ("{ a\n b; }", "{ a\nb; }"),
+    "parentheses": ("( cd x\n tool b )", "( cd x\ntool b )"),
     "arithmetic": ("(( x = 1 <<\n 2 ))", "(( x = 1 <<\n 2 ))"),
-    "function": ("f() {\n  echo a\n}", "f() {\n  echo a\n}"),
-    "function on two lines": ("function g\n{\n  b\n}", "function g\n{\n  b\n}"),
-    "array": ("a=(x\n y)", "a=(x\n y)"),
+    "function": ("f() {\n  echo a\n}", "f() {\necho a\n}"),
+    "array": ("a=(x\n y)", "a=(x\ny)"),
     "condition": ("[[ a < b && c =~ ^(x|y)$ ]]", "[[ a < b && c =~ ^(x|y)$ ]]"),
     "and": ("a && b", "a && b"),
-    "and, on two lines": ("a &&\n  b ||\n  c |\n  d", "a &&\n  b ||\n  c |\n  d"),
+    "and, on two lines": ("a &&\n  b ||\n  c |\n  d", "a && b || c | d"),
     "several on a line": ("cd x; tool y & wait", "cd x; tool y & wait"),
     "process substitution": ("diff <(a\nb) <(c)", "diff <(a\nb) <(c)"),
     "backquotes": ("echo `a\nb`", "echo `a\nb`"),
@@ -110,6 +109,10 @@ def test_bash_agrees_that_it_is_complete(name: str) -> None:
 )
 def test_what_is_left_open_is_named_with_its_line(text: str, what: str, line: int) -> None:
     assert split(text).unfinished == (what, line)
+
+
+def comparable(text: str) -> list[str]:
+    return [command.text for command in split(text).commands]
 
 
 def test_equal_but_for_blanks_comments_and_continued_lines() -> None:
@@ -208,7 +211,6 @@ def test_no_text_is_refused_and_no_line_is_lost(text: str) -> None:
         assert block(one.text).text == one.text
         assert tuple(one.commands) == block(one.text).commands
         assert all(one.first_line <= line <= one.last_line for line in one.command_lines)
-        assert comparable("\n".join(one.commands)) is not None
 
 
 @UNHURRIED

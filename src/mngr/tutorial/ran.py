@@ -15,8 +15,7 @@ _DOCUMENTATION = (".md", ".rst", ".adoc")
 
 
 class RecordedTest(NamedTuple):
-    """`name` is without parameters. `blocks` are those it said it cites; `commands` are in comparable form. `outcome`
-    is empty for a test that was killed."""
+    """`name` is without parameters. `blocks` are those it said it cites; `outcome` is empty for a test that was killed."""
 
     file: str
     name: str
@@ -100,12 +99,7 @@ def read_every(directory: str) -> RecordedRuns:
 def unrun(commands: Sequence[str], tests: Iterable[RecordedTest]) -> tuple[int, ...]:
     """Which of the commands none of these tests ran, by number. What a test ran that did not pass does not count."""
     done = frozenset[str]().union(*(test.commands for test in tests if test.passed))
-    return tuple(number for number, text in enumerate(commands) if text not in done and comparable(text) not in done)
-
-
-def comparable(text: str) -> str:
-    """A text as it is compared: two that differ only in continued lines, blanks and comments are then equal."""
-    return "\n".join(command.comparable for command in split(text).commands)
+    return tuple(number for number, text in enumerate(commands) if text not in done)
 
 
 def _tests(run: artifacts.RunInfo) -> Iterator[RecordedTest]:
@@ -129,16 +123,15 @@ def _commands(test: artifacts.TestInfo) -> frozenset[str]:
         if event.get("type") not in ("command", "spawn") or not isinstance(text, str):
             continue
         commands = split(normalise(text)).commands
-        found.add("\n".join(command.comparable for command in commands))
         for command in commands:
-            found.add(command.comparable)
+            found.add(command.text)
             good = ends.get(event.get("number")) == 0 and command is commands[-1]
             found.update(parts(command, good))
     return frozenset(found)
 
 
 def parts(command: Command, good: bool) -> list[str]:
-    """The commands of a list such as `a; b && c` that must have run, in comparable form: what follows `||` may not
+    """The commands of a list such as `a; b && c` that must have run: what follows `||` may not
     have, and what follows `&&` has only if the last list came to a `good` end."""
     lists: list[list[list[Piece]]] = [[[]]]
     doubtful: set[int] = set()
