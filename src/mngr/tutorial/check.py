@@ -7,13 +7,13 @@ block was run by a test that cites it.
 from __future__ import annotations
 
 import difflib
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import ScriptBlock
 from mngr.tutorial.citations import Citation, Found
-from mngr.tutorial.nearest import Nearest
 from mngr.tutorial.ran import RecordedRuns, RecordedTest
 from mngr.tutorial.ran import unrun as ran_by_none
 
@@ -149,10 +149,10 @@ def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[Tutorial
 def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Citation]) -> Iterator[TutorialProblem]:
     known = {block.text for block in blocks}
     unknown = [citation for citation in citations if citation.text not in known]
-    nearest = Nearest(blocks) if unknown else None
+    words = [(_words(block.text), block) for block in blocks] if unknown else []
     for citation in unknown:
         place = f"{citation.file}:{citation.line}"
-        near = nearest.to(citation.text) if nearest else None
+        near = _nearest(_words(citation.text), words)
         message = f"{place}: `{citation.test}` cites a text that is not a block of {script}"
         if near:
             message += f"; the nearest is {script}:{near.first_line}, {_named(near)}"
@@ -168,6 +168,17 @@ def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Cit
             diff=_diff(f"{script}:{near.first_line}", place, near.text, citation.text) if near else "",
             hint=_RAW if citation.escaped else "",
         )
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[\w./-]+", text))
+
+
+def _nearest(words: set[str], blocks: Sequence[tuple[set[str], ScriptBlock]]) -> ScriptBlock | None:
+    """The block that has most words in common with a citation; None if that is less than a fifth of them."""
+    shares = [len(words & others) / (len(words | others) or 1) for others, _ in blocks]
+    best = max(shares, default=0)
+    return blocks[shares.index(best)][1] if best >= 0.2 else None
 
 
 _RAW = 'Python takes the backslashes of this text for its own: write it as r"""..."""'

@@ -7,11 +7,9 @@ in the docstring of a test.
 from __future__ import annotations
 
 import ast
-import gc
 import os
 import re
 import warnings
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -54,23 +52,6 @@ class Found(NamedTuple):
 def find(paths: Sequence[str], root: str = ".") -> Found:
     """The citations in files and in all Python files below directories. Files are named relative to `root`. One that is
     not valid Python is reported, and the others are read."""
-    with _no_collecting():
-        return _find(paths, root)
-
-
-class _no_collecting:  # noqa: N801 (used like a function)
-    """Python's collector of cycles finds none in syntax trees, and takes half of the time looking."""
-
-    def __enter__(self) -> None:
-        self.enabled = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *_: object) -> None:
-        if self.enabled:
-            gc.enable()
-
-
-def _find(paths: Sequence[str], root: str) -> Found:
     citations: list[Citation] = []
     unreadable: list[Unreadable] = []
     files = list(dict.fromkeys(name for path in paths for name in _files(os.path.normpath(os.path.join(root, path)))))
@@ -113,88 +94,64 @@ def in_source(source: bytes, name: str, marked: bool = True) -> tuple[list[Citat
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
+        reader = _Reader(source, name)
+        if marked:
+            reader.visit(tree)
     except SyntaxError as error:
         return [], [Unreadable(name, error.lineno or 1, f"not valid Python: {error.msg}")]
     except (ValueError, RecursionError, MemoryError) as error:
         return [], [Unreadable(name, 1, f"not valid Python: {error}")]
-    if not marked:
-        return [], []
-    reader = _Reader(source, name)
-    reader.body(tree.body, (), {})
     return reader.citations, reader.unreadable
 
 
-class _Reader:
-    """Walks down to the marked lines only: a file of ten thousand tests is read in a second."""
-
+class _Reader(ast.NodeVisitor):
     def __init__(self, source: bytes, name: str) -> None:
-        self.name = name
-        self.lines = source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
-        self.marks = [
-            number for number, line in enumerate(self.lines, 1) if METHOD in line or "Tutorial block:" in line
-        ]
         self.citations: list[Citation] = []
         self.unreadable: list[Unreadable] = []
+        self._name = name
+        self._lines = source.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+        self._scope: list[str] = []
 
-    def body(self, statements: Sequence[ast.stmt], scope: tuple[str, ...], names: dict[str, ast.expr | None]) -> None:
-        names = {**names, **_assigned(statements)}
-        renamed = any(isinstance(value, ast.Attribute) and value.attr == METHOD for value in names.values())
-        for statement in statements:
-            if not (renamed or self._marked(statement)):
-                continue
-            for node in _nodes(statement):
-                if isinstance(node, _DEFINITIONS):
-                    inner = (*scope, node.name)
-                    if node.name.startswith("test"):
-                        self._docstring(node, inner)
-                    self.body(node.body, inner, names)
-                elif isinstance(node, ast.Call) and _is_citation(node.func, names):
-                    self._call(node, scope, names)
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, _DEFINITIONS):
+            self._scope.append(node.name)
+            first = node.body[0]
+            if node.name.startswith("test") and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                self._read_docstring(first, first.value.value)
+            self.generic_visit(node)
+            self._scope.pop()
+            return
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == METHOD:
+            self._read_call(node)
+        self.generic_visit(node)
 
-    def _marked(self, statement: ast.stmt) -> bool:
-        at = bisect_left(self.marks, statement.lineno)
-        return at < len(self.marks) and self.marks[at] <= (statement.end_lineno or statement.lineno)
-
-    def _call(self, call: ast.Call, scope: tuple[str, ...], names: dict[str, ast.expr | None]) -> None:
+    def _read_call(self, call: ast.Call) -> None:
         given = call.args[0] if call.args else next((word.value for word in call.keywords), None)
-        text = _literal(given, names)
-        if text is None:
-            self.unreadable.append(
-                Unreadable(
-                    self.name,
-                    call.lineno,
-                    f"`{_shown(scope)}` cites a block not by a literal",
-                    hint='write the text of the block in place: `write_tutorial_block("""...""")`',
-                )
-            )
-            return
-        segment = "\n".join(self.lines[call.lineno - 1 : call.end_lineno])
-        escaped = "\\" in segment and "\\" not in text
-        self.citations.append(Citation(normalise(text), self.name, call.lineno, "::".join(scope), escaped))
+        if isinstance(given, ast.Constant) and isinstance(given.value, str):
+            self._cite(given.value, call, call.lineno)
+        else:
+            hint = 'write the text of the block in place: `write_tutorial_block("""...""")`'
+            self._refuse("cites a block not by a literal", call.lineno, hint)
 
-    def _docstring(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, scope: tuple[str, ...]) -> None:
-        first = node.body[0]
-        if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)):
-            return
-        text = first.value.value
-        if not isinstance(text, str):
-            return
-        text = text.replace("\r\n", "\n")
-        written = self.lines[first.lineno - 1 : first.end_lineno]
-        # Python joins continued lines, so the line of a section is looked up in the file, not counted in the text.
-        places = [first.lineno + at for at, line in enumerate(written) if _SECTION.search(line.lstrip("rR\"'"))]
-        for number, section in enumerate(_SECTION.finditer(text)):
+    def _read_docstring(self, node: ast.Expr, text: object) -> None:
+        text = text.replace("\r\n", "\n") if isinstance(text, str) else ""
+        for section in _SECTION.finditer(text):
             header = section.group()
-            indent = first.col_offset if section.start() == 0 else len(header) - len(header.lstrip())
-            line = places[number] if number < len(places) else first.lineno
-            cited = _indented(text[section.end() :].split("\n")[1:], indent)
-            if cited:
-                escaped = "\\" in "\n".join(written) and "\\" not in text
-                self.citations.append(Citation(normalise(cited), self.name, line, "::".join(scope), escaped))
+            indent = node.col_offset if section.start() == 0 else len(header) - len(header.lstrip())
+            line = node.lineno + text.count("\n", 0, section.start())
+            if cited := _indented(text[section.end() :].split("\n")[1:], indent):
+                self._cite(cited, node, line)
             else:
-                message = f"`{_shown(scope)}` has an empty section `Tutorial block:`"
                 hint = "indent the text of the block below it"
-                self.unreadable.append(Unreadable(self.name, line, message, hint))
+                self._refuse("has an empty section `Tutorial block:`", line, hint)
+
+    def _cite(self, text: str, node: ast.expr | ast.stmt, line: int) -> None:
+        written = "\n".join(self._lines[node.lineno - 1 : node.end_lineno])
+        escaped = "\\" in written and "\\" not in text
+        self.citations.append(Citation(normalise(text), self._name, line, "::".join(self._scope), escaped))
+
+    def _refuse(self, what: str, line: int, hint: str) -> None:
+        self.unreadable.append(Unreadable(self._name, line, f"`{'::'.join(self._scope) or 'the module'}` {what}", hint))
 
 
 def _indented(lines: list[str], indent: int) -> str:
@@ -207,57 +164,3 @@ def _indented(lines: list[str], indent: int) -> str:
         else:
             break
     return "\n".join(taken)
-
-
-def _shown(scope: tuple[str, ...]) -> str:
-    return "::".join(scope) or "the module"
-
-
-def _nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What is in a statement, in its order, up to the definitions in it; of a citation by itself without a walk."""
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        if isinstance(call.func, ast.Attribute) and call.func.attr == METHOD:
-            yield call
-            return
-    left: list[ast.AST] = [statement]
-    while left:
-        node = left.pop()
-        yield node
-        if not isinstance(node, _DEFINITIONS):
-            left.extend(reversed(list(ast.iter_child_nodes(node))))
-
-
-def _is_citation(function: ast.expr, names: dict[str, ast.expr | None]) -> bool:
-    if isinstance(function, ast.Name):
-        bound = names.get(function.id)
-        return isinstance(bound, ast.Attribute) and bound.attr == METHOD
-    return isinstance(function, ast.Attribute) and function.attr == METHOD
-
-
-def _assigned(statements: Sequence[ast.stmt]) -> dict[str, ast.expr | None]:
-    """Names with what was assigned to them; None for a name that is assigned twice."""
-    found: dict[str, ast.expr | None] = {}
-    for statement in statements:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-            targets = [statement.target]
-        for target in targets:
-            if isinstance(target, ast.Name) and isinstance(statement, ast.Assign | ast.AnnAssign):
-                found[target.id] = None if target.id in found else statement.value
-    return found
-
-
-def _literal(node: ast.expr | None, names: dict[str, ast.expr | None], depth: int = 0) -> str | None:
-    """The text of a literal, of literals added up, or of a name for one."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.JoinedStr):
-        parts = [_literal(part, names) if isinstance(part, ast.Constant) else None for part in node.values]
-        return None if None in parts else "".join(part or "" for part in parts)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _literal(node.left, names, depth), _literal(node.right, names, depth)
-        return None if left is None or right is None else left + right
-    if isinstance(node, ast.Name) and depth < 5:
-        return _literal(names.get(node.id), names, depth + 1)
-    return None

@@ -15,7 +15,8 @@ _DOCUMENTATION = (".md", ".rst", ".adoc")
 
 
 class RecordedTest(NamedTuple):
-    """`name` is without parameters. `blocks` are those it said it cites; `outcome` is empty for a test that was killed."""
+    """`name` is without parameters. `blocks` are those it said it cites. `outcome` is empty for a test that was
+    killed."""
 
     file: str
     name: str
