@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.e2e import process_cleanup
+from mngr.e2e import cleanup
 from tests.support.project import Project, running_in
 from tests.support.user import User, wait_for
 
@@ -33,7 +33,7 @@ def project(user: User) -> Iterator[Project]:
         for test in [test for run in made.runs() for test in run.tests()]:
             for event in test.events():
                 if event["type"] == "command":
-                    process_cleanup.clean(str(Path(event["cwd"]).parent))
+                    cleanup.clean(str(Path(event["cwd"]).parent))
 
 
 def started(project: Project, name: str) -> Path:

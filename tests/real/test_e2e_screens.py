@@ -110,10 +110,9 @@ def shows(screen: Screen, text: str, timeout: float = 60) -> None:
 
 
 def drawn(screen: Screen, columns: int, rows: int) -> bool:
-    """Whether the full-screen program has written all of a screen of this size: the cursor comes last."""
-    lines, cursor = screen.lines, screen.cursor
-    whole = f"{columns}x{rows}" in screen.text and lines[-1] == "└" + "─" * (columns - 2) + "┘"
-    return whole and (cursor.column, cursor.row) == (2, 3)
+    """Whether the full-screen program has written all of a screen of this size."""
+    size, last = f"{columns}x{rows}" in screen.text, screen.lines[-1]
+    return size and last == "└" + "─" * (columns - 2) + "┘" and f"row {rows - 2}" in screen.text
 
 
 def resize(screen: Screen, columns: int, rows: int) -> None:
@@ -145,7 +144,6 @@ def test_a_full_screen_program_is_drawn_driven_and_ended(spawn):
     assert screen.lines[0] == "┌" + "─" * 58 + "┐"
     assert screen.lines[2].startswith("│ grün 漢字 🎉 end ")
     assert (len(screen.lines), screen.alive, screen.exit_code) == (12, True, None)
-    assert (screen.cursor.column, screen.cursor.row) == (2, 3)
     for key, seen in (
         *(("Up", "KEY_UP"), ("End", "KEY_END"), ("PageDown", "KEY_NPAGE"), ("F1", "KEY_F(1)"), ("F12", "KEY_F(12)")),
         *(("DC", "KEY_DC"), ("BTab", "KEY_BTAB"), ("C-a", "'\\x01'"), ("é", "key: é"), ("Space", "key:  ")),
@@ -194,7 +192,7 @@ while (data := os.read(0, 4096)) != b"q":
 @pytest.mark.parametrize(
     ("key", "data"),
     [
-        *(("Enter", "0d"), ("Escape", "1b"), ("Tab", "09"), ("S-Tab", "1b5b5a"), ("BSpace", "7f"), ("C-Space", "00")),
+        *(("Enter", "0d"), ("Escape", "1b"), ("Tab", "09"), ("BTab", "1b5b5a"), ("BSpace", "7f"), ("C-Space", "00")),
         *(("Up", "1b5b41"), ("C-Left", "1b5b313b3544"), ("PageUp", "1b5b357e"), ("S-DC", "1b5b333b327e")),
         *(("F1", "1b4f50"), ("F5", "1b5b31357e"), ("C-F2", "1b5b313b3551"), ("M-Enter", "1b0d"), ("M-x", "1b78")),
         *(("C-c", "03"), ("C-/", "1f"), (";", "3b"), ("漢", "e6bca2")),

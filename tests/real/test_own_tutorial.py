@@ -18,7 +18,7 @@ from tests.support.user import Ran, User
 
 ROOT = Path(__file__).parents[2]
 TUTORIAL = ROOT / "tutorial.sh"
-EXAMPLES = [block for block in blocks(TUTORIAL.read_text()) if block.example]
+EXAMPLES = [block for block in blocks(TUTORIAL.read_text()) if block.kind == "example"]
 LATER = {"tmr"}  # verbs that get their section in the tutorial when they are finished
 
 

@@ -121,16 +121,6 @@ def test_a_heading_that_stays_empty_is_said(greeter: User) -> None:
     assert LOUD["text"] in (greeter.repo / "tutorial.sh").read_text()
 
 
-def test_another_judge_can_be_named(greeter: User) -> None:
-    judge = 'case {} in *soon*) echo "not soon" >&2; exit 1;; esac'
-    words = ("--yes", "--validate", judge, "--rounds", "1", "--format", "json")
-    found = fill(greeter, agent(greeter, [SHOUT, BYE]), *words, exit_code=1).json
-    assert found["validated_by"] == f"`{judge}`"
-    assert [row["text"] for row in found["kept"]] == ["greet shout"]
-    assert [row["problem"] for row in found["rejected"]] == ["not soon"]
-    assert "needs `{}`" in greeter.mngr("tutorial", "fill", "--validate", "true").failed(2).stderr
-
-
 def test_for_mngr_its_own_parser_judges(greeter: User) -> None:
     (greeter.repo / "tutorial.sh").write_text("# Listing\n")
     greeter.git("commit", "-qam", "Another tutorial")

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from mngr import config, trust
 from mngr.agents.kinds import repository_trust
+from mngr.e2e.cleanup import Reaper
 from mngr.e2e.environment import short_place
-from mngr.e2e.reaper import Reaper
 from tests.support import forking
 
 T = TypeVar("T")

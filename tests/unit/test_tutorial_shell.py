@@ -150,12 +150,10 @@ def test_a_block_is_compared_without_its_indentation() -> None:
 def test_blocks_are_runs_of_lines_that_are_not_empty() -> None:
     found = blocks("#!/bin/sh\nset -e\n\n# Starting\n\n# hello\ntool a\n \t\ntool b\ntool c")
     assert [(one.first_line, one.last_line) for one in found] == [(1, 2), (4, 4), (6, 7), (9, 10)]
-    assert [one.preamble for one in found] == [True, False, False, False]
-    assert [one.comment_only for one in found] == [False, True, False, False]
+    assert [one.kind for one in found] == ["preamble", "heading", "example", "example"]
     assert [one.section for one in found] == ["", "Starting", "Starting", "Starting"]
     assert found[3].commands == ("tool b", "tool c")
     assert found[3].command_lines == (9, 10)
-    assert [one.example for one in found] == [False, False, True, True]
 
 
 def test_the_id_of_a_block_is_that_of_its_text() -> None:
@@ -165,10 +163,10 @@ def test_the_id_of_a_block_is_that_of_its_text() -> None:
 
 
 def test_real_commands_beside_the_shebang_need_a_test() -> None:
-    assert blocks("#!/bin/sh\ntool a\n")[0].example
-    assert not blocks("#!/bin/sh\n# words\n")[0].example
-    assert not blocks("#!/bin/sh\n\nset -eu\nshopt -s nullglob\n")[1].example
-    assert blocks("#!/bin/sh\n\ntool a\n\nset -eu\n")[2].example
+    assert blocks("#!/bin/sh\ntool a\n")[0].kind == "example"
+    assert blocks("#!/bin/sh\n# words.\n")[0].kind == "preamble"
+    assert blocks("#!/bin/sh\n\nset -eu\nshopt -s nullglob\n")[1].kind == "preamble"
+    assert blocks("#!/bin/sh\n\ntool a\n\nset -eu\n")[2].kind == "example"
 
 
 @pytest.mark.parametrize(
@@ -188,12 +186,12 @@ def test_real_commands_beside_the_shebang_need_a_test() -> None:
 )
 def test_headings(text: str, heading: str) -> None:
     (found,) = blocks(text)
-    assert found.heading == heading
+    assert (found.section, found.kind) == (heading, "heading" if heading else "text")
 
 
 def test_an_empty_line_ends_a_block_even_inside_a_here_document() -> None:
     first, second = blocks("a\n\ncat <<EOF\nx\n\ny\nEOF\n")[1:]
-    assert first.unfinished is not None and first.unfinished.what == "here-document `EOF`"
+    assert (first.unfinished, first.unfinished_line) == ("here-document `EOF`", 3)
     assert second.commands == ("y", "EOF")
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 from mngr import process
+from mngr.actions.agent import Agent
 from mngr.actions.create import extra_paths
 from mngr.agents.kinds import kind
 from mngr.cli import catalog, permissions, scan, sync_flags
@@ -27,28 +29,27 @@ from mngr.tutorial.proposals import Proposal
 from mngr.tutorial.sources import Sources
 
 
-def _wish(args: Args, app: App, place: Sources, name: str, allowed: Sequence[str]) -> talk.AgentRequest:
+def _create(
+    args: Args, app: App, place: Sources, name: str, allowed: Sequence[str], uploads: Sequence[tuple[str, str]] = ()
+) -> Agent:
     """`allowed` are commands that the agent needs, for the permissions `tests`."""
     chosen = args.type or kind.default_name(app.settings)
     permissions.check(app, chosen, args.permissions)
     taken = {agent.name for agent in app.fleet.list().agents}
     names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(taken) + 2))
-    return talk.AgentRequest(
-        name=args.name or next(free for free in names if free not in taken),
+    return app.fleet.create(
+        args.name or next(free for free in names if free not in taken),
         type=chosen,
-        args=tuple(args.rest),
+        args=args.rest,
         source=place.root,
         transfer=args.transfer,
         unclean=None if args.include_unclean is None else "include" if args.include_unclean else "exclude",
         labels={"tutorial": name},
+        uploads=uploads,
         permissions=args.permissions or "",
         allowed_commands=tuple(filter(None, allowed)),
+        extra_paths=extra_paths(app.settings),
     )
-
-
-def _check_rounds(args: Args) -> None:
-    if args.rounds < 1:
-        raise UsageError(f"`--rounds` is at least 1, not {args.rounds}")
 
 
 def _talked(found: talk.Talked) -> dict[str, Any]:
@@ -65,8 +66,7 @@ def _talked(found: talk.Talked) -> dict[str, Any]:
 _NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None, "end": None, "rounds": []}
 
 
-def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any], dict[str, Any]]) -> int:
-    _check_rounds(args)
+def run_sync(args: Args, app: App, place: Sources) -> int:
     top = Git(place.root).run("rev-parse", "--show-toplevel")
     place = place.seen_from(top.text) if top.ok else place
     report = place.report()
@@ -84,10 +84,15 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
     before = {"script": place.script, "before": len(report.problems)}
     if report.ok or args.dry_run:
         return _sync_not_started(args, app, job, report, {**before, **_NOT_STARTED})
-    wish = _wish(args, app, place, "sync-tutorial", (job.test_command, sync.check_command(place)))
+    if args.include_unclean is False and Git(place.root).run("status", "--porcelain", "--", place.script).text:
+        raise UsageError(
+            f"`{place.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
+            hint="commit it, or take all along with `--include-unclean`",
+        )
     app.out.note(f"{amount(len(report.problems), 'problem')}; an agent is made to repair them")
+    agent = _create(args, app, place, "sync-tutorial", (job.test_command, sync.check_command(place)))
     talked, missing = sync.run(
-        app.fleet, job, wish, report, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
+        app.fleet, job, agent, report, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
     )
     name = talked.agent.name
     rounds = amount(len(talked.turns), "round")
@@ -101,7 +106,7 @@ def run_sync(args: Args, app: App, place: Sources, problems_json: Callable[[Any]
         **before,
         **_talked(talked),
         "ok": talked.ok,
-        "problems": [problems_json(problem) for problem in missing],
+        "problems": [problem._asdict() for problem in missing],
         "flags": [flag._asdict() for flag in found],
         "prompt": None,
         "dry_run": False,
@@ -141,7 +146,6 @@ def _sync_not_started(args: Args, app: App, job: sync.SyncJob, report: Report, v
 
 
 def run_fill(args: Args, app: App, place: Sources) -> int:
-    _check_rounds(args)
     blocks = place.blocks()
     headings = proposals.empty_headings(blocks)
     name = (
@@ -152,17 +156,18 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     if not name:
         raise UsageError("cannot tell which program the tutorial is about", hint="name it: `--program NAME`")
     shown = program.ProgramHelp(name, app.environ, place.root)
-    problem_of, judge = _judge(args, app, place, shown)
+    judge = "the parser of mngr" if name == "mngr" else f"the help of `{name}`"
     value: dict[str, Any] = {"script": place.script, "program": name, "validated_by": judge, "dry_run": args.dry_run}
     value |= {**_NOT_STARTED, "headings": [heading.title for heading in headings], "prompt": None}
     value |= {"kept": [], "dropped": [], "rejected": [], "unfilled": []}
     if not headings:
         app.out.emit_object(value, human=f"every heading of {place.script} has an example")
         return 0
-    if not args.validate and name != "mngr":
+    if name != "mngr":
         shown.help()  # what judges the proposals has to work before an agent is paid for them
     reference = _reference(args, app, place, shown)
-    job = fill.FillJob(place, name, reference, tuple(headings), tuple(blocks), problem_of, args.prompt)
+    problem_of = parse_problem if name == "mngr" else lambda command: program.problem(shown, shlex.split(command))
+    job = fill.FillJob(place, name, tuple(headings), tuple(blocks), problem_of, args.prompt)
     if args.dry_run:
         prompt = fill.first_prompt(job)
         titles = "\n".join(f"{place.script}:{heading.line}: {heading.title}" for heading in headings)
@@ -174,23 +179,29 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
             "cannot ask which examples to keep: no terminal",
             hint="run it in a terminal, or keep all valid ones: `mngr tutorial fill --yes`",
         )
-    wish = _wish(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"))
     app.out.note(f"{amount(len(headings), 'heading')} without an example; an agent is asked for some")
-    talked, found = fill.run(app.fleet, job, wish, rounds=args.rounds, timeout=args.timeout, tell=app.out.note)
-    kept, dropped = _choose(args, app, found.good)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(reference.encode("utf-8", "replace"))
+        file.flush()
+        uploads = ((file.name, fill.REFERENCE),)
+        agent = _create(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"), uploads)
+    talked, good, rejected = fill.run(
+        app.fleet, job, agent, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
+    )
+    kept, dropped = _choose(args, app, good)
     if kept:
         fill.write(job, kept)
     filled = {one.heading for one in kept}
     unfilled = [heading.title for heading in headings if heading.title not in filled]
     value |= _talked(talked)
-    value |= {"kept": _rows(kept), "dropped": _rows(dropped), "rejected": _rows(found.rejected), "unfilled": unfilled}
-    app.out.emit_object(value, human="\n".join(_said(place, judge, kept, dropped, found.rejected, unfilled)))
+    value |= {"kept": _rows(kept), "dropped": _rows(dropped), "rejected": _rows(rejected), "unfilled": unfilled}
+    app.out.emit_object(value, human="\n".join(_said(place, judge, kept, dropped, rejected, unfilled)))
     app.out.note(f"`mngr destroy {talked.agent.name}` removes the agent")
     return 1 if unfilled else 0
 
 
 def _rows(some: Sequence[Proposal]) -> list[dict[str, Any]]:
-    return [{name: value or None for name, value in one._asdict().items()} for one in some]
+    return [one._asdict() for one in some]
 
 
 def _said(
@@ -221,17 +232,6 @@ def _choose(args: Args, app: App, good: Sequence[Proposal]) -> tuple[list[Propos
         if app.confirm(visible_lines(f"\n{number} of {len(good)}, under `{one.heading}`:\n\n{shown}\n\nKeep it?")):
             kept.append(one)
     return kept, [one for one in good if one not in kept]
-
-
-def _judge(args: Args, app: App, place: Sources, shown: program.ProgramHelp) -> tuple[Callable[[str], str], str]:
-    """What looks at the commands of proposals, and how that is called."""
-    if args.validate:
-        if "{}" not in args.validate:
-            raise UsageError("`--validate` needs `{}` where the command goes", hint="`--validate 'mytool-lint {}'`")
-        return fill.by_command(args.validate, place.root), f"`{args.validate}`"
-    if shown.name == "mngr":
-        return parse_problem, "the parser of mngr"
-    return lambda command: program.problem(shown, shlex.split(command)), f"the help of `{shown.name}`"
 
 
 def parse_problem(command: str) -> str:
@@ -270,25 +270,13 @@ def _reference(args: Args, app: App, place: Sources, shown: program.ProgramHelp)
 
 
 def run_install(args: Args, app: App, root: str) -> int:
-    agents = args.agent or list(skill.PLACES)
-    directory = root
-    if args.scope == "user":
-        directory = app.environ.get("HOME") or os.path.expanduser("~")
-    found = [skill.look(agent, directory) for agent in agents]
-    if not (args.force or args.dry_run):
-        skill.refuse_changed(found)
-    rows, lines = [], []
+    directory = root if args.scope == "project" else app.environ.get("HOME") or os.path.expanduser("~")
+    found = skill.install(args.agent or list(skill.PLACES), directory, force=args.force)
+    lines = []
     for one in found:
-        kept = None if args.dry_run else skill.install(one)
-        rows.append({"agent": one.agent, "path": one.path, "found": one.state, "kept": kept, "dry_run": args.dry_run})
-        if one.state == "same":
-            lines.append(f"{one.path} is up to date")
-        elif args.dry_run:
-            what = "replace, with --force," if one.state == "changed" else "write"
-            lines.append(f"would {what} {one.path}")
-        else:
-            lines.append(f"wrote {one.path}: type {skill.HOW[one.agent]} in {one.agent}")
-        if kept:
-            lines.append(f"what was there is now {kept}")
-    app.out.emit_object({"skills": rows}, human="\n".join(lines))
+        written = f"wrote {one.path}: type {skill.HOW[one.agent]} in {one.agent}"
+        lines.append(f"{one.path} is up to date" if one.found == "same" else written)
+        if one.kept:
+            lines.append(f"what was there is now {one.kept}")
+    app.out.emit_object({"skills": [one._asdict() for one in found]}, human="\n".join(lines))
     return 0

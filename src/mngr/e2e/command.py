@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from mngr import process
-from mngr.e2e import process_cleanup
+from mngr.e2e import cleanup
 from mngr.e2e.bounded_text import Kept
 from mngr.errors import MngrError
 
@@ -199,7 +199,7 @@ class Running:
         """End the command and all that is in its session. Its id stays taken until it has been waited for."""
         if self._status is not None:
             return
-        process_cleanup.end(lambda: process_cleanup.of_session(self._pid))
+        cleanup.end(lambda: cleanup.of_session(self._pid))
         if self._status is None:
             os.kill(self._pid, signal.SIGKILL)
             self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from mngr import interrupts, process
+from mngr import interrupts
 from mngr.agents import recorder
+from mngr.e2e import cleanup
 from mngr.e2e.cast import About, Recording, Taken, free_path
 from mngr.errors import MngrError
 from mngr.hosts.terminal import OnTerminal
@@ -30,8 +31,6 @@ _READY = "ready\n"
 # keys to their normal mode.
 _LEAVING = "\x1b[?1l\x1b>"
 _PANE = "#{window_active}#{pane_active} #{pane_pid} #{pane_tty} #{window_width} #{window_height} #{status}"
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from mngr.e2e.connect import record_here; record_here()"
-_OUTSIDE = "mngr-e2e-connect records an agent for a test, and no test is running"
 
 
 def main() -> int:
@@ -49,22 +48,18 @@ def _start(environ: Mapping[str, str]) -> None:
     artifacts = environ.get("MNGR_E2E_ARTIFACTS", "")
     if not artifacts:
         hint = "`connect_command` is set to it; `mngr connect AGENT --connect-command '$MNGR_ATTACH_COMMAND'` attaches"
-        raise MngrError(f"{_OUTSIDE}: `MNGR_E2E_ARTIFACTS` is not set", hint=hint)
+        outside = "mngr-e2e-connect records an agent for a test, and no test is running"
+        raise MngrError(f"{outside}: `MNGR_E2E_ARTIFACTS` is not set", hint=hint)
     for name in ("MNGR_AGENT_NAME", "MNGR_SESSION_NAME", "MNGR_ATTACH_COMMAND"):
         if not environ.get(name):
             raise MngrError(f"`{name}` is not set: mngr-e2e-connect is run by `mngr create` and `mngr connect`")
     if not os.path.isdir(artifacts):
         raise MngrError(f"the test's directory `{artifacts}` does not exist")
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     ours, theirs = os.pipe()
-    null = os.open(os.devnull, os.O_RDWR)
     try:
-        # Its own session, and no descriptor of ours: nobody who waits for our output waits for it.
-        argv = [sys.executable, "-I", "-S", "-c", _PROGRAM, source]
-        process.start(argv, cwd="/", env=environ, descriptors=(null, theirs, null))
+        cleanup.start_beside("connect", "record_here", environ, stdout=theirs)
     finally:
         os.close(theirs)
-        os.close(null)
     with open(ours, "rb") as said:
         answer = _read_all(said.fileno())
     if answer != _READY:
@@ -122,26 +117,6 @@ def _recording(directory: str, about: About, secrets: list[str]) -> Recording:
             return Recording(free_path(directory, name), about, secrets)
 
 
-class _UntilLeaving:
-    """Passes on what the client writes, up to where it leaves: the last screen stays, in place of an empty one."""
-
-    def __init__(self) -> None:
-        self._held = ""  # the end of the text so far, when it could begin the client's leaving
-        self._left = False
-
-    def feed(self, text: str) -> str:
-        """Nothing is held back for longer than until the next call."""
-        whole = self._held + text
-        self._held = ""
-        if self._left:
-            return ""
-        whole, self._left = whole.partition(_LEAVING)[0], _LEAVING in whole
-        if text and not self._left:
-            start = next((n for n in range(len(_LEAVING) - 1, 0, -1) if whole.endswith(_LEAVING[:n])), 0)
-            whole, self._held = whole[: len(whole) - start], whole[len(whole) - start :]
-        return whole
-
-
 class Watched:
     """An agent's terminal, seen through a tmux client of our own."""
 
@@ -178,8 +153,8 @@ class Watched:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         poll = select.poll()
         poll.register(client.fd, select.POLLIN)
-        screen = _UntilLeaving()
-        said, attached = "", False
+        said, left = "", ""
+        attached = False
         while (data := client.read() if poll.poll(_TICK_MILLISECONDS) else b"") is not None:
             with held():
                 self._follow(client)
@@ -189,7 +164,8 @@ class Watched:
                     attached = "\x1b[" in said
                     if attached:
                         ready()
-                if text := screen.feed(text):
+                if not left:
+                    text, left, _ = text.partition(_LEAVING)  # the last screen stays, in place of an empty one
                     self._recording.output(text)
         if not attached:
             self._recording.remove()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mngr import files, process
-from mngr.e2e import artifacts, process_cleanup, replay
+from mngr.e2e import artifacts, cleanup, replay
 
 # Variables of the outside that would reach into the test: other fleets, repositories, terminals, runs of pytest.
 _FOREIGN = ("TMUX", "MNGR_", "GIT_", "XDG_", "PYTEST_")
@@ -63,12 +63,12 @@ class Environment:
 
     def end(self) -> None:
         if not replay.replaying():
-            process_cleanup.end(lambda: process_cleanup.of_environment(str(self.root)))
+            cleanup.end(lambda: cleanup.of_environment(str(self.root)))
 
     def write_remove_script(self, directory: str) -> None:
         """Say in the test's artifacts where the environment is, and how to remove it."""
         artifacts.write_json(os.path.join(directory, artifacts.ENVIRONMENT_FILE), {"root": str(self.root)})
-        script = process_cleanup.remove_script(str(self.root)).encode()
+        script = cleanup.remove_script(str(self.root)).encode()
         files.write_atomic(os.path.join(directory, artifacts.REMOVE_SCRIPT), script, mode=0o755)
 
     def _variables(self, environ: Mapping[str, str]) -> dict[str, str]:

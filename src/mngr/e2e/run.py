@@ -14,7 +14,7 @@ from mngr.e2e import artifacts
 from mngr.e2e.size_limit import RUN_BYTES, TEST_BYTES
 
 if TYPE_CHECKING:
-    from mngr.e2e.reaper import Reaper
+    from mngr.e2e.cleanup import Reaper
     from mngr.e2e.trial import Trial
 
 CHOICES = ("yes", "on-failure", "no")
@@ -82,7 +82,7 @@ class PytestRun:
             self._opened = None
 
     def _watch(self, root: str) -> None:
-        from mngr.e2e.reaper import Reaper
+        from mngr.e2e.cleanup import Reaper
 
         self._reaper = self._reaper or Reaper()
         self._reaper.watch(root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import select
 import signal
 import tempfile
@@ -15,9 +16,9 @@ from typing import NamedTuple
 from mngr import files, process, secrets
 from mngr.agents.launch import WAIT_UNTIL_DRAWN
 from mngr.agents.recorder import Answered
-from mngr.e2e import keys, process_cleanup
+from mngr.e2e import cleanup
 from mngr.e2e.cast import About, Recording
-from mngr.errors import MngrError, TimedOut
+from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.hosts import processes
 from mngr.interrupts import held
 from mngr.waiting import wait_until
@@ -35,16 +36,16 @@ set -gq remain-on-exit-format ""
 set -g window-style "fg=#cccccc,bg=#000000"
 """
 _OBITUARY = "Pane is dead"  # which tmux before 3.3 writes below the last screen, moved up by a line
-_SHOWN = "#{cursor_x} #{cursor_y} #{cursor_flag}"
 _ENDED = "#{pane_dead} #{pane_dead_status} #{pane_dead_signal}"
 
 
-class Cursor(NamedTuple):
-    """Counted from 0."""
-
-    column: int
-    row: int
-    shown: bool
+# Keys by tmux's names, with the combinations for which terminals have a code: tmux types a name that it does not know.
+_KEY = re.compile(
+    r"(?:M-)?(?:Enter|Escape|Tab|BTab|BSpace|.)|\^[A-Za-z@\[\\\]^_]|(?:[CM]-)*(?:Space|[A-Za-z@\[\\\]^_/?])|(?:[CMS]-)*"
+    r"(?:Up|Down|Left|Right|Home|End|IC|Insert|DC|Delete|PageUp|PgUp|PPage|PageDown|PgDn|NPage|F[1-9]|F1[0-2])",
+    re.DOTALL,
+)
+_BYTES_AT_ONCE = 4000  # tmux takes commands of up to 16 kB
 
 
 class _Shot(NamedTuple):
@@ -52,7 +53,6 @@ class _Shot(NamedTuple):
 
     changes: int
     lines: tuple[str, ...]
-    cursor: Cursor
 
 
 class Screen:
@@ -83,7 +83,7 @@ class Screen:
         self.columns, self.rows = columns, rows
         self._on_keys, self._on_end = on_keys, on_end
         self._changes = 0
-        self._shot = _Shot(-1, ("",) * rows, Cursor(0, 0, False))
+        self._shot = _Shot(-1, ("",) * rows)
         self._looking = threading.Lock()
         self._recorded = threading.Lock()
         self._tmux_ended = self._over = self._closed = False
@@ -133,10 +133,6 @@ class Screen:
         return "\n".join(self.lines).rstrip("\n")
 
     @property
-    def cursor(self) -> Cursor:
-        return self._look().cursor
-
-    @property
     def exit_code(self) -> int | None:
         """None while it runs; of a process that a signal ended, 128 and its number. All it wrote is on the screen."""
         return self._exit_code
@@ -152,13 +148,18 @@ class Screen:
 
     def type(self, text: str) -> None:
         """Type text; the end of a line is the Enter key."""
-        for words in keys.typed(text):
-            self._send([words])
+        data = text.replace("\r\n", "\r").replace("\n", "\r").encode("utf-8", "surrogateescape")
+        for start in range(0, len(data), _BYTES_AT_ONCE):
+            self._send(_typed(data[start : start + _BYTES_AT_ONCE]))
         self._on_keys(text)
 
     def press(self, *names: str) -> None:
         """Press keys by tmux's names: `Enter`, `Escape`, `Up`, `C-c`, `M-x`, `F1`, or a character."""
-        self._send([keys.pressed(name) for name in names])
+        for name in names:
+            if not _KEY.fullmatch(name):
+                hint = "keys are `Enter`, `Space`, `Up`, `C-c`, `M-x`, `F5`, as in tmux; text is for `.type(...)`"
+                raise UsageError(f"unknown key `{name}`", hint=hint)
+        self._send(*(_typed(name.encode()) if len(name) == 1 else [name] for name in names))
         self._on_keys(" ".join(names))
 
     def resize(self, columns: int, rows: int) -> None:
@@ -187,7 +188,9 @@ class Screen:
         self._closed = True
         if processes.identify(self._pid) in (None, self._leader):  # its id was not given to another process
             # The reader goes on meanwhile: a program that ends in order may have much to write first.
-            process_cleanup.end(self._session, ask=(signal.SIGHUP, signal.SIGCONT), seconds=_HANG_UP_SECONDS)
+            cleanup.end(
+                lambda: cleanup.of_session(self._pid), ask=(signal.SIGHUP, signal.SIGCONT), seconds=_HANG_UP_SECONDS
+            )
         wait_until(lambda: self._exit_code is not None, timeout=_END_SECONDS)
         self._end_tmux()
         pipe = os.path.join(self._directory, "output")
@@ -198,12 +201,9 @@ class Screen:
         if self._recording.failure:
             raise MngrError(f"could not write all of `{self._recording.path}`: {self._recording.failure}")
 
-    def _session(self) -> dict[int, str]:
-        return process_cleanup.of_session(self._pid)
-
-    def _send(self, keys_: list[list[str]]) -> None:
+    def _send(self, *keys: Sequence[str]) -> None:
         self._check_alive("takes no keys")
-        words = [word for key in keys_ for word in (";", "send-keys", "-t", "screen:", *key)]
+        words = [word for key in keys for word in (";", "send-keys", "-t", "screen:", *key)]
         self._command("press", *words[1:])
 
     def _command(self, doing: str, *words: str) -> None:
@@ -226,18 +226,16 @@ class Screen:
             return self._shot
 
     def _capture(self, changes: int) -> _Shot:
-        answer = self._shown()
-        facts, *lines = answer.split("\n")
+        lines = self._shown()
         if any(_OBITUARY in line for line in lines[self.rows - 1 : self.rows]):
-            lines = self._shown("-S", "-1").split("\n")[1:]
-        column, row, shown = map(int, facts.split())
-        cursor = Cursor(min(column, self.columns - 1), row, bool(shown))
-        lines = [*(line.rstrip() for line in lines[: self.rows]), *[""] * (self.rows - len(lines))]
-        return _Shot(changes, tuple(lines), cursor)
+            lines = self._shown("-S", "-1")[1:]
+        return _Shot(changes, tuple([*(line.rstrip() for line in lines), *[""] * self.rows][: self.rows]))
 
-    def _shown(self, *more: str) -> str:
-        words = ("display-message", "-p", "-t", "screen:", _SHOWN, ";", "capture-pane", "-p", "-t", "screen:", *more)
-        return process.checked(self._tmux(*words), "tmux could not read the screen").stdout.decode(errors="replace")
+    def _shown(self, *more: str) -> list[str]:
+        done = process.checked(
+            self._tmux("capture-pane", "-p", "-t", "screen:", *more), "tmux could not read the screen"
+        )
+        return done.stdout.decode(errors="replace").split("\n")
 
     def _read(self) -> None:
         """Record what comes through the pipe, until it ends with tmux."""
@@ -293,11 +291,12 @@ class Screen:
         self._tmux("kill-server")
 
     def _tmux(self, *words: str, env: Mapping[str, str] | None = None) -> process.Result:
-        program = process.find_program("tmux")
-        if program is None:
-            raise process.ProgramMissing("tmux")
-        argv = [program, "-u", "-S", os.path.join(self._directory, "tmux"), *words]
+        argv = [process.find_program("tmux") or "tmux", "-u", "-S", os.path.join(self._directory, "tmux"), *words]
         return process.run(argv, timeout=_TMUX_SECONDS, env=self._env if env is None else env)
+
+
+def _typed(data: bytes) -> list[str]:
+    return ["-H", *(f"{byte:02x}" for byte in data)]
 
 
 def _signal(pid: int, number: int) -> bool:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from itertools import groupby
 from typing import NamedTuple
 
-from mngr.e2e.shell_commands import Unfinished, split
+from mngr.e2e.shell_commands import split
 
 
 class Block(NamedTuple):
@@ -20,26 +20,21 @@ class Block(NamedTuple):
 
 
 class ScriptBlock(NamedTuple):
-    """A block of a script. Lines count from 1; `command_lines` has the first line of each command. `heading` is set
-    if the block is one; `section` is the nearest heading at or above it. `unfinished` is set if the block ends inside
-    a quote, a here-document or a compound command, as one that holds an empty line does."""
+    """A block of a script: its `kind` is "example", which a test has to cite, or "heading", "text" or "preamble", which
+    need no test. Lines count from 1; `command_lines` has the first line of each command. `section` is the nearest
+    heading at or above it. `unfinished` names the quote, here-document or compound command in which the block ends, as
+    one that holds an empty line does, and `unfinished_line` where that begins."""
 
     id: str
-    text: str
+    kind: str
     section: str
     first_line: int
     last_line: int
+    text: str
     commands: tuple[str, ...]
-    comment_only: bool
-    preamble: bool
     command_lines: tuple[int, ...]
-    heading: str
-    unfinished: Unfinished | None
-
-    @property
-    def example(self) -> bool:
-        """Whether a test has to cite it."""
-        return not (self.comment_only or self.preamble)
+    unfinished: str = ""
+    unfinished_line: int = 0
 
 
 def block(text: str) -> Block:
@@ -60,29 +55,27 @@ def blocks(script_text: str) -> list[ScriptBlock]:
     """All blocks of a script, in order: each run of non-empty lines is one, whatever is in it."""
     found: list[ScriptBlock] = []
     section = ""
-    examples = False
     for first_line, lines in _runs(script_text.removeprefix("\ufeff").split("\n")):
         text = normalise("\n".join(lines))
-        parsed = split(text)
-        commands = tuple(command.text for command in parsed.commands)
-        heading = "" if commands else heading_of(text, first_line == 1)
-        section = heading or section
-        preamble = not examples and all(_SETUP.match(command) for command in commands)
-        preamble = preamble and (bool(commands) or (first_line == 1 and text.startswith("#!")))
-        examples = examples or bool(commands and not preamble)
+        commands, unfinished = split(text)
+        setup = all(_SETUP.match(command.text) for command in commands) and (commands or text.startswith("#!"))
+        kind = "example" if commands else "text"
+        if heading := "" if commands else heading_of(text, first_line == 1):
+            kind, section = "heading", heading
+        elif setup and not any(one.kind == "example" for one in found):
+            kind = "preamble"
         found.append(
             ScriptBlock(
-                id=sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12],
-                text=text,
-                section=section,
-                first_line=first_line,
-                last_line=first_line + len(lines) - 1,
-                commands=commands,
-                comment_only=not commands,
-                preamble=preamble,
-                command_lines=tuple(first_line + command.line - 1 for command in parsed.commands),
-                heading=heading,
-                unfinished=parsed.unfinished,
+                sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12],
+                kind,
+                section,
+                first_line,
+                first_line + len(lines) - 1,
+                text,
+                tuple(command.text for command in commands),
+                tuple(first_line + command.line - 1 for command in commands),
+                unfinished.what if unfinished else "",
+                first_line + unfinished.line - 1 if unfinished else 0,
             )
         )
     return found

@@ -42,14 +42,15 @@ class TutorialProblem(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """Of one section: its examples, how many are cited, their commands, and how many of these were run."""
+    """Of one section: its examples, how many are cited, their commands, and how many of these were run: None if there
+    is no run that counts."""
 
     section: str
     line: int
     blocks: int
     cited: int
     commands: int
-    run: int
+    run: int | None
 
 
 class Report(NamedTuple):
@@ -67,7 +68,7 @@ class Report(NamedTuple):
         return not self.problems
 
     def total(self, field: str) -> int:
-        return sum(getattr(section, field) for section in self.sections)
+        return sum(getattr(section, field) or 0 for section in self.sections)
 
 
 def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: RecordedRuns | None) -> Report:
@@ -96,7 +97,7 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Recorde
             for one in found.unreadable
         ),
         *_unfinished(script, blocks),
-        *(_uncited(script, block) for block in blocks if block.example and block.text not in cited),
+        *(_uncited(script, block) for block in blocks if block.kind == "example" and block.text not in cited),
         *_unknown(script, blocks, found.citations),
         *(
             problem
@@ -106,7 +107,7 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Recorde
             )
         ),
     ]
-    sections = tuple(_coverage(blocks, cited, unrun))
+    sections = tuple(_coverage(blocks, cited, unrun if ran else None))
     return Report(script, sections, tuple(problems), ran.runs if ran else None, ran.uncommitted if ran else ())
 
 
@@ -136,12 +137,12 @@ def _uncited(script: str, block: ScriptBlock) -> TutorialProblem:
 
 def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[TutorialProblem]:
     for number, block in enumerate(blocks):
-        if block.unfinished is None:
+        if not block.unfinished:
             continue
-        line = block.first_line + block.unfinished.line - 1
+        line = block.unfinished_line
         last = number == len(blocks) - 1
         why = "the end of the script" if last else f"the empty line {block.last_line + 1}"
-        message = f"{script}:{line}: {_named(block)} ends inside the {block.unfinished.what}, at {why}"
+        message = f"{script}:{line}: {_named(block)} ends inside the {block.unfinished}, at {why}"
         hint = "close it" if last else "a block has no empty lines: close it before, or write the text another way"
         yield TutorialProblem(UNFINISHED, message, script, line, block.id, block.section, text=block.text, hint=hint)
 
@@ -217,14 +218,14 @@ def _outcomes(tests: Sequence[RecordedTest]) -> str:
 
 
 def _coverage(
-    blocks: Sequence[ScriptBlock], cited: dict[str, list[Citation]], unrun: dict[str, tuple[int, ...]]
+    blocks: Sequence[ScriptBlock], cited: dict[str, list[Citation]], unrun: dict[str, tuple[int, ...]] | None
 ) -> Iterator[Coverage]:
     """The sections in their order, those without examples included."""
     sections: list[tuple[str, int, list[ScriptBlock]]] = []
     for block in blocks:
-        if block.heading or not sections:
+        if block.kind == "heading" or not sections:
             sections.append((block.section, block.first_line, []))
-        if block.example:
+        if block.kind == "example":
             sections[-1][2].append(block)
     for section, line, examples in sections:
         if examples or section:
@@ -234,5 +235,7 @@ def _coverage(
                 len(examples),
                 sum(block.text in cited for block in examples),
                 sum(len(block.commands) for block in examples),
-                sum(len(block.commands) - len(unrun[block.id]) for block in examples if block.id in unrun),
+                None
+                if unrun is None
+                else sum(len(block.commands) - len(unrun[block.id]) for block in examples if block.id in unrun),
             )

@@ -39,15 +39,14 @@ def empty_headings(found: Sequence[ScriptBlock]) -> list[Heading]:
     needs none."""
     empty: list[Heading] = []
     for at, block in enumerate(found):
-        if not block.heading:
+        if block.kind != "heading":
             continue
         rest = found[at + 1 :]
-        below = next((number for number, other in enumerate(rest) if other.heading), len(rest))
-        following = rest[0] if rest else None
-        chapter = following is not None and following.heading and _style(following.text) != _style(block.text)
-        if not chapter and not any(other.example for other in rest[:below]):
+        below = next((number for number, other in enumerate(rest) if other.kind == "heading"), len(rest))
+        chapter = rest and below == 0 and _style(rest[0].text) != _style(block.text)
+        if not chapter and not any(other.kind == "example" for other in rest[:below]):
             last = rest[below - 1].last_line if below else block.last_line
-            empty.append(Heading(block.heading, block.first_line, last))
+            empty.append(Heading(block.section, block.first_line, last))
     return empty
 
 

@@ -16,56 +16,43 @@ HOW = {"claude": f"/{NAME}", "codex": f"${NAME}"}
 
 
 class Skill(NamedTuple):
-    """`state` is what is there: "absent", "same" or "changed"."""
+    """`found` is what was there: "absent", "same" or "changed"; `kept` is where a changed one is now."""
 
     agent: str
     path: str
-    state: str
+    found: str
+    kept: str | None = None
 
 
-def text() -> str:
-    """The packaged skill."""
-    with open(os.path.join(os.path.dirname(__file__), "skills", f"{NAME}.md"), encoding="utf-8") as file:
-        return file.read()
-
-
-def look(agent: str, directory: str) -> Skill:
-    """Where the skill of this agent is, below a project or a home directory, and what is there."""
-    path = os.path.join(directory, PLACES[agent], NAME, "SKILL.md")
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return Skill(agent, path, "same" if file.read() == text() else "changed")
-    except FileNotFoundError:
-        return Skill(agent, path, "absent")
-    except OSError as error:
-        raise MngrError(f"`{path}` cannot be read: {error.strerror}") from None
-
-
-def refuse_changed(skills: Sequence[Skill]) -> None:
-    """Raise if somebody changed one of them."""
+def install(agents: Sequence[str], directory: str, *, force: bool) -> list[Skill]:
+    """Write the packaged skill for these agents below a project or a home directory. If somebody changed one, nothing
+    is written and it raises; with `force` the changed one is kept beside. Twice is safe."""
+    with open(os.path.join(os.path.dirname(__file__), "skills", f"{NAME}.md"), "rb") as file:
+        text = file.read()
+    skills = [_look(agent, os.path.join(directory, PLACES[agent], NAME, "SKILL.md"), text) for agent in agents]
     for skill in skills:
-        if skill.state == "changed":
+        if skill.found == "changed" and not force:
             raise MngrError(
                 f"`{skill.path}` is there and is not the packaged one: it was changed, or is of another version",
                 hint="`--force` replaces it, and keeps what is there beside it",
             )
+    for skill in skills:
+        if skill.kept:
+            os.rename(skill.path, skill.kept)
+        if skill.found != "same":
+            os.makedirs(os.path.dirname(skill.path), exist_ok=True)
+            files.write_atomic(skill.path, text, mode=0o644)
+    return skills
 
 
-def install(skill: Skill) -> str | None:
-    """Write it. One that somebody changed is kept beside, under the returned name. Twice is safe."""
-    kept = None
-    if skill.state == "same":
-        return None
-    if skill.state == "changed":
-        kept = _free(skill.path)
-        os.rename(skill.path, kept)
-    os.makedirs(os.path.dirname(skill.path), exist_ok=True)
-    files.write_atomic(skill.path, text().encode(), mode=0o644)
-    return kept
-
-
-def _free(path: str) -> str:
+def _look(agent: str, path: str, text: bytes) -> Skill:
+    try:
+        with open(path, "rb") as file:
+            if file.read() == text:
+                return Skill(agent, path, "same")
+    except FileNotFoundError:
+        return Skill(agent, path, "absent")
     number = 1
-    while os.path.lexists(f"{path}.{number}.saved"):
+    while os.path.lexists(kept := f"{path}.{number}.saved"):
         number += 1
-    return f"{path}.{number}.saved"
+    return Skill(agent, path, "changed", kept)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from mngr import prompts
 from mngr.actions.agent import Agent
 from mngr.e2e.code_state import is_left_by_tests
-from mngr.errors import MngrError, TimedOut, UsageError
+from mngr.errors import MngrError, TimedOut
 from mngr.fleet.fleet import Fleet
 from mngr.process import join
 from mngr.tools.git import Git
@@ -43,7 +44,7 @@ def first_prompt(job: SyncJob, report: Report) -> str:
 def run(
     fleet: Fleet,
     job: SyncJob,
-    wish: talk.AgentRequest,
+    agent: Agent,
     report: Report,
     *,
     rounds: int,
@@ -53,19 +54,14 @@ def run(
     """Talk with an agent until a clean checkout of its last commit passes the check and has the tutorial unchanged, and
     nothing is uncommitted. What was missing at the end comes with it. The work is left as the commits of the agent."""
     text = job.sources.text()
-    if wish.unclean == "exclude" and _is_edited(fleet, job.sources):
-        raise UsageError(
-            f"`{job.sources.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
-            hint="commit it, or take all along with `--include-unclean`",
-        )
     last: tuple[TutorialProblem, ...] = ()
 
-    def verdict(agent: Agent) -> talk.TurnVerdict:
+    def look(agent: Agent) -> tuple[int, str]:
         nonlocal last
         last = tuple(_missing(fleet, agent, job, text))
-        return talk.TurnVerdict(len(last), _render("sync_again.md.j2", job, last) if last else "")
+        return len(last), _render("sync_again.md.j2", job, last) if last else ""
 
-    talked = talk.hold(fleet, wish, first_prompt(job, report), verdict, rounds=rounds, timeout=timeout, tell=tell)
+    talked = talk.hold(fleet, agent, first_prompt(job, report), look, rounds=rounds, timeout=timeout, tell=tell)
     return talked, last
 
 
@@ -87,15 +83,12 @@ def check_command(sources: Sources) -> str:
     return join(["mngr", "tutorial", "check", "--script", sources.script, *tests])
 
 
-def _is_edited(fleet: Fleet, sources: Sources) -> bool:
-    return bool(Git(sources.root).run("status", "--porcelain", "--", sources.script).text)
-
-
 def _missing(fleet: Fleet, agent: Agent, job: SyncJob, text: str) -> list[TutorialProblem]:
     """Everything that keeps the agent's work from being what was asked for."""
     with _clean_copy(fleet, agent, job) as copy:
-        problems = _missing_in(fleet, copy, job, text, agent.record.base_commit or "BASE")
-    if changed := _uncommitted(fleet, agent):
+        problems = _missing_in(copy, job, text, agent.record.base_commit or "BASE")
+    paths = Git(agent.record.work_dir).changed_paths() if agent.record.repo else []
+    if changed := [path for path in paths if not is_left_by_tests(path)]:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         message = f"{changed[0]}:1: not committed, so not checked: {shown}"
         return [TutorialProblem(UNCOMMITTED, message, changed[0], 1, hint="commit it"), *problems]
@@ -129,13 +122,13 @@ def _clean_copy(fleet: Fleet, agent: Agent, job: SyncJob) -> Iterator[Agent]:
         copy.destroy(discard=True)
 
 
-def _missing_in(fleet: Fleet, copy: Agent, job: SyncJob, text: str, base: str) -> list[TutorialProblem]:
+def _missing_in(copy: Agent, job: SyncJob, text: str, base: str) -> list[TutorialProblem]:
     there = job.sources.elsewhere(copy.record.work_dir)
-    if _text(there) != text:
+    if not os.path.exists(os.path.join(there.root, there.script)) or there.text() != text:
         message = f"{job.sources.script}:1: the tutorial was changed; it is what the tests are held against"
         words = join(["git", "checkout", base, "--", job.sources.script])
         return [TutorialProblem(CHANGED, message, job.sources.script, 1, hint=f"restore it and commit that: `{words}`")]
-    problems = _failing(fleet, copy, job) if job.test_command else []
+    problems = _failing(copy, job) if job.test_command else []
     report = there.report()
     if job.test_command and job.sources.artifacts != () and report.ran is None and not problems:
         message = f"{there.usual}:1: `{job.test_command}` recorded no test that uses `e2e`: what is run is not known"
@@ -143,22 +136,7 @@ def _missing_in(fleet: Fleet, copy: Agent, job: SyncJob, text: str, base: str) -
     return [*problems, *report.problems]
 
 
-def _uncommitted(fleet: Fleet, agent: Agent) -> list[str]:
-    """Its files that are not committed, without what running tests leaves behind."""
-    if not agent.record.repo:
-        return []
-    changed = Git(agent.record.work_dir).changed_paths()
-    return [path for path in changed if not is_left_by_tests(path)]
-
-
-def _text(sources: Sources) -> str | None:
-    try:
-        return sources.text()
-    except MngrError:
-        return None
-
-
-def _failing(fleet: Fleet, copy: Agent, job: SyncJob) -> list[TutorialProblem]:
+def _failing(copy: Agent, job: SyncJob) -> list[TutorialProblem]:
     """The first of the two commands that fails. One that cannot be started at all is no fault of the agent: raises."""
     for command in filter(None, (job.prepare, job.test_command)):
         try:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from mngr import waiting
 from mngr.actions.agent import Agent
-from mngr.actions.create import extra_paths
 from mngr.agents import launch, retry_time
 from mngr.agents.reasons import is_rate_limit
 from mngr.agents.state import BLOCKED, ENDED, WAITING
@@ -24,28 +23,6 @@ BLOCKED_SECONDS = 120.0
 _SECONDS_BETWEEN_LOOKS = 2.0
 # A program that tries again by itself is given the time to.
 _AFTER_LIMIT_SECONDS = 5.0
-
-
-class AgentRequest(NamedTuple):
-    """The agent to create, in the words of `Fleet.create`."""
-
-    name: str
-    type: str | None = None
-    args: tuple[str, ...] = ()
-    source: str = "."
-    transfer: str | None = None
-    unclean: str | None = None
-    labels: Mapping[str, str] = {}
-    uploads: tuple[tuple[str, str], ...] = ()
-    permissions: str = ""
-    allowed_commands: tuple[str, ...] = ()
-
-
-class TurnVerdict(NamedTuple):
-    """How much is missing, and what the agent is told about it."""
-
-    missing: int
-    message: str = ""
 
 
 class Turn(NamedTuple):
@@ -68,37 +45,35 @@ class Talked(NamedTuple):
 
 def hold(
     fleet: Fleet,
-    wish: AgentRequest,
+    agent: Agent,
     prompt: str,
-    verdict: Callable[[Agent], TurnVerdict],
+    look: Callable[[Agent], tuple[int, str]],
     *,
     rounds: int,
     timeout: float,
+    tell: Callable[[str], None],
     blocked_seconds: float = BLOCKED_SECONDS,
-    tell: Callable[[str], None] = lambda text: None,
 ) -> Talked:
-    """Create the agent, send it the prompt, and repeat until nothing is missing. Ends also after this many rounds or
-    seconds, or when the agent is blocked for `blocked_seconds` and nobody helps it. The agent stays, with all its work,
-    after an error or Ctrl-C too."""
+    """Send the agent the prompt, and repeat until nothing is missing: `look` returns how much is, and what the agent is
+    told about it. Ends also after this many rounds or seconds, or when the agent is blocked for `blocked_seconds` and
+    nobody helps it. The agent stays, with all its work, after an error or Ctrl-C too."""
     deadline = waiting.Deadline(timeout)
-    agent = fleet.create(**wish._asdict(), extra_paths=extra_paths(fleet.local.settings))
     tell(f"`{agent.name}` is working; `mngr connect {agent.name}` shows it")
     turns: list[Turn] = []
     message = prompt
     while True:
         _say(fleet, agent, message)
         agent, over = _turn(fleet, agent, deadline, blocked_seconds, tell)
-        found = verdict(agent)
-        turns.append(Turn(len(turns) + 1, agent.state, found.missing))
-        end = _end(agent, found, over, len(turns) >= rounds)
+        missing, message = look(agent)
+        turns.append(Turn(len(turns) + 1, agent.state, missing))
+        end = _end(agent, missing, over, len(turns) >= rounds)
         if end:
             return Talked(agent, tuple(turns), end)
-        tell(f"round {len(turns)} of {rounds}: {found.missing} missing; `{agent.name}` is told")
-        message = found.message
+        tell(f"round {len(turns)} of {rounds}: {missing} missing; `{agent.name}` is told")
 
 
-def _end(agent: Agent, found: TurnVerdict, over: bool, last: bool) -> str:
-    if not found.missing:
+def _end(agent: Agent, missing: int, over: bool, last: bool) -> str:
+    if not missing:
         return PASSED
     if agent.state in ENDED:
         return AGENT_ENDED

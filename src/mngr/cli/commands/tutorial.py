@@ -33,7 +33,7 @@ EXAMPLES = (
     ("mngr tutorial check --script tutorial.sh --tests tests --no-artifacts", "citations only"),
     ("mngr tutorial sync --dry-run", "show what an agent would be asked to fix"),
     ("mngr tutorial fill --dry-run", "show the headings that an agent would be asked to fill"),
-    ("mngr tutorial install-skill --for claude --dry-run", "`sync` as a slash command of a coding agent"),
+    ("mngr tutorial install-skill --for claude", "`sync` as a slash command of a coding agent"),
 )
 _MOST_PROBLEMS = 40
 _MOST_LINES = 12
@@ -42,35 +42,22 @@ _MOST_FILES = 5
 
 def results() -> list[Any]:
     from mngr.tmr.changed_file import Flag
+    from mngr.tutorial.proposals import Proposal
+    from mngr.tutorial.skill import Skill
     from mngr.tutorial.talk import Turn
 
-    problem = {
-        **dict.fromkeys(("kind", "message", "file"), str),
-        "line": int,
-        **dict.fromkeys(("block", "section", "test", "text", "diff", "hint"), str | None),
-    }
     talk = {**dict.fromkeys(("agent", "branch", "work_dir", "end", "prompt"), str | None), "rounds": [Turn]}
     asked = {"script": str, **talk, "dry_run": bool}
-    block = {
-        **dict.fromkeys(("id", "kind", "section", "text"), str),
-        **dict.fromkeys(("first_line", "last_line"), int),
-        **dict.fromkeys(("comment_only", "preamble"), bool),
-        **dict.fromkeys(("heading", "unfinished"), str | None),
-        "commands": [str],
-    }
     counts = dict.fromkeys(("blocks", "cited", "commands"), int)
-    section = {"section": str, "line": int, **counts, "run": int | None}
-    found = {"ok": bool, "problems": [problem]}
-    checked = {"commands_run": int | None, "runs": Any, "uncommitted": [str], "sections": [section]}
-    proposal = {"heading": str, **dict.fromkeys(("text", "problem", "kind"), str | None)}
-    proposed = {"kept": [proposal], "dropped": [proposal], "rejected": [proposal]}
-    skill = {**dict.fromkeys(("agent", "path", "found"), str), "kept": str | None, "dry_run": bool}
+    found = {"ok": bool, "problems": [TutorialProblem]}
+    checked = {"commands_run": int | None, "runs": Any, "uncommitted": [str], "sections": [checking.Coverage]}
+    proposed = {"kept": [Proposal], "dropped": [Proposal], "rejected": [Proposal]}
     return [
-        {"script": str, "blocks": [block]},
+        {"script": str, "blocks": [ScriptBlock]},
         {"script": str, **counts, **checked, **found},
         {**asked, **found, "before": int, "flags": [Flag]},
         {**asked, "program": str, "validated_by": str, **proposed, "headings": [str], "unfilled": [str]},
-        {"skills": [skill]},
+        {"skills": [Skill]},
     ]
 
 
@@ -104,7 +91,6 @@ def add_arguments(parser: Parser) -> None:
     )
     fill.option("--program NAME", "program that the tutorial is about (default: the one it runs most)")
     fill.option("--reference FILE|CMD", "reference of the program, or a command that prints it (default: its `--help`)")
-    fill.option("--validate CMD", "command that fails for a bad example; `{}` stands for the example")
     fill.option("--yes, -y", "keep all valid proposals, without asking")
     _add_agent_options(fill, "fill-tutorial")
     skill = parser.add_subcommand("install-skill", "Install `sync-tutorial-to-e2e-tests` for coding agents")
@@ -115,7 +101,6 @@ def add_arguments(parser: Parser) -> None:
         "--scope", "in this project (the default) or in your home", choices=("project", "user"), default="project"
     )
     skill.option("--force, -f", "replace one that was changed, and keep it beside")
-    skill.option("--dry-run", "say what would be written, and write nothing")
 
 
 def _add_agent_options(parser: Parser, name: str) -> None:
@@ -167,7 +152,7 @@ def run(args: Args, app: App) -> int:
         return tutorial_agents.run_install(args, app, project_root(os.getcwd(), app.host_dir) or os.getcwd())
     place = places(args, app)
     if args.subcommand == "sync":
-        return tutorial_agents.run_sync(args, app, place, problem_json)
+        return tutorial_agents.run_sync(args, app, place)
     return tutorial_agents.run_fill(args, app, place)
 
 
@@ -191,9 +176,9 @@ def places(args: Args, app: App) -> Sources:
 
 
 def _blocks(app: App, place: Sources) -> int:
-    """Each with the lines it has in the script, the `section` it stands in and its `commands`; `comment_only` ones and
-    the `preamble` need no test."""
-    rows = [_block_row(block) for block in place.blocks()]
+    """Each with the lines it has in the script, the `section` it stands in and its `commands`. Only those of the `kind`
+    "example" need a test."""
+    rows = [block._asdict() for block in place.blocks()]
     columns = [
         Column("ID", "id"),
         Column("LINES", "first_line", show=lambda row: f"{row['first_line']}-{row['last_line']}", right=True),
@@ -201,39 +186,15 @@ def _blocks(app: App, place: Sources) -> int:
         Column("SECTION", "section", flexible=True),
         Column("TEXT", "text", show=_first_words, flexible=True),
     ]
-    app.out.emit_rows(
-        rows, columns, envelope={"script": place.script, "blocks": rows}, known=_BLOCK_FIELDS, empty="No blocks"
-    )
+    envelope = {"script": place.script, "blocks": rows}
+    app.out.emit_rows(rows, columns, envelope=envelope, known=ScriptBlock._fields, empty="No blocks")
     return 0
-
-
-_BLOCK_FIELDS = (
-    *("id", "kind", "section", "first_line", "last_line", "text", "commands"),
-    *("comment_only", "preamble", "heading", "unfinished"),
-)
-
-
-def _block_row(block: ScriptBlock) -> dict[str, Any]:
-    kind = "heading" if block.heading else "preamble" if block.preamble else "text" if block.comment_only else "example"
-    return {
-        "id": block.id,
-        "kind": kind,
-        "section": block.section,
-        "first_line": block.first_line,
-        "last_line": block.last_line,
-        "text": block.text,
-        "commands": list(block.commands),
-        "comment_only": block.comment_only,
-        "preamble": block.preamble,
-        "heading": block.heading or None,
-        "unfinished": block.unfinished.what if block.unfinished else None,
-    }
 
 
 def _first_words(row: Any) -> str:
     """The first command, the heading, or what a comment begins with."""
-    text: str = row["commands"][0] if row["commands"] else row["heading"] or row["text"]
-    return text.partition("\n")[0]
+    text: str = row["commands"][0] if row["commands"] else row["text"]
+    return row["section"] if row["kind"] == "heading" else text.partition("\n")[0]
 
 
 def _check(app: App, place: Sources) -> int:
@@ -270,15 +231,9 @@ def as_json(report: Report) -> dict[str, Any]:
         "commands_run": run,
         "runs": list(report.ran) if report.ran is not None else None,
         "uncommitted": list(report.uncommitted),
-        "sections": [
-            {**section._asdict(), "run": section.run if report.ran is not None else None} for section in report.sections
-        ],
-        "problems": [problem_json(problem) for problem in report.problems],
+        "sections": [section._asdict() for section in report.sections],
+        "problems": [problem._asdict() for problem in report.problems],
     }
-
-
-def problem_json(problem: TutorialProblem) -> dict[str, Any]:
-    return {name: value if value != "" else None for name, value in problem._asdict().items()}
 
 
 def tell(app: App, report: Report) -> None:
