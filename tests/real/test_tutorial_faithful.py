@@ -47,6 +47,6 @@ def test_work_on_a_test_is_held_against_its_block(user: User) -> None:
     other = judged("other", BYE.replace("e2e.run(command)", 'e2e.run("echo see you")'))
     assert other.reasons == ("the cited command `greet bye --soon` is not run any more",)
     failed = judged("failed", BYE.replace('"see you"', '"see me"'))
-    assert failed.lost == ("greet bye --soon",)
+    assert failed.reasons == ("the cited command `greet bye --soon` is not run any more",)
     removed = judged("removed", BYE.replace("        block = e2e.write_tutorial_block(", "        print("))
     assert removed.reasons == ("the citation of `greet bye --soon` was removed",)

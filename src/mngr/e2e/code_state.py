@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from mngr.errors import MngrError
 from mngr.tools.git import Git
 
-_LARGEST_BYTES = 64_000_000
-_UNKNOWN = ""  # the content of a file too large to be read: equal to nothing
 _LEFT_BY_TESTS = frozenset(("__pycache__", ".pytest_cache", ".hypothesis", ".coverage"))
 
 
@@ -57,24 +55,22 @@ def since(directory: str, then: CodeState) -> Since | None:
     if found is None:
         return None
     git, now = found
-    if now == then:
-        return Since(now.commit)
     if not git.ok("cat-file", "-e", f"{then.commit}^{{commit}}"):
         return Since(now.commit, known=False)
-    before, after = _files(git, then), _files(git, now)
+    before, after = _files(git, then.commit), _files(git, now.commit)
     old, new = {**before, **then.changed}, {**after, **now.changed}
-    differ = [path for path in sorted(old.keys() | new.keys()) if not _same(old.get(path), new.get(path))]
     here = os.path.realpath(directory)
-    named = {
-        path: os.path.relpath(os.path.join(git.directory, path), here) for path in differ if not is_left_by_tests(path)
-    }
-    # A file that never was in a commit, and is gone now, is as uncommitted as one that is there.
-    loose = {path for path in named if path in now.changed or (path not in before and path not in after)}
-    return Since(
-        now.commit,
-        tuple(name for path, name in named.items() if path not in loose),
-        tuple(name for path, name in named.items() if path in loose),
-    )
+    changes = Since(now.commit)
+    for path in sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path)):
+        name = os.path.relpath(os.path.join(git.directory, path), here)
+        if is_left_by_tests(path):
+            continue
+        # A file that never was in a commit, and is gone now, is as uncommitted as one that is there.
+        if path in now.changed or (path not in before and path not in after):
+            changes = changes._replace(uncommitted=(*changes.uncommitted, name))
+        else:
+            changes = changes._replace(committed=(*changes.committed, name))
+    return changes
 
 
 def _look(directory: str) -> tuple[Git, CodeState] | None:
@@ -84,32 +80,19 @@ def _look(directory: str) -> tuple[Git, CodeState] | None:
         return None
     top, commit = asked.text.rsplit("\n", 1)
     git = Git(top)
-    changed: dict[str, str | None] = {}
-    small: list[str] = []
-    for path in git.changed_paths():
-        full = os.path.join(top, path)
-        if is_left_by_tests(path) or "\n" in path or os.path.isdir(full):
-            continue
-        if not os.path.isfile(full):
-            changed[path] = None
-        elif os.path.getsize(full) > _LARGEST_BYTES:
-            changed[path] = _UNKNOWN
-        else:
-            small.append(path)
-    if small:
-        names = "\n".join(small).encode(errors="surrogateescape")
-        changed.update(zip(small, git.must("hash-object", "--stdin-paths", input=names).split("\n"), strict=True))
+    paths = [path for path in git.changed_paths() if not is_left_by_tests(path) and "\n" not in path]
+    changed: dict[str, str | None] = {path: None for path in paths if not os.path.lexists(os.path.join(top, path))}
+    there = [path for path in paths if os.path.isfile(os.path.join(top, path))]
+    if there:
+        names = "\n".join(there).encode(errors="surrogateescape")
+        changed.update(zip(there, git.must("hash-object", "--stdin-paths", input=names).split("\n"), strict=True))
     return git, CodeState(commit, changed)
 
 
-def _files(git: Git, state: CodeState) -> dict[str, str | None]:
+def _files(git: Git, commit: str) -> dict[str, str | None]:
     """The id of every file of the commit."""
-    listed = git.must("ls-tree", "-r", "-z", "--full-tree", state.commit).split("\0")
+    listed = git.must("ls-tree", "-r", "-z", "--full-tree", commit).split("\0")
     return {path: words.split(" ")[2] for words, _, path in (line.partition("\t") for line in listed if line)}
-
-
-def _same(before: str | None, after: str | None) -> bool:
-    return before == after and before != _UNKNOWN
 
 
 def is_left_by_tests(path: str) -> bool:

@@ -13,11 +13,8 @@ from typing import NamedTuple
 
 from mngr import process
 from mngr.e2e import cleanup
-from mngr.e2e.bounded_text import Kept
 from mngr.errors import MngrError
 
-# How much of each stream a result holds, at its beginning and at its end.
-KEPT = 4 * 1024 * 1024
 TIMED_OUT_CODE = 124
 
 STREAMS = ("stdout", "stderr")
@@ -222,27 +219,3 @@ class Running:
     def _close(self, fd: int) -> None:
         del self._fds[fd]
         os.close(fd)
-
-
-class Collected:
-    """The output of one command, as its result has it."""
-
-    def __init__(self) -> None:
-        self._streams = {name: Kept(KEPT, KEPT) for name in STREAMS}
-        self._both = Kept(KEPT, KEPT)
-
-    def add(self, stream: str, text: str) -> None:
-        self._streams[stream].add(text)
-        self._both.add(text)
-
-    def ran(self, command: str, number: int, ended: tuple[int, float, bool]) -> Ran:
-        return Ran(
-            command=command,
-            stdout=self._streams["stdout"].text(),
-            stderr=self._streams["stderr"].text(),
-            output=self._both.text(),
-            exit_code=ended[0],
-            duration=ended[1],
-            timed_out=ended[2],
-            number=number,
-        )

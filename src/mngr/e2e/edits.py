@@ -164,24 +164,15 @@ def _next_letter(c: str) -> str:
 def spliced(segments: Sequence[Segment], stream: str, start: int, end: int, new: str) -> tuple[Segment, ...]:
     """The segments with this range of one stream replaced; the other stream stays where it was."""
     found: list[Segment] = []
-    at, pending = 0, new
-    mine = [number for number, (name, _) in enumerate(segments) if name == stream]
-    for number, (name, text) in enumerate(segments):
-        if name != stream:
-            found.append((name, text))
-            continue
-        low, high = max(start - at, 0), min(end - at, len(text))
-        last = number == mine[-1]
-        if low < len(text) or (last and low <= len(text)):
-            text, pending = text[:low] + pending + text[max(high, low) :], ""
-            found.append((name, text))
-            at += len(segments[number][1])
-            continue
+    at = 0
+    for name, text in segments:
+        if name == stream:
+            low, high = max(start - at, 0), max(end - at, 0)
+            at += len(text)
+            if start < at:
+                text, new = text[:low] + new + text[high:], ""
         found.append((name, text))
-        at += len(text)
-    if pending:
-        found.append((stream, pending))
-    return tuple((name, text) for name, text in found if text)
+    return tuple((name, text) for name, text in (*found, (stream, new)) if text)
 
 
 def _edited_changes(changes: Sequence[Change], edit: Edit) -> Iterator[Change]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mngr.e2e import trees
@@ -43,8 +42,8 @@ class CommandRecord(NamedTuple):
     screens: int
 
 
-class Tape(ABC):
-    """What a session tells, and asks: `answer` is None for a command that has to be run."""
+class Tape:
+    """What a session is recorded on, or answered from."""
 
     def __init__(self) -> None:
         self._roots: list[str] = []
@@ -52,26 +51,11 @@ class Tape(ABC):
     def add_root(self, root: str) -> None:
         self._roots.append(root)
 
-    @abstractmethod
-    def repository(self, root: str, make: Callable[[], None]) -> None: ...
 
-    @abstractmethod
-    def answer(self, command: str, on_output: OnOutput) -> Ended | None: ...
-
-    @abstractmethod
-    def spawn(self) -> None: ...
-
-    def heard(self, stream: str, text: str) -> None:
-        return
-
-    def ended(self, command: str, ended: Ended) -> None:
-        return
+tape: Recorder | Player | None = None
 
 
-tape: Tape | None = None
-
-
-def set_tape(new: Tape | None) -> None:
+def set_tape(new: Recorder | Player | None) -> None:
     """From now on, sessions of this process are recorded or answered by this one."""
     global tape
     tape = new
@@ -84,10 +68,12 @@ def replaying() -> bool:
 
 def repository(root: str, make: Callable[[], None]) -> None:
     """Fill a new session's directory: by `make`, or from the record."""
-    if tape is None:
-        make()
-    else:
+    if isinstance(tape, Player):
+        tape.repository(root)
+    elif tape is not None:
         tape.repository(root, make)
+    else:
+        make()
 
 
 class Recorder(Tape):
@@ -110,10 +96,10 @@ class Recorder(Tape):
         self._roots.append(root)
         self._repository = trees.changes([root], before, trees.look([root]))
 
-    def answer(self, command: str, on_output: OnOutput) -> Ended | None:
+    def begin(self) -> None:
+        """A command is about to run."""
         self._segments = []
         self._before = trees.look(self._roots)
-        return None
 
     def heard(self, stream: str, text: str) -> None:
         self._segments.append((stream, text))
@@ -140,11 +126,11 @@ class Player(Tape):
         for answer in record.answers:
             self._known.setdefault(answer.command, []).append(answer)
 
-    def repository(self, root: str, make: Callable[[], None]) -> None:
+    def repository(self, root: str) -> None:
         self._roots.append(root)
         self._apply(self._record.repository)
 
-    def answer(self, command: str, on_output: OnOutput) -> Ended | None:
+    def answer(self, command: str, on_output: OnOutput) -> Ended:
         key = named(command, self._roots)
         known = self._known.get(key)
         if known is None:
@@ -194,31 +180,25 @@ def _replaced(node: trees.Node | None, old: Sequence[str], new: Sequence[str]) -
 
 
 class _Clock:
-    """Lets time pass without waiting, in a process that only replays: a test that polls sees its deadline come."""
+    """How much time passed without waiting, in a process that only replays; None in others."""
 
-    def __init__(self) -> None:
-        self._skipped = 0.0
-        self._running = False
-
-    def start(self) -> None:
-        if self._running:
-            return
-        real: Mapping[str, Callable[[], float]] = {
-            name: getattr(time, name) for name in ("time", "monotonic", "perf_counter")
-        }
-        self._running = True
-        for name, function in real.items():
-            setattr(time, name, lambda function=function: function() + self._skipped)
-        time.sleep = self.skip  # type: ignore[assignment]  # noqa: TID251  (nothing sleeps: that is the point)
+    skipped: float | None = None
 
     def skip(self, seconds: float) -> None:
-        if self._running:
-            self._skipped += max(0.0, seconds)
+        if self.skipped is not None:
+            self.skipped += max(0.0, seconds)
 
 
 _clock = _Clock()
 
 
 def skip_time() -> None:
-    """In this process, from now on: `time.sleep` returns at once, and the clocks of `time` say that the time passed."""
-    _clock.start()
+    """In this process, from now on: `time.sleep` returns at once, and the clocks of `time` say that the time passed: a
+    test that polls sees its deadline come."""
+    if _clock.skipped is not None:
+        return
+    _clock.skipped = 0.0
+    for name in ("time", "monotonic", "perf_counter"):
+        real: Callable[[], float] = getattr(time, name)
+        setattr(time, name, lambda real=real: real() + (_clock.skipped or 0.0))
+    time.sleep = _clock.skip  # type: ignore[assignment]  # noqa: TID251  (nothing sleeps: that is the point)

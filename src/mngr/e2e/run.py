@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mngr.e2e import artifacts
-from mngr.e2e.size_limit import RUN_BYTES, TEST_BYTES
 
 if TYPE_CHECKING:
     from mngr.e2e.cleanup import Reaper
@@ -32,7 +31,6 @@ class PytestRun:
         self._directory = _directory(config)
         self._artifacts = _choice(config, "artifacts", "yes")
         self._keep = _choice(config, "keep-environment", "no")
-        self._room = RUN_BYTES
         self._opened: tuple[str, int] | None = None
         self._reaper: Reaper | None = None
         self._trials: list[Trial] = []
@@ -56,7 +54,6 @@ class PytestRun:
             keep_artifacts=self._artifacts,
             keep_environment=self._keep,
             watch=self._watch,
-            room=min(TEST_BYTES, self._room),
         )
         self._trials.append(trial)
         return trial
@@ -64,7 +61,6 @@ class PytestRun:
     def forget(self, trial: Trial) -> None:
         """The trial is over and has cleaned up."""
         self._trials.remove(trial)
-        self._room = max(0, self._room - trial.size)
         if self._reaper is not None:
             self._reaper.forget(trial.root)
 

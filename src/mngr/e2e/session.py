@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from mngr import files
 from mngr.e2e import artifacts, replay
+from mngr.e2e.bounded_text import Kept
 from mngr.e2e.cast import free_path
-from mngr.e2e.command import Collected, CommandTimedOut, Ran, Running
+from mngr.e2e.command import CommandTimedOut, Ran, Running
 from mngr.e2e.environment import Environment
 from mngr.e2e.transcript import Transcript
 from mngr.errors import UsageError
@@ -24,6 +25,9 @@ from mngr.secrets import named_values
 if TYPE_CHECKING:
     from mngr.e2e.screen import Screen
     from mngr.e2e.shell_blocks import Block
+
+# How much of each stream a result holds, at its beginning and at its end.
+_KEPT = 4 * 1024 * 1024
 
 Command = str | Sequence[str]
 Words = Mapping[str, str]
@@ -65,18 +69,22 @@ class E2eSession:
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
         words = self._env(number, env)
-        collected = Collected()
+        kept = {name: Kept(_KEPT, _KEPT) for name in ("stdout", "stderr", "output")}
+        tape = replay.tape
 
         def on_output(stream: str, text: str) -> None:
-            collected.add(stream, text)
+            kept[stream].add(text)
+            kept["output"].add(text)
             self._transcript.output(number, stream, text)
-            if tape is not None:
+            if isinstance(tape, replay.Recorder):
                 tape.heard(stream, text)
 
         self._transcript.command(number, shown, comment, directory)
-        tape = replay.tape
-        ended = tape.answer(shown, on_output) if tape is not None else None
-        if ended is None:
+        if isinstance(tape, replay.Player):
+            ended = tape.answer(shown, on_output)
+        else:
+            if tape is not None:
+                tape.begin()
             running = Running(
                 self._argv(command),
                 cwd=directory,
@@ -86,9 +94,10 @@ class E2eSession:
             )
             self._running.append(running)
             ended = running.finish(timeout)
-        if tape is not None:
-            tape.ended(shown, ended)
-        ran = collected.ran(shown, number, ended)
+            if tape is not None:
+                tape.ended(shown, ended)
+        stdout, stderr, output = (one.text() for one in kept.values())
+        ran = Ran(shown, stdout, stderr, output, *ended, number)
         self._transcript.exit(number, *ended)
         self._results.append(ran)
         if ran.timed_out:

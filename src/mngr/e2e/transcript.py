@@ -14,26 +14,22 @@ from mngr.e2e import artifacts
 from mngr.e2e.bounded_text import Kept
 
 # What one command may write into a transcript: this many characters from its beginning, and from its end.
-HEAD = 256 * 1024
+HEAD = 128 * 1024
 TAIL = 32 * 1024
-# After this much in one test, only short ends of outputs are written.
-ALL = 8 * 1024 * 1024
-_SHORT_TAIL = 2 * 1024
 
 
 class _Command:
     """What is known of a command that printed something: half lines, half secrets, and what is left out."""
 
-    def __init__(self, room: int, hidden: Iterable[str]) -> None:
-        self.room = min(HEAD, room)
-        self._tail = TAIL if room else _SHORT_TAIL
+    def __init__(self, hidden: Iterable[str]) -> None:
+        self.room = HEAD
         self.ended = False
         self.partial = {"stdout": "", "stderr": ""}
         self.masked = {stream: Masked(list(hidden)) for stream in self.partial}
         self.rest = self.nothing()
 
     def nothing(self) -> dict[str, Kept]:
-        return {stream: Kept(0, self._tail) for stream in self.partial}
+        return {stream: Kept(0, TAIL) for stream in self.partial}
 
 
 class Transcript:
@@ -47,7 +43,6 @@ class Transcript:
         self._commands: dict[int, _Command] = {}
         self._fd: int | None = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._empty = True
-        self._room = ALL
         self._hidden: frozenset[str] = frozenset()
 
     def hide(self, values: Iterable[str]) -> None:
@@ -79,7 +74,7 @@ class Transcript:
     def command(self, number: int, command: str, comment: str | None, cwd: str) -> None:
         with self._lock:
             self._event("command", number=number, command=command, comment=comment, cwd=cwd)
-            self._commands[number] = _Command(self._room, self._hidden)
+            self._commands[number] = _Command(self._hidden)
             self._begin(command, comment)
 
     def spawn(self, number: int, command: str, comment: str | None, recording: str) -> None:
@@ -123,7 +118,6 @@ class Transcript:
         now, later = text[: command.room], text[command.room :]
         if now:
             command.room -= len(now)
-            self._room = max(0, self._room - len(now))
             self._output(number, command, stream, now)
         if not later:
             return

@@ -11,15 +11,6 @@ from typing import NamedTuple
 _OWN = frozenset({"artifacts", "t"})
 
 
-class Seen(NamedTuple):
-    """What tells whether a path was changed, without reading it."""
-
-    mode: int
-    size: int
-    changed_ns: int
-    inode: int
-
-
 class Node(NamedTuple):
     """A path as a command left it: `data` is the content of a file or the target of a link; None for a directory."""
 
@@ -35,6 +26,8 @@ class Change(NamedTuple):
     node: Node | None
 
 
+# What tells whether a path was changed, without reading it: mode, size, time and inode.
+Seen = tuple[int, int, int, int]
 Look = Sequence[Mapping[str, Seen]]
 
 
@@ -49,7 +42,7 @@ def changes(roots: Sequence[str], before: Look, after: Look) -> list[Change]:
     for number, (old, new) in enumerate(zip(before, after, strict=True)):
         found += [Change(number, path, None) for path in sorted(old.keys() - new.keys(), reverse=True)]
         for path in sorted(new):
-            if old.get(path) == new[path] or (path in old and stat.S_ISDIR(old[path].mode & new[path].mode)):
+            if old.get(path) == new[path] or (path in old and stat.S_ISDIR(old[path][0] & new[path][0])):
                 continue
             node = read(os.path.join(roots[number], path))
             if node is not None:
@@ -113,6 +106,6 @@ def _walk(root: str, below: str) -> Iterator[tuple[str, Seen]]:
             facts = entry.stat(follow_symlinks=False)
         except OSError:
             continue
-        yield path, Seen(facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino)
+        yield path, (facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino)
         if stat.S_ISDIR(facts.st_mode):
             yield from _walk(root, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,12 +14,17 @@ from mngr import files
 from mngr.e2e import artifacts, expectation
 from mngr.e2e.environment import Environment
 from mngr.e2e.session import E2eSession
-from mngr.e2e.size_limit import TEST_BYTES, trim
+from mngr.e2e.transcript import Transcript
 from mngr.signature import signature
 
 _SHOWN_LINES = 200
 _SHOWN_CHARACTERS = 20_000
 _LONGEST_TEXT = 100_000
+_LARGEST_BYTES = 32_000_000  # of the artifacts of one test; transcripts have limits of their own
+_KEPT = (
+    *(artifacts.TEST_FILE, artifacts.RESULT_FILE, artifacts.TRANSCRIPT_TEXT, artifacts.TRANSCRIPT_EVENTS),
+    *(artifacts.ENVIRONMENT_FILE, artifacts.REMOVE_SCRIPT, "tutorial_block", artifacts.EARLIER),
+)
 
 
 class Trial:
@@ -33,11 +39,7 @@ class Trial:
         keep_artifacts: str,
         keep_environment: str,
         watch: Callable[[str], None],
-        room: int = TEST_BYTES,
     ) -> None:
-        """`room` is how many bytes its artifacts may have in the end; transcripts are kept in any case."""
-        self.size = 0
-        self._room = room
         self._details = details
         self._keep_artifacts = keep_artifacts
         self._keep_environment = keep_environment
@@ -99,7 +101,7 @@ class Trial:
             "phases": self._phases,
             "failure": self._failure,
         }
-        result["left_out"], self.size = trim(self.directory, self._room)
+        result["left_out"] = _trim(self.directory)
         artifacts.write_json(os.path.join(self.directory, artifacts.RESULT_FILE), self.session.masked(result))
         kept = self.remove_environment()
         if self._keep_artifacts == "on-failure" and not self._failed and not kept:
@@ -124,6 +126,29 @@ class Trial:
             return self.session.transcript()
         except OSError as error:
             return f"(the transcript cannot be read: {error})"
+
+
+def _trim(directory: str) -> list[str]:
+    """Remove recordings and files that the test put there, largest first, until the rest is not too large. Their names,
+    each of which is in the transcript too."""
+    sizes: dict[str, int] = {}
+    for folder, _, names in os.walk(directory):
+        for path in (os.path.join(folder, name) for name in names):
+            with suppress(FileNotFoundError):  # a process that outlived the test may be at work
+                sizes[os.path.relpath(path, directory)] = os.lstat(path).st_size
+    left_out: list[str] = []
+    for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+        if sum(sizes.values()) <= _LARGEST_BYTES:
+            break
+        if name.startswith(_KEPT) or name.endswith(".cast.json"):
+            continue
+        files.remove_tree(os.path.join(directory, name))
+        files.remove_tree(os.path.join(directory, f"{name}.json"))
+        transcript = Transcript(directory)  # that of the test is closed by now
+        transcript.note(f"left out: {name} ({sizes.pop(name) / 1e6:.1f} MB), since the size of artifacts is limited")
+        transcript.close()
+        left_out.append(name)
+    return left_out
 
 
 def _outcome(report: pytest.TestReport) -> str:
