@@ -237,7 +237,7 @@ def test_workers_write_into_one_run(project: Project, dist: str) -> None:
     assert run.ended_at is not None
 
 
-def test_an_earlier_attempt_is_set_aside(project: Project) -> None:
+def test_each_attempt_of_a_test_leaves_its_trace(project: Project) -> None:
     project.write(
         "conftest.py",
         """
@@ -254,8 +254,7 @@ def test_an_earlier_attempt_is_set_aside(project: Project) -> None:
         "test_it.py", "n = 0\ndef test_it(e2e):\n    global n\n    n += 1\n    e2e.run(f'echo {n}')\n    assert n > 1\n"
     )
     project.pytest("-q")
-    test = project.tests()["test_it"]
-    attempts = [*test.earlier(), test]
+    attempts = project.runs()[0].tests()
     assert [attempt.transcript().splitlines()[-1] for attempt in attempts] == ["1", "2", "3"]
     assert [attempt.outcome for attempt in attempts] == ["failed", "passed", "passed"]
 

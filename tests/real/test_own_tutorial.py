@@ -41,7 +41,7 @@ class Copy(NamedTuple):
         )
         for number, block in enumerate(EXAMPLES):
             test = {"node_id": f"tests/sessions/test_all.py::test_{number}", "started_at": 0.5}
-            directory = artifacts.start_test(run, run_started_at=0.0, details=test)
+            directory = artifacts.start_test(run, test)
             (Path(directory) / artifacts.block_name(1)).write_text(f"{block.text}\n")
             transcript = Transcript(directory)
             for count, command in enumerate(filter(was_run, block.commands), 1):

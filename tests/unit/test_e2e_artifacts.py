@@ -27,7 +27,7 @@ def open_run(directory, name="r", run_id="one") -> str:
 def test_a_run_and_its_tests_are_read_back(tmp_path):
     path = open_run(tmp_path / "e2e")
     for node_id in ("b.py::test_x", "a.py::T::test_x[1]"):
-        test = artifacts.start_test(path, run_started_at=5.0, details=details(node_id))
+        test = artifacts.start_test(path, details(node_id))
         result = {"outcome": "failed", "phases": {"call": 1.5}, "failure": {"phase": "call"}}
         artifacts.write_json(f"{test}/result.json", result)
     artifacts.end_run(path, run_id="one", ended_at=20.0, exit_status=1)
@@ -50,7 +50,7 @@ def test_the_newest_run_comes_first(tmp_path):
 
 def test_what_is_torn_missing_or_foreign_is_passed_over(tmp_path):
     path = open_run(tmp_path / "e2e")
-    test = artifacts.start_test(path, run_started_at=5.0, details=details("a.py::test"))
+    test = artifacts.start_test(path, details("a.py::test"))
     with open(f"{test}/transcript.jsonl", "w") as file:
         file.write('{"type": "note"}\n[1]\n{"type": "torn')
     open(f"{test}/x.cast", "w").close()
@@ -72,7 +72,7 @@ def test_what_is_torn_missing_or_foreign_is_passed_over(tmp_path):
 
 
 def test_recordings_come_in_the_order_of_their_start(tmp_path):
-    test = artifacts.start_test(open_run(tmp_path / "e2e"), run_started_at=5.0, details=details("a.py::test"))
+    test = artifacts.start_test(open_run(tmp_path / "e2e"), details("a.py::test"))
     for name, started_at in (("b", 1.5), ("a", 2.5)):
         open(f"{test}/{name}.cast", "w").close()
         artifacts.write_json(f"{test}/{name}.cast.json", {"started_at": started_at, "kind": "spawn", "number": 1})
@@ -85,7 +85,7 @@ def test_recordings_come_in_the_order_of_their_start(tmp_path):
 
 def test_a_run_in_use_is_joined_and_a_finished_one_replaced(tmp_path):
     path, lock = artifacts.open_run(str(tmp_path / "e2e"), "r", run_id="one", details=lambda: DETAILS)
-    artifacts.start_test(path, run_started_at=5.0, details=details("a.py::test"))
+    artifacts.start_test(path, details("a.py::test"))
     _, other = artifacts.open_run(str(tmp_path / "e2e"), "r", run_id="two", details=lambda: DETAILS)
     assert len(artifacts.tests(path)) == 1
     os.close(lock)
@@ -125,7 +125,7 @@ def test_a_transcript_says_how_much_of_a_flood_is_left_out(tmp_path):
     transcript.close()
     assert len(text) < 300_000
     assert text.endswith("# too much output: what this command still prints is left out\n")
-    assert f"# {1_000_000 - 256 * 1024 - 32 * 1024:,} characters of stdout are left out here\n" in text
+    assert f"# {1_000_000 - 128 * 1024 - 32 * 1024:,} characters of stdout are left out here\n" in text
     transcript.note("after the end")
     assert "after" not in (tmp_path / "transcript.txt").read_text()
 

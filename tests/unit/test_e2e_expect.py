@@ -7,7 +7,7 @@ import pytest
 
 from mngr.e2e import Ran, expect
 from mngr.e2e.bounded_text import CUT, Kept
-from mngr.e2e.json_shape import difference
+from mngr.e2e.expectation import difference
 
 
 def ran(exit_code: int = 0, stdout: str = "", stderr: str = "") -> Ran:

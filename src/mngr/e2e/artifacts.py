@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from mngr import files, json_values
 from mngr.e2e import code_state
@@ -28,9 +27,9 @@ TRANSCRIPT_TEXT = "transcript.txt"
 TRANSCRIPT_EVENTS = "transcript.jsonl"
 ENVIRONMENT_FILE = "environment.json"
 REMOVE_SCRIPT = "remove-environment.sh"
-EARLIER = "earlier-"
 
 _LOCK_SECONDS = 30
+T = TypeVar("T", "RunInfo", "TestInfo", "RecordingInfo", "Failure")
 _LARGEST = 1e15
 
 
@@ -100,16 +99,9 @@ class TestInfo:
 
     def recordings(self) -> list[RecordingInfo]:
         """The recordings by the time of their start."""
-        names = [name for name in _names(self.path) if name.endswith(".cast")]
-        found = [_recording(os.path.join(self.path, name)) for name in names]
+        paths = [os.path.join(self.path, name) for name in _names(self.path) if name.endswith(".cast")]
+        found = [_record(RecordingInfo, json_values.file(f"{path}.json"), path=path) for path in paths]
         return sorted(found, key=lambda recording: (recording.started_at or 0, recording.name))
-
-    def earlier(self) -> list[TestInfo]:
-        """Earlier attempts of the same test in the same run, the first one first."""
-        names = [name for name in _names(self.path) if name.startswith(EARLIER)]
-        names.sort(key=lambda name: (len(name), name))
-        found = (_test(os.path.join(self.path, name), self.slug) for name in names)
-        return [test for test in found if test is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,15 +142,15 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
     started_at = seconds(data.get("started_at"))
     if started_at is None:
         return None
-    known = {"path": path, "name": str(data.get("name") or os.path.basename(path)), "code": code_state.from_json(data)}
-    return RunInfo(**{**_plain_fields(RunInfo, data), **known})
+    name = str(data.get("name") or os.path.basename(path))
+    return _record(RunInfo, data, path=path, name=name, code=code_state.from_json(data))
 
 
 def tests(run_directory: str | os.PathLike[str]) -> list[TestInfo]:
-    """The tests of one run, in the order of file and line."""
+    """The tests of one run, in the order of file and line; one that was run again is there once for each attempt."""
     base = os.path.join(os.fspath(run_directory), "tests")
     found = (_test(os.path.join(base, name), name) for name in _names(base))
-    return sorted((t for t in found if t is not None), key=lambda t: (t.file, t.line or 0, t.node_id))
+    return sorted((t for t in found if t), key=lambda t: (t.file, t.line or 0, t.node_id, t.started_at or 0))
 
 
 def slug_of(node_id: str) -> str:
@@ -206,16 +198,16 @@ def end_run(path: str, *, run_id: str, ended_at: float, exit_status: int) -> Non
         write_json(file, {**known, "ended_at": ended_at, "exit_status": exit_status})
 
 
-def start_test(run_directory: str, *, run_started_at: float, details: Mapping[str, Any], worker: str = "") -> str:
-    """An empty directory for a test, with its `test.json`. An earlier attempt in this run moves below it; what is left
-    of an older run of this name goes. `worker` is named where several run the same test at the same time."""
-    path = os.path.join(run_directory, "tests", slug_of(f"{details['node_id']}{worker}"))
-    begun = seconds(json_values.file(os.path.join(path, TEST_FILE)).get("started_at"))
-    if begun is not None and begun >= run_started_at:
-        _set_aside(path)
-    else:
-        files.remove_tree(path)
-    os.makedirs(path, exist_ok=True)
+def start_test(run_directory: str, details: Mapping[str, Any]) -> str:
+    """A new directory for a test, with its `test.json`. A test that is run again in this run has another one."""
+    slug, number = slug_of(details["node_id"]), 1
+    while True:
+        path = os.path.join(run_directory, "tests", slug if number == 1 else f"{slug}-{number}")
+        try:
+            os.makedirs(path)
+            break
+        except FileExistsError:
+            number += 1
     write_json(os.path.join(path, TEST_FILE), {"schema": SCHEMA, **details})
     return path
 
@@ -246,43 +238,28 @@ def _nobody_uses(fd: int) -> bool:
     return alone
 
 
-def _set_aside(path: str) -> None:
-    names = _names(path)
-    number = 1 + sum(name.startswith(EARLIER) for name in names)
-    target = os.path.join(path, f"{EARLIER}{number}")
-    os.mkdir(target)
-    for name in names:
-        if not name.startswith(EARLIER):
-            shutil.move(os.path.join(path, name), target)
-
-
 def _test(path: str, name: str) -> TestInfo | None:
     data = json_values.file(os.path.join(path, TEST_FILE))
     if "node_id" not in data:
         return None
     result = json_values.file(os.path.join(path, RESULT_FILE))
-    phases, failure = result.get("phases"), result.get("failure")
-    root = json_values.file(os.path.join(path, ENVIRONMENT_FILE)).get("root")
-    known = {
-        "path": path,
-        "slug": name,
-        "outcome": str(result["outcome"]) if "outcome" in result else None,
-        "phases": {str(k): float(v) for k, v in phases.items() if seconds(v) is not None}
-        if isinstance(phases, dict)
-        else {},
-        "failure": Failure(**_plain_fields(Failure, failure)) if isinstance(failure, dict) else None,
-        "environment": root if isinstance(root, str) else None,
-    }
-    return TestInfo(**{**_plain_fields(TestInfo, {**result, **data}), **known})
+    phases, failure = json_values.table(result.get("phases")), result.get("failure")
+    return _record(
+        TestInfo,
+        {**result, **data},
+        path=path,
+        slug=name,
+        outcome=str(result["outcome"]) if "outcome" in result else None,
+        phases={str(k): float(v) for k, v in phases.items() if seconds(v) is not None},
+        failure=_record(Failure, failure) if isinstance(failure, dict) else None,
+        environment=json_values.string(json_values.file(os.path.join(path, ENVIRONMENT_FILE)).get("root")) or None,
+    )
 
 
-def _recording(path: str) -> RecordingInfo:
-    return RecordingInfo(**{**_plain_fields(RecordingInfo, json_values.file(f"{path}.json")), "path": path})
-
-
-def _plain_fields(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts, numbers and lists of texts among the fields of a record, as far as the JSON has them."""
-    return {one.name: _READ[str(one.type)](data.get(one.name)) for one in fields(kind) if str(one.type) in _READ}
+def _record(kind: type[T], data: Mapping[str, Any], **known: Any) -> T:
+    """A record whose texts, numbers and lists of texts come from JSON, as far as that has them."""
+    found = {one.name: _READ[str(one.type)](data.get(one.name)) for one in fields(kind) if str(one.type) in _READ}
+    return kind(**{**found, **known})
 
 
 def _strings(value: object) -> tuple[str, ...]:

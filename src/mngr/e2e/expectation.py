@@ -7,12 +7,14 @@ import json
 import os
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.e2e.bounded_text import CUT
 from mngr.e2e.command import Ran
-from mngr.e2e.json_shape import difference
 from mngr.waiting import Deadline
+
+if TYPE_CHECKING:
+    from mngr.e2e.session import E2eSession
 
 _SHOWN_LINES = 40
 _SHOWN_CHARACTERS = 4000
@@ -20,12 +22,6 @@ _SHOWN_CHARACTERS = 4000
 Pattern = str | re.Pattern[str]
 
 __tracebackhide__ = True  # pytest shows the line of the test that expects, and none of these
-
-
-class Listener(Protocol):
-    def name_of(self, value: object) -> str: ...
-
-    def note_expectation(self, value: object, text: str, passed: bool) -> None: ...
 
 
 class _Verdict(NamedTuple):
@@ -39,17 +35,16 @@ class _Verdict(NamedTuple):
 Check = Callable[[Any], _Verdict]
 
 # The sessions of the tests that run now; more than one only where a test runs pytest inside itself.
-_listeners: list[Listener] = []
+_listeners: list[E2eSession] = []
 
 
-def listen(listener: Listener) -> None:
+def listen(listener: E2eSession) -> None:
     """From now on, tell this one of every expectation."""
     _listeners.append(listener)
 
 
-def stop_listening(listener: Listener) -> None:
-    if listener in _listeners:
-        _listeners.remove(listener)
+def stop_listening(listener: E2eSession) -> None:
+    _listeners.remove(listener)
 
 
 def expect(value: object) -> Expectation:
@@ -125,10 +120,10 @@ class Expectation:
 
     def to_show(self, content: Pattern, *, timeout: float = 0) -> Expectation:
         """A screen has this text, or a compiled regular expression is found on it."""
-        return self._look(f"to show {_named(content)}", lambda seen: _found(content, seen), timeout)
+        return self._look(f"to show {_shown(content)}", lambda seen: _found(content, seen), timeout)
 
     def not_to_show(self, content: Pattern, *, timeout: float = 0) -> Expectation:
-        return self._look(f"not to show {_named(content)}", lambda seen: not _found(content, seen), timeout)
+        return self._look(f"not to show {_shown(content)}", lambda seen: not _found(content, seen), timeout)
 
     def _look(self, what: str, found: Callable[[str], bool], timeout: float, whole: bool = False) -> Expectation:
         """Check the text of whatever this is. `whole`: text with a part left out cannot answer."""
@@ -186,7 +181,7 @@ def _name_of(value: object) -> str:
         return f"`{os.fspath(value)!s}`"
     if _is_screen(value):
         return f"the screen of `{getattr(value, 'title', 'a program')}`"
-    named = _listeners[-1].name_of(value) if _listeners else ""
+    named = _listeners[-1].origin(value)[0] if _listeners else ""
     return _clipped(named, 200) or ("the text" if isinstance(value, str) else f"the {type(value).__name__}")
 
 
@@ -273,12 +268,12 @@ def _compiled(pattern: Pattern) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
 
 
+def _shown(content: Pattern) -> str:
+    return repr(content) if isinstance(content, str) else f"`{content.pattern}`"
+
+
 def _found(content: Pattern, text: str) -> bool:
     return content in text if isinstance(content, str) else content.search(text) is not None
-
-
-def _named(content: Pattern) -> str:
-    return repr(content) if isinstance(content, str) else f"`{content.pattern}`"
 
 
 def _quoted(text: str) -> str:
@@ -298,3 +293,47 @@ def _clipped(text: str, most: int) -> str:
         return text
     half = most // 2
     return f"{text[:half]} [{len(text) - 2 * half:,} characters left out] {text[-half:]}"
+
+
+def difference(expected: object, found: object, where: str = "") -> str:
+    """The first place where `found` lacks what `expected` has, in words; empty when it lacks nothing."""
+    at = f"`{where}`" if where else "the value"
+    if expected is ...:
+        return ""
+    if isinstance(expected, re.Pattern):
+        fits = isinstance(found, str) and expected.search(found)
+        return "" if fits else f"{at} is {found!r} and does not match `{expected.pattern}`"
+    if isinstance(expected, dict):
+        return _in_object(expected, found, where, at)
+    if isinstance(expected, list | tuple):
+        return _in_list(list(expected), found, where, at)
+    # In Python `True == 1`; in JSON they differ.
+    same = expected == found and isinstance(expected, bool) == isinstance(found, bool)
+    return "" if same else f"{at} is {found!r} and not {expected!r}"
+
+
+def _in_object(expected: dict[str, object], found: object, where: str, at: str) -> str:
+    if not isinstance(found, dict):
+        return f"{at} is {found!r}, not an object"
+    for key, value in expected.items():
+        path = f"{where}.{key}" if where else str(key)
+        if key not in found:
+            return f"`{path}` is missing"
+        different = difference(value, found[key], path)
+        if different:
+            return different
+    return ""
+
+
+def _in_list(expected: list[object], found: object, where: str, at: str) -> str:
+    if not isinstance(found, list):
+        return f"{at} is {found!r}, not a list"
+    open_ended = bool(expected) and expected[-1] is ...
+    items = expected[:-1] if open_ended else expected
+    if len(found) < len(items) or (len(found) > len(items) and not open_ended):
+        return f"{at} has {len(found)} items and not {len(items)}{' or more' if open_ended else ''}"
+    for number, (item, other) in enumerate(zip(items, found, strict=False)):
+        different = difference(item, other, f"{where}[{number}]")
+        if different:
+            return different
+    return ""

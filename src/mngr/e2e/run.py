@@ -27,7 +27,6 @@ class PytestRun:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._shared = shared(config)
-        self._worker = str(getattr(config, "workerinput", {}).get("workerid", ""))
         self._directory = _directory(config)
         self._artifacts = _choice(config, "artifacts", "yes")
         self._keep = _choice(config, "keep-environment", "no")
@@ -42,12 +41,7 @@ class PytestRun:
         details = _details(item)
         target = ""
         if self._artifacts != "no":
-            target = artifacts.start_test(
-                self._path(),
-                run_started_at=self._shared["started_at"],
-                details=details,
-                worker=f"@{self._worker}" if self._shared["each"] and self._worker else "",
-            )
+            target = artifacts.start_test(self._path(), details)
         trial = Trial(
             target,
             details,
@@ -138,8 +132,7 @@ def _new_run(config: pytest.Config) -> dict[str, Any]:
     token = os.urandom(8).hex()
     name = _option(config, "run-name") or f"{time.strftime('%Y%m%d-%H%M%S')}-{token[:4]}"
     args = [str(word) for word in config.invocation_params.args]
-    each = config.getoption("dist", "no") == "each"  # of pytest-xdist: every worker runs every test
-    return {"name": name, "id": token, "started_at": _now(), "args": args, "each": each}
+    return {"name": name, "id": token, "started_at": _now(), "args": args}
 
 
 def _details(item: pytest.Item) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class E2eSession:
         self.env: dict[str, str] = {**environment.env, "MNGR_E2E_ARTIFACTS": artifacts_dir}
         self._environment = environment
         self._transcript = Transcript(artifacts_dir)
-        self._results: list[Ran] = []
+        self._origins: dict[int, tuple[str, str, int]] = {}  # of texts of results, by identity
         self._running: list[Running] = []
         self._screens: list[Screen] = []
         self._spawning = threading.Lock()  # the end of a screen is noted after its beginning
@@ -99,7 +99,9 @@ class E2eSession:
         stdout, stderr, output = (one.text() for one in kept.values())
         ran = Ran(shown, stdout, stderr, output, *ended, number)
         self._transcript.exit(number, *ended)
-        self._results.append(ran)
+        for stream, text in (("output", output), ("stderr", stderr), ("stdout", stdout)):
+            if text:  # an empty text is the same one everywhere
+                self._origins[id(text)] = (text, f"{stream} of `{shown}`", number)
         if ran.timed_out:
             raise CommandTimedOut(ran, timeout)
         return ran
@@ -181,12 +183,13 @@ class E2eSession:
 
     def note_expectation(self, value: object, text: str, passed: bool) -> None:
         """Called by `expect`: the transcript says what was looked at, and which command it came from."""
-        self._transcript.expect(self._number_of(value), text, passed)
+        self._transcript.expect(self.origin(value)[1], text, passed)
 
-    def name_of(self, value: object) -> str:
-        """Called by `expect`: where a text comes from, in words; empty when that is not known."""
-        ran, stream = self._source(value)
-        return f"{stream} of `{ran.command}`" if ran else ""
+    def origin(self, value: object) -> tuple[str, int | None]:
+        """Called by `expect`: where a value comes from, in words, and the number of the command: a result, a screen, or
+        the very text of a result."""
+        _, name, number = self._origins.get(id(value), ("", "", getattr(value, "number", None)))
+        return name, number if isinstance(number, int) else None
 
     def __repr__(self) -> str:
         return f"<E2eSession, artifacts in {self.artifacts}>"
@@ -212,22 +215,6 @@ class E2eSession:
                 left.callback(self._environment.end)
             for screen in reversed(screens):
                 left.callback(screen.close)
-
-    def _number_of(self, value: object) -> int | None:
-        """Which command a value comes from: itself a result or a screen, or the very text of a result."""
-        number = getattr(value, "number", None)
-        if isinstance(number, int):
-            return number
-        ran, _ = self._source(value)
-        return ran.number if ran else None
-
-    def _source(self, value: object) -> tuple[Ran | None, str]:
-        """The result that has this very text, and its name there."""
-        for ran in reversed(self._results if value else []):  # an empty text is the same one everywhere
-            for stream in ("stdout", "stderr", "output"):
-                if getattr(ran, stream) is value:
-                    return ran, stream
-        return None, ""
 
     def _env(self, number: int, more: Words | None) -> dict[str, str]:
         """Of one command. Its number lets a recording that it starts name it. Secrets in it are hidden from now on."""

@@ -23,7 +23,7 @@ _LONGEST_TEXT = 100_000
 _LARGEST_BYTES = 32_000_000  # of the artifacts of one test; transcripts have limits of their own
 _KEPT = (
     *(artifacts.TEST_FILE, artifacts.RESULT_FILE, artifacts.TRANSCRIPT_TEXT, artifacts.TRANSCRIPT_EVENTS),
-    *(artifacts.ENVIRONMENT_FILE, artifacts.REMOVE_SCRIPT, "tutorial_block", artifacts.EARLIER),
+    *(artifacts.ENVIRONMENT_FILE, artifacts.REMOVE_SCRIPT, "tutorial_block"),
 )
 
 

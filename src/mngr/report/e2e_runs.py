@@ -168,7 +168,6 @@ def test_document(run: RunInfo, test: TestInfo) -> dict[str, Any]:
         "events": events_of(test.events(), test.started_at or run.started_at),
         "recordings": [_recording(run, test, recording) for recording in test.recordings()],
         "kept": test.environment,
-        "earlier": [os.path.basename(other.path) for other in test.earlier()],
     }
 
 

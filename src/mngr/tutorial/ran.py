@@ -104,8 +104,7 @@ def unrun(commands: Sequence[str], tests: Iterable[RecordedTest]) -> tuple[int, 
 
 
 def _tests(run: artifacts.RunInfo) -> Iterator[RecordedTest]:
-    for test in run.tests():
-        yield from map(_test, (test, *test.earlier()))
+    return map(_test, run.tests())
 
 
 def _test(test: artifacts.TestInfo) -> RecordedTest:

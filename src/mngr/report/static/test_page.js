@@ -16,7 +16,6 @@
         el("span", { class: "steps" }, step(neighbours[0], "←", "Previous test"), step(neighbours[1], "→", "Next test"))),
       el("p", { class: "facts" }, facts.flatMap((fact, at) => (at ? [" · ", fact] : [fact]))),
       value.doc ? el("p", { class: "doc" }, value.doc) : null,
-      value.earlier.length ? el("p", { class: "facts" }, "Earlier attempts of this run are kept below its directory: ", el("span", { class: "mono" }, value.earlier.join(", "))) : null,
       value.kept ? el("p", { class: "facts" }, "Its environment was kept in ", el("span", { class: "mono" }, value.kept)) : null,
     ].filter(Boolean);
   }
