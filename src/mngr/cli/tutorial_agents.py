@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from mngr import process
+from mngr import json_values, process
 from mngr.actions.agent import Agent
 from mngr.actions.create import extra_paths
 from mngr.agents.kinds import kind
@@ -19,6 +19,7 @@ from mngr.cli.dispatch import command_parser
 from mngr.cli.option_values import read_text
 from mngr.cli.parser import Args
 from mngr.cli.terminal import visible, visible_lines
+from mngr.config import project_root
 from mngr.errors import TIMED_OUT, MngrError, Undecided, UsageError
 from mngr.process import join
 from mngr.tmr.measurement import default_command
@@ -59,7 +60,7 @@ def _talked(found: talk.Talked) -> dict[str, Any]:
         "branch": found.agent.record.branch,
         "work_dir": found.agent.record.work_dir,
         "end": found.end,
-        "rounds": [turn._asdict() for turn in found.turns],
+        "rounds": json_values.plain(found.turns),
     }
 
 
@@ -98,7 +99,8 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
     rounds = amount(len(talked.turns), "round")
     human = f"`{name}` made the tests match the tutorial, in {rounds}"
     if not talked.ok:
-        human = f"{amount(len(missing), 'problem')} left after {rounds} ({_ended(talked)})"
+        why = f": {talked.agent.status.reason}" if talked.end == talk.AGENT_BLOCKED else ""
+        human = f"{amount(len(missing), 'problem')} left after {rounds} ({talked.end}{why})"
         human += "".join(f"\n  {problem.message}" for problem in missing[:10])
     found = sync_flags.find(app, talked.agent, place.tests, (job.prepare, job.test_command))
     human = "\n".join([human, *map(visible, sync_flags.shown(found))])
@@ -106,8 +108,7 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
         **before,
         **_talked(talked),
         "ok": talked.ok,
-        "problems": [problem._asdict() for problem in missing],
-        "flags": [flag._asdict() for flag in found],
+        **json_values.plain({"problems": missing, "flags": found}),
         "prompt": None,
         "dry_run": False,
     }
@@ -115,7 +116,7 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
     if talked.agent.record.branch:
         app.out.note(f"its work is on branch {talked.agent.record.branch}")
     app.out.note(f"look: `mngr diff {name}`; take it: `mngr merge {name}`; then: `mngr destroy {name}`")
-    return _exit_code(talked)
+    return 0 if talked.ok else TIMED_OUT if talked.end == talk.OUT_OF_TIME else 1
 
 
 def _test_command(args: Args, app: App, place: Sources, *, measured: bool) -> str:
@@ -124,14 +125,6 @@ def _test_command(args: Args, app: App, place: Sources, *, measured: bool) -> st
     if given or not measured:
         return given
     return f"{app.settings.text('tmr.test_command') or default_command()} {join(place.tests)}"
-
-
-def _ended(talked: talk.Talked) -> str:
-    return f"{talked.end}: {talked.agent.status.reason}" if talked.end == talk.AGENT_BLOCKED else talked.end
-
-
-def _exit_code(talked: talk.Talked) -> int:
-    return 0 if talked.ok else TIMED_OUT if talked.end == talk.OUT_OF_TIME else 1
 
 
 def _sync_not_started(args: Args, app: App, job: sync.SyncJob, report: Report, value: dict[str, Any]) -> int:
@@ -194,14 +187,10 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
     filled = {one.heading for one in kept}
     unfilled = [heading.title for heading in headings if heading.title not in filled]
     value |= _talked(talked)
-    value |= {"kept": _rows(kept), "dropped": _rows(dropped), "rejected": _rows(rejected), "unfilled": unfilled}
+    value |= json_values.plain({"kept": kept, "dropped": dropped, "rejected": rejected, "unfilled": unfilled})
     app.out.emit_object(value, human="\n".join(_said(place, judge, kept, dropped, rejected, unfilled)))
     app.out.note(f"`mngr destroy {talked.agent.name}` removes the agent")
     return 1 if unfilled else 0
-
-
-def _rows(some: Sequence[Proposal]) -> list[dict[str, Any]]:
-    return [one._asdict() for one in some]
 
 
 def _said(
@@ -269,8 +258,9 @@ def _reference(args: Args, app: App, place: Sources, shown: program.ProgramHelp)
     return done.stdout.decode(errors="replace")
 
 
-def run_install(args: Args, app: App, root: str) -> int:
-    directory = root if args.scope == "project" else app.environ.get("HOME") or os.path.expanduser("~")
+def run_install(args: Args, app: App, place: Sources) -> int:
+    home = app.environ.get("HOME") or os.path.expanduser("~")
+    directory = home if args.scope == "user" else project_root(place.root, app.host_dir) or place.root
     found = skill.install(args.agent or list(skill.PLACES), directory, force=args.force)
     lines = []
     for one in found:

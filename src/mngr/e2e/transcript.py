@@ -26,10 +26,7 @@ class _Command:
         self.ended = False
         self.partial = {"stdout": "", "stderr": ""}
         self.masked = {stream: Masked(list(hidden)) for stream in self.partial}
-        self.rest = self.nothing()
-
-    def nothing(self) -> dict[str, Kept]:
-        return {stream: Kept(0, TAIL) for stream in self.partial}
+        self.rest = {stream: Kept(0, TAIL) for stream in self.partial}
 
 
 class Transcript:
@@ -57,8 +54,7 @@ class Transcript:
     def close(self) -> None:
         with self._lock:
             for number, command in self._commands.items():
-                self._add_held(number, command)
-                self._flush(command)
+                self._end(number, command)
             fd, self._fd = self._fd, None
             if fd is not None:
                 os.close(fd)
@@ -73,14 +69,11 @@ class Transcript:
 
     def command(self, number: int, command: str, comment: str | None, cwd: str) -> None:
         with self._lock:
-            self._event("command", number=number, command=command, comment=comment, cwd=cwd)
             self._commands[number] = _Command(self._hidden)
-            self._begin(command, comment)
+            self._begin("command", command, comment, number=number, cwd=cwd)
 
     def spawn(self, number: int, command: str, comment: str | None, recording: str) -> None:
-        with self._lock:
-            self._event("spawn", number=number, command=command, comment=comment, recording=recording)
-            self._begin(command, comment)
+        self._begin("spawn", command, comment, number=number, recording=recording)
 
     def keys(self, number: int, keys: str) -> None:
         self._event("keys", number=number, keys=keys)
@@ -96,8 +89,7 @@ class Transcript:
 
     def exit(self, number: int, exit_code: int | None, duration: float, timed_out: bool) -> None:
         with self._lock:
-            command = self._commands.get(number)
-            if command is not None:
+            if command := self._commands.get(number):
                 self._end(number, command)
             self._event("exit", number=number, exit_code=exit_code, duration=round(duration, 3), timed_out=timed_out)
             if timed_out:
@@ -107,39 +99,37 @@ class Transcript:
         with open(self.path, encoding="utf-8", errors="backslashreplace", newline="") as file:
             return file.read()
 
-    def _begin(self, command: str, comment: str | None) -> None:
-        lines = command.strip("\n").split("\n")
-        text = "\n".join([f"$ {lines[0]}", *(f"> {line}" for line in lines[1:])])
-        above = _comment(comment) if comment else ""
-        self._write(("" if self._empty else "\n") + above + text + "\n")
+    def _begin(self, kind: str, command: str, comment: str | None, **values: Any) -> None:
+        with self._lock:
+            self._event(kind, command=command, comment=comment, **values)
+            above = ("" if self._empty else "\n") + (_comment(comment) if comment else "")
+            text = command.strip("\n").replace("\n", "\n> ")
+            self._write(f"{above}$ {text}\n")
 
     def _add(self, number: int, command: _Command, stream: str, pieces: list[tuple[float, str]]) -> None:
         text = "".join(piece for _, piece in pieces)
         now, later = text[: command.room], text[command.room :]
-        if now:
-            command.room -= len(now)
-            self._output(number, command, stream, now)
-        if not later:
-            return
-        if command.ended and not any(kept.size for kept in command.rest.values()):
+        command.room -= len(now)
+        self._output(number, command, stream, now)
+        if later and command.ended and not any(kept.size for kept in command.rest.values()):
             self._say("too much output: what this command still prints is left out")
         command.rest[stream].add(later)
 
-    def _add_held(self, number: int, command: _Command) -> None:
-        """What was held back because it could have been the beginning of a secret."""
+    def _end(self, number: int, command: _Command) -> None:
+        """Write what was held back because it could have been the beginning of a secret, and the ends of floods."""
         for stream, masked in command.masked.items():
             self._add(number, command, stream, masked.end())
-
-    def _end(self, number: int, command: _Command) -> None:
+        if command.ended:
+            self._flush(command)
+            return
         command.ended = True
-        self._add_held(number, command)
-        rest, command.rest = command.rest, command.nothing()
-        for stream, kept in rest.items():
+        for stream, kept in command.rest.items():
             if kept.size:
                 self._flush(command)
                 if kept.left_out:
                     self._say(f"{kept.left_out:,} characters of {stream} are left out here")
                 self._output(number, command, stream, kept.tail())
+        command.rest = {stream: Kept(0, TAIL) for stream in command.partial}
         self._flush(command)
 
     def _say(self, text: str) -> None:
@@ -147,6 +137,8 @@ class Transcript:
         self._write(f"# {text}\n")
 
     def _output(self, number: int, command: _Command, stream: str, text: str) -> None:
+        if not text:
+            return
         self._event("output", number=number, stream=stream, text=text)
         lines, newline, partial = (command.partial[stream] + text).rpartition("\n")
         command.partial[stream] = partial

@@ -6,7 +6,8 @@ Nothing of it is run but `--help`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mngr import process
 from mngr.errors import MngrError
@@ -34,60 +35,49 @@ class ProgramHelp:
         self._run = run
         self._helps: dict[tuple[str, ...], str] = {}
 
-    def help(self, words: Sequence[str] = ()) -> str:
+    def help(self, *words: str) -> str:
         """What it says to `--help`; empty if these words are no verb of it. Raises if it is not there or shows none."""
-        key = tuple(words)
-        if key not in self._helps:
-            self._helps[key] = self._ask(key)
-        return self._helps[key]
+        if words not in self._helps:
+            self._helps[words] = self._ask(words)
+        return self._helps[words]
 
-    def verbs(self, words: Sequence[str] = ()) -> list[str]:
+    def verbs(self, *words: str) -> list[str]:
         """The verbs that its help lists and that have help of their own."""
-        text = self.help(words)
+        text = self.help(*words)
         listed = [*_LISTED.findall(text), *(verb for group in _BRACED.findall(text) for verb in group.split(","))]
         found = [verb for verb in dict.fromkeys(listed) if verb != "help" and verb not in words]
-        return [verb for verb in found[:_MOST_VERBS] if self.help((*words, verb))]
+        return [verb for verb in found[:_MOST_VERBS] if self.help(*words, verb)]
 
-    def options(self, words: Sequence[str]) -> set[str]:
+    def options(self, *words: str) -> set[str]:
         """The options in the help of a verb and of all above it."""
-        found: set[str] = set()
-        for end in range(len(words) + 1):
-            text = self.help(words[:end])
-            found.update(_OPTION.findall(text))
-            found.update(f"--{no}{name}" for name in _OPTIONAL_NO.findall(text) for no in ("", "no-"))
-        return found
+        text = "\n".join(self.help(*words[:end]) for end in range(len(words) + 1))
+        both = {f"--{no}{name}" for name in _OPTIONAL_NO.findall(text) for no in ("", "no-")}
+        return {*_OPTION.findall(text), *both}
 
     def reference(self) -> str:
         """The help of the program and of its verbs, two deep; what is too long is cut, and says so."""
-        parts: list[str] = []
-        self._collect((), parts)
-        text = "\n\n".join(parts)
+        text = "\n\n".join(self._collect())
         if len(text) > _LONGEST_REFERENCE:
             text = text[:_LONGEST_REFERENCE] + f"\n... cut: {len(text) - _LONGEST_REFERENCE} more characters\n"
         return text
 
-    def _collect(self, words: tuple[str, ...], parts: list[str]) -> None:
-        parts.append(f"$ {' '.join((self.name, *words))} --help\n{self.help(words).strip()}")
-        if len(words) < _DEEPEST:
-            for verb in self.verbs(words):
-                self._collect((*words, verb), parts)
+    def _collect(self, *words: str) -> Iterator[str]:
+        yield f"$ {' '.join((self.name, *words))} --help\n{self.help(*words).strip()}"
+        for verb in self.verbs(*words) if len(words) < _DEEPEST else ():
+            yield from self._collect(*words, verb)
 
     def _ask(self, words: tuple[str, ...]) -> str:
         try:
             done = self._run([self.name, *words, "--help"], timeout=_SECONDS, cwd=self._cwd, env=self._env)
-        except ProgramMissing:
-            raise
-        except MngrError:
-            if not words:
+        except MngrError as error:
+            if not words or isinstance(error, ProgramMissing):
                 raise
             return ""
         text = (done.stdout.strip() and done.text) or done.stderr.decode(errors="replace")
-        if not words:
-            if not text.strip():
-                raise MngrError(f"`{self.name} --help` says nothing", hint="give its reference: `--reference FILE`")
-            return text
-        above = self._helps.get(words[:-1], "")
-        return text if done.ok and text.strip() and text.strip() != above.strip() else ""
+        if not words and not text.strip():
+            raise MngrError(f"`{self.name} --help` says nothing", hint="choose the program: `--program NAME`")
+        above = self._helps.get(words[:-1], "").strip() if words else None
+        return text if not words or (done.ok and text.strip() not in ("", above)) else ""
 
 
 def problem(program: ProgramHelp, argv: Sequence[str]) -> str:
@@ -95,16 +85,14 @@ def problem(program: ProgramHelp, argv: Sequence[str]) -> str:
     verb: list[str] = []
     words = list(argv[1:])
     while words and not words[0].startswith("-"):
-        known = program.verbs(verb)
+        known = program.verbs(*verb)
         if words[0] not in known:
-            if known and not program.help((*verb, words[0])) and _wants_a_verb(program.help(verb)):
+            if known and not program.help(*verb, words[0]) and _wants_a_verb(program.help(*verb)):
                 return f"`{' '.join((program.name, *verb))}` has no verb `{words[0]}`"
             break
         verb.append(words.pop(0))
-    options = program.options(verb)
-    for word in words:
-        if word == "--":
-            break
+    options = program.options(*verb)
+    for word in words[: words.index("--")] if "--" in words else words:
         name = word.partition("=")[0]
         if not name.startswith("-") or len(name) < 2 or re.fullmatch(r"-[\d.]+", name) or name in options:
             continue
@@ -114,30 +102,23 @@ def problem(program: ProgramHelp, argv: Sequence[str]) -> str:
     return ""
 
 
-_USAGE_VERB = re.compile(r"(?i)usage:.*?(?:\n\s*\n|\Z)", re.DOTALL)
-
-
 def _wants_a_verb(text: str) -> bool:
     """Whether the usage has a place for a verb: `{a,b}`, COMMAND, VERB; a program may take names and verbs both."""
-    usage = _USAGE_VERB.search(text)
+    usage = re.search(r"(?is)usage:.*?(?:\n\s*\n|\Z)", text)
     return bool(usage and re.search(r"(?i)\{[\w-]+,|\bcommand|\bverb|\bsubcommand|\baction", usage.group()))
 
 
 def guess(commands: Sequence[str]) -> str | None:
     """The program that a script is about: the one that most of its commands begin with, of those on PATH."""
-    counts: dict[str, int] = {}
-    for command in commands:
-        word = command.split(None, 1)[0]
-        if re.fullmatch(r"[\w.+-]+", word) and word not in _EVERYDAY:
-            counts[word] = counts.get(word, 0) + 1
-    return next((word for word in sorted(counts, key=lambda word: -counts[word]) if find_program(word)), None)
+    words = Counter(command.split(None, 1)[0] for command in commands)
+    found = (word for word, _ in words.most_common() if re.fullmatch(r"[\w.+-]+", word) and word not in _EVERYDAY)
+    return next(filter(find_program, found), None)
 
 
 _EVERYDAY = frozenset(
     [
-        *("cd", "echo", "printf", "export", "set", "test", "true", "false", "rm", "mkdir", "cat", "ls", "cp", "mv"),
-        *("touch", "grep", "sed", "awk", "sleep", "git", "sh", "bash", "if", "for", "while", "case", "until", "source"),
-        *("eval", "exec", "unset", "read", "alias", "pwd", "head", "tail", "sort", "wc", "tee", "xargs", "find"),
-        *("chmod", "ln", "env", "sudo", "command", "python", "python3", "pip", "curl"),
+        *("awk", "bash", "cat", "cd", "chmod", "cp", "curl", "echo", "env", "export", "find", "git", "grep", "head"),
+        *("ls", "mkdir", "mv", "pip", "printf", "python", "python3", "pwd", "rm", "sed", "set", "sh", "sleep", "sort"),
+        *("sudo", "tail", "tee", "test", "touch", "true", "wc", "xargs"),
     ]
 )

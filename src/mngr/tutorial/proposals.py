@@ -68,12 +68,11 @@ def read(data: bytes) -> tuple[list[Proposal], str]:
     for row in rows[:_MOST]:
         heading, text = (row.get("heading"), row.get("text")) if isinstance(row, dict) else (None, None)
         if not isinstance(heading, str) or not isinstance(text, str):
-            found.append(
-                Proposal(str(heading or ""), json.dumps(row)[:200], "it needs `heading` and `text`", MALFORMED)
-            )
-            continue
-        texts = [block.text for block in blocks(text[:_LONGEST])] or [""]
-        found += [Proposal(heading.strip(), text) for text in texts]
+            shown = json.dumps(row)[:200]
+            found.append(Proposal(str(heading or ""), shown, "it needs `heading` and `text`", MALFORMED))
+        else:
+            texts = [block.text for block in blocks(text[:_LONGEST])] or [""]
+            found += [Proposal(heading.strip(), text) for text in texts]
     return found, ""
 
 
@@ -89,15 +88,14 @@ def judge(
     seen = {block.text for block in existing}
     judged: list[Proposal] = []
     for proposal in proposals:
-        if proposal.problem:
-            judged.append(proposal)
-            continue
-        title = titles.get(_plain(proposal.heading))
-        problem, kind = _problem(proposal.text, program, problem_of)
-        if title is None:
-            problem, kind = "no heading without examples has this name", MALFORMED
-        elif not problem and proposal.text in seen:
-            problem, kind = "the tutorial has this block already", MALFORMED
+        title = titles.get(_plain(proposal.heading), "")
+        problem, kind = proposal.problem, proposal.kind
+        if not problem:
+            problem, kind = _problem(proposal.text, program, problem_of)
+            if not title:
+                problem, kind = "no heading without examples has this name", MALFORMED
+            elif not problem and proposal.text in seen:
+                problem, kind = "the tutorial has this block already", MALFORMED
         seen.add(proposal.text)
         judged.append(Proposal(title or proposal.heading, proposal.text, problem, kind))
     return judged

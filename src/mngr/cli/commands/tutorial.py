@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
+from mngr import json_values
 from mngr.agents.kinds.kind import PERMISSIONS
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -64,9 +64,9 @@ def results() -> list[Any]:
 def add_arguments(parser: Parser) -> None:
     parser.option("--script FILE", "the tutorial (default: `tutorial.sh`)")
     parser.add_subcommand("blocks", "List the blocks of the tutorial")
-    check = parser.add_subcommand("check", "Check that every example is cited by a test, and was run", default=True)
-    _add_tests(check)
-    _add_artifacts(check)
+    _add_places(
+        parser.add_subcommand("check", "Check that every example is cited by a test, and was run", default=True)
+    )
     sync = parser.add_subcommand(
         "sync",
         "Let an agent make the tests match the tutorial",
@@ -74,8 +74,7 @@ def add_arguments(parser: Parser) -> None:
         "checkout of its last commit, with the tutorial unchanged. Its work stays on its branch. Removed tests, weaker "
         "tests and changes of conftest files or of the product are listed, for you to look at before `mngr merge`.",
     )
-    _add_tests(sync)
-    _add_artifacts(sync)
+    _add_places(sync)
     sync.option(
         "--test-command CMD",
         "run this before each check; it must pass too (setting `tutorial.test_command`; default, if there is a "
@@ -130,11 +129,8 @@ def _add_agent_options(parser: Parser, name: str) -> None:
     parser.option("--dry-run", "print the prompt and what is missing, and do nothing")
 
 
-def _add_tests(parser: Parser) -> None:
+def _add_places(parser: Parser) -> None:
     parser.option("--tests DIR|FILE ...", "where the tests are (default: `tests`; can be repeated)")
-
-
-def _add_artifacts(parser: Parser) -> None:
     parser.option(
         "--artifacts DIR ...",
         "a recorded run of the tests, or a directory of runs: the newest counts (default: `.mngr/e2e`; can be "
@@ -144,16 +140,13 @@ def _add_artifacts(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> int:
+    place = places(args, app)
     if args.subcommand in ("blocks", "check"):
-        return {"blocks": _blocks, "check": _check}[args.subcommand](app, places(args, app))
+        return _blocks(app, place) if args.subcommand == "blocks" else _check(app, place)
     from mngr.cli import tutorial_agents
 
-    if args.subcommand == "install-skill":
-        return tutorial_agents.run_install(args, app, project_root(os.getcwd(), app.host_dir) or os.getcwd())
-    place = places(args, app)
-    if args.subcommand == "sync":
-        return tutorial_agents.run_sync(args, app, place)
-    return tutorial_agents.run_fill(args, app, place)
+    runs = {"sync": tutorial_agents.run_sync, "fill": tutorial_agents.run_fill}
+    return runs.get(args.subcommand, tutorial_agents.run_install)(args, app, place)
 
 
 def places(args: Args, app: App) -> Sources:
@@ -201,42 +194,40 @@ def _check(app: App, place: Sources) -> int:
     report = place.report()
     app.out.emit_object(as_json(report), human="")
     if app.out.human:
-        tell(app, report)
-        if report.uncommitted:
-            app.out.note(f"edited since the tests were run, and not committed: {_few(report.uncommitted)}")
-        if (
-            report.ran is None
-            and place.artifacts is None
-            and not any(one.kind == checking.STALE for one in report.problems)
-        ):
-            app.out.note(
-                "what was run is not checked: there is no recorded run (`pytest` with mngr's plugin makes one)"
-            )
+        _tell(app, report)
+        if names := report.uncommitted:
+            more = f" and {len(names) - _MOST_FILES} more" if names[_MOST_FILES:] else ""
+            app.out.note(f"edited since the tests were run, and not committed: {', '.join(names[:_MOST_FILES])}{more}")
+        stale = any(one.kind == checking.STALE for one in report.problems)
+        if report.ran is None and place.artifacts is None and not stale:
+            why = "there is no recorded run (`pytest` with mngr's plugin makes one)"
+            app.out.note(f"what was run is not checked: {why}")
     return 0 if report.ok else 1
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_MOST_FILES]) + (f" and {len(names) - _MOST_FILES} more" if names[_MOST_FILES:] else "")
 
 
 def as_json(report: Report) -> dict[str, Any]:
     """`commands_run` is null if there is no recorded run that counts. `uncommitted` are files edited since the run."""
-    run = report.total("run") if report.ran is not None else None
     return {
         "script": report.script,
         "ok": report.ok,
         "blocks": report.total("blocks"),
         "cited": report.total("cited"),
         "commands": report.total("commands"),
-        "commands_run": run,
-        "runs": list(report.ran) if report.ran is not None else None,
-        "uncommitted": list(report.uncommitted),
-        "sections": [section._asdict() for section in report.sections],
-        "problems": [problem._asdict() for problem in report.problems],
+        "commands_run": report.total("run") if report.ran is not None else None,
+        "runs": report.ran,
+        **json_values.plain({name: getattr(report, name) for name in ("uncommitted", "sections", "problems")}),
     }
 
 
-def tell(app: App, report: Report) -> None:
+def _shown(count: int | None) -> str:
+    return "-" if count is None else str(count)
+
+
+def _run_style(row: Any) -> str:
+    return "" if row["run"] in (None, row["commands"]) else "red"
+
+
+def _tell(app: App, report: Report) -> None:
     """What is missing, then how much of each section is covered, then one line."""
     for problem in report.problems[:_MOST_PROBLEMS]:
         app.out.line(problem.message, style="bold")
@@ -252,34 +243,19 @@ def tell(app: App, report: Report) -> None:
         app.out.line(f"... and {len(report.problems) - _MOST_PROBLEMS} more; `--format json` has all")
     if report.problems:
         app.out.line("")
-    ran = report.ran is not None
     columns = [
         Column("SECTION", "section", show=lambda row: row["section"] or "(before any heading)", flexible=True),
         Column("BLOCKS", "blocks", right=True),
         Column("CITED", "cited", right=True, style=lambda row: "" if row["cited"] == row["blocks"] else "red"),
         Column("COMMANDS", "commands", right=True),
-        Column(
-            "RUN",
-            "run",
-            show=lambda row: str(row["run"]) if ran else "-",
-            right=True,
-            style=lambda row: "" if not ran or row["run"] == row["commands"] else "red",
-        ),
+        Column("RUN", "run", show=lambda row: _shown(row["run"]), right=True, style=_run_style),
     ]
     app.out.emit_rows([section._asdict() for section in report.sections], columns)
     app.out.line("")
-    app.out.line(summary(report), style="green" if report.ok else "red")
-
-
-def summary(report: Report) -> str:
-    """One line: what is covered, and how much is missing."""
-    blocks = report.total("blocks")
-    said = f"{report.total('cited')} of {amount(blocks, 'example')} cited"
+    said = f"{report.total('cited')} of {amount(report.total('blocks'), 'example')} cited"
+    ran = "not checked what was run"
     if report.ran is not None:
-        said += (
-            f", {report.total('run')} of {amount(report.total('commands'), 'command')} run in {', '.join(report.ran)}"
-        )
-    else:
-        said += ", not checked what was run"
-    missing = f"{amount(len(report.problems), 'problem')}: " if report.problems else "ok: "
-    return missing + said
+        commands = amount(report.total("commands"), "command")
+        ran = f"{report.total('run')} of {commands} run in {', '.join(report.ran)}"
+    missing = amount(len(report.problems), "problem") if report.problems else "ok"
+    app.out.line(f"{missing}: {said}, {ran}", style="green" if report.ok else "red")
