@@ -39,7 +39,7 @@ def session(world: Environment, tmp_path: Path) -> Iterator[E2eSession]:
 
 
 def events(session: E2eSession, *types: str) -> list[dict]:
-    info = TestInfo(path=str(session.artifacts), slug="x", node_id="x")
+    info = TestInfo(path=str(session.artifacts), node_id="x")
     return [event for event in info.events() if event["type"] in types]
 
 
@@ -80,7 +80,7 @@ def test_input_variables_and_directory_are_the_commands_own(session: E2eSession)
 def test_a_recording_that_a_command_starts_names_the_command(session: E2eSession) -> None:
     session.run("true")
     session.run("mngr create talker --type scripted", timeout=100)
-    recordings = TestInfo(path=str(session.artifacts), slug="x", node_id="x").recordings()
+    recordings = TestInfo(path=str(session.artifacts), node_id="x").recordings()
     assert [(recording.kind, recording.number) for recording in recordings] == [("connect", 2)]
 
 
@@ -219,7 +219,7 @@ def test_blocks_are_cited_one_after_the_other(session: E2eSession) -> None:
     """)
     assert first.commands == ("echo one", "echo two") or len(first.commands) == 2
     session.write_tutorial_block("echo three")
-    info = TestInfo(path=str(session.artifacts), slug="x", node_id="x")
+    info = TestInfo(path=str(session.artifacts), node_id="x")
     assert [text.splitlines()[0] for text in info.blocks()] == ["# say it", "echo three"]
     assert [event["text"] for event in events(session, "block")] == [text.rstrip("\n") for text in info.blocks()]
 

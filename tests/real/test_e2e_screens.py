@@ -398,7 +398,7 @@ def test_a_recording_is_readable_while_it_grows_and_has_a_sidecar(spawn):
 
 
 def test_nothing_is_written_to_a_recording_that_is_closed(tmp_path):
-    recording = cast.Recording(str(tmp_path / "a.cast"), cast.About("spawn", "a", 1, 80, 24))
+    recording = cast.Recording(str(tmp_path / "a.cast"), kind="spawn", title="a", number=1, size=(80, 24))
     recording.output("before")
     recording.close(0)
     with (tmp_path / "other").open("w"):  # which may get the number of the closed descriptor
@@ -411,7 +411,7 @@ def test_nothing_is_written_to_a_recording_that_is_closed(tmp_path):
 
 def test_a_recording_whose_directory_is_gone_ends_without_a_word_but_its_failure(tmp_path):
     (tmp_path / "gone").mkdir()
-    recording = cast.Recording(str(tmp_path / "gone" / "a.cast"), cast.About("spawn", "a", 1, 80, 24))
+    recording = cast.Recording(str(tmp_path / "gone" / "a.cast"), kind="spawn", title="a", number=1, size=(80, 24))
     shutil.rmtree(tmp_path / "gone")
     recording.close(0)
     assert "No such file" in recording.failure
@@ -419,8 +419,7 @@ def test_a_recording_whose_directory_is_gone_ends_without_a_word_but_its_failure
 
 def test_a_recording_is_never_written_over(spawn):
     (spawn.directory / "s0.cast").write_text("mine")
-    with pytest.raises(MngrError, match="exists already"):
-        spawn("true")
+    assert spawn("true").recording == "s0-2.cast"
     assert (spawn.directory / "s0.cast").read_text() == "mine"
 
 

@@ -43,8 +43,6 @@ class RecordingInfo:
     title: str = ""
     started_at: float | None = None
     ended_at: float | None = None
-    columns: int | None = None
-    rows: int | None = None
     exit_code: int | None = None
 
     @property
@@ -68,7 +66,6 @@ class TestInfo:
     __test__ = False  # it is no test itself, whatever module it is imported into
 
     path: str
-    slug: str
     node_id: str
     file: str = ""
     line: int | None = None
@@ -83,18 +80,22 @@ class TestInfo:
     environment: str | None = None
     left_out: tuple[str, ...] = ()
 
+    @property
+    def slug(self) -> str:
+        return os.path.basename(self.path)
+
     def events(self) -> list[dict[str, Any]]:
         """The transcript, event by event; a torn last line is passed over."""
         return files.read_lines(_content(os.path.join(self.path, TRANSCRIPT_EVENTS)))
 
     def transcript(self) -> str:
-        return _text(os.path.join(self.path, TRANSCRIPT_TEXT))
+        return _content(os.path.join(self.path, TRANSCRIPT_TEXT)).decode(errors="backslashreplace")
 
     def blocks(self) -> list[str]:
         """The tutorial blocks that the test cites, in its order."""
         found: list[str] = []
         while os.path.isfile(path := os.path.join(self.path, block_name(len(found) + 1))):
-            found.append(_text(path))
+            found.append(_content(path).decode(errors="backslashreplace"))
         return found
 
     def recordings(self) -> list[RecordingInfo]:
@@ -149,7 +150,7 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
 def tests(run_directory: str | os.PathLike[str]) -> list[TestInfo]:
     """The tests of one run, in the order of file and line; one that was run again is there once for each attempt."""
     base = os.path.join(os.fspath(run_directory), "tests")
-    found = (_test(os.path.join(base, name), name) for name in _names(base))
+    found = (_test(os.path.join(base, name)) for name in _names(base))
     return sorted((t for t in found if t), key=lambda t: (t.file, t.line or 0, t.node_id, t.started_at or 0))
 
 
@@ -238,7 +239,7 @@ def _nobody_uses(fd: int) -> bool:
     return alone
 
 
-def _test(path: str, name: str) -> TestInfo | None:
+def _test(path: str) -> TestInfo | None:
     data = json_values.file(os.path.join(path, TEST_FILE))
     if "node_id" not in data:
         return None
@@ -248,7 +249,6 @@ def _test(path: str, name: str) -> TestInfo | None:
         TestInfo,
         {**result, **data},
         path=path,
-        slug=name,
         outcome=str(result["outcome"]) if "outcome" in result else None,
         phases={str(k): float(v) for k, v in phases.items() if seconds(v) is not None},
         failure=_record(Failure, failure) if isinstance(failure, dict) else None,
@@ -260,10 +260,6 @@ def _record(kind: type[T], data: Mapping[str, Any], **known: Any) -> T:
     """A record whose texts, numbers and lists of texts come from JSON, as far as that has them."""
     found = {one.name: _READ[str(one.type)](data.get(one.name)) for one in fields(kind) if str(one.type) in _READ}
     return kind(**{**found, **known})
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _names(directory: str) -> Sequence[str]:
@@ -280,10 +276,6 @@ def _content(path: str) -> bytes:
         return b""
 
 
-def _text(path: str) -> str:
-    return _content(path).decode(errors="backslashreplace")
-
-
 def seconds(value: object) -> float | None:
     """A time or duration out of JSON; None for what can be none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
@@ -291,14 +283,10 @@ def seconds(value: object) -> float | None:
     return float(value)
 
 
-def _integer(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 _READ: Mapping[str, Callable[[Any], object]] = {
     "str": lambda value: str(value or ""),
     "float": seconds,
     "float | None": seconds,
-    "int | None": _integer,
-    "tuple[str, ...]": _strings,
+    "int | None": lambda value: value if type(value) is int else None,
+    "tuple[str, ...]": lambda value: tuple(map(str, value)) if isinstance(value, list) else (),
 }

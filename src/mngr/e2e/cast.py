@@ -4,55 +4,45 @@ from __future__ import annotations
 
 import os
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from mngr import files
 from mngr.agents import recorder
-from mngr.errors import MngrError
 
 SCHEMA = 1
 MAX_BYTES = 8_000_000
 _NOTE = f"[the recording ends here, at {MAX_BYTES // 1_000_000} MB; the program went on]"
 
 
-class About(NamedTuple):
-    """What is recorded. `number` is that of the test's command it belongs to."""
-
-    kind: str
-    title: str
-    number: int | None
-    columns: int
-    rows: int
-
-
-class Taken(MngrError):
-    """There is a recording of that name."""
-
-
 class Recording:
     """A file that grows as the program writes, so that a killed test leaves all but the last moment. A disk that is
     full ends the recording, never the program: `failure` then says so."""
 
-    def __init__(self, path: str, about: About, secrets: list[str] | None = None) -> None:
-        """A file of that name must not exist."""
-        self.path = path
+    def __init__(
+        self,
+        path: str,
+        *,
+        kind: str,
+        title: str,
+        number: int | None,
+        size: tuple[int, int],
+        secrets: Sequence[str] = (),
+    ) -> None:
+        """`path` ends in `.cast`; if there is a file of that name it is `name-2.cast`, and so on. `number` is that of
+        the test's command it belongs to."""
         self.failure = ""
-        try:
-            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError as error:
-            raise Taken(f"the recording `{path}` exists already") from error
-        self._masked = recorder.Masked(secrets or [])
-        size = (about.columns, about.rows)
-        self._cast = recorder.Cast(self._fd, about.title, size, MAX_BYTES, _NOTE)
+        self.path, self._fd = _new_file(path)
+        self._masked = recorder.Masked(list(secrets))
+        self._cast = recorder.Cast(self._fd, title, size, MAX_BYTES, _NOTE)
         self._sidecar = {
             "schema": SCHEMA,
-            "recording": os.path.basename(path),
-            "kind": about.kind,
-            "number": about.number,
-            "title": about.title,
+            "recording": os.path.basename(self.path),
+            "kind": kind,
+            "number": number,
+            "title": title,
             "started_at": round(time.time() - self._cast.now(), 3),
-            "columns": about.columns,
-            "rows": about.rows,
+            "columns": size[0],
+            "rows": size[1],
             "ended_at": None,
             "exit_code": None,
         }
@@ -102,11 +92,11 @@ class Recording:
         files.write_atomic(f"{self.path}.json", files.json_bytes(self._sidecar))
 
 
-def free_path(directory: str, name: str) -> str:
-    """`name.cast`, or `name-2.cast` and so on when it is taken. It may be taken a moment later: see `Taken`."""
+def _new_file(path: str) -> tuple[str, int]:
     number = 1
     while True:
-        path = os.path.join(directory, f"{name}.cast" if number == 1 else f"{name}-{number}.cast")
-        if not os.path.lexists(path):
-            return path
-        number += 1
+        free = path if number == 1 else f"{path.removesuffix('.cast')}-{number}.cast"
+        try:
+            return free, os.open(free, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            number += 1

@@ -134,7 +134,7 @@ class Running:
             if left <= 0 and self._status is None:
                 return False
             self._move(min(max(left, 0), _PAUSE if self._fds else 0.005))
-            self._look()
+            self._wait(os.WNOHANG)
             if self._status is not None and self._fds:
                 self._rest()
                 break
@@ -176,30 +176,26 @@ class Running:
 
     def _read(self, fd: int, name: str) -> bool:
         data = os.read(fd, 65536)
-        text = self._decoders[name].decode(data)
-        if text:
+        if text := self._decoders[name].decode(data):
             self._on_output(name, text)
         return bool(data)
 
     def _flush(self) -> None:
         for name, decoder in self._decoders.items():
-            text = decoder.decode(b"", final=True)
-            if text:
+            if text := decoder.decode(b"", final=True):
                 self._on_output(name, text)
 
-    def _look(self) -> None:
+    def _wait(self, options: int = 0) -> None:
         if self._status is None:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            pid, status = os.waitpid(self._pid, options)
             self._status = os.waitstatus_to_exitcode(status) if pid else None
 
     def _end_session(self) -> None:
         """End the command and all that is in its session. Its id stays taken until it has been waited for."""
-        if self._status is not None:
-            return
-        cleanup.end(lambda: cleanup.of_session(self._pid))
         if self._status is None:
+            cleanup.end(lambda: cleanup.of_session(self._pid))
             os.kill(self._pid, signal.SIGKILL)
-            self._status = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+            self._wait()
 
     def _follow(self) -> None:
         """Something in the background holds the pipes: read on beside the test, or it would block, or break."""

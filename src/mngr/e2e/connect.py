@@ -12,19 +12,17 @@ import re
 import select
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from mngr import interrupts
 from mngr.agents import recorder
 from mngr.e2e import cleanup
-from mngr.e2e.cast import About, Recording, Taken, free_path
+from mngr.e2e.cast import Recording
 from mngr.errors import MngrError
 from mngr.hosts.terminal import OnTerminal
 from mngr.interrupts import Terminated, held
 from mngr.secrets import named_values
 from mngr.tools.tmux import Tmux
 
-_SECONDS_TO_START = 60.0
 _TICK_MILLISECONDS = 500
 _READY = "ready\n"
 # The first that tmux's client writes when it gives the terminal back, right before it clears the screen: an xterm's
@@ -60,23 +58,10 @@ def _start(environ: Mapping[str, str]) -> None:
         cleanup.start_beside("connect", "record_here", environ, stdout=theirs)
     finally:
         os.close(theirs)
-    with open(ours, "rb") as said:
-        answer = _read_all(said.fileno())
+    with open(ours, encoding="utf-8", errors="replace") as said:
+        answer = said.read()
     if answer != _READY:
         raise MngrError("the recorder did not start", details=answer)
-
-
-def _read_all(fd: int) -> str:
-    """All that is written before the other side closes, or what came in the time it has."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    text = b""
-    while poll.poll(_SECONDS_TO_START * 1000):
-        data = os.read(fd, 65536)
-        if not data:
-            return text.decode(errors="replace")
-        text += data
-    return f"no answer within {_SECONDS_TO_START:g} s"
 
 
 def record_here() -> None:
@@ -97,9 +82,7 @@ def record_here() -> None:
 def _say(text: str) -> None:
     """Then the pipe is closed, since the other side reads to its end."""
     os.write(1, text.encode(errors="replace"))
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+    os.dup2(2, 1)
 
 
 def looking_on(attach_command: str) -> str:
@@ -108,13 +91,6 @@ def looking_on(attach_command: str) -> str:
     if not found:
         raise MngrError(f"`{attach_command}` is not an attach to a tmux session, so it cannot be recorded")
     return f"exec {before} attach-session -f read-only,ignore-size {after}"
-
-
-def _recording(directory: str, about: About, secrets: list[str]) -> Recording:
-    name = re.sub(r"[^\w.+@-]+", "-", about.title).strip("-.") or "recording"
-    while True:
-        with suppress(Taken):  # another agent of this name was faster
-            return Recording(free_path(directory, name), about, secrets)
 
 
 class Watched:
@@ -131,8 +107,15 @@ class Watched:
         secrets = recorder.read_secrets(os.path.join(environ.get("MNGR_AGENT_STATE_DIR", ""), "env"))
         secrets += named_values(environ)
         name, number = environ["MNGR_AGENT_NAME"], environ.get("MNGR_E2E_COMMAND", "")
-        about = About("connect", name, int(number) if number.isdecimal() else None, *self._size)
-        self._recording = _recording(environ["MNGR_E2E_ARTIFACTS"], about, secrets)
+        file = re.sub(r"[^\w.+@-]+", "-", name).strip("-.") or "recording"
+        self._recording = Recording(
+            os.path.join(environ["MNGR_E2E_ARTIFACTS"], f"{file}.cast"),
+            kind="connect",
+            title=name,
+            number=int(number) if number.isdecimal() else None,
+            size=self._size,
+            secrets=secrets,
+        )
 
     def record(self, ready: Callable[[], None]) -> str:
         """Until the session or its client ends. What the client said, when there never was a screen: then there is no

@@ -72,14 +72,10 @@ class Environment:
         files.write_atomic(os.path.join(directory, artifacts.REMOVE_SCRIPT), script, mode=0o755)
 
     def _variables(self, environ: Mapping[str, str]) -> dict[str, str]:
-        kept = {
-            name: value
-            for name, value in environ.items()
-            if name not in _FOREIGN_NAMES and not name.startswith(_FOREIGN)
-        }
+        foreign = {name for name in environ if name in _FOREIGN_NAMES or name.startswith(_FOREIGN)}
         path = [str(self.bin), os.path.dirname(sys.executable), environ.get("PATH") or os.defpath]
         return {
-            **kept,
+            **{name: environ[name] for name in environ.keys() - foreign},
             "HOME": str(self.home),
             "TMPDIR": str(self.temp),
             "TMUX_TMPDIR": str(self.tmux),
@@ -93,8 +89,7 @@ class Environment:
     def _make_repository(self) -> None:
         (self.repo / "README.md").write_text("# A repository for one test\n")
         for words in (["init", "--quiet", "--template="], ["add", "README.md"], ["commit", "--quiet", "-m", "Begin"]):
-            done = process.run(["git", *words], timeout=_GIT_SECONDS, cwd=str(self.repo), env=self.env)
-            process.checked(done)
+            process.checked(process.run(["git", *words], timeout=_GIT_SECONDS, cwd=str(self.repo), env=self.env))
 
 
 _LOCALE = "en_US.UTF-8" if sys.platform == "darwin" else "C.UTF-8"

@@ -113,13 +113,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    kept = [
-        getattr(report, _KEPT)
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        if hasattr(report, _KEPT)
-    ]
-    if kept:
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    if kept := [getattr(report, _KEPT) for report in reports if hasattr(report, _KEPT)]:
         terminalreporter.section("e2e environments kept")
         for root, directory in kept:
             terminalreporter.write_line(f"{root}  remove it: sh {directory}/remove-environment.sh")

@@ -39,18 +39,10 @@ class PytestRun:
         from mngr.e2e.trial import Trial
 
         details = _details(item)
-        target = ""
-        if self._artifacts != "no":
-            target = artifacts.start_test(self._path(), details)
-        trial = Trial(
-            target,
-            details,
-            keep_artifacts=self._artifacts,
-            keep_environment=self._keep,
-            watch=self._watch,
-        )
-        self._trials.append(trial)
-        return trial
+        target = "" if self._artifacts == "no" else artifacts.start_test(self._path(), details)
+        keep = {"keep_artifacts": self._artifacts, "keep_environment": self._keep}
+        self._trials.append(Trial(target, details, watch=self._watch, **keep))
+        return self._trials[-1]
 
     def forget(self, trial: Trial) -> None:
         """The trial is over and has cleaned up."""
@@ -91,11 +83,9 @@ class PytestRun:
         code = code_state.look(root)
         return {
             "started_at": self._shared["started_at"],
-            "ended_at": None,
             "root": root,
             "args": self._shared["args"],
             "python": sys.version.split()[0],
-            "exit_status": None,
             **(code.as_json() if code else {}),
         }
 

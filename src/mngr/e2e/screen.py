@@ -11,13 +11,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from mngr import files, process, secrets
 from mngr.agents.launch import WAIT_UNTIL_DRAWN
 from mngr.agents.recorder import Answered
 from mngr.e2e import cleanup
-from mngr.e2e.cast import About, Recording
+from mngr.e2e.cast import Recording
 from mngr.errors import MngrError, TimedOut, UsageError
 from mngr.hosts import processes
 from mngr.interrupts import held
@@ -48,13 +47,6 @@ _KEY = re.compile(
 _BYTES_AT_ONCE = 4000  # tmux takes commands of up to 16 kB
 
 
-class _Shot(NamedTuple):
-    """What the screen showed when `changes` had been read from the program."""
-
-    changes: int
-    lines: tuple[str, ...]
-
-
 class Screen:
     """The program runs from here until `close`, which ends its whole session. A thread records it; what it shows stays
     readable afterwards."""
@@ -83,15 +75,18 @@ class Screen:
         self.columns, self.rows = columns, rows
         self._on_keys, self._on_end = on_keys, on_end
         self._changes = 0
-        self._shot = _Shot(-1, ("",) * rows)
+        self._lines, self._lines_of = [""] * rows, -1  # the last look at the screen, and of which change
         self._looking = threading.Lock()
         self._recorded = threading.Lock()
         self._tmux_ended = self._over = self._closed = False
         self._exit_code: int | None = None  # once all that the program wrote is on the screen
         self._code: int | None = None  # what tmux says
         hidden = list(secrets.named_values(env))
-        about = About("spawn", secrets.mask(title, hidden), number, columns, rows)
-        self._recording = Recording(cast_path, about, hidden)
+        shown = secrets.mask(title, hidden)
+        self._recording = Recording(
+            cast_path, kind="spawn", title=shown, number=number, size=(columns, rows), secrets=hidden
+        )
+        self.recording = os.path.basename(self._recording.path)
         self._directory = tempfile.mkdtemp(prefix="screen-", dir=directory)
         self._env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "TERMCAP")}
         try:
@@ -124,8 +119,13 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """As many as the screen has, each without the blanks at its end."""
-        return list(self._look().lines)
+        """As many as the screen has, each without the blanks at its end. tmux is asked only if the program has written
+        since the last look."""
+        with self._looking:
+            changes = self._changes  # read first: what comes meanwhile is looked at next time
+            if not self._tmux_ended and changes != self._lines_of:
+                self._lines, self._lines_of = self._capture(), changes
+            return list(self._lines)
 
     @property
     def text(self) -> str:
@@ -217,19 +217,11 @@ class Screen:
             end = "was closed" if self._exit_code is None else f"has ended (exit code {self._exit_code})"
             raise MngrError(f"`{self.title}` {end} and {what}", details=self.text)
 
-    def _look(self) -> _Shot:
-        """What the screen shows; tmux is asked only if the program has written since."""
-        with self._looking:
-            changes = self._changes  # read first: what comes meanwhile is looked at next time
-            if not self._tmux_ended and changes != self._shot.changes:
-                self._shot = self._capture(changes)
-            return self._shot
-
-    def _capture(self, changes: int) -> _Shot:
+    def _capture(self) -> list[str]:
         lines = self._shown()
         if any(_OBITUARY in line for line in lines[self.rows - 1 : self.rows]):
             lines = self._shown("-S", "-1")[1:]
-        return _Shot(changes, tuple([*(line.rstrip() for line in lines), *[""] * self.rows][: self.rows]))
+        return [*(line.rstrip() for line in lines), *[""] * self.rows][: self.rows]
 
     def _shown(self, *more: str) -> list[str]:
         done = process.checked(
@@ -248,20 +240,21 @@ class Screen:
                     data = pipe.read(65536)
                     if not data:
                         break
-                    self._take(decoder.decode(answered.feed(data)))
+                    with self._recorded:
+                        self._recording.output(decoder.decode(answered.feed(data)))
+                    self._changes += 1
                     continue
                 # tmux 3.3 sometimes misses that a process has ended; this makes it look, and does nothing else.
                 _signal(self._server, signal.SIGCHLD)
                 if not _signal(self._pid, 0):
                     self._note_end()
-        self._take(decoder.decode(answered.end(), final=True))
-        self._set_exit_code()
-        self._over = True
-
-    def _take(self, text: str) -> None:
         with self._recorded:
-            self._recording.output(text)
-        self._changes += 1
+            self._recording.output(decoder.decode(answered.end(), final=True))
+            self._recording.close(self._code)
+        if self._code is not None:
+            self._on_end(self._code)
+            self._exit_code = self._code
+        self._over = True
 
     def _note_end(self) -> None:
         """Ends tmux when the pane is dead: all that the program wrote is on the screen and in the pipe, which ends
@@ -272,21 +265,13 @@ class Screen:
             self._code = int(status) if status else 128 + int(by_signal)
             self._end_tmux()
 
-    def _set_exit_code(self) -> None:
-        if self._code is None or self._exit_code is not None:
-            return
-        with self._recorded:
-            self._recording.close(self._code)
-        self._on_end(self._code)
-        self._exit_code = self._code
-
     def _end_tmux(self) -> None:
         """Keep the last screen first. Twice is safe."""
         with self._looking:
             if self._tmux_ended:
                 return
             with suppress(MngrError):  # somebody killed it: what was seen last stays
-                self._shot = self._capture(self._changes)
+                self._lines = self._capture()
             self._tmux_ended = True
         self._tmux("kill-server")
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from mngr import files
 from mngr.e2e import artifacts, replay
 from mngr.e2e.bounded_text import Kept
-from mngr.e2e.cast import free_path
 from mngr.e2e.command import CommandTimedOut, Ran, Running
 from mngr.e2e.environment import Environment
 from mngr.e2e.transcript import Transcript
@@ -125,7 +124,9 @@ class E2eSession:
             replay.tape.spawn()
         shown = _shown(command)
         number, directory = self._next(), self._directory(cwd)
-        recording = self._recording(name or f"screen-{number}")
+        name = name or f"screen-{number}"
+        if not name.strip(".") or "/" in name or "\0" in name:
+            raise UsageError(f"invalid recording name `{name}`")
         started = time.monotonic()
 
         def on_end(exit_code: int) -> None:
@@ -141,14 +142,14 @@ class E2eSession:
                 columns=columns,
                 rows=rows,
                 directory=str(self._environment.tmux),
-                cast_path=recording,
+                cast_path=os.path.join(self.artifacts, f"{name}.cast"),
                 title=shown,
                 number=number,
                 on_keys=lambda keys: self._transcript.keys(number, keys),
                 on_end=on_end,
             )
             self._screens.append(screen)
-            self._transcript.spawn(number, shown, comment, os.path.basename(recording))
+            self._transcript.spawn(number, shown, comment, screen.recording)
         return screen
 
     def write_tutorial_block(self, text: str) -> Block:
@@ -233,11 +234,6 @@ class E2eSession:
         if not isinstance(command, str):
             return [os.fspath(word) for word in command]
         return [shutil.which("bash") or "/bin/sh", "-c", command]
-
-    def _recording(self, name: str) -> str:
-        if not name.strip(".") or "/" in name or "\0" in name:
-            raise UsageError(f"invalid recording name `{name}`")
-        return free_path(str(self.artifacts), name)
 
 
 def _shown(command: Command) -> str:

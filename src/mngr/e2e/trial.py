@@ -86,22 +86,24 @@ class Trial:
             return
         if self._failure is None:
             self._failure = _failure(report, excinfo, str(self._details["file"]), str(self._details["name"]))
-        report.sections.append((f"e2e transcript ({_short(self.directory)})", _shortened(self._transcript())))
+        relative = os.path.relpath(self.directory)
+        place = self.directory if relative.startswith("..") else relative
+        report.sections.append((f"e2e transcript ({place})", _shortened(self._transcript())))
 
     def finish(self) -> str:
         """Write the result, remove what is not kept; the place of the environment if that stays, else nothing."""
         self.close()
-        now = round(time.time(), 3)
+        begun, now = self._details["started_at"], round(time.time(), 3)
         result = {
             "schema": artifacts.SCHEMA,
             "outcome": self._outcome,
-            "started_at": self._details["started_at"],
-            "ended_at": now,
-            "duration": round(now - self._details["started_at"], 3),
             "phases": self._phases,
             "failure": self._failure,
+            "started_at": begun,
+            "ended_at": now,
+            "duration": round(now - begun, 3),
+            "left_out": _trim(self.directory),
         }
-        result["left_out"] = _trim(self.directory)
         artifacts.write_json(os.path.join(self.directory, artifacts.RESULT_FILE), self.session.masked(result))
         kept = self.remove_environment()
         if self._keep_artifacts == "on-failure" and not self._failed and not kept:
@@ -162,32 +164,17 @@ def _outcome(report: pytest.TestReport) -> str:
 def _failure(
     report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException] | None, file: str, name: str
 ) -> dict[str, str]:
+    """Its signature names the innermost function of the test's file, if that is not the test itself: tests that fail
+    alike have one signature."""
     text = report.longreprtext
-    found = {"phase": report.when, "message": "", "signature": "", "text": text[-_LONGEST_TEXT:]}
-    if excinfo is None:  # a strict xfail that passed has no exception
-        return {**found, "message": text.strip(), "signature": f"Failed: {signature(text)}"}
-    message = str(excinfo.value)
-    function = next((e.name for e in reversed(excinfo.traceback) if str(e.path).endswith(file)), "")
-    if function == name.partition("[")[0]:
-        function = ""
-    return {
-        **found,
-        "message": excinfo.exconly()[:_LONGEST_TEXT],
-        "signature": _signature(excinfo.typename, message, function),
-    }
-
-
-def _signature(exception: str, message: str, function: str) -> str:
-    """`function` is the innermost one of the test's file, left out when it is the test itself: tests that fail alike
-    have one signature."""
-    where = f"{exception} in {function}" if function else exception
-    text = signature(message)
-    return f"{where}: {text}" if text else where
-
-
-def _short(path: str) -> str:
-    relative = os.path.relpath(path)
-    return path if relative.startswith("..") else relative
+    message, where, words = text.strip(), "Failed", signature(text)
+    if excinfo is not None:  # a strict xfail that passed has none
+        message, where, words = excinfo.exconly()[:_LONGEST_TEXT], excinfo.typename, signature(str(excinfo.value))
+        function = next((e.name for e in reversed(excinfo.traceback) if str(e.path).endswith(file)), "")
+        if function not in ("", name.partition("[")[0]):
+            where += f" in {function}"
+    found = f"{where}: {words}" if words else where
+    return {"phase": report.when, "message": message, "signature": found, "text": text[-_LONGEST_TEXT:]}
 
 
 def _shortened(text: str) -> str:

@@ -58,15 +58,11 @@ def read(directories: Sequence[str], root: str, script: str = "") -> RecordedRun
 
 def _newest(directory: str) -> artifacts.RunInfo:
     run = artifacts.run(directory)
-    if run is None:
-        newest = artifacts.runs(directory)[:1]
-        if not newest:
-            raise NotFoundError(
-                f"`{directory}` holds no recorded run of tests",
-                hint="run the tests first: `pytest`, with mngr's plugin",
-            )
-        run = newest[0]
-    return run
+    found = [run] if run else artifacts.runs(directory)
+    if not found:
+        hint = "run the tests first: `pytest`, with mngr's plugin"
+        raise NotFoundError(f"`{directory}` holds no recorded run of tests", hint=hint)
+    return found[0]
 
 
 def _stale(run: artifacts.RunInfo, since: code_state.Since | None, root: str, script: str) -> str:
@@ -120,33 +116,28 @@ def _commands(test: artifacts.TestInfo) -> frozenset[str]:
     found: set[str] = set()
     for event in events:
         text = event.get("command")
-        if event.get("type") not in ("command", "spawn") or not isinstance(text, str):
-            continue
-        commands = split(normalise(text)).commands
-        for command in commands:
-            found.add(command.text)
-            good = ends.get(event.get("number")) == 0 and command is commands[-1]
-            found.update(parts(command, good))
+        if event.get("type") in ("command", "spawn") and isinstance(text, str):
+            commands = split(normalise(text)).commands
+            for command in commands:
+                good = ends.get(event.get("number")) == 0 and command is commands[-1]
+                found.update((command.text, *parts(command, good)))
     return frozenset(found)
 
 
 def parts(command: Command, good: bool) -> list[str]:
-    """The commands of a list such as `a; b && c` that must have run: what follows `||` may not
-    have, and what follows `&&` has only if the last list came to a `good` end."""
+    """The commands of a list such as `a; b && c` that must have run: what follows `||` may not have, and what follows
+    `&&` has only if the last list came to a `good` end."""
     lists: list[list[list[Piece]]] = [[[]]]
-    doubtful: set[int] = set()
     for kind, piece in command.pieces:
         if kind == SEPARATOR and piece in (";", "&"):
             lists.append([[]])
         elif kind == SEPARATOR and piece in ("&&", "||"):
             lists[-1].append([])
-            if piece == "||":
-                doubtful.add(len(lists) - 1)
         else:
             lists[-1][-1].append((kind, piece))
     while len(lists) > 1 and not squeezed(lists[-1][-1]):
         lists.pop()
     ran = [each[0] for each in lists]
-    if good and len(lists) - 1 not in doubtful:
+    if good and (SEPARATOR, "||") not in command.pieces:
         ran += lists[-1][1:]
     return list(filter(None, map(squeezed, ran)))
