@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mngr import json_values, process
-from mngr.actions.agent import Agent
 from mngr.actions.create import extra_paths
 from mngr.agents.kinds import kind
 from mngr.cli import catalog, permissions, scan, sync_flags
@@ -30,19 +29,25 @@ from mngr.tutorial.proposals import Proposal
 from mngr.tutorial.sources import Sources
 
 
-def _create(
-    args: Args, app: App, place: Sources, name: str, allowed: Sequence[str], uploads: Sequence[tuple[str, str]] = ()
-) -> Agent:
-    """`allowed` are commands that the agent needs, for the permissions `tests`."""
+def _work(
+    args: Args,
+    app: App,
+    job: sync.SyncJob | fill.FillJob,
+    name: str,
+    allowed: Sequence[str],
+    uploads: Sequence[tuple[str, str]] = (),
+) -> talk.Talked:
+    """Create an agent and talk with it until the job is done. `allowed` are commands that the agent needs, for the
+    permissions `tests`."""
     chosen = args.type or kind.default_name(app.settings)
     permissions.check(app, chosen, args.permissions)
     taken = {agent.name for agent in app.fleet.list().agents}
     names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(taken) + 2))
-    return app.fleet.create(
+    agent = app.fleet.create(
         args.name or next(free for free in names if free not in taken),
         type=chosen,
         args=args.rest,
-        source=place.root,
+        source=job.sources.root,
         transfer=args.transfer,
         unclean=None if args.include_unclean is None else "include" if args.include_unclean else "exclude",
         labels={"tutorial": name},
@@ -51,6 +56,8 @@ def _create(
         allowed_commands=tuple(filter(None, allowed)),
         extra_paths=extra_paths(app.settings),
     )
+    limits = {"rounds": args.rounds, "timeout": args.timeout}
+    return talk.hold(app.fleet, agent, job.first_prompt(), job.look, tell=app.out.note, **limits)
 
 
 def _talked(found: talk.Talked) -> dict[str, Any]:
@@ -76,10 +83,13 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
     if stale and report.ok:
         raise MngrError(f"the citations are complete, but {stale[0].message}", hint="run the tests again")
     job = sync.SyncJob(
+        app.fleet,
         place,
+        place.text(),
+        report.problems,
         test_command=_test_command(args, app, place, measured=report.ran is not None or bool(stale)),
-        prompt=args.prompt,
         prepare=app.settings.text("tmr.prepare"),
+        prompt=args.prompt,
         extra_paths=extra_paths(app.settings),
     )
     before = {"script": place.script, "before": len(report.problems)}
@@ -91,11 +101,8 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
             hint="commit it, or take all along with `--include-unclean`",
         )
     app.out.note(f"{amount(len(report.problems), 'problem')}; an agent is made to repair them")
-    agent = _create(args, app, place, "sync-tutorial", (job.test_command, sync.check_command(place)))
-    talked, missing = sync.run(
-        app.fleet, job, agent, report, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
-    )
-    name = talked.agent.name
+    talked = _work(args, app, job, "sync-tutorial", (job.test_command, sync.check_command(place)))
+    missing, name = job.problems, talked.agent.name
     rounds = amount(len(talked.turns), "round")
     human = f"`{name}` made the tests match the tutorial, in {rounds}"
     if not talked.ok:
@@ -128,7 +135,7 @@ def _test_command(args: Args, app: App, place: Sources, *, measured: bool) -> st
 
 
 def _sync_not_started(args: Args, app: App, job: sync.SyncJob, report: Report, value: dict[str, Any]) -> int:
-    prompt = sync.first_prompt(job, report) if args.dry_run else None
+    prompt = job.first_prompt() if args.dry_run else None
     human = "nothing is missing" if report.ok else "\n".join(problem.message for problem in report.problems)
     if prompt and not report.ok:
         human += f"\n\nthe prompt:\n\n{prompt}"
@@ -160,9 +167,9 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
         shown.help()  # what judges the proposals has to work before an agent is paid for them
     reference = _reference(args, app, place, shown)
     problem_of = parse_problem if name == "mngr" else lambda command: program.problem(shown, shlex.split(command))
-    job = fill.FillJob(place, name, tuple(headings), tuple(blocks), problem_of, args.prompt)
+    job = fill.FillJob(app.fleet, place, name, headings, blocks, problem_of, args.prompt)
     if args.dry_run:
-        prompt = fill.first_prompt(job)
+        prompt = job.first_prompt()
         titles = "\n".join(f"{place.script}:{heading.line}: {heading.title}" for heading in headings)
         shown_too = f"the prompt:\n\n{prompt}\nthe reference, {fill.REFERENCE}:\n\n{reference}"
         app.out.emit_object({**value, "prompt": prompt}, human=f"{titles}\n\nvalidated by {judge}\n\n{shown_too}")
@@ -177,11 +184,9 @@ def run_fill(args: Args, app: App, place: Sources) -> int:
         file.write(reference.encode("utf-8", "replace"))
         file.flush()
         uploads = ((file.name, fill.REFERENCE),)
-        agent = _create(args, app, place, "fill-tutorial", (f"{name} --help", f"{name} help"), uploads)
-    talked, good, rejected = fill.run(
-        app.fleet, job, agent, rounds=args.rounds, timeout=args.timeout, tell=app.out.note
-    )
-    kept, dropped = _choose(args, app, good)
+        talked = _work(args, app, job, "fill-tutorial", (f"{name} --help", f"{name} help"), uploads)
+    rejected = list(job.rejected.values())
+    kept, dropped = _choose(args, app, job.good)
     if kept:
         fill.write(job, kept)
     filled = {one.heading for one in kept}

@@ -63,15 +63,14 @@ class Expectation:
 
     def to_succeed(self, *, timeout: float = 0) -> Expectation:
         """Its exit code is 0."""
-        return self._check("to succeed", lambda ran: _exit_code(ran, "to_succeed", lambda code: code == 0), timeout)
+        return self._ends("to succeed", lambda code: code == 0, timeout)
 
     def to_fail(self, *, timeout: float = 0) -> Expectation:
         """Its exit code is not 0."""
-        return self._check("to fail", lambda ran: _exit_code(ran, "to_fail", lambda code: code != 0), timeout)
+        return self._ends("to fail", lambda code: code != 0, timeout)
 
     def to_have_exit_code(self, code: int, *, timeout: float = 0) -> Expectation:
-        what = f"to have exit code {code}"
-        return self._check(what, lambda ran: _exit_code(ran, "to_have_exit_code", lambda found: found == code), timeout)
+        return self._ends(f"to have exit code {code}", lambda found: found == code, timeout)
 
     def to_contain(self, text: str, *, timeout: float = 0) -> Expectation:
         return self._look(f"to contain {text!r}", lambda seen: text in seen, timeout)
@@ -81,14 +80,13 @@ class Expectation:
 
     def to_match(self, pattern: Pattern, *, timeout: float = 0) -> Expectation:
         """The regular expression is found somewhere; `^` and `$` are the ends of lines."""
-        compiled = _compiled(pattern)
-        what = f"to match `{compiled.pattern}`"
-        return self._look(what, lambda seen: compiled.search(seen) is not None, timeout)
+        compiled = re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
+        return self._look(f"to match {_shown(compiled)}", lambda seen: _found(compiled, seen), timeout)
 
     def not_to_match(self, pattern: Pattern, *, timeout: float = 0) -> Expectation:
-        compiled = _compiled(pattern)
-        what = f"not to match `{compiled.pattern}`"
-        return self._look(what, lambda seen: compiled.search(seen) is None, timeout, whole=True)
+        compiled = re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
+        what = f"not to match {_shown(compiled)}"
+        return self._look(what, lambda seen: not _found(compiled, seen), timeout, whole=True)
 
     def to_equal(self, expected: object, *, timeout: float = 0) -> Expectation:
         """Text, or any other value."""
@@ -106,15 +104,15 @@ class Expectation:
         return self._check(f"to match the JSON {_clipped(str(subset), 300)}", lambda v: _json_like(v, subset), timeout)
 
     def to_exist(self, *, timeout: float = 0) -> Expectation:
-        return self._check("to exist", lambda path: _exists(path, "to_exist", True), timeout)
+        return self._check("to exist", lambda path: _exists(path, True), timeout)
 
     def not_to_exist(self, *, timeout: float = 0) -> Expectation:
-        return self._check("not to exist", lambda path: _exists(path, "not_to_exist", False), timeout)
+        return self._check("not to exist", lambda path: _exists(path, False), timeout)
 
     def to_have_content(self, content: Pattern, *, timeout: float = 0) -> Expectation:
         """The file is this text exactly, or a compiled regular expression is found in it."""
         if isinstance(content, re.Pattern):
-            return self._look(f"to have content like `{content.pattern}`", lambda s: bool(content.search(s)), timeout)
+            return self._look(f"to have content like {_shown(content)}", lambda seen: _found(content, seen), timeout)
         what = f"to have the content {_clipped(repr(content), 200)}"
         return self._check(what, lambda path: _equal(_text_of(path), content), timeout)
 
@@ -124,6 +122,19 @@ class Expectation:
 
     def not_to_show(self, content: Pattern, *, timeout: float = 0) -> Expectation:
         return self._look(f"not to show {_shown(content)}", lambda seen: not _found(content, seen), timeout)
+
+    def _ends(self, what: str, fits: Callable[[int], bool], timeout: float) -> Expectation:
+        """Check the exit code of a result."""
+
+        def check(ran: object) -> _Verdict:
+            if not isinstance(ran, Ran):
+                raise TypeError(f"this needs a result of `run`, not {type(ran).__name__}")
+            streams = (("stdout", ran.stdout), ("stderr", ran.stderr))
+            printed = "".join(f"\n{stream}:\n{_indented(text)}" for stream, text in streams if text)
+            seen = f"it ended with exit code {ran.exit_code}{printed or ', without a word'}"
+            return _Verdict(fits(ran.exit_code), seen)
+
+        return self._check(what, check, timeout)
 
     def _look(self, what: str, found: Callable[[str], bool], timeout: float, whole: bool = False) -> Expectation:
         """Check the text of whatever this is. `whole`: text with a part left out cannot answer."""
@@ -202,18 +213,9 @@ def _text_of(value: object) -> str | None:
     raise TypeError(f"this needs a text, a path, a screen or a result, not {type(value).__name__}")
 
 
-def _exit_code(ran: object, method: str, fits: Callable[[int], bool]) -> _Verdict:
-    if not isinstance(ran, Ran):
-        raise TypeError(f"`{method}` needs a result of `run`, not {type(ran).__name__}")
-    printed = "".join(
-        f"\n{stream}:\n{_indented(text)}" for stream, text in (("stdout", ran.stdout), ("stderr", ran.stderr)) if text
-    )
-    return _Verdict(fits(ran.exit_code), f"it ended with exit code {ran.exit_code}{printed or ', without a word'}")
-
-
-def _exists(path: object, method: str, expected: bool) -> _Verdict:
+def _exists(path: object, expected: bool) -> _Verdict:
     if not isinstance(path, os.PathLike):
-        raise TypeError(f"`{method}` needs a path, as in `expect(e2e.cwd / 'file')`, not {type(path).__name__}")
+        raise TypeError(f"this needs a path, as in `expect(e2e.cwd / 'file')`, not {type(path).__name__}")
     found = os.path.lexists(path)
     if found or not expected:
         return _Verdict(found == expected, "it is there")
@@ -262,10 +264,6 @@ def _json_like(value: object, subset: object) -> _Verdict:
         return verdict
     different = difference(subset, found)
     return _Verdict(not different, f"{different} in\n{_indented(json.dumps(found, indent=1, default=str))}")
-
-
-def _compiled(pattern: Pattern) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
 
 
 def _shown(content: Pattern) -> str:
@@ -317,9 +315,7 @@ def _in_object(expected: dict[str, object], found: object, where: str, at: str) 
         return f"{at} is {found!r}, not an object"
     for key, value in expected.items():
         path = f"{where}.{key}" if where else str(key)
-        if key not in found:
-            return f"`{path}` is missing"
-        different = difference(value, found[key], path)
+        different = difference(value, found[key], path) if key in found else f"`{path}` is missing"
         if different:
             return different
     return ""
@@ -332,8 +328,7 @@ def _in_list(expected: list[object], found: object, where: str, at: str) -> str:
     items = expected[:-1] if open_ended else expected
     if len(found) < len(items) or (len(found) > len(items) and not open_ended):
         return f"{at} has {len(found)} items and not {len(items)}{' or more' if open_ended else ''}"
-    for number, (item, other) in enumerate(zip(items, found, strict=False)):
-        different = difference(item, other, f"{where}[{number}]")
-        if different:
-            return different
-    return ""
+    different = (
+        difference(item, other, f"{where}[{at}]") for at, (item, other) in enumerate(zip(items, found, strict=False))
+    )
+    return next(filter(None, different), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from mngr import files, prompts
 from mngr.actions.agent import Agent
@@ -12,7 +12,7 @@ from mngr.agents import launch
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
-from mngr.tutorial import proposals, talk
+from mngr.tutorial import proposals
 from mngr.tutorial.proposals import Heading, Proposal
 from mngr.tutorial.sources import Sources
 
@@ -20,57 +20,45 @@ PROPOSALS = "proposals.json"
 REFERENCE = ".mngr/task/reference.txt"
 
 
-class FillJob(NamedTuple):
-    """`problem_of` says what is wrong with one command of the program; `prompt` replaces the packaged prompt."""
+@dataclass
+class FillJob:
+    """`problem_of` says what is wrong with one command of the program; `prompt` replaces the packaged prompt. `good`
+    are the proposals of the last look that can be kept; `rejected` those of all looks that cannot."""
 
+    fleet: Fleet
     sources: Sources
     program: str
-    headings: tuple[Heading, ...]
-    blocks: tuple[ScriptBlock, ...]
+    headings: Sequence[Heading]
+    blocks: Sequence[ScriptBlock]
     problem_of: Callable[[str], str]
-    prompt: str | None = None
+    prompt: str | None
+    good: Sequence[Proposal] = ()
+    rejected: dict[tuple[str, str], Proposal] = field(default_factory=dict)
 
+    def first_prompt(self) -> str:
+        return prompts.render(
+            "fill.md.j2",
+            self.prompt,
+            script=self.sources.script,
+            program=self.program,
+            headings=self.headings,
+            reference_file=REFERENCE,
+        )
 
-def first_prompt(job: FillJob) -> str:
-    return prompts.render(
-        "fill.md.j2",
-        job.prompt,
-        script=job.sources.script,
-        program=job.program,
-        headings=job.headings,
-        reference_file=REFERENCE,
-    )
-
-
-def run(
-    fleet: Fleet, job: FillJob, agent: Agent, *, rounds: int, timeout: float, tell: Callable[[str], None]
-) -> tuple[talk.Talked, list[Proposal], list[Proposal]]:
-    """Talk with an agent until there is an example that can be kept for each heading. Writes nothing. Returns the
-    proposals that can be kept, and those of all rounds that cannot."""
-    good: list[Proposal] = []
-    rejected: dict[tuple[str, str], Proposal] = {}
-
-    def look(agent: Agent) -> tuple[int, str]:
-        nonlocal good
-        found, problem = _proposed(fleet, agent)
-        judged = proposals.judge(found, job.headings, job.blocks, job.program, job.problem_of)
-        good = [one for one in judged if not one.problem]
+    def look(self, agent: Agent) -> tuple[int, str]:
+        """How many headings have no example that can be kept, and what the agent is told about it."""
+        place = launch.task_dir(agent.record, self.fleet.local.store.state_dir(agent.id))
+        try:
+            found, problem = proposals.read(self.fleet.local.host.read(os.path.join(place, "artifacts", PROPOSALS)))
+        except OSError:
+            found, problem = [], "it is not there"
+        judged = proposals.judge(found, self.headings, self.blocks, self.program, self.problem_of)
         bad = [one for one in judged if one.problem]
-        rejected.update({(one.heading, one.text): one for one in bad})
-        filled = {one.heading for one in good}
-        left = [heading for heading in job.headings if heading.title not in filled]
+        self.good = [one for one in judged if not one.problem]
+        self.rejected.update({(one.heading, one.text): one for one in bad})
+        filled = {one.heading for one in self.good}
+        left = [heading for heading in self.headings if heading.title not in filled]
         return len(left), prompts.render("fill_again.md.j2", problem=problem, rejected=bad, headings=left)
-
-    talked = talk.hold(fleet, agent, first_prompt(job), look, rounds=rounds, timeout=timeout, tell=tell)
-    return talked, good, list(rejected.values())
-
-
-def _proposed(fleet: Fleet, agent: Agent) -> tuple[list[Proposal], str]:
-    place = launch.task_dir(agent.record, fleet.local.store.state_dir(agent.id))
-    try:
-        return proposals.read(fleet.local.host.read(os.path.join(place, "artifacts", PROPOSALS)))
-    except OSError:
-        return [], "it is not there"
 
 
 def write(job: FillJob, kept: Sequence[Proposal]) -> None:
