@@ -17,7 +17,7 @@ WITHOUT_JSON = {"connect", "completion"}
 def stated_schema(verb: str) -> dict[str, Any]:
     entry = catalog.find(verb)
     stated = schemas.schema(entry) if entry else None
-    assert stated is not None, f"`mngr {verb}` has no `results()`"
+    assert stated is not None, f"`mngr {verb}` has no `RESULTS`"
     return stated
 
 

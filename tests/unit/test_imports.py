@@ -33,7 +33,8 @@ MAKING = """
 VERBS = {
     "create": f"mngr.cli.commands.create {MAKING} mngr.cli.create_agents mngr.cli.create_hosts mngr.cli.option_values "
     "mngr.actions.agent mngr.hosts.processes",
-    "list": f"mngr.cli.commands.list_ {SEEING} mngr.cli.durations mngr.cli.table mngr.cli.targets mngr.cli.template",
+    "list": f"mngr.cli.commands.list_ {SEEING} mngr.actions.agent_fields mngr.cli.durations mngr.cli.table "
+    "mngr.cli.targets mngr.cli.template",
     "message": f"mngr.cli.commands.message {SEEING} mngr.actions.message mngr.cli.durations mngr.cli.option_values "
     "mngr.cli.targets mngr.secrets mngr.waiting",
     "exec": f"mngr.cli.commands.exec_ {SEEING} mngr.actions.execute mngr.agents.launch mngr.cli.durations "

@@ -127,7 +127,10 @@ def finish(app: App, made: dict[str, Made | MngrError], message: str | None, *, 
     def tell(agent: Agent) -> Done:
         if message is not None:
             deliver(agent, message, new=not reused[agent.id])
-        return {**new_agent(agent)._asdict(), "reused": reused[agent.id]}, _line(agent, reused[agent.id])
+        text = f"{'using existing agent' if reused[agent.id] else 'created'} {agent.name}"
+        text += "" if agent.site.is_near else f" at {agent.site.name}"
+        text += f" on branch {agent.record.branch}" if agent.record.branch and not reused[agent.id] else ""
+        return {**new_agent(agent)._asdict(), "reused": reused[agent.id]}, text
 
     agents = [result[0] for result in made.values() if not isinstance(result, MngrError)]
     if not many:
@@ -191,13 +194,6 @@ def _would_create(request: CreateRequest) -> Done:
 def new_agent(agent: Agent) -> NewAgent:
     record, host = agent.record, agent.site.name
     return NewAgent(record.id, record.name, host, host, record.work_dir, record.branch, record.session)
-
-
-def _line(agent: Agent, reused: bool) -> str:
-    where = "" if agent.site.is_near else f" at {agent.site.name}"
-    if reused:
-        return f"using existing agent {agent.name}{where}"
-    return f"created {agent.name}{where}" + (f" on branch {agent.record.branch}" if agent.record.branch else "")
 
 
 def first_message(args: Args, app: App) -> str | None:

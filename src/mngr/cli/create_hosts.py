@@ -41,9 +41,7 @@ def add_new_host_options(parser: Parser | Group) -> None:
     """For `create` and `host create`."""
     parser.option("--image NAME", "image of the new host")
     parser.option("--snapshot ID", "start the new host from this snapshot: `mngr host prepare --snapshot`")
-    parser.option(
-        "--build-arg, -b ARG ...", "build the image of the new host, with this argument (`-b .` is a directory)"
-    )
+    parser.option("--build-arg, -b ARG ...", "build the image of the new host with this argument, e.g. a directory")
     parser.option("--start-arg, -s ARG ...", "argument for the program that starts the new host")
     parser.option("--host-label KEY=VALUE ...", "label of the new host")
     parser.option("--host-env KEY=VALUE ...", "variable of the new host, for all its agents")
@@ -84,38 +82,35 @@ def settle(args: Args, app: App) -> None:
                 app.out.warn(f"plugin `{name}` is not installed; `mngr plugin add PACKAGE` installs one")
 
 
-def _wanted(args: Args, address: Address | None) -> tuple[str | None, str | None]:
-    """The host and the provider that were named."""
-    host, provider = (address.host, address.provider) if address is not None else (None, None)
-    if provider is not None and "provider" in given(args) and args.provider != provider:
-        raise UsageError(f"the provider is given twice: `{address}` and `--provider {args.provider}`")
-    return host, provider or (args.provider if host is None or "provider" in given(args) else None)
-
-
 def address(text: str, app: App) -> Address:
     """Where to make an agent, taken apart."""
     return app.fleet.hosts.address(text) if "@" in text else parse_address(text)
 
 
-def is_new(args: Args, address: Address | None) -> bool:
-    """Whether the provider chooses or makes the host."""
-    host, provider = _wanted(args, address)
-    return provider not in (None, "local") and (host is None or args.new_host)
-
-
-def place(args: Args, app: App, address: Address | None, names: Sequence[str]) -> Site:
-    """Where the agents are made. A new host is made here, and destroyed again if no agent gets there."""
-    host, provider = _wanted(args, address)
-    if not is_new(args, address):
+def place(args: Args, app: App, address: Address | None, names: Sequence[str]) -> Site | None:
+    """Where the agents are made. A new host is made here, and destroyed again if no agent gets there. A dry run makes
+    none: it reports the agents that would be made on one, and returns None."""
+    host, provider = (address.host, address.provider) if address is not None else (None, None)
+    if provider is not None and "provider" in given(args) and args.provider != provider:
+        raise UsageError(f"the provider is given twice: `{address}` and `--provider {args.provider}`")
+    if host is None or "provider" in given(args):
+        provider = provider or args.provider
+    if provider in (None, "local") or not (host is None or args.new_host):
         _refuse_host_options(args, app)
         return app.fleet.local if host is None else app.fleet.hosts.site(host, provider)
-    hosts = app.fleet.hosts
-    assert provider is not None
+    hosts, maker = app.fleet.hosts, app.fleet.hosts.provider(provider)
     request = host_request(args, app, host or names[0])
+    pool = maker.pool() if host is None else []
+    if pool:
+        _refuse_host_options(args, app)
+    if args.dry_run:
+        if not pool:
+            maker.check(request)
+        for name in names:
+            app.out.line(f"would create {name} on a host of provider {provider}")
+        return None
     if host is not None:
         return hosts.site(hosts.create(provider, request, app.out.note).name, provider)
-    if hosts.provider(provider).pool():
-        _refuse_host_options(args, app)
     return hosts.place(None, provider, request, app.out.note)
 
 
@@ -126,15 +121,3 @@ def _refuse_host_options(args: Args, app: App) -> None:
             raise UsageError(f"`{option}` needs a new host", hint=f"`mngr create NAME@.docker {option} ...`")
     if args.host_label:
         app.out.note("ignored: `--host-label`, since only new hosts get labels; `--label` labels the agent")
-
-
-def dry_run(args: Args, app: App, address: Address | None, names: Sequence[str]) -> int:
-    """What would be made on a host that does not exist yet."""
-    _, provider = _wanted(args, address)
-    assert provider is not None
-    found = app.fleet.hosts.provider(provider)
-    if not found.pool():
-        found.check(host_request(args, app, names[0]))
-    for name in names:
-        app.out.line(f"would create {name} on a host of provider {provider}")
-    return 0

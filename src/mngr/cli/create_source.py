@@ -26,14 +26,14 @@ def run(args: Args, app: App, address: Address | None) -> int | None:
     if sources.is_url(args.source):
         args.transfer = args.transfer or MIRROR
         args.project = args.project or sources.project(args.source)
-        if not args.dry_run:
-            app.fleet.local.host.prepare()
-            args.source = sources.bring(app.fleet.local.host, args.source)
-            return None
-        raise UsageError(
-            "`--dry-run` does not clone, so it cannot inspect a remote repository",
-            hint="leave out `--dry-run`, or clone the repository and use `--from DIR`",
-        )
+        if args.dry_run:
+            raise UsageError(
+                "`--dry-run` does not clone, so it cannot inspect a remote repository",
+                hint="leave out `--dry-run`, or clone the repository and use `--from DIR`",
+            )
+        app.fleet.local.host.prepare()
+        args.source = sources.bring(app.fleet.local.host, args.source)
+        return None
     agents = {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
     if args.source not in agents:
         raise UsageError(
@@ -41,29 +41,11 @@ def run(args: Args, app: App, address: Address | None) -> int | None:
             hint=suggest(args.source, tuple(agents), "agent") or "`mngr list` shows the agents",
         )
     source = agents[args.source]
-    if _runs_something_else(args, source):
+    kind = args.kind or (args.type if "type" in given(args) else None)
+    if args.command is not None or kind not in (None, source.record.kind):
         _begin_at_files(args, app, source)
         return None
     _refuse_others(args, app)
-    return _clone(args, app, source, address)
-
-
-def _runs_something_else(args: Args, source: Agent) -> bool:
-    kind = args.kind or (args.type if "type" in given(args) else None)
-    return args.command is not None or kind not in (None, source.record.kind)
-
-
-def _begin_at_files(args: Args, app: App, source: Agent) -> None:
-    """Another program cannot continue the conversation: the agent's work dir is a source directory like any other."""
-    record = source.record
-    if record.transfer != NONE and os.path.isdir(os.path.join(record.work_dir, ".git")):
-        args.transfer = args.transfer or MIRROR  # a repository that goes when its agent is destroyed
-    args.source = record.work_dir
-    args.project = args.project or record.project
-    app.out.note(f"starts from the files of `{source.name}`, without its conversation: the program is a different one")
-
-
-def _clone(args: Args, app: App, source: Agent, address: Address | None) -> int:
     from mngr.cli.commands import clone
 
     names = [*args.name, *([address.name] if address is not None and address.name else [])]
@@ -72,12 +54,20 @@ def _clone(args: Args, app: App, source: Agent, address: Address | None) -> int:
     return clone.make(args, app, source, CloneRequest(names[0] if names else "", tuple(args.rest)), address)
 
 
+def _begin_at_files(args: Args, app: App, source: Agent) -> None:
+    """Another program cannot continue the conversation: the agent's work dir is a source directory like any other."""
+    record = source.record
+    if record.transfer != NONE and os.path.isdir(os.path.join(record.work_dir, ".git")):
+        args.transfer = args.transfer or MIRROR  # a repository that goes when its agent is destroyed
+    args.source, args.project = record.work_dir, args.project or record.project
+    app.out.note(f"starts from the files of `{source.name}`, without its conversation: the program is a different one")
+
+
 def _refuse_others(args: Args, app: App) -> None:
-    known = {option.dest: option for option in app.parser.options} if app.parser is not None else {}
-    everywhere = app.parser.everywhere if app.parser is not None else set()
-    for dest in sorted(given(args) - _CARRIED - everywhere):
-        option = known.get(dest)
-        shown = option.names[0] if option is not None and option.names else option.shown_name if option else dest
+    assert app.parser is not None
+    known = {option.dest: option for option in app.parser.options}
+    for dest in sorted(given(args) - _CARRIED - app.parser.everywhere):
+        shown = known[dest].names[0] if known[dest].names else known[dest].shown_name
         raise UsageError(
             f"`{shown}` cannot be used with `--from {args.source}`: a clone keeps it from its source",
             hint="`mngr clone --help` shows what can differ; `--from DIR` creates an unrelated agent",

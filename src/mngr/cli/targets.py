@@ -44,9 +44,7 @@ def results(*rows: Any) -> list[Any]:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="name, id or address; `-` reads them from stdin, one per line"
-    )
+    parser.words("agents", "AGENT", "name, id or address; `-` reads them from stdin, one per line")
     add_filters(parser)
 
 

@@ -60,7 +60,7 @@ class Fleet:
         if self.alone:
             answers = [(self.local, self.local.run(find.listing, only))]
         else:
-            answers = self.hosts.ask_each(self.hosts.sites(), find.listing, only)
+            answers = self.hosts.ask_each(self.hosts.sites(), lambda site: site.run(find.listing, only))
         found = Listing([], [])
         for site, answer in answers:
             if isinstance(answer, MngrError):
@@ -143,7 +143,7 @@ class Fleet:
 
         ids = _by_site(self._agents(agents)) if agents is not None else None
         sites = [*ids] if ids is not None else self.hosts.sites()
-        answers = self.hosts.call_each(sites, lambda site: site.run(usage.collected, ids[site] if ids else None))
+        answers = self.hosts.ask_each(sites, lambda site: site.run(usage.collected, ids[site] if ids else None))
         parts = [usage.CollectedUsage([], [], [a]) if isinstance(a, MngrError) else a for _, a in answers]
         return usage.report(parts, self.local.settings, by=by, since=since, named=agents is not None)
 

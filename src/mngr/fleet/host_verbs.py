@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions import find, gc, lifecycle, usage
+from mngr.actions.agent import AgentView
 from mngr.actions.gc import FAILED, KEPT, REMOVED, WOULD, Leftover
 from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError, UsageError
@@ -61,7 +62,7 @@ def listing(hosts: Hosts) -> tuple[list[HostView], list[MngrError]]:
     infos = {key: found.get(key) or HostInfo(key[1], UNKNOWN) for key in keys}
     asked = [key for key in keys if infos[key].state in (RUNNING, UNKNOWN)]
     sites = {key: hosts.site(key[1], key[0]) for key in asked}
-    answers = dict(hosts.ask_each(list(sites.values()), find.listing)) if sites else {}
+    answers = dict(hosts.ask_each(list(sites.values()), lambda site: site.run(find.listing)))
     views = []
     for key in keys:
         host, info = known.get(key) or KnownHost(*key), infos[key]
@@ -153,17 +154,18 @@ def forget(hosts: Hosts, host: KnownHost) -> None:
     hosts.known.forget(host.provider, host.name)
 
 
-def check_destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool = False) -> None:
-    """Raise when the host is not ours, cannot be asked, or holds work that is found only there."""
+def check_destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool = False) -> list[AgentView] | None:
+    """Raise when the host is not ours, cannot be asked, or holds work that is found only there. Returns its
+    agents, or None when it does not run."""
     at = f"{host.name}.{host.provider}"
     info = state_of(hosts, host)
     if info.state in (GONE, QUEUED):
-        return
+        return None
     if not (host.ours or info.ours):
         raise MngrError(f"mngr did not create `{host.name}`", hint=f"`mngr host forget {at}` leaves the host alone")
     if info.state == STOPPED:
         if discard:
-            return
+            return None
         raise MngrError(
             f"`{host.name}` is stopped, so nobody can see whether work is found only there",
             hint=f"`mngr host start {at}` first, or lose what is there: `mngr host destroy {at} --discard-work`",
@@ -183,16 +185,17 @@ def check_destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool =
         raise MngrError(
             f"agents run on `{host.name}`: {', '.join(alive)}", hint=f"`mngr host destroy {at} --force` ends them"
         )
+    return views
 
 
 def destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool = False) -> list[str]:
     """Destroy a host that mngr made, with its files, after what is found only there has come to this machine: returns
     the ids it has here. When that fails, the host stays. Twice is safe."""
-    check_destroy(hosts, host, force=force, discard=discard)
+    views = check_destroy(hosts, host, force=force, discard=discard)
     brought: list[str] = []
-    if state_of(hosts, host).state not in (GONE, QUEUED, STOPPED):
+    if views is not None:
         site = hosts.site(host.name, host.provider)
-        for view in site.run(find.listing)[0]:
+        for view in views:
             if view.status.alive:
                 site.run(lifecycle.stop, view.id)
             usage.settle(site, view.record)

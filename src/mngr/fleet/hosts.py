@@ -6,14 +6,15 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from mngr.actions import find
 from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
 from mngr.fleet.known_hosts import KnownHost, KnownHosts
-from mngr.interrupts import check
+from mngr.interrupts import check, held
 from mngr.names import Address, parse_address
 from mngr.waiting import Deadline
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from mngr.remote.channel import Opening
     from mngr.remote.site import RemoteSite
 
-P = ParamSpec("P")
 T = TypeVar("T")
 LOCAL = "local"
 DEFAULT_PROVIDER = "ssh"
@@ -140,17 +140,15 @@ class Hosts:
 
     def _least_loaded(self, provider: Provider, pool: Sequence[str]) -> Site:
         """The host of a pool on which the fewest agents run, among those that answer."""
-        from mngr.actions import find
-
-        load: list[tuple[int, Site]] = []
-        errors: list[MngrError] = []
-        for site, answer in self.ask_each([self.site(name, provider.name) for name in pool], find.listing):
-            if isinstance(answer, MngrError):
-                errors.append(answer)
-            else:
-                load.append((sum(view.status.alive for view in answer[0]), site))
-        if not load:
+        answers = self.ask_each([self.site(name, provider.name) for name in pool], lambda site: site.run(find.listing))
+        errors = [answer for _, answer in answers if isinstance(answer, MngrError)]
+        if len(errors) == len(answers):
             raise errors[0]
+        load = [
+            (sum(view.status.alive for view in answer[0]), site)
+            for site, answer in answers
+            if not isinstance(answer, MngrError)
+        ]
         count, site = min(load, key=lambda pair: pair[0])
         if provider.max_agents is not None and count >= provider.max_agents:
             raise MngrError(
@@ -179,20 +177,12 @@ class Hosts:
             if known is None:
                 self.known.forget(site.provider, site.name)
             elif (site.provider, site.name) in self._made and not known.agents:
-                from mngr.interrupts import held
-
-                with held():
-                    try:
-                        self.destroy(known)
-                    except MngrError:
-                        pass  # `mngr gc` finds it; the error that led here is the one to report
+                # `mngr gc` finds a host that cannot be destroyed; the error that led here is the one to report
+                with held(), suppress(MngrError):
+                    self.destroy(known)
             raise
-        from mngr.actions import find
-
-        try:
+        with suppress(MngrError):  # the agent is there; the next `list` notes it
             self.note(site, site.run(find.listing)[0])
-        except MngrError:
-            pass  # the agent is there; the next `list` notes it
 
     def destroy(self, known: KnownHost) -> None:
         """Destroy a host that mngr made, and forget it. The caller has seen to what is on it."""
@@ -208,15 +198,9 @@ class Hosts:
             site.close()
         self.provider(provider).disconnect(name)
 
-    def ask_each(
-        self, sites: Sequence[Site], verb: Callable[Concatenate[Site, P], T], *args: P.args, **options: P.kwargs
-    ) -> list[tuple[Site, T | MngrError]]:
-        """What each site answers, in order. A host that does not answer within its time is an error, and does not
-        delay the others for longer than that."""
-        return self.call_each(sites, lambda site: site.run(verb, *args, **options))
-
-    def call_each(self, sites: Sequence[Site], call: Callable[[Site], T]) -> list[tuple[Site, T | MngrError]]:
-        """As `ask_each`, with a call that may differ from site to site."""
+    def ask_each(self, sites: Sequence[Site], call: Callable[[Site], T]) -> list[tuple[Site, T | MngrError]]:
+        """What each site answers to a call, in order. A host that does not answer within its time is an error, and does
+        not delay the others for longer than that. An error of this machine is raised."""
         if len(sites) == 1 and sites[0].is_near:
             return [(sites[0], call(sites[0]))]
         answers: SimpleQueue[tuple[int, T | MngrError]] = SimpleQueue()

@@ -34,7 +34,7 @@ class KeptListing(NamedTuple):
 def everywhere(fleet: Fleet, survey: Survey) -> KeptListing:
     """Saved work (`restore.survey`) or snapshots (`snapshots.survey`) of this machine and of all known hosts."""
     listing = KeptListing([], {}, [])
-    for site, answer in fleet.hosts.ask_each(fleet.hosts.sites(), survey):
+    for site, answer in fleet.hosts.ask_each(fleet.hosts.sites(), lambda site: site.run(survey)):
         if isinstance(answer, MngrError):
             listing.unreached.append(answer)
             continue
@@ -58,7 +58,7 @@ def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Ke
         missing: MngrError = error
     found: list[KeptEntry] = []
     others = [site for site in fleet.hosts.sites() if not site.is_near]
-    for site, answer in fleet.hosts.ask_each(others, verb, word):
+    for site, answer in fleet.hosts.ask_each(others, lambda site: site.run(verb, word)):
         if not isinstance(answer, MngrError):
             found.append(KeptEntry(site, answer))
         elif not isinstance(answer, NotFoundError):

@@ -3,7 +3,7 @@ the calls. What was on the way is removed at the end, however that goes."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from mngr import process
@@ -36,35 +36,30 @@ class Moved(NamedTuple):
     left_out: tuple[tuple[str, float], ...]
 
 
+def check(source: Agent, target: Site, name: str) -> Record:
+    """Raise what would be in the way of `clone` or `migrate` to another machine. Changes nothing."""
+    check_name(name)
+    record = source.site.run(cloning.check_source, source.id, name)
+    target.run(cloning.check_free, name, source.name)
+    return record
+
+
 def clone(source: Agent, target: Site, wish: CloneRequest) -> Moved:
     """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left."""
-    check_name(wish.name)
-    record = source.site.run(cloning.check_source, source.id, wish.name)
-    target.run(cloning.check_free, wish.name, source.name)
+    record = check(source, target, wish.name)
+    command, branch = record.command, f"mngr/{wish.name}" if record.repo is not None else None
+    if wish.rest:
+        command = kind.resolve(record.kind, source.site.near.settings).command_line(wish.rest)
     with _sent(source, target, new_id("agent")) as (entry, left_out):
-        branch = f"mngr/{wish.name}" if record.repo is not None else None
-        command = _command(source.site.near, entry, wish)
         made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
     return Moved(Agent(target, made), left_out)
-
-
-def _command(near: Site, entry: SavedEntry, wish: CloneRequest) -> str:
-    assert entry.agent is not None
-    return kind.resolve(entry.agent.kind, near.settings).command_line(wish.rest) if wish.rest else entry.agent.command
-
-
-def check_migrate(source: Agent, target: Site, name: str) -> Record:
-    """Raise what would be in the way of `migrate`. Changes nothing."""
-    check_name(name)
-    target.run(cloning.check_free, name, source.name)
-    return source.site.run(cloning.check_source, source.id, name)
 
 
 def migrate(source: Agent, target: Site, name: str) -> Moved:
     """Move an agent to another machine: it stops, is made again there with its id, compared, started if it ran, and
     only then destroyed here. On failure nothing is left there, and the source runs again."""
     site = source.site
-    check_migrate(source, target, name)
+    check(source, target, name)
     ran = source.now().status.alive
     if ran:
         source.stop()
@@ -164,9 +159,7 @@ def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) ->
     else:
         between = os.path.join(host.dir, f"between-{os.urandom(4).hex()}.git")
         try:
-            checked(
-                process.run(["git", "init", "-q", "--bare", between], timeout=60), "git could not make a repository"
-            )
+            checked(process.run(["git", "init", "-q", "--bare", between], timeout=60), "git init failed")
             _fetch(source, old, Git(between), new.refs_below)
             _push(Git(between), new.refs_below, target, new)
         finally:
@@ -194,8 +187,5 @@ def _refspec(entry: SavedEntry, old: str, new: str) -> str:
 
 def drop(site: Site, entry: SavedEntry) -> None:
     """Forget what was on the way. Never raises for a host that cannot be reached."""
-    with held():
-        try:
-            site.run(portable.drop, entry)
-        except MngrError:
-            pass  # the error that led here is the one to tell; `mngr snapshot list` shows what is left
+    with held(), suppress(MngrError):  # the error that led here is the one to report
+        site.run(portable.drop, entry)

@@ -1,6 +1,7 @@
 """Find agents by name, id or address, wherever they are. One of this machine costs no other host a question."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
@@ -26,9 +27,11 @@ def _one(hosts: Hosts, word: str) -> Agent:
         raise UsageError(f"`{word}` does not name an agent", hint="`mngr list` shows the names")
     if address is not None and (address.host is not None or address.provider is not None):
         return _on(hosts, key, address.host, address.provider)
-    local = _local(hosts.local, key)
     likely = [hosts.site(host.name, host.provider) for host in hosts.known.all() if key in host.names]
-    found = [*local, *_asked(hosts, likely, key)]
+    found: list[Agent] = []
+    with suppress(NotFoundError):
+        found = [Agent(hosts.local, record) for record in hosts.local.run(find.records, [key])]
+    found += _asked(hosts, likely, key)
     if not found:
         others = [site for site in hosts.sites() if not site.is_near and site not in likely]
         found = _asked(hosts, others, key)
@@ -62,19 +65,12 @@ def _on(hosts: Hosts, key: str, host: str | None, provider: str | None) -> Agent
     return found[0]
 
 
-def _local(site: Site, key: str) -> list[Agent]:
-    try:
-        return [Agent(site, record) for record in site.run(find.records, [key])]
-    except NotFoundError:
-        return []
-
-
 def _asked(hosts: Hosts, sites: Sequence[Site], key: str) -> list[Agent]:
     """The agents of this name or id on these hosts. When none has it, a host that did not answer is an error: the agent
     may be there."""
     found: list[Agent] = []
     unreached: MngrError | None = None
-    for site, answer in hosts.ask_each(sites, find.records, [key]) if sites else ():
+    for site, answer in hosts.ask_each(sites, lambda site: site.run(find.records, [key])):
         if isinstance(answer, MngrError):
             unreached = unreached or (None if isinstance(answer, NotFoundError) else answer)
         else:

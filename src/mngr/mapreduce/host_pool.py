@@ -132,7 +132,7 @@ class HostPool:
         return not name or self._any_answers([name])
 
     def _any_answers(self, names: Sequence[str]) -> bool:
-        answers = self._hosts.ask_each([self.site(name) for name in names], find.listing, ())
+        answers = self._hosts.ask_each([self.site(name) for name in names], lambda site: site.run(find.listing, ()))
         for name, (_, answer) in zip(names, answers, strict=True):
             if isinstance(answer, MngrError):
                 self.fail(name, answer.message)
@@ -178,7 +178,7 @@ class HostPool:
             else:
                 asked.append(name)
         sites = [self.site(name) for name in asked]
-        answers = self._hosts.call_each(sites, lambda site: site.run(verb, *names[site.name])) if asked else []
+        answers = self._hosts.ask_each(sites, lambda site: site.run(verb, *names[site.name])) if asked else []
         for name, (_, answer) in zip(asked, answers, strict=True):
             found[name] = answer
             if isinstance(answer, MngrError):

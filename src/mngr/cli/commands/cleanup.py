@@ -1,13 +1,13 @@
 """`mngr cleanup`: stop or destroy many agents at once."""
 
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.agents.record import seconds_of
-from mngr.agents.state import STATES
+from mngr.agents.state import ENDED, STATES, STOPPED
 from mngr.cli import targets
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -97,12 +97,12 @@ def _confirmed(app: App, verb: str, agents: list[Agent], would: Callable[[Agent]
             f"cannot ask for confirmation to {verb} {amount(len(agents), 'agent')}: {names}",
             hint="add `--yes`, or check first with `--dry-run`",
         )
-    now, going = time.time(), 0
+    going = 0
     for agent, found in targets.each(agents, would, list):
         going += not isinstance(found, MngrError)
         text = f"refused: {found.explained()}" if isinstance(found, MngrError) else found[1]
-        idle = _idle_seconds(agent, now)
-        facts = [agent.state, f"created {age(_age_seconds(agent, now))} ago", f"idle for {age(idle)}" if idle else ""]
+        old, idle = _ages(agent.as_json())
+        facts = [agent.state, f"created {age(old)} ago", f"idle for {age(idle)}" if idle else ""]
         app.out.note(f"{text} ({', '.join(filter(None, facts))})")
     return not going or targets.confirmed(app, verb, agents, going)
 
@@ -115,31 +115,26 @@ def _chosen(args: Args, app: App) -> list[Agent]:
     listing = app.fleet.list()
     for error in listing.errors:
         app.out.warn(error.explained())
-    now = time.time()
 
-    def fits(agent: Agent) -> bool:
+    def fits(fields: Mapping[str, Any]) -> bool:
         """Whether all conditions hold. What is not known of an agent (how long it is idle) does not hold."""
-        idle = _idle_seconds(agent, now)
+        old, idle = _ages(fields)
         return (
-            (not args.state or agent.state in args.state)
-            and (args.destroy or agent.state != "STOPPED")
-            and (args.older_than is None or _age_seconds(agent, now) >= args.older_than)
+            (not args.state or fields["state"] in args.state)
+            and (args.destroy or fields["state"] != STOPPED)
+            and (args.older_than is None or old >= args.older_than)
             and (args.idle is None or (idle is not None and idle >= args.idle))
         )
 
-    return [agent for agent in listing.agents if fits(agent) and keep(agent.as_json())]
+    return [agent for agent in listing.agents if fits(fields := agent.as_json()) and keep(fields)]
 
 
-def _age_seconds(agent: Agent, now: float) -> float:
-    return max(0.0, now + agent.site.clock_skew - seconds_of(agent.record.created_at))
-
-
-def _idle_seconds(agent: Agent, now: float) -> float | None:
-    """Since its last output, or since its end. None when nobody knows."""
-    now += agent.site.clock_skew
-    if agent.status.alive:
-        return max(0.0, now - agent.pane.active_at) if agent.pane is not None else None
-    return max(0.0, now - agent.status.since) if agent.status.since and agent.state != "UNKNOWN" else None
+def _ages(fields: Mapping[str, Any]) -> tuple[float, float | None]:
+    """How old an agent is, and how long it is idle: since its last output or its end, None when nobody knows."""
+    now, idle = time.time(), fields["idle_seconds"]
+    if fields["state"] in ENDED and fields["state_since"]:
+        idle = max(0.0, now - seconds_of(fields["state_since"]))
+    return max(0.0, now - seconds_of(fields["create_time"])), idle
 
 
 def _state(text: str) -> str:

@@ -1,8 +1,7 @@
 """`mngr clone`: a copy of an agent, conversation included, as a new agent."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from mngr.actions import clone as cloning
 from mngr.actions.agent import Agent
@@ -14,11 +13,7 @@ from mngr.cli.option_values import parse_label, variables
 from mngr.cli.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.names import Address
-from mngr.process import hide_arguments
 from mngr.providers.provider import HostRequest
-
-if TYPE_CHECKING:
-    from mngr.fleet.moves import Moved
 
 DESCRIPTION = (
     "Copy an agent: its commits, its uncommitted files as uncommitted files, its conversation, command, labels and "
@@ -80,41 +75,31 @@ def run(args: Args, app: App) -> int:
 def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Address | None = None) -> int:
     """Also used by `create --from AGENT`. Without a name, the copy gets one; without an address, it is on the host of
     its source."""
-    if address is not None and (address.host or address.provider) and not args.dry_run:
-        hosts = app.fleet.hosts
-        wanted = HostRequest(wish.name or source.name)
-        target = hosts.place(address.host, address.provider, wanted, app.out.note)
-    elif address is not None and address.host:
-        target = app.fleet.hosts.site(address.host, address.provider)
-    else:
-        target = source.site
-    if not wish.name:
-        wish = wish._replace(name=target.run(cloning.free_name, source.name))
-    if args.env:
-        hide_arguments(text.partition("=")[2] for text in args.env)
     labels = dict(parse_label(text) for text in args.label)
     wish = wish._replace(env=variables(args, app), labels=labels, project=args.project)
+    target = source.site
+    if address is not None and (address.host or (address.provider and not args.dry_run)):
+        wanted = HostRequest(wish.name or source.name)
+        target = app.fleet.hosts.place(address.host, address.provider, wanted, app.out.note)
+    if not wish.name:
+        wish = wish._replace(name=target.run(cloning.free_name, source.name))
     if args.dry_run:
-        if target is source.site:
-            branch, _ = source.site.run(cloning.check, source.id, wish)
-        else:
-            record = source.site.run(cloning.check_source, source.id, wish.name)
-            target.run(cloning.check_free, wish.name, source.name)
-            branch = f"mngr/{wish.name}" if record.git else None
-        where = f" on branch {branch}" if branch else ""
-        app.out.emit_object(
-            WouldClone(wish.name, source.name, branch, True), human=f"would clone {source.name} to {wish.name}{where}"
-        )
-        return 0
+        return _dry_run(app, source, target, wish)
     message = first_message(args, app)
-    agent = _copied(app, source, target, wish)
-    record = agent.record
+    if target is source.site:
+        agent = Agent(target, target.run(cloning.clone, source.id, wish))
+    else:
+        from mngr.fleet import moves
+
+        with app.fleet.hosts.occupied(target):
+            done = moves.clone(source, target, wish)
+        say_left_out(app, done.left_out)
+        agent = done.agent
     if message is not None:
         deliver(agent, message, new=False)
-    where = f" on branch {record.branch}" if record.branch else ""
-    at = "" if agent.site is source.site else f"@{agent.site.name}"
+    at = "" if target is source.site else f"@{target.name}"
     result = {**new_agent(agent)._asdict(), "source": source.name}
-    app.out.emit_object(result, human=f"cloned {source.name} to {record.name}{at}{where}")
+    app.out.emit_object(result, human=f"cloned {source.name} to {agent.name}{at}{_on(agent.record.branch)}")
     if not args.connect:
         return 0
     from mngr.cli import connection
@@ -122,17 +107,22 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
     return connection.after_start(app, agent, args.connect_command)
 
 
-def _copied(app: App, source: Agent, target: Site, wish: CloneRequest) -> Agent:
+def _dry_run(app: App, source: Agent, target: Site, wish: CloneRequest) -> int:
     if target is source.site:
-        return Agent(target, target.run(cloning.clone, source.id, wish))
-    from mngr.fleet import moves
+        branch, _ = target.run(cloning.check, source.id, wish)
+    else:
+        from mngr.fleet import moves
 
-    with app.fleet.hosts.occupied(target):
-        done = moves.clone(source, target, wish)
-    say_left_out(app, done)
-    return done.agent
+        branch = f"mngr/{wish.name}" if moves.check(source, target, wish.name).git else None
+    human = f"would clone {source.name} to {wish.name}{_on(branch)}"
+    app.out.emit_object(WouldClone(wish.name, source.name, branch, True), human=human)
+    return 0
 
 
-def say_left_out(app: App, done: Moved) -> None:
-    for path, megabytes in done.left_out:
+def _on(branch: str | None) -> str:
+    return f" on branch {branch}" if branch else ""
+
+
+def say_left_out(app: App, files: Sequence[tuple[str, float]]) -> None:
+    for path, megabytes in files:
         app.out.note(f"not copied: `{path}` ({megabytes:.0f} MB, ignored by git)")

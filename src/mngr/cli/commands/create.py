@@ -60,13 +60,8 @@ def results() -> list[Any]:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "address",
-        nargs="?",
-        metavar="NAME[@HOST][:PATH]",
-        help="the agent's name (default: generated), its host (default: this machine), and where its copy goes; "
-        "`-` reads names from stdin",
-    )
+    place = "the agent's name (`-` reads names from stdin), its host, and where its copy of the code goes"
+    parser.add_argument("address", nargs="?", metavar="NAME[@HOST][:PATH]", help=place)
     parser.add_argument("kind", nargs="?", metavar="TYPE", help="what to run, like `--type`")
     parser.add_rest("ARGS", "arguments for the agent's program")
     what = parser.add_argument_group("what to run")
@@ -78,16 +73,10 @@ def add_arguments(parser: Parser) -> None:
     what.option("--message-file FILE", "the first message, from a file (`-` is stdin)")
     what.option("--edit-message", "write the first message in $VISUAL, $EDITOR or vi")
     what.option(
-        "--permissions",
-        "what a coding agent may do: ask first, edit files, edit and run tests and commit while the rest is "
-        "denied (`tests`), or everything (default: as it is set up)",
-        choices=PERMISSIONS,
+        "--permissions", "what a coding agent may do without asking; see `mngr help kinds`", choices=PERMISSIONS
     )
     what.option(
-        "--[no-]sandbox",
-        "run it with bubblewrap: your home is hidden, only its work dir can be written (implies `--transfer "
-        "git-mirror`); see `mngr help sandbox`",
-        default=False,
+        "--[no-]sandbox", "hide your home and let it write only its work dir; `mngr help sandbox`", default=False
     )
     what.option("--network", "with `--sandbox`: whether it has a network (default: on)", choices=("on", "off"))
     what.option("--one-shot", "do the task in the first message without a dialog, then exit")
@@ -97,31 +86,15 @@ def add_arguments(parser: Parser) -> None:
     what.option("--extra-window, -w [NAME=]CMD ...", "run a command in a tmux window beside the agent")
     what.option("--[no-]record", "record the agent's terminal, for `mngr capture --cast`", default=False)
     where = parser.add_argument_group("workspace")
-    where.option(
-        "--from, --source DIR|AGENT|URL",
-        "the directory to copy (default: the current one), an agent to clone, or the URL of a git repository",
-        dest="source",
-        default=".",
-    )
+    source = "the directory to copy (default: the current one), an agent to clone, or the URL of a git repository"
+    where.option("--from, --source DIR|AGENT|URL", source, dest="source", default=".")
     where.option("--transfer", "how to copy the code (default: git-worktree, or rsync without git)", choices=MODES)
-    where.option(
-        "--branch [BASE][:NEW]",
-        "branch to start from and branch to create; `*` is the agent's name (default: `:mngr/*`)",
-    )
-    where.option(
-        "--include-unclean / --exclude-unclean",
-        "include uncommitted changes as a commit, or leave them out",
-        default=None,
-    )
-    where.option(
-        "--[no-]ensure-clean",
-        "refuse a source with uncommitted changes; `--no-ensure-clean` includes them",
-        default=True,
-    )
+    where.option("--branch [BASE][:NEW]", "branch to start from and to create; `*` is the name (default: `:mngr/*`)")
+    where.option("--include-unclean / --exclude-unclean", "include uncommitted changes as a commit, or leave them out")
+    where.option("--[no-]ensure-clean", "refuse a source with uncommitted changes, or include them", default=True)
     where.option("--upload-file LOCAL:REMOTE ...", "copy a local file into the agent's work dir")
     where.option(
-        "--extra-provision-command CMD ...",
-        "run this in the work dir before the agent starts; if it fails, no agent is created",
+        "--extra-provision-command CMD ...", "run this in the work dir first; if it fails, no agent is created"
     )
     about = parser.add_argument_group("metadata")
     about.option("--label KEY=VALUE ...", "label of the agent")
@@ -129,11 +102,8 @@ def add_arguments(parser: Parser) -> None:
     about.option("--template, -t NAME ...", "options from `[create_templates.NAME]` (can be repeated, later ones win)")
     limited = parser.add_argument_group("limits: stop the agent and save its work; `mngr start` resumes it")
     limited.option("--idle-timeout TIME", "maximum idle time, e.g. `30m`, or `off`", type=parse_limit)
-    limited.option(
-        "--idle-mode MODE",
-        "idle is: no `output` (the default), nothing from the `user`, or the `agent` waits; see `mngr help limit`",
-        choices=(*IDLE_MODES, *HOST_IDLE_MODES),
-    )
+    modes = (*IDLE_MODES, *HOST_IDLE_MODES)
+    limited.option("--idle-mode MODE", "what counts as idle (default: output); see `mngr help limit`", choices=modes)
     limited.option("--timeout TIME", "maximum run time, e.g. `4h`, or `off`", type=parse_limit)
     create_hosts.add_arguments(parser)
     then = parser.add_argument_group("after creation")
@@ -157,9 +127,9 @@ def run(args: Args, app: App) -> int:
         if code is not None:
             return code
     names, many = _names(args, app, address)
-    if args.dry_run and create_hosts.is_new(args, address):
-        return create_hosts.dry_run(args, app, address, names)
     site = create_hosts.place(args, app, address, names)
+    if site is None:
+        return 0
     with nullcontext() if site.is_near or args.dry_run else app.fleet.hosts.occupied(site):
         expected = _expected(args, app) if args.reuse else None
         used = create_agents.existing(site, names) if args.reuse or args.dry_run else {}
@@ -251,6 +221,14 @@ def _made_up_names(app: App, count: int) -> list[str]:
 def _request(args: Args, app: App, address: Address | None) -> CreateRequest:
     """What to create, without a name."""
     kind, rest = _kind(args, app)
+    unclean = None if args.ensure_clean else "include"
+    if args.include_unclean is not None:
+        unclean = "include" if args.include_unclean else "exclude"
+    uploads: tuple[tuple[str, str], ...] = ()
+    if args.upload_file:
+        from mngr.actions.provision import parse_upload
+
+        uploads = tuple(map(parse_upload, args.upload_file))
     return CreateRequest(
         name="",
         kind=kind,
@@ -259,14 +237,14 @@ def _request(args: Args, app: App, address: Address | None) -> CreateRequest:
         target=address.path if address else None,
         transfer=args.transfer,
         branch=args.branch,
-        unclean=_unclean(args),
+        unclean=unclean,
         env=variables(args, app),
         labels=dict(parse_label(text) for text in args.label),
         project=args.project,
         record=args.record,
         limits=_limits(args),
         windows=parse_windows(args.extra_window) if args.extra_window else {},
-        uploads=_uploads(args),
+        uploads=uploads,
         provision=tuple(args.extra_provision_command),
         permissions=args.permissions or "",
         one_shot=args.one_shot,
@@ -307,17 +285,3 @@ def _limits(args: Args) -> dict[str, Any]:
     from mngr.agents.limits import Limits
 
     return Limits(args.idle_timeout or None, args.idle_mode or IDLE_MODES[0], args.timeout or None).stored()
-
-
-def _uploads(args: Args) -> tuple[tuple[str, str], ...]:
-    if not args.upload_file:
-        return ()
-    from mngr.actions.provision import parse_upload
-
-    return tuple(map(parse_upload, args.upload_file))
-
-
-def _unclean(args: Args) -> str | None:
-    if args.include_unclean is not None:
-        return "include" if args.include_unclean else "exclude"
-    return None if args.ensure_clean else "include"

@@ -57,7 +57,7 @@ def _hosts(fleet: Fleet) -> list[Check]:
         return []
     try:
         others = [site for site in fleet.hosts.sites() if not site.is_near]
-        answers = fleet.hosts.ask_each(others, doctor.examine_host)
+        answers = fleet.hosts.ask_each(others, lambda site: site.run(doctor.examine_host))
     except MngrError as error:
         return [Check("hosts", WARN, error.message, error.hint)]
     finally:

@@ -116,13 +116,9 @@ def _print(app: App, events: Sequence[Mapping[str, Any]]) -> None:
 
 def _line(event: Mapping[str, Any]) -> str:
     """For a person: local time, without fields that only programs compare."""
-    facts = {
-        name: value for name, value in event.items() if name not in EventFields._fields and not name.endswith("_sha256")
-    }
-    details = "  ".join(f"{name}={_short(value)}" for name, value in facts.items() if value not in (None, "", []))
-    return f"{' '.join(local_time(str(event.get('timestamp', '')))):19}  {event.get('type', '?')}  {details}".rstrip()
-
-
-def _short(value: object) -> str:
-    text = str(value).replace("\n", "\\n")
-    return text if len(text) <= 80 else text[:79] + "…"
+    line = f"{' '.join(local_time(str(event.get('timestamp', '')))):19}  {event.get('type', '?')}"
+    for name, value in event.items():
+        if name not in EventFields._fields and not name.endswith("_sha256") and value not in (None, "", []):
+            text = str(value).replace("\n", "\\n")
+            line += f"  {name}={text if len(text) <= 80 else text[:79] + '…'}"
+    return line

@@ -43,9 +43,7 @@ def add_arguments(parser: Parser) -> None:
     parser.option(
         "--timeout TIME", "kill the command after this time (default: 10m)", type=parse_duration, default=600.0
     )
-    parser.option(
-        "--[no-]start", "start stopped agents first, or refuse them (default: leave them stopped and run the command)"
-    )
+    parser.option("--[no-]start", "start stopped agents first, or refuse them (default: leave them stopped)")
     targets.add_on_error(parser)
     parser.option("--stream", "show output as it comes (one agent only)")
 

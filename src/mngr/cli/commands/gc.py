@@ -3,7 +3,7 @@
 import time
 from itertools import chain
 
-from mngr.actions.gc import FAILED, KEPT, WOULD, Leftover
+from mngr.actions.gc import FAILED, KEPT, Leftover
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
 from mngr.cli.durations import parse_duration
@@ -51,9 +51,12 @@ def run(args: Args, app: App) -> int:
             app.out.line(_sentence(item))
             app.out.flush()
     failed = sum(item.action == FAILED for item in found)
-    if app.out.human:
-        _say_sum(app, found, args.dry_run)
-    else:
+    gone = sum(item.action not in (KEPT, FAILED) for item in found)
+    if not gone:
+        app.out.line("Nothing was removed" if found else "Nothing to remove")
+    elif args.dry_run and app.out.human:
+        app.out.note(f"would remove {amount(gone, 'leftover')}; `mngr gc` removes them")
+    if not app.out.human:
         app.out.emit_rows(found, (), envelope={"leftovers": found}, known=Leftover._fields)
     if not failed:
         return 0
@@ -71,12 +74,3 @@ def _sentence(item: Leftover) -> str:
     at = "" if item.host == "local" else f" on {item.host}"
     text = f"{action} {item.what} {item.name}{at}" + (f": {item.note}" if item.note else "")
     return text + (f"; saved: `mngr saved restore {item.saved}`" if item.saved else "")
-
-
-def _say_sum(app: App, found: list[Leftover], dry_run: bool) -> None:
-    gone = sum(item.action not in (KEPT, FAILED) for item in found)
-    if not gone:
-        app.out.line("Nothing was removed" if found else "Nothing to remove")
-    elif dry_run:
-        count = amount(sum(item.action == WOULD for item in found), "leftover")
-        app.out.note(f"would remove {count}; `mngr gc` removes them")

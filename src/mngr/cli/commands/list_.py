@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from mngr.actions import find
 from mngr.actions.agent import Listing
+from mngr.actions.agent_fields import AgentFields
 from mngr.agents import state
 from mngr.agents.record import seconds_of
 from mngr.cli import targets
@@ -41,10 +42,7 @@ class Explanation(NamedTuple):
     evidence: str
 
 
-def results() -> list[Any]:
-    from mngr.actions.agent_fields import AgentFields
-
-    return [{"agents": [AgentFields], "errors": [Problem]}, Explanation]
+RESULTS = [{"agents": [AgentFields], "errors": [Problem]}, Explanation]
 
 
 _BY_NEED = {
@@ -88,8 +86,6 @@ def run(args: Args, app: App) -> None:
     if args.explain:
         _explain(app, args.explain)
         return
-    if args.watch:
-        _drop_interval(args, app)
     names = app.names([*args.agents, "-"] if args.stdin else args.agents)
     args.project = [_current_project() if name == "." else name for name in args.project]
     if args.watch:
@@ -108,14 +104,6 @@ def _explain(app: App, name: str) -> None:
 
         lines.append(agent.site.run(limits.explain, agent.id))
     app.out.emit_object(value, human="\n".join(lines))
-
-
-def _drop_interval(args: Args, app: App) -> None:
-    """`--watch 5`: drop the number of seconds, since every change is shown when it happens."""
-    seconds = [word for word in args.agents if word.isdecimal()]
-    if seconds and not {agent.name for agent in app.fleet.list().agents}.intersection(seconds):
-        args.agents = [word for word in args.agents if word not in seconds]
-        app.out.note("`--watch` takes no interval: every change is shown when it happens")
 
 
 def _current_project() -> str:
@@ -244,7 +232,6 @@ def _print(args: Args, app: App, rows: list[Row], listing: Listing) -> None:
         return
     known = []
     if app.out.format == "template":
-        from mngr.actions.agent_fields import AgentFields
         from mngr.cli.schemas import fields
 
         known = fields(AgentFields)
@@ -255,13 +242,21 @@ def _print(args: Args, app: App, rows: list[Row], listing: Listing) -> None:
 
 def _columns(args: Args, rows: list[Row], terminal: int | None) -> list[Column]:
     if args.fields:
-        titles = dict(_header(text) for text in args.header)
+        titles = {}
+        for text in args.header:
+            field, equals, titles[field] = text.partition("=")
+            if not equals or not field:
+                raise UsageError(f"invalid header {text!r}", hint="for example `--header labels.env=ENV`")
         fields = [field.strip() for field in args.fields.split(",") if field.strip()]
         return [Column(titles.get(field, field.upper()), _checked(rows, field)) for field in fields]
+
+    def lasting(row: Mapping[str, Any]) -> str:
+        return age(time.time() - seconds_of(row["state_since"])) if row["state_since"] else ""
+
     columns = [
         Column("NAME", "name", flexible=terminal is not None),
         Column("STATE", "state", style=state_style),
-        Column("FOR", "state_since", show=_for),
+        Column("FOR", "state_since", show=lasting),
         Column("TYPE", "type"),
         Column("PROJECT", "project"),
         Column("BRANCH", "initial_branch"),
@@ -270,17 +265,6 @@ def _columns(args: Args, rows: list[Row], terminal: int | None) -> list[Column]:
     if any(row["host"]["provider"] != "local" for row in rows):
         columns.insert(1, Column("HOST", "host.name"))
     return columns if terminal is None else _fitting(columns, rows, terminal)
-
-
-def _header(text: str) -> tuple[str, str]:
-    field, equals, title = text.partition("=")
-    if not equals or not field:
-        raise UsageError(f"invalid header {text!r}", hint="for example `--header labels.env=ENV`")
-    return field, title
-
-
-def _for(row: Mapping[str, Any]) -> str:
-    return age(time.time() - seconds_of(row["state_since"])) if row["state_since"] else ""
 
 
 def _fitting(columns: list[Column], rows: list[Row], terminal: int) -> list[Column]:

@@ -101,10 +101,12 @@ def _report(app: App, outcomes: Outcomes, replies: dict[str, Reply] | None) -> i
     blocked = [name for name, result in good.items() if result.blocked]
 
     def show(agent: Agent, result: Delivery | MngrError) -> None:
-        if isinstance(result, Delivery):
-            app.out.line(_sentence(result, replies, len(outcomes) == 1))
-        else:
+        if isinstance(result, MngrError):
             targets.show_result(app, agent.name, result)
+        elif replies is None:
+            app.out.line(f"{agent.name}: {'acknowledged' if result.acknowledged else 'delivered'}")
+        else:
+            app.out.line(("" if len(outcomes) == 1 else f"{agent.name}: ") + replies[agent.name].text)
 
     def emit() -> None:
         value: Deliveries = {
@@ -126,9 +128,3 @@ def _report(app: App, outcomes: Outcomes, replies: dict[str, Reply] | None) -> i
         why = f": {replies[name].reason}" if replies is not None else ""
         app.out.warn(f"{name} received the message but is blocked{why}")
     return code or (BLOCKED if blocked else 0)
-
-
-def _sentence(done: Delivery, replies: dict[str, Reply] | None, single: bool) -> str:
-    if replies is None:
-        return f"{done.name}: {'acknowledged' if done.acknowledged else 'delivered'}"
-    return replies[done.name].text if single else f"{done.name}: {replies[done.name].text}"

@@ -61,13 +61,13 @@ def run(args: Args, app: App) -> None:
     if target is source.site:
         raise UsageError(f"`{source.name}` is on `{target.name}` already", hint="`mngr list` shows where agents are")
     if args.dry_run:
-        record = moves.check_migrate(source, target, name)
+        record = moves.check(source, target, name)
     else:
         targets.outlive_terminal()
         with hosts.occupied(target):
             done = moves.migrate(source, target, name)
         record = done.agent.record
-        say_left_out(app, done)
+        say_left_out(app, done.left_out)
     verb = "would migrate" if args.dry_run else "migrated"
     app.out.emit_object(
         Migrated(record.id, name, source.site.name, target.name, record.work_dir, record.branch, args.dry_run),

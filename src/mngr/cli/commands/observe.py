@@ -6,7 +6,6 @@ from mngr.actions.agent import Listing
 from mngr.actions.agent_fields import AgentFields
 from mngr.agents.events import new_event
 from mngr.cli.app import App
-from mngr.cli.output import to_json
 from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = (
@@ -16,6 +15,7 @@ DESCRIPTION = (
 )
 EXAMPLES = (("mngr observe", "all changes"), ("mngr observe --discovery-only", "only new and destroyed agents"))
 _SOURCE = "mngr/agents"
+_KNOWN = ("event_id", "timestamp", "source", "type", "agent_id", "name", "state")
 _COMPARED = ("name", "state", "state_reason", "labels", "project", "archived_at")
 
 
@@ -43,11 +43,14 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> None:
     known: dict[str, dict[str, Any]] = {}
     errors: set[str] = set()
+    if app.out.format != "template":
+        args.format = "jsonl"
+        app.configure(args)
     try:
         for listing in app.fleet.watch():
             for event in _changes(known, errors, listing):
                 if event["type"] != "AGENT_CHANGED" or not args.discovery_only:
-                    _print(app, event)
+                    app.out.emit_object(event, known=_KNOWN)
             app.out.flush()
     except KeyboardInterrupt:
         pass
@@ -76,11 +79,3 @@ def _changes(known: dict[str, dict[str, Any]], errors: set[str], listing: Listin
 
 def _event(type: str, facts: dict[str, Any]) -> dict[str, Any]:
     return new_event(_SOURCE, type, agent_id=facts["id"], name=facts["name"], state=facts["state"], agent=facts)
-
-
-def _print(app: App, event: dict[str, Any]) -> None:
-    """A line of JSON, or of the template."""
-    if app.out.format == "template":
-        app.out.emit_object(event, known=("event_id", "timestamp", "source", "type", "agent_id", "name", "state"))
-    else:
-        app.stdout.write(to_json(event) + "\n")

@@ -43,12 +43,8 @@ RESULTS = [(commits.Pulled, DryRun), CopyResult]
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("agent", metavar="AGENT[:PATH]", help="the agent; for files, with a path in its work dir")
     parser.add_argument("dest", nargs="?", metavar="DEST", help="where to copy files (default: current directory)")
-    parser.option(
-        "--into",
-        "update the agent's branch (default), the current branch, or none",
-        choices=("branch", "current", "none"),
-        default="branch",
-    )
+    into = "update the agent's branch (default), the current branch, or none"
+    parser.option("--into", into, choices=("branch", "current", "none"), default="branch")
     which = parser.add_mutually_exclusive_group()
     which.option("--files", "copy all files of the work dir instead of commits")
     which.option("--artifacts", "copy the files of the agent's artifacts directory")

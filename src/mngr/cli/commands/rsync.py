@@ -35,13 +35,13 @@ def run(args: Args, app: App) -> None:
         what = "neither is an agent" if source is None else "both are agents"
         hint = "`mngr list` shows the agents" if source is None else "copy to a local directory first"
         raise UsageError(f"cannot copy `{args.source}` to `{args.destination}`: {what}", hint=hint)
-    if source is not None:
-        agent = app.fleet.find(str(source._replace(path=None)))
-        copied = agent.pull_files(source.path or ".", args.destination, dry_run=args.dry_run)
+    address = source or destination
+    assert address is not None
+    agent, path = app.fleet.find(str(address._replace(path=None))), address.path or "."
+    if address is source:
+        copied = agent.pull_files(path, args.destination, dry_run=args.dry_run)
     else:
-        assert destination is not None
-        agent = app.fleet.find(str(destination._replace(path=None)))
-        copied = agent.push_files(args.source, destination.path or ".", dry_run=args.dry_run)
+        copied = agent.push_files(args.source, path, dry_run=args.dry_run)
     report_copy(app, copied, args.dry_run)
 
 
@@ -49,8 +49,5 @@ def _agent(word: str, names: set[str]) -> Address | None:
     """The address of an agent, or None for a local path."""
     if word.startswith(("/", "./", "../", "~")) or word in (".", ".."):
         return None
-    if word.partition(":")[0].partition("@")[0] in names:
-        return parse_address(word)
-    if ":" in word or "@" in word:
-        return parse_address(word)  # no such agent: the look-up raises
-    return None
+    is_agent = word in names or ":" in word or "@" in word  # if there is no such agent, the look-up raises
+    return parse_address(word) if is_agent else None

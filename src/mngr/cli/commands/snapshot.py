@@ -12,7 +12,7 @@ from mngr.cli.commands.transcript import parse_count
 from mngr.cli.output import DryRun, Problem
 from mngr.cli.parser import Args, Parser
 from mngr.cli.table import Column
-from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.errors import NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.kept import KeptEntry, KeptListing
 from mngr.names import check_name, suggest
@@ -81,19 +81,12 @@ RESULTS = [
 
 def add_arguments(parser: Parser) -> None:
     create = parser.add_subcommand("create", "Keep an agent as it is now")
-    create.add_argument(
-        "words",
-        nargs="*",
-        metavar="AGENT... [NAME]",
-        help="agents (`-` reads them from stdin); a last word that is not an agent is the snapshot's name",
-    )
+    create.words("words", "AGENT... [NAME]", "agents (`-` reads them from stdin), then the snapshot's name")
     targets.add_filters(create)
     create.option("--name, -n NAME", "name of the snapshot (default: generated)")
     create.add_dry_run()
     some = parser.add_subcommand("list", "Show snapshots, newest first", default=True)
-    some.add_argument(
-        "agents", nargs="*", metavar="AGENT", help="only snapshots of these agents; `-` reads them from stdin"
-    )
+    some.words("agents", "AGENT", "only snapshots of these agents; `-` reads them from stdin")
     some.option("--limit N", "show at most N, the newest", type=parse_count)
     back = parser.add_subcommand("restore", "Reset an agent to a snapshot")
     back.add_argument("agent", nargs="?", metavar="AGENT", help="its agent, if several have a snapshot of that name")
@@ -159,15 +152,30 @@ def _agents(app: App) -> dict[str, Agent]:
     return {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
 
 
-def _list(args: Args, app: App) -> None:
-    names = app.names(args.agents)
+def _survey(app: App, agents: list[str] | None) -> KeptListing:
+    """All snapshots, or those of some agents, which need not exist any more."""
     listing = kept.everywhere(app.fleet, actions.survey)
-    problems = [*_broken(listing, names if args.agents else None).values(), *listing.unreached]
+    if agents is None:
+        return listing
+    known = _agents(app)
+    ids = [known[name].id for name in agents if name in known]
+    gone = [name for name in agents if name not in known]
+    broken = {name: error for name, error in listing.broken.items() if name.partition("/")[0] in agents}
+    names = {*(name.partition("/")[0] for name in broken), *(one.entry.name for one in listing.entries)}
+    if missing := [name for name in gone if name not in names]:
+        hint = suggest(missing[0], [*known, *names], "name")
+        raise NotFoundError(f"no agent named `{missing[0]}` has snapshots", hint=hint)
+    theirs = [
+        one for one in listing.entries if one.entry.name in gone or (one.entry.agent and one.entry.agent.id in ids)
+    ]
+    return listing._replace(entries=theirs, broken=broken)
+
+
+def _list(args: Args, app: App) -> None:
+    listing = _survey(app, app.names(args.agents) if args.agents else None)
+    problems = [*listing.broken.values(), *listing.unreached]
     app.out.warn_of(problems)
-    found = _all_of(app, listing, names) if args.agents else listing.entries
-    found = sorted(found, key=lambda one: one.entry.saved_at, reverse=True)
-    rows = [_row(one) for one in found[: args.limit]]
-    errors = [error.as_json() for error in problems]
+    rows = [_row(one) for one in listing.entries[::-1][: args.limit]]
     columns = [
         Column("NAME", "name"),
         Column("AGENT", "agent"),
@@ -178,7 +186,8 @@ def _list(args: Args, app: App) -> None:
         Column("BRANCH", "branch"),
         Column("REPOSITORY", "repo", flexible=True),
     ]
-    app.out.emit_rows(rows, columns, envelope={"snapshots": rows, "errors": errors}, known=_KNOWN, empty="No snapshots")
+    envelope = {"snapshots": rows, "errors": [error.as_json() for error in problems]}
+    app.out.emit_rows(rows, columns, envelope=envelope, known=_KNOWN, empty="No snapshots")
 
 
 def _row(found: KeptEntry) -> dict[str, Any]:
@@ -218,10 +227,9 @@ def _destroy(args: Args, app: App) -> int:
     if args.snapshot and args.all_snapshots:
         raise UsageError("`--snapshot` and `--all-snapshots` cannot be used together")
     if args.all_snapshots:
-        agents = args.names or [actions.the_implied(app.fleet.local, "delete snapshots of").name]
-        listing = kept.everywhere(app.fleet, actions.survey)
-        chosen = _all_of(app, listing, agents)
-        for error in (*_broken(listing, agents).values(), *listing.unreached):
+        listing = _survey(app, args.names or [actions.the_implied(app.fleet.local, "delete snapshots of").name])
+        chosen = listing.entries
+        for error in (*listing.broken.values(), *listing.unreached):
             app.out.warn(error.explained())
         ask = chosen and not (args.force or args.dry_run or app.headless)
         if ask and not app.confirm(f"Delete {amount(len(chosen), 'snapshot')}?"):
@@ -243,36 +251,17 @@ def _destroy(args: Args, app: App) -> int:
     return 0
 
 
-def _broken(listing: KeptListing, agents: list[str] | None) -> dict[str, MngrError]:
-    """The errors of unreadable snapshots, by id: all, or those of some agents."""
-    return {name: error for name, error in listing.broken.items() if agents is None or name.partition("/")[0] in agents}
-
-
-def _all_of(app: App, listing: KeptListing, names: list[str]) -> list[KeptEntry]:
-    """The snapshots of some agents, by name; the agents need not exist any more."""
-    agents, found = _agents(app), list[KeptEntry]()
-    for name in names:
-        agent = agents.get(name)
-        for one in listing.entries:
-            if actions.belongs(one.entry, agent.id) if agent else one.entry.name == name:
-                found.append(one)
-        if agent is None and not _broken(listing, [name]) and name not in {one.entry.name for one in listing.entries}:
-            known = [*agents, *(one.entry.name for one in listing.entries)]
-            raise NotFoundError(f"no agent named `{name}` has snapshots", hint=suggest(name, known, "name"))
-    return found
-
-
 def _one(app: App, word: str, agents: list[str] | None = None) -> KeptEntry:
     """A snapshot by name or id; with agents, only theirs."""
     if not agents:
         return kept.find(app.fleet, word, actions.one)
-    listing = kept.everywhere(app.fleet, actions.survey)
-    entries = _all_of(app, listing, agents)
-    found = [one for one in entries if word in (one.entry.id, name_of(one.entry))]
+    listing = _survey(app, agents)
+    found = [one for one in listing.entries if word in (one.entry.id, name_of(one.entry))]
     if not found:
-        actions.refuse_unreadable(word, _broken(listing, agents))
+        actions.refuse_unreadable(word, listing.broken)
+        names = [name_of(one.entry) for one in listing.entries]
         raise NotFoundError(
             f"{', '.join(f'`{name}`' for name in agents)} has no snapshot named `{word}`",
-            hint=suggest(word, [name_of(one.entry) for one in entries], "one") or "`mngr snapshot list` shows all",
+            hint=suggest(word, names, "one") or "`mngr snapshot list` shows all",
         )
     return found[-1]

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from mngr.actions import transcript as transcripts
-from mngr.actions.agent import Agent
 from mngr.actions.transcript import ROLES
 from mngr.agents.record import seconds_of
 from mngr.cli.amounts import amount
@@ -58,7 +57,10 @@ def run(args: Args, app: App) -> None:
     agent = app.fleet.find(args.agent)
     found = agent.site.run(transcripts.read, agent.id)
     if not found.kept:
-        app.out.note(_no_transcript(agent, len(found.entries)))
+        what = f"only the messages sent to {agent.name} are shown"
+        if not found.entries:
+            what = f"no message was sent to {agent.name}; `mngr capture {agent.name}` shows its screen"
+        app.out.note(f"agents of type `{agent.record.kind}` keep no transcript; {what}")
     elif not found.entries:
         app.out.note(f"the transcript of {agent.name} is empty")
 
@@ -93,13 +95,6 @@ def show(
                 print_all(found)
     except KeyboardInterrupt:
         pass
-
-
-def _no_transcript(agent: Agent, messages: int) -> str:
-    kind = f"agents of type `{agent.record.kind}` keep no transcript"
-    if messages:
-        return f"{kind}; only the messages sent to {agent.name} are shown"
-    return f"{kind}, and no message was sent to {agent.name}; `mngr capture {agent.name}` shows its screen"
 
 
 class _EntryPrinter:

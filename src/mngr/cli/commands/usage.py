@@ -49,7 +49,6 @@ def add_arguments(parser: Parser) -> None:
     parser.words("agents", "AGENT", "name, id or address; `-` reads them from stdin")
     parser.option("--by", "what a row stands for (default: agent)", choices=BY, default=usage.AGENT)
     parser.option("--since TIME", "only usage since then: `7d` or `12h` ago, or `2026-05-31`", type=parse_since)
-
     parser.option("--until EXPR ...", "wait until the total matches, then print it (can be repeated: all must match)")
     parser.option("--timeout TIME", "stop waiting after this time (exit code 4)", type=parse_duration)
 
@@ -61,19 +60,20 @@ def run(args: Args, app: App) -> None:
         hint = "`mngr usage wait --until 'cost_usd > 20' --timeout 8h`"
         raise UsageError("`--timeout` requires `--until`", hint=hint)
     names = app.names(args.agents)
-    agents = app.fleet.find_many(names) if names else None if not args.agents else []
-    if args.until:
-        report = _awaited(args, app, agents)
-    else:
-        report = app.fleet.usage(agents, by=args.by, since=args.since)
-    if app.out.human:
-        app.out.warn_of(report.errors)
-        _print(args, app, report)
+    agents = app.fleet.find_many(names) if args.agents else None
+    report = _awaited(args, app, agents) if args.until else app.fleet.usage(agents, by=args.by, since=args.since)
+    rows, total = [row.as_json() for row in report.rows], usage.as_json(report.total)
+    app.out.warn_of(report.errors)
+    if not app.out.human:
+        errors = [error.as_json() for error in report.errors]
+        envelope = {"by": args.by, "usage": rows, "total": total, "errors": errors}
+        app.out.emit_rows(rows, (), envelope=envelope, known=_KNOWN)
         return
-    rows = [row.as_json() for row in report.rows]
-    errors = [error.as_json() for error in report.errors]
-    envelope = {"by": args.by, "usage": rows, "total": usage.as_json(report.total), "errors": errors}
-    app.out.emit_rows(rows, (), envelope=envelope, known=_KNOWN)
+    shown = [*rows, {"name": "total", "id": "", **total}] if rows else []
+    app.out.emit_rows(shown, columns(shown, args.by), empty="No usage")
+    if report.total.unpriced:
+        answers = amount(report.total.unpriced, "answer")
+        app.out.note(f"{answers} by models without a known price; `mngr help settings` explains how to set one")
 
 
 def _awaited(args: Args, app: App, agents: Sequence[Agent] | None) -> UsageReport:
@@ -94,16 +94,6 @@ def _awaited(args: Args, app: App, agents: Sequence[Agent] | None) -> UsageRepor
     raise TimedOut(f"the total did not match within {args.timeout:g} s: {seen}")
 
 
-def _print(args: Args, app: App, report: UsageReport) -> None:
-    rows = [row.as_json() for row in report.rows]
-    if rows:
-        rows.append({"name": "total", "id": "", **usage.as_json(report.total), "sum": True})
-    app.out.emit_rows(rows, columns(rows, args.by), empty="No usage")
-    if report.total.unpriced:
-        answers = amount(report.total.unpriced, "answer")
-        app.out.note(f"{answers} by models without a known price; `mngr help settings` explains how to set one")
-
-
 def columns(rows: list[dict[str, Any]], by: str) -> list[Column]:
     """Costs have four decimal places if one of them is below a cent."""
     places = 4 if any(0 < (row["cost_usd"] or 0) < _CENT for row in rows) else 2
@@ -111,31 +101,16 @@ def columns(rows: list[dict[str, Any]], by: str) -> list[Column]:
     def cost(row: Any) -> str:
         return "unknown" if row["cost_usd"] is None else f"${row['cost_usd']:,.{places}f}"
 
+    def count(field: str) -> Column:
+        title = field.removesuffix("_tokens").replace("_", " ").upper()
+        return Column(title, field, right=True, show=lambda row: f"{row[field]:,}")
+
     found = [
-        Column(by.upper(), "name", flexible=True, show=lambda row: row["name"] or "unknown", style=_style),
-        *(Column(title, field, right=True, show=_count(field)) for title, field in _COUNTS),
-        Column("COST", "cost_usd", right=True, show=cost, style=_style),
+        Column(by.upper(), "name", flexible=True, show=lambda row: row["name"] or "unknown"),
+        *map(count, ("answers", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")),
+        Column("COST", "cost_usd", right=True, show=cost),
     ]
-    if any(row["unpriced"] for row in rows):
-        found.append(Column("UNPRICED", "unpriced", right=True, show=_count("unpriced"), style=lambda row: "yellow"))
-    return found
-
-
-_COUNTS = (
-    ("ANSWERS", "answers"),
-    ("INPUT", "input_tokens"),
-    ("CACHE READ", "cache_read_tokens"),
-    ("CACHE WRITE", "cache_write_tokens"),
-    ("OUTPUT", "output_tokens"),
-)
-
-
-def _count(field: str) -> Any:
-    return lambda row: f"{row[field]:,}"
-
-
-def _style(row: Any) -> str:
-    return "bold" if row.get("sum") else ""
+    return [*found, count("unpriced")] if any(row["unpriced"] for row in rows) else found
 
 
 def parse_since(text: str) -> float:
