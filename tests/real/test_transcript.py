@@ -86,7 +86,7 @@ def test_colours_come_on_a_terminal_only(talked: User) -> None:
 def test_a_plain_command_has_the_messages_it_was_sent(user: User) -> None:
     user.create("foo", command="cat")
     ran = user.mngr("transcript", "foo").ok()
-    assert ran.stdout == "" and "`command` keep no transcript, and no message was sent" in ran.stderr
+    assert ran.stdout == "" and "`command` keep no transcript; no message was sent" in ran.stderr
     assert user.mngr("transcript", "foo", "--format", "json").ok().json == []
     user.mngr("message", "foo", "-m", "one").ok()
     user.mngr("message", "foo", "-m", "two").ok()
