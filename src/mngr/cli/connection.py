@@ -41,14 +41,10 @@ def connect(app: App, agent: Agent, command: str | None, *, start: bool) -> int:
             )
         agent = agent.start()
     command = command or app.settings.text("commands.create.connect_command", "")
-    if command:
-        return run_command(app, agent, command)
-    if not is_terminal(app.stdin) or not is_terminal(app.stdout):
-        raise MngrError(
-            "this is not a terminal, so there is nothing to attach",
-            hint=f"`mngr capture {agent.name}` shows its screen",
-        )
-    return attach(app, agent)
+    if not command and not (is_terminal(app.stdin) and is_terminal(app.stdout)):
+        hint = f"`mngr capture {agent.name}` shows its screen"
+        raise MngrError("this is not a terminal, so there is nothing to attach", hint=hint)
+    return run_command(app, agent, command) if command else attach(app, agent)
 
 
 def run_command(app: App, agent: Agent, command: str) -> int:

@@ -33,10 +33,6 @@ class HostView(NamedTuple):
     seen_at: float | None
     reason: str = ""
 
-    @property
-    def address(self) -> str:
-        return f"{self.name}.{self.provider}"
-
 
 def named(hosts: Hosts, word: str, *, new: bool = False) -> KnownHost:
     """The host that `HOST`, `HOST.PROVIDER` or `@HOST.PROVIDER` means. One that nobody knows must be `new`, or name its
