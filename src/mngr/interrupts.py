@@ -61,8 +61,8 @@ class held:  # noqa: N801 (used like the function it would be with contextlib)
             raise _exception(number)
 
 
-class Abandoned(BaseException):
-    """The command is ending, so what one of its threads does is ended too. Not an error, and never reported."""
+class Abandoned(SystemExit):
+    """The command is ending, so what one of its threads does is ended too: quietly, as Python ends a thread by this."""
 
 
 class others_ended:  # noqa: N801 (used like the function it would be with contextlib)

@@ -173,7 +173,7 @@ def test_a_checkpoint_and_the_collection_of_an_agent_take_turns(world: World) ->
     threads.checkpoint("one", 1)
     wait_for(lambda: recipe.at_work, "the checkpoint to begin")
     world.run.note("ended", **about, reason="outcome", because="done", retry=False, retry_at=0.0)
-    threads.do(orders.Collect("one", 1, agent.id))
+    threads.do([orders.Order(orders.COLLECT, "one", 1, agent.id)])
     threads.close(abandon=False)
     assert (recipe.checkpoints, recipe.most) == (1, 1)
     assert world.last("one").collected == {"outcome": None}

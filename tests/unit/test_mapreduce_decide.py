@@ -17,6 +17,7 @@ from mngr.mapreduce.decide import View
 from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.observations import Looks
+from mngr.mapreduce.orders import Order
 from mngr.mapreduce.policy import ConcurrencyChange
 from mngr.mapreduce.state import Attempt, AttemptUsage, Cluster, Concurrency, RunState, TaskState
 
@@ -318,7 +319,7 @@ def test_what_was_collected_is_checked_when_a_budget_is_over_but_not_when_a_pers
     spent = RunLimits(budget_usd=1.0, when_over="stop")
     done = failed("t", "", reason="outcome", collected={"tip": "c"}, usage=AttemptUsage(cost_usd=2.0), released=True)
     now = of_tasks(done)
-    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [orders.CheckWork("t", 1)]
+    assert decide.decide(now, ["t"], spent, View(100.0, {})).actions == [Order(orders.CHECK, "t", 1)]
     stopped = decide.decide(now, ["t"], spent, View(100.0, {}, stop_asked=True))
     assert (stopped.over, stopped.actions) == ("stopped", ())
 
@@ -399,33 +400,32 @@ class World:
 
     def do(self, action: Any) -> None:
         match action:
-            case orders.Start(task, number, agent, fresh):
+            case Order(do=orders.START, task=task, number=number, fresh=fresh):
+                agent = f"run-{task}-{number}"
                 if fresh:
                     self.note("attempt", task=task, number=number, agent=agent)
                 assert agent not in self.agents or self.agents[agent].half_made, f"{agent} would be made twice"
                 self.make(agent)
                 self.note("started", task=task, number=number, agent_id=f"id-{agent}")
-            case orders.Restart(task, number, fresh, counts):
+            case Order(do=orders.RESTART, task=task, number=number, fresh=fresh, counts=counts):
                 if fresh:
                     self.note("restarted", task=task, number=number, counts=counts)
                 agent = self.state.tasks[task].attempts[number - 1].agent
                 assert not self.agents[agent].alive, f"{agent} would run twice"
                 self.run(agent)
                 self.note("started", task=task, number=number, agent_id=f"id-{agent}")
-            case orders.Adopt(task, number, agent_id):
+            case Order(do=orders.ADOPT, task=task, number=number, agent_id=agent_id):
                 self.note("started", task=task, number=number, agent_id=agent_id)
-            case orders.Tell(task, number, what):
+            case Order(do=orders.TELL, task=task, number=number, what=what):
                 self.note(orders.NOTED[what], task=task, number=number)
                 name = self.state.tasks[task].attempts[number - 1].agent
                 self.agents[name] = self.agents[name]._replace(since=self.now + 0.001)
                 self.now += 0.002
-            case orders.End():
-                self.note("ended", **action._asdict())
-            case orders.Collect(task, number, _):
+            case Order(do=orders.COLLECT, task=task, number=number):
                 self.note("collected", task=task, number=number, data={})
-            case orders.CheckWork(task, number):
+            case Order(do=orders.CHECK, task=task, number=number):
                 self.note("verdict", task=task, number=number, data={"ok": True})
-            case orders.Stop(task, number, _):
+            case Order(do=orders.STOP, task=task, number=number):
                 name = self.state.tasks[task].attempts[number - 1].agent
                 self.agents[name] = self.agents[name]._replace(state="STOPPED")
                 self.fate.pop(name, None)
@@ -474,8 +474,8 @@ def test_a_stop_ends_what_runs_with_its_work_collected_and_begins_nothing() -> N
     known = of_tasks(running, waiting, concurrency=Concurrency(4))
     view = View(50.0, {"r-a-1": sight("RUNNING", active_at=49)}, stop_asked=True)
     actions = decide.decide(known, ["a", "b"], LIMITS, view).actions
-    assert names(actions) == ["state", "End"]
-    assert actions[-1][2:5] == ("stopped", "somebody stopped the run", True)
+    assert names(actions) == ["state", "ended"]
+    assert actions[-1] == orders.ended("a", 1, "stopped", "somebody stopped the run", 0.0)
     over = decide.decide(of_tasks(waiting, stopped_at=1.0), ["b"], LIMITS, View(50.0, {}))
     assert (over.over, over.actions) == ("stopped", ())
 
@@ -487,13 +487,15 @@ def test_work_that_is_under_way_is_not_decided_again() -> None:
     done = of_tasks(failed("a", "", reason="outcome"), concurrency=Concurrency(1))
     view = View(50.0, {"r-a-1": sight("WAITING", outcome=True)}, busy={("a", 1)})
     assert decide.decide(done, ["a"], LIMITS, view).actions == []
-    assert [type(one).__name__ for one in decide.decide(done, ["a"], LIMITS, view._replace(busy=set())).actions] == [
-        "Collect"
-    ]
+    assert names(decide.decide(done, ["a"], LIMITS, view._replace(busy=set())).actions) == ["collect"]
+
+
+def tell(task: str, what: str) -> Order:
+    return Order(orders.TELL, task, 1, what=what)
 
 
 def names(actions: Any) -> list[str]:
-    return [one.type if isinstance(one, LedgerFact) else type(one).__name__ for one in actions]
+    return [one.type if isinstance(one, LedgerFact) else one.do for one in actions]
 
 
 def running(task: str, **more: Any) -> TaskState:
@@ -540,7 +542,7 @@ def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
     state = of_tasks(known, TaskState("b", "b", {}), concurrency=Concurrency(4))
     view = seen_as(seen("a", "BLOCKED", reason, 100.0))
     actions = decide.decide(state, ["a", "b"], NO_TIMES, view).actions
-    assert fact("waits", until=10_900.0, because=reason) in actions and "Start" not in names(actions)
+    assert fact("waits", until=10_900.0, because=reason) in actions and "start" not in names(actions)
     waits = state._replace(waits_until=10_900.0, concurrency=Concurrency(2, quiet_until=130.0))
     later = decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=5000.0))
     assert names(later.actions) == ["concurrency"] and not later.over
@@ -549,9 +551,7 @@ def test_a_long_limit_makes_everybody_wait_and_is_noted_once() -> None:
         assert decide.decide(answered, ["a"], NO_TIMES, view._replace(now=now)).actions == [], "it was answered"
     told = answered._replace(tasks={"a": known._replace(attempts=(known.attempts[0]._replace(continued_at=10_920.0),))})
     assert decide.decide(told, ["a"], NO_TIMES, view._replace(now=10_921.0)).actions == [], "it is about to continue"
-    assert decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=10_920.0)).actions[0] == orders.Tell(
-        "a", 1, "continue"
-    )
+    assert decide.decide(waits, ["a", "b"], NO_TIMES, view._replace(now=10_920.0)).actions[0] == tell("a", "continue")
 
 
 def test_an_account_that_cannot_be_used_pauses_the_run_and_is_named_once() -> None:
@@ -568,10 +568,10 @@ def test_an_account_that_cannot_be_used_pauses_the_run_and_is_named_once() -> No
     assert not decide.decide(paused, tasks, NO_TIMES, works).over, "who can work works"
     resumed = state._replace(resumed_at=90.0)
     assert decide.decide(resumed, tasks, NO_TIMES, view).actions[:2] == [
-        orders.Tell("a", 1, "continue"),
-        orders.Tell("b", 1, "continue"),
+        tell("a", "continue"),
+        tell("b", "continue"),
     ]
-    assert "Start" in names(decide.decide(resumed, tasks, NO_TIMES, view).actions)
+    assert "start" in names(decide.decide(resumed, tasks, NO_TIMES, view).actions)
     both = seen_as(seen("a", "RUNNING", since=99.0), seen("b", "RUNNING", since=99.0))
     assert fact("paused", because="") in decide.decide(paused, tasks, NO_TIMES, both).actions, (
         "somebody logged in meanwhile"
@@ -586,15 +586,15 @@ def over_early(reason: str, **more: Any) -> TaskState:
 @pytest.mark.parametrize(
     ("task", "action"),
     [
-        (over_early("crash"), "Restart"),
-        (over_early("crash", restarts=1), "Start"),
-        (over_early("crash", restartable=False), "Start"),
-        (over_early("crash", released=False, release_at=math.inf), "Start"),
-        (over_early("stopped", restarts=1), "Restart"),
-        (over_early("launch"), "Start"),
-        (over_early("blocked")._replace(tries_from=1), "Start"),
-        (over_early("blocked")._replace(tries_from=1, message="do it so"), "Restart"),
-        (over_early("host-lost", collected=None), "Start"),
+        (over_early("crash"), "restart"),
+        (over_early("crash", restarts=1), "start"),
+        (over_early("crash", restartable=False), "start"),
+        (over_early("crash", released=False, release_at=math.inf), "start"),
+        (over_early("stopped", restarts=1), "restart"),
+        (over_early("launch"), "start"),
+        (over_early("blocked")._replace(tries_from=1), "start"),
+        (over_early("blocked")._replace(tries_from=1, message="do it so"), "restart"),
+        (over_early("host-lost", collected=None), "start"),
     ],
 )
 def test_the_next_try_is_the_same_agents_where_that_helps(task: TaskState, action: str) -> None:
@@ -605,7 +605,7 @@ def test_the_next_try_is_the_same_agents_where_that_helps(task: TaskState, actio
 
 def test_an_agent_is_stopped_before_it_is_started_again() -> None:
     state = of_tasks(over_early("crash", released=False), concurrency=Concurrency(4, 99))
-    assert names(decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "FAILED"))).actions) == ["Stop"]
+    assert names(decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "FAILED"))).actions) == ["stop"]
 
 
 def test_what_failed_is_tried_again_later_and_keeps_no_run_from_its_end() -> None:
@@ -617,14 +617,14 @@ def test_what_failed_is_tried_again_later_and_keeps_no_run_from_its_end() -> Non
     )
     view = seen_as(seen("a", "WAITING", outcome=True))
     assert decide.decide(known(uncollected), ["a"], NO_TIMES, view) == ([], 120.0, "", "")
-    assert names(decide.decide(known(uncollected), ["a"], NO_TIMES, view._replace(now=120.0)).actions) == ["Collect"]
+    assert names(decide.decide(known(uncollected), ["a"], NO_TIMES, view._replace(now=120.0)).actions) == ["collect"]
     given_up = over_early("outcome", retry=False, released=False, collected=None, collect_at=math.inf)
     assert decide.decide(known(given_up), ["a"], NO_TIMES, view).over == "settled"
     running_on = over_early("outcome", retry=False, verdict={}, released=False, release_error="x", release_at=120.0)
     assert decide.decide(known(running_on), ["a"], NO_TIMES, view) == ([], 120.0, "", "")
     unchecked = over_early("outcome", retry=False, verdict={"failure": "disk"}, check_at=120.0)
     assert decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as()) == ([], 120.0, "", "")
-    assert names(decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as(now=120.0)).actions) == ["CheckWork"]
+    assert names(decide.decide(known(unchecked), ["a"], NO_TIMES, seen_as(now=120.0)).actions) == ["check"]
 
 
 def test_one_that_was_lost_and_is_back_goes_on_or_is_collected() -> None:
@@ -636,7 +636,7 @@ def test_one_that_was_lost_and_is_back_goes_on_or_is_collected() -> None:
     ]
     younger = lost._replace(attempts=(*lost.attempts, ATTEMPT._replace(number=2, agent="r-a-2", state="RUNNING")))
     view = seen_as(seen("a", "RUNNING"), sight("RUNNING")._replace(agent="r-a-2"))
-    assert decide.decide(of_tasks(younger), ["a"], NO_TIMES, view).actions[0] == orders.Collect("a", 1, "id-a")
+    assert decide.decide(of_tasks(younger), ["a"], NO_TIMES, view).actions[0] == Order(orders.COLLECT, "a", 1, "id-a")
 
 
 def test_one_whose_host_does_not_answer_is_told_its_task_when_it_does() -> None:
@@ -645,7 +645,7 @@ def test_one_whose_host_does_not_answer_is_told_its_task_when_it_does() -> None:
     silent = decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "UNKNOWN")))
     assert silent.actions == [] and silent.again_at > 100.0
     told = decide.decide(state, ["a"], NO_TIMES, seen_as(seen("a", "WAITING"))).actions
-    assert told[-1] == orders.Tell("a", 1, orders.TASK)
+    assert told[-1] == tell("a", orders.TASK)
 
 
 def test_work_that_is_not_home_is_lost_with_its_host_and_retried() -> None:

@@ -14,11 +14,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from mngr.agents import state as states
-from mngr.mapreduce import attempt_end, policy, task_names
+from mngr.mapreduce import attempt_end, orders, policy
 from mngr.mapreduce.attempt_end import AttemptJudgement, Observation
-from mngr.mapreduce.ledger import fact
+from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.limits import STOP, RunLimits
-from mngr.mapreduce.orders import TASK, Action, Adopt, CheckWork, Collect, End, Restart, Start, Stop, Tell
+from mngr.mapreduce.orders import Action, Order
 from mngr.mapreduce.state import (
     CHECKING,
     COLLECTING,
@@ -166,11 +166,11 @@ class _Decider:
         if attempt.agent_id and attempt.collected is None:
             return self.collect(task, attempt, observed)
         if observed is not None and self.is_to_be_stopped(attempt, observed):
-            stop = Stop(task.id, attempt.number, observed.agent_id)
+            stop = Order(orders.STOP, task.id, attempt.number, observed.agent_id)
             return ([stop], math.inf) if self.view.now >= attempt.release_at else ([], attempt.release_at)
         if attempt is task.last and task.status == CHECKING and (self.holding is None or self.holding.checks):
-            check_at = attempt.check_at or 0.0
-            return ([CheckWork(task.id, attempt.number)], math.inf) if self.view.now >= check_at else ([], check_at)
+            check, check_at = Order(orders.CHECK, task.id, attempt.number), attempt.check_at or 0.0
+            return ([check], math.inf) if self.view.now >= check_at else ([], check_at)
         return _NOTHING
 
     def is_to_be_stopped(self, attempt: Attempt, observed: Observation) -> bool:
@@ -180,7 +180,7 @@ class _Decider:
     def collect(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Due:
         """Never from an agent of which nothing is known at the moment."""
         if observed is None:
-            return [Collect(task.id, attempt.number, "")], math.inf
+            return [Order(orders.COLLECT, task.id, attempt.number)], math.inf
         if observed.state == states.UNKNOWN:
             return self.out_of_reach(task, attempt, observed)
         if attempt.ended == HOST_LOST and attempt is task.last:
@@ -190,7 +190,7 @@ class _Decider:
             return [fact("state", **own, state=observed.state, reason=observed.reason)], math.inf
         if self.view.now < attempt.collect_at:
             return [], attempt.collect_at
-        return [Collect(task.id, attempt.number, observed.agent_id)], math.inf
+        return [Order(orders.COLLECT, task.id, attempt.number, observed.agent_id)], math.inf
 
     def out_of_reach(self, task: TaskState, attempt: Attempt, observed: Observation) -> Due:
         """An attempt has ended, and its work is on a host that does not answer. When the host is lost, so is that."""
@@ -209,21 +209,19 @@ class _Decider:
         """The start or restart that a killed orchestrator intended: adopt the agent if it did that, else do it now."""
         number, again = attempt.number, attempt.restarting
         if again and observed is None:
-            return End(task.id, number, attempt_end.STOPPED, "its agent was destroyed")
+            return orders.ended(task.id, number, attempt_end.STOPPED, "its agent was destroyed")
         if observed is not None:
             runs = observed.alive or observed.since > (attempt.restarted_at or 0.0) if again else not observed.half_made
             if runs:
-                return Adopt(task.id, number, observed.agent_id)
+                return Order(orders.ADOPT, task.id, number, observed.agent_id)
         if self.holding is not None and self.holding.stop:
             return self.halted(task, attempt, self.holding)
-        if again:
-            return Restart(task.id, number, fresh=False)
-        return Start(task.id, number, attempt.agent, fresh=False)
+        return Order(orders.RESTART if again else orders.START, task.id, number)
 
     def working(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Due:
         number = attempt.number
         if observed is None:
-            return [End(task.id, number, attempt_end.STOPPED, "its agent was destroyed")], math.inf
+            return [orders.ended(task.id, number, attempt_end.STOPPED, "its agent was destroyed")], math.inf
         actions: list[Action] = []
         if _is_news(attempt, observed):
             until = _limited_until(observed)
@@ -235,18 +233,18 @@ class _Decider:
         if judged.ending is not None:
             quiet_until = self.state.concurrency.quiet_until
             at = policy.retry_at(task, judged.ending.reason, self.limits, now=self.view.now, quiet_until=quiet_until)
-            actions.append(End(task.id, number, *judged.ending, retry=at is not None, retry_at=at or 0.0))
+            actions.append(orders.ended(task.id, number, *judged.ending, at))
         elif self.holding is not None and self.holding.stop:
             actions.append(self.halted(task, attempt, self.holding))
         elif attempt.to_be_told and attempt.told_at is None and observed.state != states.UNKNOWN:
-            actions.append(Tell(task.id, number, TASK))
+            actions.append(Order(orders.TELL, task.id, number, what=orders.TASK))
         elif judged.tell:
-            actions.append(Tell(task.id, number, judged.tell))
+            actions.append(Order(orders.TELL, task.id, number, what=judged.tell))
         return actions, judged.again_at
 
-    def halted(self, task: TaskState, attempt: Attempt, holding: Holding) -> End:
+    def halted(self, task: TaskState, attempt: Attempt, holding: Holding) -> LedgerFact:
         """Ended by the run, for no fault of the agent: when the run continues, so does the task."""
-        return End(task.id, attempt.number, attempt_end.STOPPED, holding.because, retry=True)
+        return orders.ended(task.id, attempt.number, attempt_end.STOPPED, holding.because, 0.0)
 
     def begin(self) -> Due:
         """Change the number of places, and give free ones to tasks that wait."""
@@ -276,14 +274,13 @@ class _Decider:
             again_at.append(present.changed_at + limits.round_seconds)
         launching = statuses.count(LAUNCHING) + len(coming)
         free = min(present.limit - places, limits.max_launching - launching)
-        run = str(self.state.facts.get("run") or "run")
         for task in ready[: max(0, free)]:
-            last = task.last
+            last, count = task.last, len(task.attempts)
             if last is not None and self.is_restarted(task):
-                actions.append(Restart(task.id, last.number, fresh=True, counts=last.ended != attempt_end.STOPPED))
+                counts = last.ended != attempt_end.STOPPED
+                actions.append(Order(orders.RESTART, task.id, count, last.agent_id, fresh=True, counts=counts))
             else:
-                number = len(task.attempts) + 1
-                actions.append(Start(task.id, number, task_names.agent_name(run, task.slug, number), fresh=True))
+                actions.append(Order(orders.START, task.id, count + 1, fresh=True))
         return actions, min(again_at, default=math.inf)
 
     def coming(self) -> set[str]:

@@ -3,10 +3,10 @@ that blocks."""
 
 from __future__ import annotations
 
-import functools
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.actions import wait
 from mngr.agents import state as states
@@ -15,10 +15,10 @@ from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import attempt_end, decide, observations, orders, policy, task_names
 from mngr.mapreduce.attempt_end import Observation
 from mngr.mapreduce.decide import NextActions, View
-from mngr.mapreduce.host_watch import HostWatch, watching
+from mngr.mapreduce.host_watch import HostWatch
 from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.limits import RunLimits
-from mngr.mapreduce.orders import Action
+from mngr.mapreduce.orders import Action, Order
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, RunState
@@ -82,7 +82,7 @@ class Engine:
             again = [(task, last) for task in tasks if (last := self.run.state.tasks[task].last) is not None]
             for task, last in again:
                 if last.agent_id in there and last.ended:
-                    work.do(orders.Collect(task, last.number, last.agent_id))
+                    work.do([Order(orders.COLLECT, task, last.number, last.agent_id)])
             done = True
         finally:
             work.close(abandon=not done)
@@ -96,7 +96,7 @@ class Engine:
         work = self._work()
         over: NextActions | None = None
         try:
-            with watching(self.pool, work.wake) as watch:
+            with closing(HostWatch(self.pool, work.wake)) if self.pool is not None else nullcontext() as watch:
                 over = _Loop(self, work, tasks, watch).to_the_end()
         finally:
             work.close(abandon=over is None)
@@ -199,7 +199,7 @@ class _Loop:
         for _, attempt in observations.open_attempts(self._run.state):
             agent_id = attempt.agent_id or self._adoptable.get(attempt.agent)
             if agent_id:
-                wanted[attempt.agent] = observations.Wanted(agent_id, attempt.host)
+                wanted[attempt.agent] = agent_id, attempt.host
         self._seen = observations.look(self._fleet, wanted, self._pool) if wanted else {}
         changed, self._changed = self._changed, set()
         self._note_usage(changed)
@@ -236,54 +236,45 @@ class _Loop:
         return [fact("usage", task=task, number=attempt.number, **used._asdict())]
 
     def _do(self, actions: Sequence[Action]) -> None:
+        """Note everything that is to be noted, and then do the rest."""
         facts: list[LedgerFact] = []
-        starts: list[orders.Start] = []
-        after: list[Callable[[], None]] = []
+        rest: list[Order] = []
         for action in actions:
             match action:
+                case LedgerFact("ended", end):
+                    if problem := self._unreadable(end):
+                        own = {"task": end["task"], "number": end["number"]}
+                        facts.append(fact("returned", **own, problem=problem))
+                        rest.append(Order(orders.TELL, **own, what=attempt_end.RETURN, because=problem))
+                    else:
+                        facts += [*self._before_end(end), action]
                 case LedgerFact():
                     facts.append(action)
-                case orders.Start():
-                    starts.append(action)
-                case orders.Collect() | orders.Stop() | orders.CheckWork():
-                    self._work.do(action)
-                case orders.Adopt(task=task, number=number, agent_id=agent_id):
+                case Order(do=orders.ADOPT, task=task, number=number, agent_id=agent_id):
                     self._fleet.find(agent_id).adopt()
                     facts.append(fact("started", task=task, number=number, agent_id=agent_id, adopted=True))
-                case orders.Restart(task=task, number=number, fresh=fresh, counts=counts):
-                    facts += [fact("restarted", task=task, number=number, counts=counts)] if fresh else []
-                    after.append(functools.partial(self._work.do, action))
-                case orders.Tell(task=task, number=number, what=what):
-                    if what in orders.NOTED:
-                        facts.append(fact(orders.NOTED[what], task=task, number=number))
-                    after.append(functools.partial(self._work.tell, action))
-                case orders.End(task=task, number=number):
-                    if problem := self._unreadable(action):
-                        facts.append(fact("returned", task=task, number=number, problem=problem))
-                        returned = orders.Tell(task, number, attempt_end.RETURN)
-                        after.append(functools.partial(self._work.tell, returned, problem))
-                    else:
-                        facts += self._ended(action)
+                case Order(do=do, task=task, number=number):
+                    if do == orders.RESTART and action.fresh:
+                        facts.append(fact("restarted", task=task, number=number, counts=action.counts))
+                    if action.what in orders.NOTED:
+                        facts.append(fact(orders.NOTED[action.what], task=task, number=number))
+                    rest.append(action)
         self._run.note_all(facts)
-        if starts:
-            self._work.start(starts)
-        for deed in after:
-            deed()
+        self._work.do(rest)
 
-    def _unreadable(self, action: orders.End) -> str:
+    def _unreadable(self, end: Mapping[str, Any]) -> str:
         """What is wrong with the outcome of an agent that rests and can be told so."""
-        task = self._run.state.tasks[action.task]
-        attempt = task.attempts[action.number - 1]
+        task = self._run.state.tasks[end["task"]]
+        attempt = task.attempts[end["number"] - 1]
         observed = self._seen.get(attempt.agent)
         can_be_told = observed is not None and observed.state == states.WAITING
-        if action.reason != attempt_end.OUTCOME or not can_be_told or attempt.returns >= self._limits.max_returns:
+        if end["reason"] != attempt_end.OUTCOME or not can_be_told or attempt.returns >= self._limits.max_returns:
             return ""
         return self._work.unreadable(task, attempt)
 
-    def _ended(self, action: orders.End) -> list[LedgerFact]:
-        attempt = self._run.state.tasks[action.task].attempts[action.number - 1]
-        used = self._usage(action.task, attempt) if attempt.agent_id else []
+    def _before_end(self, end: Mapping[str, Any]) -> list[LedgerFact]:
+        attempt = self._run.state.tasks[end["task"]].attempts[end["number"] - 1]
         observed = self._seen.get(attempt.agent)
         if observed is not None and observed.half_made:
             self._work.remove(attempt, observed.agent_id)
-        return [*used, LedgerFact("ended", action._asdict())]
+        return self._usage(end["task"], attempt) if attempt.agent_id else []

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from mngr.actions import bulk_create, find
@@ -22,10 +23,9 @@ from mngr.fleet.hosts import Hosts
 from mngr.fleet.known_hosts import KnownHost
 from mngr.interrupts import held
 from mngr.mapreduce import observations
-from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import HOST_LOST
-from mngr.providers.provider import GONE, RUNNING, HostRequest, Unsupported
+from mngr.providers.provider import GONE, RUNNING, HostRequest, Provider, Unsupported
 from mngr.remote.channel import Unreached
 from mngr.waiting import wait_until
 
@@ -56,8 +56,6 @@ class HostPool:
     def __init__(self, run: Run, hosts: Hosts, rules: HostRules) -> None:
         self._run, self._hosts, self.rules = run, hosts, rules
         self._lock, self._turn = threading.RLock(), threading.Lock()
-        self._states, prepared = _read(run.ledger.entries())
-        self._snapshot = prepared or rules.snapshot
         self._jobs: Counter[str] = Counter()
         self._queued: dict[str, Future[str]] = {}
         self._refused_at = -math.inf
@@ -65,22 +63,20 @@ class HostPool:
 
     def open(self) -> None:
         """Name the hosts of a pool, or look after those that a killed orchestrator was making. Twice is safe."""
-        provider = self._hosts.provider(self.rules.provider)
-        for name in [name for name, state in self._states.items() if state == MAKING]:
+        provider, known = self._provider, self._run.state.hosts
+        for name in [name for name, host in known.items() if host.state == MAKING]:
             state = provider.host(name).state
             if state not in (RUNNING, GONE):
                 provider.destroy(name)
             if state != RUNNING:
                 self._hosts.known.forget(provider.name, name)
             self._note(name, READY if state == RUNNING else DESTROYED)
-        if self._states:
-            return
-        for name in provider.pool():
+        for name in provider.pool() if not known else ():
             self._hosts.local.host.prepare()
             if self._hosts.known.get(provider.name, name) is None:
                 self._hosts.known.remember(KnownHost(provider.name, name))
             self._note(name, READY)
-        if not self._states:
+        if not self._run.state.hosts:
             provider.require("create")
 
     def check(self) -> None:
@@ -92,8 +88,7 @@ class HostPool:
     @property
     def names(self) -> list[str]:
         """The hosts that can be used, whether they answer at the moment or not."""
-        with self._lock:
-            return [name for name, state in self._states.items() if state == READY]
+        return [name for name, host in self._run.state.hosts.items() if host.state in (READY, UNREACHED)]
 
     @property
     def room(self) -> int:
@@ -115,17 +110,25 @@ class HostPool:
     def room_for_jobs(self) -> int:
         return max(1, (self.rules.most if self._makes else len(self.names)) * self.rules.jobs_per_host)
 
-    @property
+    @cached_property
+    def _provider(self) -> Provider:
+        return self._hosts.provider(self.rules.provider)
+
+    @cached_property
     def _makes(self) -> bool:
-        return not self._hosts.provider(self.rules.provider).pool()
+        return not self._provider.pool()
+
+    @property
+    def _snapshot(self) -> str:
+        return self._run.state.prepared or self.rules.snapshot
 
     def site(self, name: str) -> Site:
         return self._hosts.site(name, self.rules.provider) if name else self._hosts.local
 
     def is_lost(self, name: str) -> bool:
         """Whether the provider said that the host is gone."""
-        with self._lock:
-            return self._states.get(name) in (LOST, DESTROYED)
+        host = self._run.state.hosts.get(name)
+        return host is not None and host.state in (LOST, DESTROYED)
 
     def answers(self, name: str) -> bool:
         """Ask the host now. One that does not answer is not used until it does."""
@@ -152,7 +155,7 @@ class HostPool:
         """Note that a host did not answer, and ask its provider about it."""
         with self._lock:
             if name not in self.unreached and not self.is_lost(name):
-                self._run.note_all([host_fact(name, self.rules.provider, UNREACHED, because=why)])
+                self._note(name, UNREACHED, because=why)
             self.unreached[name] = why
         known = self._hosts.known.get(self.rules.provider, name)
         if known is None or not known.ours:
@@ -164,19 +167,11 @@ class HostPool:
         if gone and not self.is_lost(name):
             self._note(name, LOST, because=why)
 
-    def ask(self, names: Iterable[str], verb: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """What each host answers; for those that do not answer, an error. One that did not before is not asked."""
-        return self.ask_own(dict.fromkeys(names, args), verb)
-
-    def ask_own(self, names: Mapping[str, Sequence[Any]], verb: Callable[..., Any]) -> dict[str, Any]:
-        """As `ask`, with arguments for each host."""
-        found: dict[str, Any] = {}
-        asked: list[str] = []
-        for name in names:
-            if name in self.unreached or self.is_lost(name):
-                found[name] = MngrError(self.unreached.get(name) or f"`{name}` is gone")
-            else:
-                asked.append(name)
+    def ask(self, names: Mapping[str, Sequence[Any]], verb: Callable[..., Any]) -> dict[str, Any]:
+        """What each host answers to the verb with its arguments; for those that do not answer, an error. One that did
+        not before is not asked."""
+        asked = [name for name in names if name not in self.unreached and not self.is_lost(name)]
+        found = {name: MngrError(self.unreached.get(name) or f"`{name}` is gone") for name in names}
         sites = [self.site(name) for name in asked]
         answers = self._hosts.ask_each(sites, lambda site: site.run(verb, *names[site.name])) if asked else []
         for name, (_, answer) in zip(asked, answers, strict=True):
@@ -256,7 +251,7 @@ class HostPool:
             return
         free = sum(max(0, most - load.get(name, 0)) for name in self._up)
         missing = min(-(-(count - free) // most), self.rules.most - len(self.names), _MADE_AT_ONCE)
-        making = {f"{self._run.id}-h{len(self._states) + 1 + n}": Future[str]() for n in range(missing)}
+        making = {f"{self._run.id}-h{len(self._run.state.hosts) + 1 + n}": Future[str]() for n in range(missing)}
         for name, future in making.items():
             self._note(name, MAKING)
             threading.Thread(target=self._create, args=(name, future), daemon=True, name=f"make {name}").start()
@@ -299,7 +294,7 @@ class HostPool:
         """Cancel the requests for hosts that nobody waits for any more."""
         waiting = {name: future for name, future in self._queued.items() if not future.done()}
         for name in waiting:
-            self._hosts.provider(self.rules.provider).destroy(name)
+            self._provider.destroy(name)
         wait_until(lambda: all(one.done() for one in waiting.values()), timeout=_NONE_SECONDS, every=0.2)
 
     def keep_prepared(self) -> None:
@@ -307,23 +302,21 @@ class HostPool:
         Only where the provider can, while no agent is there, and once."""
         if not self._makes or self._snapshot or self.rules.most < 2 or len(self.names) != 1:
             return
-        provider, (name,) = self._hosts.provider(self.rules.provider), self.names
-        views = self.ask([name], find.listing)[name]
+        (name,) = self.names
+        views = self.ask({name: ()}, find.listing)[name]
         if isinstance(views, MngrError) or views[0]:
             return
         try:
-            self._snapshot = provider.snapshot(name, f"{self._run.id}-prepared")
+            snapshot = self._provider.snapshot(name, f"{self._run.id}-prepared")
         except Unsupported:
             return
-        self._run.note("host_snapshot", name=name, snapshot=self._snapshot)
+        self._run.note("host_snapshot", name=name, snapshot=snapshot)
 
     def create_each(
         self, hosts: Mapping[str, str], options: Mapping[str, Mapping[str, Any]]
     ) -> list[Agent | MngrError]:
         """Make these agents, each on its host, all hosts at the same time. For each, in order, the agent, or why it was
         not made."""
-        from concurrent.futures import ThreadPoolExecutor
-
         groups: dict[str, dict[str, Mapping[str, Any]]] = {}
         for agent, wish in options.items():
             groups.setdefault(hosts[agent], {})[agent] = wish
@@ -344,14 +337,14 @@ class HostPool:
 
     def note_agents(self, host: str) -> None:
         """Keep what is on a host, for the time when it does not answer."""
-        if host and not isinstance(found := self.ask([host], find.listing)[host], MngrError):
+        if host and not isinstance(found := self.ask({host: ()}, find.listing)[host], MngrError):
             self._hosts.note(self.site(host), found[0])
 
     def finish(self) -> list[str]:
         """Destroy the hosts that mngr made for the run, and return the problems. One with work that is not home, or
         that does not answer, stays. One that is lost is removed with what is there, should it come back."""
         problems = []
-        for name in [name for name, state in self._states.items() if state in (READY, LOST)]:
+        for name in [name for name, host in self._run.state.hosts.items() if host.state in (READY, UNREACHED, LOST)]:
             known = self._hosts.known.get(self.rules.provider, name)
             if known is None or not known.ours:
                 continue
@@ -373,22 +366,4 @@ class HostPool:
                     yield attempt.agent, attempt.host
 
     def _note(self, name: str, state: str, **more: Any) -> None:
-        with self._lock:
-            self._run.note_all([host_fact(name, self.rules.provider, state, **more)])
-            self._states[name] = state
-
-
-def host_fact(name: str, provider: str, state: str, **more: Any) -> LedgerFact:
-    return fact("host", name=name, provider=provider, state=state, **more)
-
-
-def _read(entries: Iterable[Mapping[str, Any]]) -> tuple[dict[str, str], str]:
-    """The hosts that a ledger names with their states, and the snapshot of the prepared one."""
-    states: dict[str, str] = {}
-    snapshot = ""
-    for entry in entries:
-        if entry["type"] == "host":
-            states[str(entry["name"])] = READY if entry["state"] == UNREACHED else str(entry["state"])
-        elif entry["type"] == "host_snapshot":
-            snapshot = str(entry["snapshot"])
-    return states, snapshot
+        self._run.note("host", name=name, provider=self.rules.provider, state=state, **more)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from mngr.actions import wait
 from mngr.errors import MngrError
@@ -55,13 +53,3 @@ class HostWatch:
                     self._pool.fail(name, error.message)
                     self._wake.set()
             self._over.wait(_RETRY_SECONDS)
-
-
-@contextmanager
-def watching(pool: HostPool | None, wake: threading.Event) -> Iterator[HostWatch | None]:
-    watch = HostWatch(pool, wake) if pool is not None else None
-    try:
-        yield watch
-    finally:
-        if watch is not None:
-            watch.close()

@@ -71,6 +71,8 @@ def _of_run(state: RunState, tasks: MutableMapping[str, TaskState], entry: Entry
         case "host":
             host = RunHost(str(entry.get("provider") or ""), str(entry.get("state") or ""), at, because)
             return state._replace(hosts={**state.hosts, str(entry.get("name")): host})
+        case "host_snapshot":
+            return state._replace(prepared=str(entry.get("snapshot") or ""))
         case "concurrency":
             limit, quiet_until = int(entry.get("limit") or 1), float(entry.get("quiet_until") or 0.0)
             return state._replace(concurrency=Concurrency(limit, at, bool(entry.get("slow_start")), quiet_until))

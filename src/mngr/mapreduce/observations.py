@@ -71,21 +71,15 @@ def intended(agents: Iterable[Agent], run: str, role: str) -> dict[str, Agent]:
     return found
 
 
-class Wanted(NamedTuple):
-    """An agent to look at; without a host, it is on this machine."""
-
-    agent_id: str
-    host: str = ""
-
-
-def look(fleet: Fleet, wanted: Mapping[str, Wanted], pool: HostPool | None = None) -> dict[str, Observation]:
-    """These agents, by the names given here. One that does not exist is left out; one whose record cannot be read, or
-    whose host does not answer, is UNKNOWN, and `lost` when its host is gone for good."""
+def look(fleet: Fleet, wanted: Mapping[str, tuple[str, str]], pool: HostPool | None = None) -> dict[str, Observation]:
+    """These agents, by the names given here, each with its id and its host, which is empty for this machine. One that
+    does not exist is left out; one whose record cannot be read, or whose host does not answer, is UNKNOWN, and `lost`
+    when its host is gone for good."""
     ids: dict[str, list[str]] = {}
-    for one in sorted(wanted.values()):
-        ids.setdefault(one.host, []).append(one.agent_id)
+    for agent_id, host in sorted(wanted.values()):
+        ids.setdefault(host, []).append(agent_id)
     far = {host: (some,) for host, some in sorted(ids.items()) if host}
-    answers: dict[str, Any] = pool.ask_own(far, outcome.listing) if pool is not None else {}
+    answers: dict[str, Any] = pool.ask(far, outcome.listing) if pool is not None else {}
     if "" in ids:
         answers[""] = fleet.local.run(outcome.listing, ids[""])
     answered = {host: answer for host, answer in answers.items() if not isinstance(answer, MngrError)}
@@ -145,7 +139,7 @@ def usage(site: Site, agent_id: str, pool: HostPool | None = None) -> AttemptUsa
         if pool is None or site.is_near:
             found = spending.total(site, agent_id)
         else:
-            answer = pool.ask([site.name], spending.collected, [agent_id])[site.name]
+            answer = pool.ask({site.name: ([agent_id],)}, spending.collected)[site.name]
             if isinstance(answer, MngrError):
                 return None
             found = spending.priced(answer, site.settings)

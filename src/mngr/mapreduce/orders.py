@@ -1,80 +1,37 @@
-"""What `decide` wants done for an attempt; the engine does it, or gives it to a thread. Values only."""
+"""What `decide` wants: orders, which the engine gives to a thread, and facts for the ledger. Values only."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.mapreduce import attempt_end
-from mngr.mapreduce.ledger import LedgerFact
+from mngr.mapreduce.ledger import LedgerFact, fact
+
+START = "start"  # make the agent
+RESTART = "restart"  # start the agent of an attempt that has ended again, with its conversation
+ADOPT = "adopt"  # note that the agent was made
+TELL = "tell"
+COLLECT = "collect"  # without an id, the agent does not exist any more
+CHECK = "check"
+STOP = "stop"  # the agent from which everything was collected
 
 
-class Start(NamedTuple):
-    """Make the agent. `fresh` attempts have no intent in the ledger yet; of others a half-made agent may be there."""
+class Order(NamedTuple):
+    """What to `do` for an attempt, and to which agent. `fresh` starts and restarts are not in the ledger yet; of others
+    a killed orchestrator may have done half. A restart `counts` as a try unless the run itself stopped the agent.
+    `what` it is told is `TASK` or a word of `attempt_end`, `because` of a problem."""
 
+    do: str
     task: str
     number: int
-    agent: str
-    fresh: bool
-
-
-class Restart(NamedTuple):
-    """Start the agent of an attempt that has ended again, with its conversation. `fresh` ones are not noted yet; they
-    count as a try unless it was the run that stopped the agent."""
-
-    task: str
-    number: int
-    fresh: bool
+    agent_id: str = ""
+    fresh: bool = False
     counts: bool = True
+    what: str = ""
+    because: str = ""
 
 
-class Adopt(NamedTuple):
-    """Note that the agent of this attempt was made."""
-
-    task: str
-    number: int
-    agent_id: str
-
-
-class Tell(NamedTuple):
-    """Send a message: `what` is `task`, or a word of `attempt_end`."""
-
-    task: str
-    number: int
-    what: str
-
-
-class End(NamedTuple):
-    task: str
-    number: int
-    reason: str
-    because: str
-    retry: bool = False
-    retry_at: float = 0.0
-
-
-class Collect(NamedTuple):
-    """`agent_id` is empty when the agent does not exist any more."""
-
-    task: str
-    number: int
-    agent_id: str
-
-
-class CheckWork(NamedTuple):
-    task: str
-    number: int
-
-
-class Stop(NamedTuple):
-    """Stop an agent from which everything was collected."""
-
-    task: str
-    number: int
-    agent_id: str
-
-
-# A fact is only noted in the ledger.
-Action = Start | Restart | Adopt | Tell | End | Collect | CheckWork | Stop | LedgerFact
+Action = Order | LedgerFact
 TASK = "task"
 # What the ledger calls a message; it is noted before it is sent, so that it is sent at most once.
 NOTED = {
@@ -84,3 +41,9 @@ NOTED = {
     attempt_end.CONTINUE: "continued",
     attempt_end.RETURN: "returned",
 }
+
+
+def ended(task: str, number: int, reason: str, because: str, retry_at: float | None = None, **more: Any) -> LedgerFact:
+    """The end of an attempt. Its task is tried again from `retry_at` on, if that is given."""
+    retry = {"retry": retry_at is not None, "retry_at": retry_at or 0.0}
+    return fact("ended", task=task, number=number, reason=reason, because=because, **retry, **more)

@@ -221,16 +221,18 @@ class RunHost(NamedTuple):
 
 
 class RunState(NamedTuple):
-    """`facts` is what the run was begun with. `trip` is the open breaker. `resumed_at` is when the present orchestrator
-    took over, 0 for the first. `finished` is the last summary; going on after it clears it. Commands and decisions are
-    read from the ledger itself. `gaps` are intervals in which nobody looked at the agents. `paused` is what a person
-    has to see to before any agent can continue; until `waits_until` all agents wait for a limit that is over then."""
+    """`facts` is what the run was begun with, `prepared` a snapshot of its first host. `trip` is the open breaker.
+    `resumed_at` is when the present orchestrator took over, 0 for the first. `finished` is the last summary; going on
+    after it clears it. Commands and decisions are read from the ledger itself. `gaps` are intervals in which nobody
+    looked at the agents. `paused` is what a person has to see to before any agent can continue; until `waits_until` all
+    agents wait for a limit that is over then."""
 
     facts: Mapping[str, Any] = {}
     began_at: float = 0.0
     resumed_at: float = 0.0
     phases: Mapping[str, Phase] = {}
     hosts: Mapping[str, RunHost] = {}
+    prepared: str = ""
     tasks: Mapping[str, TaskState] = {}
     concurrency: Concurrency = Concurrency(0)
     trip: Cluster | None = None

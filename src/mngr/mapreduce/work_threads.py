@@ -6,6 +6,7 @@ note of its end, so that it is never decided twice.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import traceback
@@ -24,6 +25,7 @@ from mngr.interrupts import held, others_ended
 from mngr.mapreduce import attempt_end, observations, orders, policy, task_names
 from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.limits import RunLimits
+from mngr.mapreduce.orders import Order
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import HOST_LOST, Attempt, TaskState
@@ -60,8 +62,15 @@ class WorkThreads:
         self.wake = threading.Event()
         self.busy: set[tuple[str, int]] = set()
         self._ended: deque[tuple[Sequence[tuple[str, int]], Future[None]]] = deque()
-        self._to_start: deque[orders.Start] = deque()
+        self._to_start: deque[Order] = deque()
         self._halted = False
+        self._jobs: dict[str, tuple[str, Callable[[Order], None]]] = {
+            orders.RESTART: ("tell", self._restart),
+            orders.TELL: ("tell", self._tell),
+            orders.COLLECT: ("collect", self._collect),
+            orders.STOP: ("collect", self._stop),
+            orders.CHECK: ("check", self._check),
+        }
         self._pools = {
             "start": run.clock.executor("start", 1),
             "tell": run.clock.executor("tell", 8),
@@ -95,25 +104,17 @@ class WorkThreads:
         """Begin nothing that waits for its turn to be made."""
         self._halted = True
 
-    def start(self, wanted: Sequence[orders.Start]) -> None:
-        """Make agents; those that gather while others are being made are made together."""
-        self._to_start.extend(wanted)
-        keys = [(one.task, one.number) for one in wanted]
-        self._submit("start", keys, self._start_all)
-
-    def do(self, wanted: orders.Restart | orders.Collect | orders.Stop | orders.CheckWork) -> None:
-        work: dict[type, tuple[str, Callable[[Any], None]]] = {
-            orders.Restart: ("tell", self._restart),
-            orders.Collect: ("collect", self._collect),
-            orders.Stop: ("collect", self._stop),
-            orders.CheckWork: ("check", self._check),
-        }
-        pool, job = work[type(wanted)]
-        self._submit(pool, [(wanted.task, wanted.number)], lambda: job(wanted))
-
-    def tell(self, wanted: orders.Tell, problem: str = "") -> None:
-        keys = [(wanted.task, wanted.number)] if wanted.what == orders.TASK else []
-        self._submit("tell", keys, lambda: self._tell(wanted, problem))
+    def do(self, wanted: Sequence[Order]) -> None:
+        """Agents that gather while others are being made are made together."""
+        starts = [one for one in wanted if one.do == orders.START]
+        self._to_start.extend(starts)
+        if starts:
+            self._submit("start", [(one.task, one.number) for one in starts], self._start_all)
+        for one in wanted:
+            if one.do != orders.START:
+                pool, job = self._jobs[one.do]
+                aside = one.do == orders.TELL and one.what != orders.TASK
+                self._submit(pool, [] if aside else [(one.task, one.number)], functools.partial(job, one))
 
     def checkpoint(self, task_id: str, number: int) -> None:
         """Bring home what an agent committed so far; what cannot be had is left for the next time."""
@@ -155,60 +156,56 @@ class WorkThreads:
 
     def _start_all(self) -> None:
         batch = [self._to_start.popleft() for _ in range(len(self._to_start))]
-        if self._halted:
-            batch = [one for one in batch if not one.fresh]
-        hosts, nowhere = self._assign(batch)
-        if self._pool is not None and not nowhere:  # the others are decided again, as soon as there is room
-            batch = [one for one in batch if one.agent in hosts]
-        launches: dict[str, tuple[orders.Start, AgentLaunch]] = {}
-        intents: list[LedgerFact] = []
-        for one in batch:
-            task, attempt = self._before(one)
-            launch, error = (None, nowhere) if nowhere else self._launch(task, attempt)
-            told = launch is not None and launch.message is not None
+        attempts = {one: self._intended(one) for one in batch if not (one.fresh and self._halted)}
+        nowhere = ""
+        if self._pool is not None and attempts:
+            try:
+                hosts = self._pool.assign([attempt.agent for one, attempt in attempts.items() if one.fresh])
+                # Those without a host are decided again, as soon as there is room.
+                some = {one: attempt for one, attempt in attempts.items() if attempt.agent in hosts or not one.fresh}
+                attempts = {one: a._replace(host=hosts.get(a.agent, a.host)) for one, a in some.items()}
+            except MngrError as error:
+                nowhere = error.message
+        launches: dict[Order, tuple[Attempt, AgentLaunch]] = {}
+        facts: list[LedgerFact] = []
+        for one, attempt in attempts.items():
+            task = self._run.state.tasks[one.task]
+            launch, why_not = (None, nowhere) if nowhere else self._launch(task, attempt)
             if one.fresh:
-                more = {"host": hosts[one.agent]} if one.agent in hosts else {}
-                own = {"task": one.task, "number": one.number, "agent": one.agent}
-                intents.append(fact("attempt", **own, to_be_told=told, **more))
+                own = {"task": one.task, "number": one.number, "agent": attempt.agent}
+                own |= {"to_be_told": launch is not None and launch.message is not None}
+                facts.append(fact("attempt", **own, **({"host": attempt.host} if attempt.host else {})))
             if launch is None:
-                intents.append(self._not_made(task, one.number, one.agent, error))
+                facts.append(self._not_made(task, attempt, why_not))
             else:
-                launches[one.agent] = (one, launch)
-        self._run.note_all(intents)
-        self._remove_half_made([one.agent for one, _ in launches.values() if not one.fresh])
+                launches[one] = attempt, launch
+        self._run.note_all(facts)
+        self._remove_half_made([attempt.agent for one, (attempt, _) in launches.items() if not one.fresh])
         if launches:
-            self._make(launches, hosts)
+            self._make(launches)
 
-    def _assign(self, batch: Sequence[orders.Start]) -> tuple[dict[str, str], str]:
-        """The hosts of these agents, or why there are none. One that a killed orchestrator began stays where it is."""
-        if self._pool is None or not batch:
-            return {}, ""
-        try:
-            hosts = self._pool.assign([one.agent for one in batch if one.fresh])
-        except MngrError as error:
-            return {}, error.message
-        return {**hosts, **{one.agent: self._before(one)[1].host for one in batch if not one.fresh}}, ""
+    def _intended(self, one: Order) -> Attempt:
+        """The attempt to be started. One that a killed orchestrator began stays where it is."""
+        task = self._run.state.tasks[one.task]
+        if not one.fresh:
+            return task.attempts[one.number - 1]
+        name = task_names.agent_name(self._run.id, task.slug, one.number)
+        return Attempt(one.number, name, self._run.clock.time(), message=task.message)
 
-    def _make(self, launches: Mapping[str, tuple[orders.Start, AgentLaunch]], hosts: Mapping[str, str]) -> None:
-        options = {name: self._creation(one, launch) for name, (one, launch) in launches.items()}
-        pool = self._pool
+    def _make(self, launches: Mapping[Order, tuple[Attempt, AgentLaunch]]) -> None:
+        options = {attempt.agent: self._creation(one, launch) for one, (attempt, launch) in launches.items()}
+        pool, hosts = self._pool, {attempt.agent: attempt.host for attempt, _ in launches.values()}
         made = self._fleet.create_each(options) if pool is None else pool.create_each(hosts, options)
         facts = []
-        for (one, _), result in zip(launches.values(), made, strict=True):
+        for (one, (attempt, _)), result in zip(launches.items(), made, strict=True):
             if isinstance(result, MngrError):
                 said = result.message + (f": {result.details}" if result.details else "")
-                lost = pool is not None and hosts[one.agent] in pool.unreached
+                lost = pool is not None and attempt.host in pool.unreached
                 reason = HOST_LOST if lost else attempt_end.LAUNCH
-                task = self._run.state.tasks[one.task]
-                facts.append(self._not_made(task, one.number, one.agent, said, reason=reason))
+                facts.append(self._not_made(self._run.state.tasks[one.task], attempt, said, reason))
             else:
                 facts.append(fact("started", task=one.task, number=one.number, agent_id=result.id))
         self._run.note_all(facts)
-
-    def _before(self, one: orders.Start) -> tuple[TaskState, Attempt]:
-        task = self._run.state.tasks[one.task]
-        new = Attempt(one.number, one.agent, self._run.clock.time(), message=task.message)
-        return task, new if one.fresh else task.attempts[one.number - 1]
 
     def _launch(self, task: TaskState, attempt: Attempt) -> tuple[AgentLaunch | None, str]:
         launch, error = self._guarded(f"launch-{attempt.number}", task, lambda: self._recipe.launch(task, attempt))
@@ -216,25 +213,23 @@ class WorkThreads:
             launch = launch._replace(message=f"{launch.message}\n\n{attempt.message}")
         return launch, error
 
-    def _creation(self, one: orders.Start, launch: AgentLaunch) -> dict[str, Any]:
+    def _creation(self, one: Order, launch: AgentLaunch) -> dict[str, Any]:
         task = self._run.state.tasks[one.task]
         own = {"MNGR_RUN": self._run.id, "MNGR_TASK": task.id, "MNGR_ATTEMPT": str(one.number)}
-        options = launch._asdict()
+        labels = {**launch.labels, **task_names.labels(self._run.id, task.slug, one.number, self._role)}
+        options = {**launch._asdict(), "env": {**launch.env, **own}, "labels": labels}
         del options["message"]
-        options["env"] = {**launch.env, **own}
-        options["labels"] = {**launch.labels, **task_names.labels(self._run.id, task.slug, one.number, self._role)}
         return options
 
     def _not_made(
-        self, task: TaskState, number: int, agent: str, because: str, *, reason: str = attempt_end.LAUNCH, **more: Any
+        self, task: TaskState, attempt: Attempt, because: str, reason: str = attempt_end.LAUNCH, **more: Any
     ) -> LedgerFact:
         """The attempt ends because its agent could not be made or started. An attempt whose intent is being noted
         together with this counts already."""
-        if len(task.attempts) < number:
-            task = task._replace(attempts=(*task.attempts, Attempt(number, agent, 0.0)))
+        if len(task.attempts) < attempt.number:
+            task = task._replace(attempts=(*task.attempts, attempt))
         at = policy.retry_at(task, reason, self._limits, now=self._run.clock.time(), quiet_until=0.0)
-        end = orders.End(task.id, number, reason, because, retry=at is not None, retry_at=at or 0.0)
-        return LedgerFact("ended", {**end._asdict(), **more})
+        return orders.ended(task.id, attempt.number, reason, because, at, **more)
 
     def _remove_half_made(self, names: Sequence[str]) -> None:
         """What a killed orchestrator left of agents that never ran."""
@@ -245,7 +240,7 @@ class WorkThreads:
             if name in found and observations.observe(name, found[name]).half_made:
                 found[name].destroy(force=True, remove_branch=True)
 
-    def _restart(self, wanted: orders.Restart) -> None:
+    def _restart(self, wanted: Order) -> None:
         """Start the same agent again. What it said of its task before is put aside when it is asked for more."""
         task, attempt = self._attempt(wanted.task, wanted.number)
 
@@ -261,25 +256,26 @@ class WorkThreads:
             self._run.note("started", task=task.id, number=attempt.number, agent_id=attempt.agent_id)
             return
         because = f"it could not be started again: {error}"
-        self._run.note_all([self._not_made(task, attempt.number, attempt.agent, because, restartable=False)])
+        self._run.note_all([self._not_made(task, attempt, because, restartable=False)])
 
-    def _tell(self, wanted: orders.Tell, problem: str) -> None:
+    def _tell(self, wanted: Order) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
         if wanted.what == orders.TASK:
             self._tell_task(task, attempt)
             return
-        text = self._words(wanted.what, task, attempt, problem)
+        text = self._words(wanted, task, attempt)
         continues = wanted.what == attempt_end.CONTINUE
         _, error = self._guarded("", task, lambda: self._agent(attempt).message(text, start=continues))
         if error:
             said = f"`{attempt.agent}` could not be told: {error}"
             self._run.note("decision", task=task.id, number=attempt.number, what=said, because=wanted.what)
 
-    def _words(self, what: str, task: TaskState, attempt: Attempt, problem: str) -> str:
-        if what == attempt_end.CONTINUE:
+    def _words(self, wanted: Order, task: TaskState, attempt: Attempt) -> str:
+        if wanted.what == attempt_end.CONTINUE:
             first = attempt.restarted_at is not None and attempt.continues == 1
             return attempt.message if attempt.message and first else self._recipe.continuation(task, attempt)
-        return _TEXTS[what].format(seconds=max(1, round(self._limits.warns_before)), problem=problem)
+        seconds = max(1, round(self._limits.warns_before))
+        return _TEXTS[wanted.what].format(seconds=seconds, problem=wanted.because)
 
     def unreadable(self, task: TaskState, attempt: Attempt) -> str:
         """What is wrong with the outcome; empty when nothing is, or that cannot be told."""
@@ -303,18 +299,18 @@ class WorkThreads:
         if self._unreached(attempt):
             return
         because = f"it could not be told its task: {error or 'the run was killed while it was being told'}"
-        self._run.note_all([self._not_made(task, attempt.number, attempt.agent, because)])
+        self._run.note_all([self._not_made(task, attempt, because)])
 
     def _past_telling(self, attempt: Attempt) -> bool:
         """Whether an agent that did not take its task is to be judged by what it does: it has it in its terminal, or
         has ended, or was done before it could be told."""
         if observations.told(self.site(attempt), attempt.agent_id):
             return True
-        wanted = {attempt.agent: observations.Wanted(attempt.agent_id, attempt.host)}
+        wanted = {attempt.agent: (attempt.agent_id, attempt.host)}
         seen = observations.look(self._fleet, wanted, self._pool).values()
         return any(not observed.alive or observed.outcome for observed in seen)
 
-    def _collect(self, wanted: orders.Collect) -> None:
+    def _collect(self, wanted: Order) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
         data: Mapping[str, Any] | None = None
         error = "its agent is gone"
@@ -334,7 +330,7 @@ class WorkThreads:
         else:
             self._run.note("collected", **own, data=dict(data or {}))
 
-    def _check(self, wanted: orders.CheckWork) -> None:
+    def _check(self, wanted: Order) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
         collected = attempt.collected or {}
         data, error = self._guarded(
@@ -345,7 +341,7 @@ class WorkThreads:
             more["again_at"] = self._again_at(attempt.check_tries + 1, self._limits.max_checks)
         self._run.note("verdict", task=task.id, number=attempt.number, data=dict(data or {}), error=error, **more)
 
-    def _stop(self, wanted: orders.Stop) -> None:
+    def _stop(self, wanted: Order) -> None:
         task, attempt = self._attempt(wanted.task, wanted.number)
         stopped, error = self._guarded("", task, lambda: self._agent(attempt).stop())
         if stopped is not None and stopped.outlived:
