@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import signal as _signal
+    import threading
 else:
     import _signal  # `signal` wraps this one in enums, which costs a millisecond
 
@@ -61,8 +63,8 @@ class held:  # noqa: N801 (used like the function it would be with contextlib)
             raise _exception(number)
 
 
-class Abandoned(SystemExit):
-    """The command is ending, so what one of its threads does is ended too: quietly, as Python ends a thread by this."""
+class Abandoned(BaseException):
+    """The command is ending, so what one of its threads does is ended too. Not an error, and never reported."""
 
 
 class others_ended:  # noqa: N801 (used like the function it would be with contextlib)
@@ -70,11 +72,19 @@ class others_ended:  # noqa: N801 (used like the function it would be with conte
 
     def __enter__(self) -> None:
         global _ended_by
+        import threading  # whoever has other threads has it already
+
+        threading.excepthook = _report_unless_abandoned
         self._before, _ended_by = _ended_by, _thread.get_ident()
 
     def __exit__(self, *_: object) -> None:
         global _ended_by
         _ended_by = self._before
+
+
+def _report_unless_abandoned(args: threading.ExceptHookArgs) -> None:
+    if args.exc_type is not Abandoned:
+        sys.__excepthook__(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
 
 
 def check() -> None:

@@ -57,34 +57,31 @@ class Channel:
     def __init__(self, opening: Opening, settings: Mapping[str, object] = {}, beat: float = BEAT_SECONDS) -> None:
         self.host = opening.host
         self.requests = 0
-        self._inboxes: dict[int, queue.SimpleQueue[Frame | MngrError]] = {}
+        # By the number of their calls; at 0 is what comes before the first one.
+        self._inboxes: dict[int, queue.SimpleQueue[Frame | MngrError]] = {0: queue.SimpleQueue()}
         self._lock = threading.Lock()
         self._messages = MessageReader()
+        self._greeting: bytes | None = b""  # what a login printed, until our token comes
         self._errors = b""
         self._lost: MngrError | None = None
-        self._closing = self._greeted = False
-        self._thread: threading.Thread | None = None
+        self._closing = self._ready = False
         self._input = -1
         self._exit_code: int | None = None
         self._program = os.path.basename(opening.argv[0])
         self._heard_at = time.monotonic()
-        program = boot.program()
-        token = f"mngr-{os.urandom(8).hex()}"
-        self._spawn([*opening.argv, boot.line(program.key, token, opening.state_dir)], opening.env)
+        program, self._token = boot.program(), f"mngr-{os.urandom(8).hex()}".encode()
+        self._spawn([*opening.argv, boot.line(program.key, self._token.decode(), opening.state_dir)], opening.env)
         try:
-            try:
-                self._contact(program, token.encode(), Deadline(opening.seconds), opening.seconds)
-            except BadStream as error:
-                raise self._garbage(error) from None
+            threading.Thread(target=self._read_on, daemon=True, name=f"channel to {self.host}").start()
+            self.clock_skew = self._contact(program, Deadline(opening.seconds), opening.seconds)
         except BaseException:
             with held():
                 self._reap(0.0)
                 self.close()
             raise
+        del self._inboxes[0]
         encoder = Encoder()
         self._send({"settings": encoder.encode(dict(settings)), "beat": beat}, bytes(encoder.body))
-        self._thread = threading.Thread(target=self._read_on, daemon=True, name=f"channel to {self.host}")
-        self._thread.start()
 
     @property
     def lost(self) -> bool:
@@ -204,13 +201,6 @@ class Channel:
         self._fail(Unreached(f"the connection to `{self.host}` was closed"))
         os.close(self._input)
         self._input = -1  # a write from now on fails, and does not reach another file
-        if self._thread is None:
-            self._close_output()
-
-    def _close_output(self) -> None:
-        """Only whoever reads may close: a number that is free again soon belongs to another file."""
-        os.close(self._output)
-        os.close(self._error)
 
     def _reap(self, seconds: float = 2.0) -> None:
         """Wait for the end of the program that holds the connection, and end it after a while. Twice is safe."""
@@ -244,10 +234,9 @@ class Channel:
                 os.close(fd)
         os.set_blocking(self._input, False)
 
-    def _contact(self, program: boot.Program, token: bytes, deadline: Deadline, seconds: float) -> None:
-        """Read up to our token, and send our program if the host asks for it."""
-        words = self._greeting(token, deadline, seconds)
-        self._greeted = True
+    def _contact(self, program: boot.Program, deadline: Deadline, seconds: float) -> float:
+        """Send our program if the host asks for it, and wait until it runs; how much the clock there is ahead."""
+        words = self._hello(deadline, seconds)["words"]
         if words[:1] == ["missing"]:
             raise boot.missing(words[1:] or ["sh"], self.host)
         if words == ["send"]:
@@ -255,67 +244,26 @@ class Channel:
                 self._write(boot.load(program), deadline)
             except Unreached:
                 pass  # what the host printed about it, or that the time is over, is read next
-        while not (frame := self._first_frame(deadline, seconds)).header.get("ready"):
-            pass
-        now = frame.header.get("now")
+        now = self._hello(deadline, seconds).get("now")
         if isinstance(now, bool) or not isinstance(now, int | float) or not 0 <= now < _LATEST:
-            raise BadStream("the clock of the host makes no sense")
-        self.clock_skew = now - time.time()
+            raise self._garbage(BadStream("the clock of the host makes no sense"))
+        return now - time.time()
 
-    def _greeting(self, token: bytes, deadline: Deadline, seconds: float) -> list[str]:
-        seen = b""
-        while True:
-            before, words, self._rest = boot.greeting(seen, token)
-            if words is not None:
-                return words
-            if len(before) > _LONGEST_GREETING:
-                raise Unreached(f"`{self.host}` prints too much at login", details=_printable(before))
-            seen += self._read(deadline, seconds, before)
-
-    def _first_frame(self, deadline: Deadline, seconds: float) -> Frame:
-        data, self._rest = self._rest, b""
-        while True:
-            found = list(self._messages.feed(data))
-            if found:
-                return found[0]
-            data = self._read(deadline, seconds, b"")
-
-    def _read(self, deadline: Deadline, seconds: float, printed: bytes) -> bytes:
-        """The next bytes while the channel opens. Raises Unreached with what the host or its program printed."""
-        poll = select.poll()
-        poll.register(self._output, select.POLLIN)
-        poll.register(self._error, select.POLLIN)
-        while True:
-            check()
-            for fd, _ in poll.poll(deadline.left(0.2) * 1000):
-                data = os.read(fd, 1 << 16)
-                if fd == self._output and data:
-                    return data
-                if fd == self._error and data:
-                    self._errors = (self._errors + data)[-_LAST_ERRORS:]
-                elif fd == self._error:
-                    poll.unregister(fd)
-                else:
-                    self._drain_errors()
-                    what = "cannot start mngr" if self._greeted else "cannot be reached"
-                    raise self._unreached(what, printed, ended=self._ended(0.5))
-            if deadline.passed:
-                raise self._unreached(f"did not answer within {seconds:g} s", printed)
-
-    def _unreached(self, what: str, printed: bytes, *, ended: bool = False) -> Unreached:
-        said = _printable(self._errors + printed)
-        if not said and ended:
+    def _hello(self, deadline: Deadline, seconds: float) -> Mapping[str, Any]:
+        """What comes next while the channel opens. Raises Unreached with what the host or its program printed."""
+        frame = self._next(self._inboxes[0], deadline)
+        if frame is not None and "ended" not in frame.header:
+            return frame.header
+        said = _printable(self._errors + (self._greeting or b""))
+        if frame is None:
+            raise Unreached(f"`{self.host}` did not answer within {seconds:g} s", details=said)
+        if not said and self._ended(0.5):
             said = f"`{self._program}` ended with exit code {self._exit_code} and printed nothing"
-        return Unreached(f"`{self.host}` {what}", details=said)
+        what = "cannot be reached" if self._greeting is not None else "cannot start mngr"
+        raise Unreached(f"`{self.host}` {what}", details=said)
 
     def _garbage(self, error: BadStream) -> Unreached:
         return Unreached(f"`{self.host}` sent something that is not an answer", details=error.message)
-
-    def _drain_errors(self) -> None:
-        poll = select.poll()
-        poll.register(self._error, select.POLLIN)
-        while poll.poll(50) and (data := os.read(self._error, 1 << 16)):
-            self._errors = (self._errors + data)[-_LAST_ERRORS:]
 
     def _send(self, header: Mapping[str, Any], body: bytes = b"") -> None:
         self._write(pack(header, body))
@@ -348,7 +296,8 @@ class Channel:
                 self._lock.release()
 
     def _read_on(self) -> None:
-        """The thread that reads all answers and sends heartbeats, until the stream ends."""
+        """The thread that reads all answers and sends heartbeats, until the stream ends. Only it closes what it reads:
+        a number that is free again soon belongs to another file."""
         poll = select.poll()
         poll.register(self._output, select.POLLIN)
         poll.register(self._error, select.POLLIN)
@@ -359,19 +308,14 @@ class Channel:
                     data = os.read(fd, 1 << 16)
                     if fd == self._error:
                         self._errors = (self._errors + data)[-_LAST_ERRORS:]
-                        if not data:
-                            poll.unregister(fd)
-                        continue
+                    else:
+                        self._take(data)
                     if not data:
-                        said = _printable(self._errors)
-                        raise Unreached(f"the connection to `{self.host}` was lost", details=said)
-                    self._heard_at = time.monotonic()
-                    for message in self._messages.feed(data):
-                        self._deliver(message)
+                        poll.unregister(fd)
                 now = time.monotonic()
-                if now - self._heard_at > SILENCE_SECONDS:
+                if self._ready and now - self._heard_at > SILENCE_SECONDS:
                     raise Unreached(f"`{self.host}` stopped answering {now - self._heard_at:.0f} s ago")
-                if now >= beat_at:
+                if self._ready and now >= beat_at:
                     beat_at = now + BEAT_SECONDS
                     self._beat()
         except BadStream as error:
@@ -381,12 +325,41 @@ class Channel:
         except OSError:
             self._fail(Unreached(f"the connection to `{self.host}` was lost"))
         finally:
-            self._close_output()
+            os.close(self._output)
+            os.close(self._error)
+
+    def _take(self, data: bytes) -> None:
+        """What the host sent: at first what its login prints, then our token and frames. Nothing is the end."""
+        self._heard_at = time.monotonic()
+        if not data:
+            self._drain_errors()
+            if not self._ready:
+                self._inboxes[0].put(Frame({"ended": True}))
+            raise Unreached(f"the connection to `{self.host}` was lost", details=_printable(self._errors))
+        if self._greeting is not None:
+            before, words, rest = boot.greeting(self._greeting + data, self._token)
+            if words is None:
+                self._greeting += data
+                if len(before) > _LONGEST_GREETING:
+                    raise Unreached(f"`{self.host}` prints too much at login", details=_printable(before))
+                return
+            self._greeting, data = None, rest
+            self._inboxes[0].put(Frame({"words": words}))
+        for message in self._messages.feed(data):
+            self._deliver(message)
+
+    def _drain_errors(self) -> None:
+        poll = select.poll()
+        poll.register(self._error, select.POLLIN)
+        while poll.poll(50) and (data := os.read(self._error, 1 << 16)):
+            self._errors = (self._errors + data)[-_LAST_ERRORS:]
 
     def _deliver(self, message: Frame) -> None:
         number = message.header.get("id")
         if number is None and "error" in message.header:  # of no call: the other end cannot read what we send
             raise as_error(Decoder(message.body).decode(message.header["error"]))
+        if number is None and message.header.get("ready"):
+            number, self._ready = 0, True
         if isinstance(number, int) and number > self.requests:
             raise BadStream("an answer to a call that was not made")
         inbox = self._inboxes.get(number) if isinstance(number, int) else None
