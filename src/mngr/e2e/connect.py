@@ -123,13 +123,12 @@ class Watched:
         client: OnTerminal | None = None
         try:
             columns, rows = self._size
-            client = OnTerminal(["sh", "-c", self._line], columns=columns, rows=rows, cwd="/", env=self._env)
+            client = OnTerminal(["sh", "-c", self._line], columns=columns, rows=rows, env=self._env)
             return self._read(client, ready)
         finally:
             with held():
                 self._recording.close(None)
                 if client is not None:
-                    client.hang_up()
                     client.close()
 
     def _read(self, client: OnTerminal, ready: Callable[[], None]) -> str:

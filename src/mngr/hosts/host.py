@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
 
 from mngr import files, process
 from mngr.errors import MngrError
@@ -27,6 +26,12 @@ class Host:
 
     name = "local"
     provider = "local"
+    read_tail = staticmethod(files.read_tail)
+    write = staticmethod(files.write_atomic)
+    append = staticmethod(files.append_line)
+    make_dir = staticmethod(files.make_private_dir)
+    remove = staticmethod(files.remove_tree)
+    move = staticmethod(os.rename)
 
     def __init__(self, directory: str) -> None:
         self.dir = directory
@@ -78,29 +83,11 @@ class Host:
         with open(path, "rb") as file:
             return file.read()
 
-    def read_tail(self, path: str, size: int) -> tuple[bytes, bool]:
-        return files.read_tail(path, size)
-
-    def write(self, path: str, data: bytes, mode: int = 0o600, *, durable: bool = False) -> None:
-        files.write_atomic(path, data, mode, durable=durable)
-
-    def append(self, path: str, value: Mapping[str, Any]) -> None:
-        files.append_line(path, value)
-
     def entries(self, path: str) -> list[str]:
         try:
             return os.listdir(path)
         except FileNotFoundError:
             return []
-
-    def make_dir(self, path: str) -> None:
-        files.make_private_dir(path)
-
-    def remove(self, path: str) -> None:
-        files.remove_tree(path)
-
-    def move(self, source: str, target: str) -> None:
-        os.rename(source, target)
 
     def locked(
         self, name: str, *, timeout: float, what: str, guards: str | None = None

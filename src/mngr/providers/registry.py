@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING
 
 from mngr.errors import UsageError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 LOCAL = "local"
 # Providers that need no settings; `[providers.NAME] type = ...` makes another one of the same type.
 BUILTIN = ("ssh", "docker", "podman", "modal", "ray")
+_CLASSES = {"ssh": "ssh:Ssh", "modal": "modal.provider:Modal", "ray": "ray.provider:Ray"}
 _COMMAND = "command"
 
 
@@ -30,18 +32,10 @@ def find(name: str, near: Site) -> Provider:
         raise UsageError(f"no provider is called `{name}`", hint=suggest(name, known, "provider"))
     values = {key: found.value for key, found in near.settings.table(("providers", name)).items()}
     kind = str(values.get("type") or (name if name in BUILTIN else _COMMAND if "open" in values else ""))
-    if kind == "ssh":
-        from mngr.providers.ssh import Ssh
-
-        return Ssh(name, near, values)
-    if kind == "modal":
-        from mngr.providers.modal.provider import Modal
-
-        return Modal(name, near, values)
-    if kind == "ray":
-        from mngr.providers.ray.provider import Ray
-
-        return Ray(name, near, values)
+    if kind in _CLASSES:
+        module, _, word = _CLASSES[kind].partition(":")
+        made: Provider = getattr(importlib.import_module(f"mngr.providers.{module}"), word)(name, near, values)
+        return made
     from mngr.providers import command
 
     if kind in BUILTIN:

@@ -18,32 +18,11 @@ _EXITED = "server exited"  # what a client says whose server is about to end, or
 
 # The server lives longer than any caller, so it gets only what it needs to run; agents get theirs with `-e`.
 _SERVER_ENV = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMUX_TMPDIR",
-    "TMPDIR",
-    "TERM",
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TMUX_TMPDIR", "TMPDIR", "TERM"),
 )
-
 _PANE_FIELDS = (
-    "@mngr_agent",
-    "session_name",
-    "pane_id",
-    "pane_pid",
-    "pane_tty",
-    "pane_dead",
-    "pane_dead_status",
-    "pane_dead_signal",
-    "pane_dead_time",
-    "window_activity",
-    "session_attached",
-    "pid",
+    *("@mngr_agent", "session_name", "pane_id", "pane_pid", "pane_tty", "pane_dead", "pane_dead_status"),
+    *("pane_dead_signal", "pane_dead_time", "window_activity", "session_attached", "pid"),
 )
 _PANE_DEAD = "mngr-pane-dead"
 _OBITUARY = "Pane is dead"
