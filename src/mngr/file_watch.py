@@ -7,22 +7,11 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from typing import Protocol
 
 _MODIFY, _MOVED, _CREATE, _DELETE, _SELF = 0x2, 0xC0, 0x100, 0x200, 0xC00
 _OVERFLOW, _IGNORED, _DIRECTORY = 0x4000, 0x8000, 0x40000000
 _MASK = _MODIFY | _MOVED | _CREATE | _DELETE | _SELF
 _HEADER = 16
-
-
-class FileWatch(Protocol):
-    def wait(self, seconds: float) -> bool:
-        """Whether something changed within this time."""
-
-    def changed(self) -> set[str]:
-        """The paths that changed since the last call."""
-
-    def close(self) -> None: ...
 
 
 def watch(paths: list[str]) -> FileWatch:
@@ -51,9 +40,11 @@ class _Inotify:
         self._poll.register(self._fd, select.POLLIN)
 
     def wait(self, seconds: float) -> bool:
+        """Whether something changed within this time."""
         return bool(self._poll.poll(seconds * 1000))
 
     def changed(self) -> set[str]:
+        """The paths that changed since the last call."""
         found: set[str] = set()
         while True:
             try:
@@ -145,4 +136,5 @@ def _entries(path: str) -> Iterator[os.DirEntry[str]]:
         return
 
 
+FileWatch = _Inotify | _Comparison
 _OUT_OF_WATCHES = (24, 28)  # EMFILE, ENOSPC

@@ -8,7 +8,7 @@ import pytest
 from mngr.actions import create, find
 from mngr.agents.kinds.kind import Kind
 from mngr.errors import UNREACHED, MngrError
-from mngr.providers.ssh_errors import explain
+from mngr.providers.ssh import explain
 from mngr.remote.channel import Channel, Opening, Unreached
 from tests.support.containers import Containers
 from tests.support.far import REPOSITORY, call, use

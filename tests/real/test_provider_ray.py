@@ -111,19 +111,6 @@ def test_a_cluster_is_reached_through_its_client_port_too(person: Person, cluste
     assert person.user.git("log", "-1", "--format=%s", "mngr/foo") == "new"
 
 
-def test_a_stopped_host_frees_its_resources_and_keeps_its_files(person: Person, cluster: RayCluster) -> None:
-    person.create("foo", "cat", "-s", "cpus=2")
-    person.mngr("exec", "foo", "--", "sh", "-c", "echo kept > ~/file").ok()
-    host = f"{person.hosts()['foo']['name']}.ray"
-    for _ in range(2):
-        person.mngr("host", "stop", host).ok()
-        assert person.state("foo") == "STOPPED" and cluster.processes() == []
-    for _ in range(2):
-        person.mngr("host", "start", host).ok()
-        assert person.state("foo") == "RUNNING"
-    assert person.mngr("exec", "foo", "--", "sh", "-c", "cat ~/file").ok().stdout == "kept\n"
-
-
 def test_what_does_not_fit_is_queued_and_starts_when_there_is_room(person: Person, cluster: RayCluster) -> None:
     for name in ("one", "two"):
         person.create(name, "cat", "-s", "cpus=2")

@@ -24,7 +24,6 @@ def test_resources_that_no_node_has_are_refused_by_name() -> None:
         ({"created_at": 4e9}, False, "QUEUED"),
         ({"node": "a", "address": "1"}, True, "RUNNING"),
         ({"node": "a", "address": "1"}, False, "RUNNING"),
-        ({"node": "a", "address": "1", "stopped": True}, False, "STOPPED"),
         ({"node": "old", "address": "1"}, False, "RUNNING"),
         ({"node": "old", "address": "2"}, True, "GONE"),
     ],

@@ -14,7 +14,7 @@ from mngr.names import parse_address
 from mngr.providers import command, registry
 from mngr.providers.command import expand
 from mngr.providers.provider import HostRequest, Unsupported
-from mngr.providers.ssh_errors import NeedsPerson, explain
+from mngr.providers.ssh import NeedsPerson, explain
 from mngr.remote.channel import Unreached
 from mngr.settings_schema import Layer
 from tests.support import pods

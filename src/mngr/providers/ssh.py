@@ -6,16 +6,16 @@ Keys, agents, jump hosts and known hosts are ssh's own business: nothing of them
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mngr.errors import MngrError, UsageError
-from mngr.process import run, run_attached
+from mngr.process import quote, run, run_attached
 from mngr.providers.provider import UNKNOWN, HostInfo, SettingsProvider
-from mngr.providers.ssh_errors import NeedsPerson, explain
-from mngr.remote.channel import Opening
+from mngr.remote.channel import Opening, Unreached
 
 if TYPE_CHECKING:
     from mngr.actions.site import Site
@@ -92,3 +92,62 @@ def _can_ask(environ: Mapping[str, str]) -> bool:
     if environ.get("MNGR_HEADLESS") or threading.current_thread() is not threading.main_thread():
         return False
     return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class NeedsPerson(Unreached):
+    """ssh wants an answer that only a person can give: a password, a passphrase, whether to trust a host key."""
+
+
+# The words of ssh, which no locale changes. What is unknown is shown as it was printed.
+_REACH = "check that the host runs and can be reached: `ssh -v {} true`"
+_NOT_KNOWN = "the host key of `{}` is not known yet", "check and accept it in a terminal: `mngr host prepare {}`"
+_SILENT = "`{}` does not answer", _REACH
+_CLOSED = "`{}` closed the connection before the login", _REACH
+_NOT_WRITABLE = "", "set another `host_dir` for this provider, one that can be written there"
+# Words that were printed, what they mean for a host (empty: the message stays), and what a person can do.
+_MEANINGS = {
+    "Host key verification failed": _NOT_KNOWN,
+    "host key is known for": _NOT_KNOWN,
+    "Permission denied (": (
+        "`{}` refused the login",
+        "if it needs a password or a passphrase, give it in a terminal: `mngr host prepare {}`",
+    ),
+    "Could not resolve hostname": ("no host is called `{}`", "`ssh -G {}` shows the name and address that ssh uses"),
+    "Too many authentication failures": ("`{}` refused too many keys", "`ssh -v {} true` shows which were offered"),
+    "Connection refused": ("`{}` refuses connections", "check that the host runs and has sshd: `ssh -v {} true`"),
+    "timed out": _SILENT,
+    "No route to host": _SILENT,
+    "Network is unreachable": _SILENT,
+    "Bad configuration option": ("ssh cannot read its configuration for `{}`", "`ssh -G {}` shows what it reads"),
+    "UNKNOWN port 65535": (
+        "the way to `{}` is closed: a jump host or proxy does not let the connection through",
+        "`ssh -v {} true` shows which jump host or proxy it is",
+    ),
+    "Connection closed by": _CLOSED,
+    "Connection reset": _CLOSED,
+    "restricted": ("", "mngr needs a login shell that is not restricted: `ssh {} 'exec sh -c pwd'` has to work"),
+    "No space left on device": ("", "`ssh {} df -h .` shows the disk there; make room, or set another `host_dir`"),
+    "Read-only file system": _NOT_WRITABLE,
+    "Permission denied": _NOT_WRITABLE,
+}
+
+
+def explain(host: str, error: MngrError) -> MngrError:
+    """The same error with a message and a hint that fit what was printed."""
+    said, shown = error.details, quote(host)
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in said:
+        name = re.search(r"Host key for (\S+) has changed", said)
+        file = re.search(r"Offending \S+ key in (.+):\d+", said)
+        at = f" -f {quote(file[1])}" if file else ""
+        shows = f"`ssh-keygen -l -F {quote(name[1]) if name else shown}{at}` shows the known key"
+        return Unreached(
+            f"the host key of `{host}` has changed: this may be another machine",
+            hint=f"{shows}; `ssh-keygen -R` removes it if the change is right",
+            details=said,
+        )
+    found = next((meaning for words, meaning in _MEANINGS.items() if words in said), None)
+    if found is None and error.hint:
+        return error
+    message, hint = found or ("", "see what the login does: `ssh {} 'echo ok'`")
+    kind = NeedsPerson if "mngr host prepare" in hint else Unreached
+    return kind(message.format(host) or error.message, hint=hint.format(shown), details=said)

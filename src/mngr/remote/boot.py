@@ -161,10 +161,7 @@ class Missing(MngrError):
     """A program that we need is not on the host. `install` installs all that we need there, if that is known."""
 
     exit_code = UNREACHED
-
-    def __init__(self, message: str, *, hint: str = "", install: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.install = install
+    install = ""
 
 
 def missing(words: Sequence[str], host: str) -> Missing:
@@ -172,9 +169,10 @@ def missing(words: Sequence[str], host: str) -> Missing:
     name, system = words[0], words[1] if len(words) > 1 else ""
     install = _INSTALL.get(system, "")
     what = "Python 3.10 or newer" if name == "python3" else f"`{name}`"
-    return Missing(
+    found = Missing(
         f"`{host}` has no {what} on its PATH",
         hint=f"install it there: `{install.format(name)}`" if install else f"install `{name}` there",
-        install=("apt-get update && DEBIAN_FRONTEND=noninteractive " if "apt" in install else "")
-        + install.format(_NEEDED),
     )
+    found.install = "apt-get update && DEBIAN_FRONTEND=noninteractive " if "apt" in install else ""
+    found.install += install.format(_NEEDED)
+    return found

@@ -48,17 +48,6 @@ def _fields(kind: Any) -> tuple[_Shape, ...]:
     return tuple(_shape(text_of(found)) for found in kind.__annotations__.values())
 
 
-def names_in(annotation: object) -> set[str]:
-    """The names of classes in an annotation that are not Python's own."""
-    return _names(_shape(text_of(annotation)))
-
-
-def _names(shape: _Shape) -> set[str]:
-    known = shape.name in _ANY or shape.name in _PLAIN or shape.name in _MANY or shape.name in _TABLES
-    own = set() if known or shape.name in ("|", "...") else {shape.name}
-    return own.union(*map(_names, shape.parts))
-
-
 def text_of(annotation: object) -> str:
     text = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(text, str):

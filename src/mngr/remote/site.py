@@ -16,6 +16,7 @@ from mngr.errors import MngrError
 from mngr.process import CommandFailed, join, quote
 from mngr.remote import boot, shapes
 from mngr.remote.channel import BEAT_SECONDS, Channel, Opening, Unreached
+from mngr.tools.git import with_config
 from mngr.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -127,13 +128,8 @@ class RemoteSite(Site):
             ) from None
 
     def git_path(self, directory: str) -> RemotePath:
-        shell = f"sh {quote(self._script())}"
-        env = {**self._opening.env, "GIT_SSH_COMMAND": shell, "GIT_SSH_VARIANT": "simple", "GIT_ALLOW_PROTOCOL": "ssh"}
-        given = env.get("GIT_CONFIG_COUNT", "")
-        count = int(given) if given.isdecimal() else 0
-        for at, (key, value) in enumerate(_CAREFUL_GIT.items(), count):
-            env.update({f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value})
-        env["GIT_CONFIG_COUNT"] = str(count + len(_CAREFUL_GIT))
+        how = {"GIT_SSH_COMMAND": f"sh {quote(self._script())}", "GIT_SSH_VARIANT": "simple"}
+        env = with_config({**self._opening.env, **how, "GIT_ALLOW_PROTOCOL": "ssh"}, _CAREFUL_GIT)
         return RemotePath(f"{_ALIAS}:{directory}", env)
 
     def fetch_files(self, path: str, target: str, *, tree: bool) -> None:

@@ -84,11 +84,7 @@ class Git:
         if private:
             argv = ["sh", "-c", 'umask 077; exec "$@"', "sh", *argv]
         if not self._cautious:
-            given = full_env.get("GIT_CONFIG_COUNT", "")
-            count = int(given) if given.isdecimal() else 0
-            full_env["GIT_CONFIG_COUNT"] = str(count + 1)
-            full_env[f"GIT_CONFIG_KEY_{count}"] = "safe.bareRepository"
-            full_env[f"GIT_CONFIG_VALUE_{count}"] = "all"
+            full_env = with_config(full_env, {"safe.bareRepository": "all"})
         if words[0] not in _QUICK:
             seconds = _TRANSFER_SECONDS if words[0] in ("fetch", "push") else SECONDS
             return process.run(argv, timeout=seconds, input=input, env=full_env)
@@ -146,6 +142,16 @@ class Git:
     def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
         words = [word for parent in parents for word in ("-p", parent)]
         return self.must("commit-tree", tree, *words, "-F", "-", input=message.encode(), env=_IDENTITY)
+
+
+def with_config(env: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Variables for git, with these settings beside those that they have."""
+    given = env.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0
+    found = {**env, "GIT_CONFIG_COUNT": str(first + len(settings))}
+    for at, (key, value) in enumerate(settings.items(), first):
+        found |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
+    return found
 
 
 def quoted_path(path: str) -> str:

@@ -72,23 +72,11 @@ class Modal(HelperProvider):
         if kept or self._number("max_hours") or self._number("idle_stop_minutes"):
             volume = self._volume()
             self._near.host.write(os.path.join(self._directory(), _USES_VOLUME), b"")
-        return str(
-            self._ask(
-                "create",
-                name=name,
-                tags=self._tags(),
-                labels=made["labels"],
-                most=int(self._number("max_hosts", MOST_HOSTS)),
-                keeper={
-                    "volume": volume,
-                    "host_dir": self._text("host_dir"),
-                    "idle_seconds": self._number("idle_stop_minutes") * 60,
-                },
-                image=made["image"],
-                env=made["env"],
-                options=self._sandbox_options(made["start_args"]),
-            )
-        )
+        options, idle = self._sandbox_options(made["start_args"]), self._number("idle_stop_minutes") * 60
+        wanted = {key: made[key] for key in ("image", "env", "labels")} | {"options": options, "volume": volume}
+        wanted |= {"host_dir": self._text("host_dir"), "idle_seconds": idle}
+        most = int(self._number("max_hosts", MOST_HOSTS))
+        return str(self._ask("create", name=name, tags=self._tags(), most=most, wanted=wanted))
 
     def stop(self, host: str) -> None:
         if not any(one["host"] == host for one in self._list()) and host in {*self._stopped(), *self._kept()}:

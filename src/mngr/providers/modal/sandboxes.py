@@ -44,19 +44,10 @@ class Sandboxes:
                 self._app = modal.App.lookup(APP, create_if_missing=True)
             return self._app
 
-    def create(
-        self,
-        name: str,
-        tags: Mapping[str, str],
-        labels: Mapping[str, str],
-        image: str,
-        env: Mapping[str, str],
-        options: Mapping[str, Any],
-        most: int,
-        keeper: Mapping[str, Any],
-    ) -> str:
+    def create(self, name: str, tags: Mapping[str, str], most: int, wanted: Mapping[str, Any]) -> str:
         """A new sandbox in which commands run; its id. Refused when `most` run or are being made. On failure nothing is
-        left."""
+        left. What is `wanted`: `image`, `env`, `labels`, `options`, and for a keeper `volume`, `host_dir` and
+        `idle_seconds`."""
         with self._counting:
             if len({one["host"] for one in self.list(tags)} | self._making) >= most:
                 raise MngrError(
@@ -65,34 +56,26 @@ class Sandboxes:
                 )
             self._making.add(name)
         try:
-            return self._create(name, {**labels, **tags}, image, env, options, keeper)
+            return self._create(name, tags, wanted, wanted["options"])
         finally:
             with self._counting:
                 self._making.discard(name)
 
-    def _create(
-        self,
-        name: str,
-        tags: Mapping[str, str],
-        image: str,
-        env: Mapping[str, str],
-        options: Mapping[str, Any],
-        keeper: Mapping[str, Any],
-    ) -> str:
+    def _create(self, name: str, tags: Mapping[str, str], wanted: Mapping[str, Any], options: Mapping[str, Any]) -> str:
         import modal
 
         volumes, command, wait = _volumes(options.get("volume", ())), [], ["true"]
-        if keeper["volume"]:
-            volumes[PLACE] = modal.Volume.from_name(keeper["volume"], create_if_missing=True)
-            command = keeping.command(name, keeper["host_dir"], options["timeout"], keeper["idle_seconds"])
+        if wanted["volume"]:
+            volumes[PLACE] = modal.Volume.from_name(wanted["volume"], create_if_missing=True)
+            command = keeping.command(name, wanted["host_dir"], options["timeout"], wanted["idle_seconds"])
             wait = keeping.ready(name)
         made = modal.Sandbox.create(
             *command,
             app=self._get_app(),
             name=name,
-            tags={**tags, "host": name},
-            image=_image(image),
-            env=dict(env),
+            tags={**wanted["labels"], **tags, "host": name},
+            image=_image(wanted["image"]),
+            env=dict(wanted["env"]),
             timeout=options["timeout"],
             cpu=options.get("cpu"),
             memory=options.get("memory"),

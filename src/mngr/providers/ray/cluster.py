@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from mngr.errors import UNREACHED, MngrError
-from mngr.providers.provider import GONE, QUEUED, RUNNING, STOPPED
+from mngr.providers.provider import GONE, QUEUED, RUNNING
 from mngr.providers.ray import supervisor
 from mngr.providers.ray.supervisor import CLUSTER, HOST, NAMESPACE
 
@@ -83,21 +83,6 @@ class Cluster:
                 found.append({"name": _name(key), "state": state, "error": error, **record})
         return found
 
-    def stop(self, key: str) -> None:
-        """End the processes of a host and free its resources; its files stay on its node."""
-        record = self._known(key)
-        node = self._node(key, record)
-        self._kill(key)
-        self._put(key, {**record, "stopped": True})
-        self._end(key, node, remove=False)
-
-    def start(self, key: str) -> None:
-        record = self._known(key)
-        if record.get("stopped"):
-            record = {**record, "stopped": False}
-            self._put(key, record)
-            self._wait_for_start(key, self._place(key, record, self._node(key, record)))
-
     def destroy(self, key: str) -> None:
         """Twice is safe. What is on a node that cannot be asked is removed by the next supervisor there."""
         self._ray()
@@ -111,7 +96,7 @@ class Cluster:
         except MngrError:
             return
         if node:
-            self._end(key, node, remove=True)
+            self._end(key, node)
 
     def sweep(self) -> list[str]:
         """Remove what destroyed hosts left on nodes; the names of those hosts."""
@@ -125,8 +110,6 @@ class Cluster:
         """The supervisor of a host; a new one on the same node when it ended."""
         ray = self._ray()
         record = self._known(key)
-        if record.get("stopped"):
-            raise MngrError(f"`{_name(key)}` is stopped", hint=f"`mngr host start {_name(key)}`", exit_code=UNREACHED)
         if not record.get("node"):
             raise MngrError(
                 f"`{_name(key)}` is queued: no node has {shown(record['wanted'])} free", exit_code=UNREACHED
@@ -188,10 +171,10 @@ class Cluster:
             return explained(error, self._address).message
         return ""
 
-    def _end(self, key: str, node: str, *, remove: bool) -> None:
+    def _end(self, key: str, node: str) -> None:
         import ray
 
-        left = ray.get(self._task(supervisor.end, node).remote(key, remove), timeout=START_SECONDS)
+        left = ray.get(self._task(supervisor.end, node).remote(key), timeout=START_SECONDS)
         if left:
             raise MngrError(f"processes of `{_name(key)}` did not end: {', '.join(map(str, left))}")
 
@@ -265,7 +248,7 @@ def _state(record: Mapping[str, Any], has_actor: bool, alive: Mapping[str, str])
         return QUEUED if has_actor or time.time() - record.get("created_at", 0.0) < START_SECONDS else GONE
     if record["node"] not in alive and record["address"] not in alive.values():
         return GONE
-    return STOPPED if record.get("stopped") else RUNNING
+    return RUNNING
 
 
 def _check_possible(wanted: Mapping[str, float], nodes: Sequence[Mapping[str, float]]) -> None:

@@ -18,7 +18,7 @@ class RayHelper(Helper):
     def verbs(self) -> Mapping[str, Verb]:
         self._address = os.environ["RAY_ADDRESS"]
         self._cluster = Cluster(self._address)
-        return {name: getattr(self._cluster, name) for name in ("create", "hosts", "stop", "start", "destroy", "sweep")}
+        return {name: getattr(self._cluster, name) for name in ("create", "hosts", "destroy", "sweep")}
 
     def explained(self, error: Exception) -> MngrError:
         return explained(error, self._address)

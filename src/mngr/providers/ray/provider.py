@@ -90,12 +90,6 @@ class Ray(HelperProvider):
             raise
         return info
 
-    def stop(self, host: str) -> None:
-        self._ask("stop", key=self._key(host))
-
-    def start(self, host: str) -> None:
-        self._ask("start", key=self._key(host))
-
     def destroy(self, host: str) -> None:
         self._ask("destroy", key=self._key(host))
 

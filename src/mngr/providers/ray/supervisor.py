@@ -154,9 +154,9 @@ class _Stream:
                 continue
 
 
-def end(key: str, remove: bool) -> list[int]:
+def end(key: str) -> list[int]:
     """End every process of a host on this node, and remove its files. Returns what did not end. Twice is safe."""
-    return _end_below(_directory(key), remove)
+    return _end_below(_directory(key))
 
 
 def sweep() -> list[str]:
@@ -171,12 +171,12 @@ def sweep() -> list[str]:
         except OSError:
             continue
         if internal_kv._internal_kv_get(HOST + key, namespace=NAMESPACE) is None:
-            _end_below(os.path.join(base, name), True)
+            _end_below(os.path.join(base, name))
             found.append(key)
     return found
 
 
-def _end_below(directory: str, remove: bool) -> list[int]:
+def _end_below(directory: str) -> list[int]:
     left: list[int] = []
     for number, seconds in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
         until = time.monotonic() + seconds
@@ -187,7 +187,7 @@ def _end_below(directory: str, remove: bool) -> list[int]:
                 except ProcessLookupError:
                     continue
             time.sleep(0.1)
-    if remove and not left:
+    if not left:
         shutil.rmtree(directory, ignore_errors=True)
     return left
 
