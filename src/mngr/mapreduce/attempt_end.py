@@ -148,6 +148,11 @@ class _Case(NamedTuple):
         """When this many seconds will have passed in which somebody looked."""
         return self.now + seconds - elapsed(since, self.now, (*self.gaps, *left_out))
 
+    def ends(self, at: float, reason: str, because: str) -> AttemptJudgement:
+        """The attempt is over at this moment, and goes on until then."""
+        over = self.now >= at
+        return AttemptJudgement(Ending(reason, because)) if over else AttemptJudgement(again_at=at)
+
     def since(self) -> float:
         """When the ledger first knew this state, for states that do not say it themselves."""
         known = self.attempt.state == self.observed.state and self.attempt.state_at is not None
@@ -162,16 +167,13 @@ class _Case(NamedTuple):
 
 
 def _ended(case: _Case) -> AttemptJudgement:
-    observed, now = case.observed, case.now
+    observed = case.observed
     said = f" ({observed.reason})" if observed.reason else ""
     if observed.outcome:
         return AttemptJudgement(Ending(OUTCOME, f"it wrote its outcome and is {observed.state}{said}"))
     if observed.lost:
         # Somebody who destroys an agent ends its session first: what comes after tells the two apart.
-        over_at = case.due(case.since(), case.limits.vanished_seconds)
-        return AttemptJudgement(
-            Ending(CRASH, observed.reason or "it is gone") if now >= over_at else None, again_at=over_at
-        )
+        return case.ends(case.due(case.since(), case.limits.vanished_seconds), CRASH, observed.reason or "it is gone")
     if observed.state == states.FAILED:
         return AttemptJudgement(Ending(CRASH, observed.reason or "it failed"))
     if observed.state == states.STOPPED:
@@ -184,10 +186,7 @@ def _waiting(case: _Case) -> AttemptJudgement:
     if attempt.to_be_told and attempt.told_at is None:
         return AttemptJudgement()  # it waits for what we have to tell it
     if observed.outcome:
-        unheard = case.unheard_until(attempt.returned_at)
-        if now < unheard:
-            return AttemptJudgement(again_at=unheard)
-        return AttemptJudgement(Ending(OUTCOME, "it wrote its outcome and waits"))
+        return case.ends(case.unheard_until(attempt.returned_at), OUTCOME, "it wrote its outcome and waits")
     again_at = max(
         observed.since + case.limits.rest_seconds,
         case.unheard_until(attempt.nudged_at),
@@ -215,10 +214,8 @@ def _blocked(case: _Case) -> AttemptJudgement:
             return AttemptJudgement(tell=CONTINUE)  # a person resumed the run, so that they saw to it
         unheard = case.unheard_until(attempt.continued_at)
         return AttemptJudgement(again_at=unheard) if now < unheard else AttemptJudgement(needs=observed.reason)
-    rested_at = observed.since + case.limits.rest_seconds
-    if now < rested_at:
-        return AttemptJudgement(again_at=rested_at)
-    return AttemptJudgement(Ending(BLOCKED, observed.reason or "it is blocked and does not say why"))
+    because = observed.reason or "it is blocked and does not say why"
+    return case.ends(observed.since + case.limits.rest_seconds, BLOCKED, because)
 
 
 def _limited(case: _Case) -> AttemptJudgement:
@@ -247,33 +244,29 @@ def _running(case: _Case) -> AttemptJudgement:
     asked_at = attempt.stirred_at
     if asked_at is None or last > asked_at + _ECHO_SECONDS:
         stalled_at = case.due(last, limits.stall_seconds)
-        return (
-            AttemptJudgement(tell=STUCK) if now >= stalled_at else AttemptJudgement(again_at=min(again_at, stalled_at))
-        )
+        if now >= stalled_at:
+            return AttemptJudgement(tell=STUCK)
+        return AttemptJudgement(again_at=min(again_at, stalled_at))
     over_at = case.due(asked_at, min(limits.stall_seconds, limits.stall_grace_seconds))
-    if now >= over_at:
-        because = f"it said nothing for {span(limits.stall_seconds)}, and nothing when it was asked"
-        return AttemptJudgement(Ending(STALLED, because))
-    return AttemptJudgement(again_at=min(again_at, over_at))
+    because = f"it said nothing for {span(limits.stall_seconds)}, and nothing when it was asked"
+    found = case.ends(over_at, STALLED, because)
+    return found._replace(again_at=min(again_at, found.again_at))
 
 
 def _starting(case: _Case) -> AttemptJudgement:
     attempt = case.attempt
     begun_at = max(attempt.started_at or attempt.intended_at, attempt.restarted_at or 0.0)
-    over_at = case.due(begun_at, case.limits.start_seconds)
-    ending = (
-        Ending(LAUNCH, f"it was not ready after {span(case.limits.start_seconds)}") if case.now >= over_at else None
-    )
-    return AttemptJudgement(ending, again_at=over_at)
+    seconds = case.limits.start_seconds
+    return case.ends(case.due(begun_at, seconds), LAUNCH, f"it was not ready after {span(seconds)}")
 
 
 def _unknown(case: _Case) -> AttemptJudgement:
     if case.observed.lost:
         return AttemptJudgement(Ending(HOST_LOST, f"its host is gone: {case.observed.reason}"))
-    over_at = case.due(case.since(), case.limits.lost_seconds)
+    seconds = case.limits.lost_seconds
     unheard = f"`{case.attempt.host}` did not answer" if case.attempt.host else "nothing is known of it"
-    because = f"{unheard} for {span(case.limits.lost_seconds)}: {case.observed.reason}"
-    return AttemptJudgement(Ending(HOST_LOST, because) if case.now >= over_at else None, again_at=over_at)
+    because = f"{unheard} for {span(seconds)}: {case.observed.reason}"
+    return case.ends(case.due(case.since(), seconds), HOST_LOST, because)
 
 
 _JUDGES: Mapping[str, Callable[[_Case], AttemptJudgement]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mngr.errors import UsageError
@@ -17,71 +17,53 @@ def parsed(options: Sequence[str]) -> dict[str, Any]:
     """The options by name; later ones win, those that are lists add up."""
     found: dict[str, Any] = {}
     for option in options:
-        key, equals, value = option.partition("=")
-        if key not in _CHECKS or not equals:
-            raise UsageError(f"Modal has no option `{option}`", hint=suggest(key, tuple(_CHECKS), "option"))
+        key, equals, text = option.partition("=")
+        if key not in _OPTIONS or not equals:
+            raise UsageError(f"Modal has no option `{option}`", hint=suggest(key, tuple(_OPTIONS), "option"))
+        read, what = _OPTIONS[key]
         try:
-            checked = _CHECKS[key](value)
-        except ValueError as error:
-            raise UsageError(f"invalid option of Modal: `{option}`", hint=f"`{key}` is {error}") from None
-        if key in _LISTS:
-            found.setdefault(key, []).append(checked)
-        else:
-            found[key] = checked
+            value = read(text)
+        except (ValueError, KeyError):
+            raise UsageError(f"invalid option of Modal: `{option}`", hint=f"`{key}` is {what}") from None
+        found[key] = [*found.get(key, ()), value] if key in _LISTS else value
     if found.get("block_network") and found.get("cidr"):
         raise UsageError("`block_network=yes` and `cidr` exclude each other", hint="`cidr` alone blocks all the rest")
     return found
 
 
-def _number(kind: type[int] | type[float], what: str, most: float) -> Callable[[str], float]:
-    def check(value: str) -> float:
-        try:
-            number = kind(value)
-        except ValueError:
-            raise ValueError(what) from None
-        if not 0 < number <= most:
-            raise ValueError(what)
-        return number
-
-    return check
+def _within(number: float, most: float) -> float:
+    if not 0 < number <= most:
+        raise ValueError
+    return number
 
 
-def _text(value: str) -> str:
-    if not value.strip():
-        raise ValueError("a name")
-    return value
+def _name(text: str) -> str:
+    if not text.strip():
+        raise ValueError
+    return text
 
 
-def _yes_or_no(value: str) -> bool:
-    if value not in ("yes", "no"):
-        raise ValueError("`yes` or `no`")
-    return value == "yes"
-
-
-def _network(value: str) -> str:
+def _network(text: str) -> str:
     import ipaddress
 
-    try:
-        return str(ipaddress.ip_network(value))
-    except ValueError as error:
-        raise ValueError(f"a range of addresses such as 10.0.0.0/8: {error}") from None
+    return str(ipaddress.ip_network(text))
 
 
-def _volume(value: str) -> str:
-    name, _, path = value.partition(":")
+def _volume(text: str) -> str:
+    name, _, path = text.partition(":")
     if not name or not path.startswith("/") or path == "/":
-        raise ValueError("`NAME:PATH` with an absolute path")
-    return value
+        raise ValueError
+    return text
 
 
-_CHECKS: dict[str, Callable[[str], Any]] = {
-    "cpu": _number(float, "a number of cores", 1024),
-    "memory": _number(int, "a number of MiB", 1 << 24),
-    "timeout": _number(int, f"a number of seconds, at most {LONGEST_SECONDS}", LONGEST_SECONDS),
-    "gpu": _text,
-    "region": _text,
-    "block_network": _yes_or_no,
-    "cidr": _network,
-    "secret": _text,
-    "volume": _volume,
+_OPTIONS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    "cpu": (lambda text: _within(float(text), 1024), "a number of cores"),
+    "memory": (lambda text: _within(int(text), 1 << 24), "a number of MiB"),
+    "timeout": (lambda text: _within(int(text), LONGEST_SECONDS), f"a number of seconds, at most {LONGEST_SECONDS}"),
+    "gpu": (_name, "a name"),
+    "region": (_name, "a name"),
+    "block_network": ({"yes": True, "no": False}.__getitem__, "`yes` or `no`"),
+    "cidr": (_network, "a range of addresses such as 10.0.0.0/8"),
+    "secret": (_name, "a name"),
+    "volume": (_volume, "`NAME:PATH` with an absolute path"),
 }

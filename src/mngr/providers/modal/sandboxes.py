@@ -183,20 +183,16 @@ def explained(error: Exception) -> MngrError:
     if isinstance(error, ModuleNotFoundError):
         return MngrError("the Python package `modal` is not installed", hint="`pip install 'mngr[modal]'`")
     kind, text = type(error).__name__, str(error).strip()
-    match kind:
-        case "AuthError" if text.startswith("Token missing"):
-            return MngrError("no login of Modal was found", hint="`modal token new` makes one")
-        case "PermissionDeniedError":
-            return MngrError(
-                f"Modal does not allow this: {text}", hint="`modal profile current` shows whose login it is"
-            )
-        case "AuthError":
-            return MngrError(f"Modal refused the login: {text}", hint="`modal token new` makes a new token")
-        case "ResourceExhaustedError":
-            return MngrError(f"Modal's limit is reached: {text}", hint="`mngr list` shows agents to stop or destroy")
-        case "ConnectionError":
-            return MngrError(f"Modal cannot be reached: {text}", exit_code=UNREACHED)
-        case "NotFoundError":
-            return MngrError(f"Modal does not have this: {text}", exit_code=UNREACHED)
-        case _:
-            return MngrError(f"Modal failed: {kind}: {text}", exit_code=UNREACHED)
+    if kind == "AuthError" and text.startswith("Token missing"):
+        return MngrError("no login of Modal was found", hint="`modal token new` makes one")
+    said, hint = _ERRORS.get(kind, (f"Modal failed: {kind}", ""))
+    return MngrError(f"{said}: {text}", hint=hint, exit_code=None if hint else UNREACHED)
+
+
+_ERRORS = {
+    "PermissionDeniedError": ("Modal does not allow this", "`modal profile current` shows whose login it is"),
+    "AuthError": ("Modal refused the login", "`modal token new` makes a new token"),
+    "ResourceExhaustedError": ("Modal's limit is reached", "`mngr list` shows agents to stop or destroy"),
+    "ConnectionError": ("Modal cannot be reached", ""),
+    "NotFoundError": ("Modal does not have this", ""),
+}
