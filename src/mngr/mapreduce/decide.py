@@ -165,17 +165,14 @@ class _Decider:
             return self.working(task, attempt, observed)
         if attempt.agent_id and attempt.collected is None:
             return self.collect(task, attempt, observed)
-        if observed is not None and self.is_to_be_stopped(attempt, observed):
+        # Also what has ended is stopped once: something that it started may live on. Never on an unknown state.
+        if attempt.agent_id and not attempt.released and observed is not None and observed.state != states.UNKNOWN:
             stop = Order(orders.STOP, task.id, attempt.number, observed.agent_id)
             return ([stop], math.inf) if self.view.now >= attempt.release_at else ([], attempt.release_at)
         if attempt is task.last and task.status == CHECKING and (self.holding is None or self.holding.checks):
             check, check_at = Order(orders.CHECK, task.id, attempt.number), attempt.check_at or 0.0
             return ([check], math.inf) if self.view.now >= check_at else ([], check_at)
         return _NOTHING
-
-    def is_to_be_stopped(self, attempt: Attempt, observed: Observation) -> bool:
-        """Also what has ended is stopped once: something that it started may live on. Never on an unknown state."""
-        return bool(attempt.agent_id) and not attempt.released and observed.state != states.UNKNOWN
 
     def collect(self, task: TaskState, attempt: Attempt, observed: Observation | None) -> Due:
         """Never from an agent of which nothing is known at the moment."""

@@ -185,7 +185,6 @@ class _Loop:
                 self._look()
             stop_asked = self._run.stop_asked
             if stop_asked and self._run.state.stopped_at is None:
-                self._work.halt()
                 self._run.note("stop")
             view = View(self._clock.time(), self._seen, frozenset(self._work.busy), stop_asked)
             decision = decide.decide(self._run.state, self._tasks, self._allowed(), view)

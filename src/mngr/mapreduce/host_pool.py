@@ -38,6 +38,8 @@ _QUEUED_SECONDS = 20.0
 # After a host that could not be made, the run continues with those that it has for this long.
 _REFUSED_SECONDS = 60.0
 _MADE_AT_ONCE = 20
+# After these ends an agent holds no place on its host.
+_LEFT = (HOST_LOST, "blocked")
 
 
 class HostRules(NamedTuple):
@@ -103,8 +105,7 @@ class HostPool:
     @property
     def cut_off(self) -> bool:
         """Whether none of the hosts answers."""
-        names = self.names
-        return bool(names) and all(name in self.unreached for name in names)
+        return bool(self.names) and not self._up
 
     @property
     def room_for_jobs(self) -> int:
@@ -184,7 +185,8 @@ class HostPool:
         """A host with a free place for each of these new agents, except for those that wait until there are more hosts.
         Raises when there is none at all, and none to wait for."""
         with self._turn:
-            load = Counter(self._agents())
+            open_ones = (attempt for _, attempt in observations.open_attempts(self._run.state) if attempt.host)
+            load = Counter(one.host for one in open_ones if one.goes_on or (one.agent_id and one.ended not in _LEFT))
             self._make_for(len(agents), load, self.rules.agents_per_host)
             found: dict[str, str] = {}
             for agent in agents:
@@ -194,13 +196,6 @@ class HostPool:
         if agents and not found:
             wait_until(lambda: self._may_make, timeout=5.0, every=0.2)
         return found
-
-    def _agents(self) -> Iterator[str]:
-        """The host of each agent that holds a place there."""
-        for _, attempt in observations.open_attempts(self._run.state):
-            kept = attempt.agent_id and attempt.ended not in (HOST_LOST, "blocked")
-            if attempt.host and (attempt.goes_on or kept):
-                yield attempt.host
 
     @contextmanager
     def job(self, host: str = "") -> Iterator[str]:
@@ -344,11 +339,13 @@ class HostPool:
         """Destroy the hosts that mngr made for the run, and return the problems. One with work that is not home, or
         that does not answer, stays. One that is lost is removed with what is there, should it come back."""
         problems = []
+        attempts = [attempt for task in self._run.state.tasks.values() for attempt in task.attempts]
+        uncollected = [(one.host, one.agent) for one in attempts if one.agent_id and one.collected is None]
         for name in [name for name, host in self._run.state.hosts.items() if host.state in (READY, UNREACHED, LOST)]:
             known = self._hosts.known.get(self.rules.provider, name)
             if known is None or not known.ours:
                 continue
-            if not self.is_lost(name) and (left := [agent for agent, host in self._uncollected() if host == name]):
+            if not self.is_lost(name) and (left := [agent for host, agent in uncollected if host == name]):
                 problems.append(f"`{name}` is kept: the work of {', '.join(left)} was not collected")
                 continue
             try:
@@ -358,12 +355,6 @@ class HostPool:
             else:
                 self._note(name, DESTROYED)
         return problems
-
-    def _uncollected(self) -> Iterator[tuple[str, str]]:
-        for task in self._run.state.tasks.values():
-            for attempt in task.attempts:
-                if attempt.agent_id and attempt.collected is None:
-                    yield attempt.agent, attempt.host
 
     def _note(self, name: str, state: str, **more: Any) -> None:
         self._run.note("host", name=name, provider=self.rules.provider, state=state, **more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,15 +33,6 @@ class AttemptUsage(NamedTuple):
     def tokens(self) -> int:
         """What a budget of tokens counts: read and written, without what came from a cache."""
         return self.input_tokens + self.output_tokens
-
-    def plus(self, other: AttemptUsage) -> AttemptUsage:
-        return AttemptUsage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cost_usd + other.cost_usd,
-            self.unpriced + other.unpriced,
-        )
 
 
 Interval = tuple[float, float]
@@ -266,4 +256,4 @@ def _counted(tasks: Sequence[TaskState]) -> Counter[str]:
 
 
 def _total(parts: Sequence[AttemptUsage]) -> AttemptUsage:
-    return functools.reduce(AttemptUsage.plus, parts, AttemptUsage())
+    return AttemptUsage(*map(sum, zip(*parts, strict=True)))

@@ -63,8 +63,7 @@ class WorkThreads:
         self.busy: set[tuple[str, int]] = set()
         self._ended: deque[tuple[Sequence[tuple[str, int]], Future[None]]] = deque()
         self._to_start: deque[Order] = deque()
-        self._halted = False
-        self._jobs: dict[str, tuple[str, Callable[[Order], None]]] = {
+        self._jobs: dict[str, tuple[str, Callable[[TaskState, Attempt, Order], None]]] = {
             orders.RESTART: ("tell", self._restart),
             orders.TELL: ("tell", self._tell),
             orders.COLLECT: ("collect", self._collect),
@@ -100,10 +99,6 @@ class WorkThreads:
             for pool in self._pools.values():
                 pool.shutdown(wait=True, cancel_futures=True)
 
-    def halt(self) -> None:
-        """Begin nothing that waits for its turn to be made."""
-        self._halted = True
-
     def do(self, wanted: Sequence[Order]) -> None:
         """Agents that gather while others are being made are made together."""
         starts = [one for one in wanted if one.do == orders.START]
@@ -114,7 +109,10 @@ class WorkThreads:
             if one.do != orders.START:
                 pool, job = self._jobs[one.do]
                 aside = one.do == orders.TELL and one.what != orders.TASK
-                self._submit(pool, [] if aside else [(one.task, one.number)], functools.partial(job, one))
+                self._submit(pool, [] if aside else [(one.task, one.number)], functools.partial(self._do, job, one))
+
+    def _do(self, job: Callable[[TaskState, Attempt, Order], None], one: Order) -> None:
+        job(*self._attempt(one.task, one.number), one)
 
     def checkpoint(self, task_id: str, number: int) -> None:
         """Bring home what an agent committed so far; what cannot be had is left for the next time."""
@@ -156,7 +154,7 @@ class WorkThreads:
 
     def _start_all(self) -> None:
         batch = [self._to_start.popleft() for _ in range(len(self._to_start))]
-        attempts = {one: self._intended(one) for one in batch if not (one.fresh and self._halted)}
+        attempts = {one: self._intended(one) for one in batch if not (one.fresh and self._run.stop_asked)}
         nowhere = ""
         if self._pool is not None and attempts:
             try:
@@ -240,9 +238,8 @@ class WorkThreads:
             if name in found and observations.observe(name, found[name]).half_made:
                 found[name].destroy(force=True, remove_branch=True)
 
-    def _restart(self, wanted: Order) -> None:
+    def _restart(self, task: TaskState, attempt: Attempt, wanted: Order) -> None:
         """Start the same agent again. What it said of its task before is put aside when it is asked for more."""
-        task, attempt = self._attempt(wanted.task, wanted.number)
 
         def again() -> None:
             agent = self._agent(attempt)
@@ -258,8 +255,7 @@ class WorkThreads:
         because = f"it could not be started again: {error}"
         self._run.note_all([self._not_made(task, attempt, because, restartable=False)])
 
-    def _tell(self, wanted: Order) -> None:
-        task, attempt = self._attempt(wanted.task, wanted.number)
+    def _tell(self, task: TaskState, attempt: Attempt, wanted: Order) -> None:
         if wanted.what == orders.TASK:
             self._tell_task(task, attempt)
             return
@@ -310,8 +306,7 @@ class WorkThreads:
         seen = observations.look(self._fleet, wanted, self._pool).values()
         return any(not observed.alive or observed.outcome for observed in seen)
 
-    def _collect(self, wanted: Order) -> None:
-        task, attempt = self._attempt(wanted.task, wanted.number)
+    def _collect(self, task: TaskState, attempt: Attempt, wanted: Order) -> None:
         data: Mapping[str, Any] | None = None
         error = "its agent is gone"
         if wanted.agent_id:
@@ -330,8 +325,7 @@ class WorkThreads:
         else:
             self._run.note("collected", **own, data=dict(data or {}))
 
-    def _check(self, wanted: Order) -> None:
-        task, attempt = self._attempt(wanted.task, wanted.number)
+    def _check(self, task: TaskState, attempt: Attempt, wanted: Order) -> None:
         collected = attempt.collected or {}
         data, error = self._guarded(
             f"check-{attempt.number}", task, lambda: self._recipe.check(task, attempt, collected)
@@ -341,8 +335,7 @@ class WorkThreads:
             more["again_at"] = self._again_at(attempt.check_tries + 1, self._limits.max_checks)
         self._run.note("verdict", task=task.id, number=attempt.number, data=dict(data or {}), error=error, **more)
 
-    def _stop(self, wanted: Order) -> None:
-        task, attempt = self._attempt(wanted.task, wanted.number)
+    def _stop(self, task: TaskState, attempt: Attempt, wanted: Order) -> None:
         stopped, error = self._guarded("", task, lambda: self._agent(attempt).stop())
         if stopped is not None and stopped.outlived:
             error = f"these processes are still there: {', '.join(map(str, stopped.outlived))}"
