@@ -315,19 +315,10 @@ def remove_tree(path: str) -> None:
     if not os.path.isdir(path) or os.path.islink(path):
         _unlink(path)
         return
-    _remove_below(path, itself=True)
-
-
-def empty_directory(path: str) -> None:
-    """Delete all that is in a directory, and keep the directory."""
-    _remove_below(path, itself=False)
-
-
-def _remove_below(path: str, *, itself: bool) -> None:
     for tries_left in reversed(range(_TRIES)):
         try:
             if os.path.isdir(path):
-                _remove_directory(path, itself)
+                _remove_directory(path)
             return
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or not tries_left:
@@ -338,7 +329,7 @@ def _remove_below(path: str, *, itself: bool) -> None:
 _TRIES = 100
 
 
-def _remove_directory(path: str, itself: bool) -> None:
+def _remove_directory(path: str) -> None:
     found = [path]
     for directory in found:
         if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
@@ -349,5 +340,11 @@ def _remove_directory(path: str, itself: bool) -> None:
                     found.append(entry.path)
                 else:
                     _unlink(entry.path)
-    for directory in reversed(found if itself else found[1:]):
+    for directory in reversed(found):
         os.rmdir(directory)
+
+
+def empty_directory(path: str) -> None:
+    """Delete all that is in a directory, and keep the directory."""
+    for name in os.listdir(path):
+        remove_tree(os.path.join(path, name))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mngr import process
 from mngr.errors import MngrError
-from mngr.process import ProgramMissing, find_program, join
+from mngr.process import ProgramMissing, find_program
 
 READ_ONLY, WRITABLE = "--ro-bind", "--bind"
 SYSTEM = ("/usr", "/etc", "/opt", "/nix", "/gnu", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -21,6 +21,12 @@ SIGNALS = "HUP INT QUIT TERM"
 INSIDE = ["env", f"--default-signal={SIGNALS.replace(' ', ',')}", "sh", "-c"]
 _ISOLATED = ["--unshare-all", "--cap-drop", "ALL", "--unsetenv", "TMUX", "--unsetenv", "TMUX_PANE"]
 _PROBE_SECONDS = 20.0
+# What the kernel is set to when user namespaces are switched off, and what allows them.
+_SWITCHES = {
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "kernel/unprivileged_userns_clone": ("0", "1"),
+    "user/max_user_namespaces": ("0", "10000"),
+}
 
 
 class Mount(NamedTuple):
@@ -41,7 +47,10 @@ def arguments(mounts: Iterable[Mount], *, network: bool, env: Mapping[str, str])
             words += ["--ro-bind", path, path]
     if os.geteuid() == 0:
         for path in (*_SECRET, *_SECRET_DIRS):
-            words += _hidden(path)
+            if os.path.isdir(path):
+                words += ["--tmpfs", path]
+            elif os.path.exists(path):
+                words += ["--ro-bind", "/dev/null", path]
     name_servers = os.path.realpath("/etc/resolv.conf")
     if network and not name_servers.startswith("/etc/"):
         words += ["--ro-bind-try", name_servers, name_servers]
@@ -51,12 +60,6 @@ def arguments(mounts: Iterable[Mount], *, network: bool, env: Mapping[str, str])
     for name, value in env.items():
         words += ["--setenv", name, value]
     return words
-
-
-def _hidden(path: str) -> list[str]:
-    if os.path.isdir(path):
-        return ["--tmpfs", path]
-    return ["--ro-bind", "/dev/null", path] if os.path.exists(path) else []
 
 
 def is_below(path: str, top: str) -> bool:
@@ -73,29 +76,19 @@ def check() -> None:
     tried = process.run(words, timeout=_PROBE_SECONDS)
     if not tried.ok:
         said = tried.error_text or tried.text
-        raise MngrError("bubblewrap cannot make a sandbox on this machine", hint=advice(said, _facts()), details=said)
+        hint = advice(said, {name: _kernel(name) for name in _SWITCHES})
+        raise MngrError("bubblewrap cannot make a sandbox on this machine", hint=hint, details=said)
 
 
 def advice(said: str, facts: Mapping[str, str]) -> str:
     """What to do, by what `bwrap` said and what the kernel is set to."""
     if "default-signal" in said:
         return "the `env` of GNU coreutils 8.31 or later is needed"
-    if facts.get("kernel/apparmor_restrict_unprivileged_userns") == "1":
-        return _sysctl("kernel.apparmor_restrict_unprivileged_userns=0")
-    if facts.get("kernel/unprivileged_userns_clone") == "0":
-        return _sysctl("kernel.unprivileged_userns_clone=1")
-    if facts.get("user/max_user_namespaces") == "0":
-        return _sysctl("user.max_user_namespaces=10000")
+    for name, (off, on) in _SWITCHES.items():
+        if facts.get(name) == off:
+            allow = f"sudo sysctl -w {name.replace('/', '.')}={on}"
+            return f"user namespaces are switched off; allow them: `{allow}`"
     return "it needs user namespaces; a container must allow them: `docker run --security-opt seccomp=unconfined ...`"
-
-
-def _sysctl(setting: str) -> str:
-    return f"user namespaces are switched off; allow them: `{join(['sudo', 'sysctl', '-w', setting])}`"
-
-
-def _facts() -> dict[str, str]:
-    names = ("kernel/apparmor_restrict_unprivileged_userns", "kernel/unprivileged_userns_clone")
-    return {name: _kernel(name) for name in (*names, "user/max_user_namespaces")}
 
 
 def shares_terminal() -> bool:

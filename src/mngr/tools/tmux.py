@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mngr import process
 from mngr.errors import MngrError
-from mngr.process import CommandFailed, Result, checked, join
+from mngr.process import Result, checked, join
 
 SOCKET = "mngr"
 SECONDS = 20.0
@@ -78,54 +78,44 @@ class Tmux:
 
     def ask_all(self, form: str) -> list[str]:
         """A format, filled in for each pane of the server. No server has none; one that does not answer is an error."""
-        result = self._run("list-panes", "-a", "-F", form)
-        if result.ok:
-            return result.text.split("\n")
-        # A server at its first moment has no session, and tmux then has no target even for "all".
-        if _no_server(result) or result.error_text == "no current target":
-            return []
-        raise CommandFailed(result, "the tmux server did not answer")
+        return self._ask(form, "-a")
+
+    def ask_session(self, session: str, form: str) -> list[str]:
+        """The same for each pane of a session. A session that is gone has none."""
+        return self._ask(form, "-s", "-t", f"={session}")
+
+    def _ask(self, form: str, *where: str) -> list[str]:
+        result = _unless_gone(self._run("list-panes", *where, "-F", form), "the tmux server did not answer")
+        return result.text.split("\n") if result.ok else []
 
     def start(self, session: Session, *, history_lines: int = 50000, config: str | None = None) -> None:
         """Start a detached session. Raises SessionExists when its name is taken."""
-        result = self._start(session, history_lines, config)
-        if result.ok:
-            return
-        if "duplicate session" in result.error_text:
-            raise SessionExists(f"a tmux session called `{session.name}` exists already")
-        raise CommandFailed(result, f"tmux could not start the session `{session.name}`")
-
-    def _start(self, session: Session, history_lines: int, config: str | None) -> Result:
         lines = [*(_line(words) for words in _server_options(history_lines, config)), _session_line(session)]
         words, text = ("-f", os.devnull, "start-server", ";", "source-file", "-"), "\n".join(lines)
         result = self._run(*words, input=text)
-        if result.ok or _EXITED not in result.error_text:
-            return result
-        from mngr.waiting import wait_until
+        if _EXITED in result.error_text:
+            from mngr.waiting import wait_until
 
-        # The server was just ending, and took nothing. Soon it is gone, and a new one starts.
-        def again() -> Result | None:
-            result = self._run(*words, input=text)
-            return result if _EXITED not in result.error_text else None
+            # The server was just ending, and took nothing. Soon it is gone, and a new one starts.
+            def again() -> Result | None:
+                result = self._run(*words, input=text)
+                return result if _EXITED not in result.error_text else None
 
-        return wait_until(again, timeout=_SECONDS_TO_END) or result
+            result = wait_until(again, timeout=_SECONDS_TO_END) or result
+        if "duplicate session" in result.error_text:
+            raise SessionExists(f"a tmux session called `{session.name}` exists already")
+        checked(result, f"tmux could not start the session `{session.name}`")
 
     def kill(self, session: str) -> None:
         """End a session and hang up its processes. A session that is gone already is fine."""
-        self._check_killed(session, self._run("kill-session", "-t", f"={session}"))
+        _unless_gone(self._run("kill-session", "-t", f"={session}"), f"tmux could not end the session `{session}`")
 
     def capture_and_kill(self, pane: Pane, *, history: int) -> str:
         """The same, in one call with a last look at the screen."""
         words = ["capture-pane", "-p", "-J", "-S", f"-{history}", "-t", pane.pane_id]
         result = self._run(*words, ";", "kill-session", "-t", f"={pane.session}")
-        self._check_killed(pane.session, result)
+        _unless_gone(result, f"tmux could not end the session `{pane.session}`")
         return _without_obituary(pane, result.stdout.decode(errors="replace"))
-
-    def _check_killed(self, session: str, result: Result) -> None:
-        said = result.error_text
-        gone = _no_server(result) or "can't find" in said or said == "no current target"
-        if not result.ok and not gone:
-            raise CommandFailed(result, f"tmux could not end the session `{session}`")
 
     def kill_agent_quietly(self, agent_id: str) -> None:
         """End the session of one agent, to clean up after another error."""
@@ -135,13 +125,6 @@ class Tmux:
                     self.kill(pane.session)
         except MngrError:
             pass  # the error that led here is the one to tell
-
-    def ask_session(self, session: str, form: str) -> list[str]:
-        """A format, filled in for each pane of a session. A session that is gone has none."""
-        result = self._run("list-panes", "-s", "-t", f"={session}", "-F", form)
-        if not result.ok and not _no_server(result) and "can't find" not in result.error_text:
-            raise CommandFailed(result, "the tmux server did not answer")
-        return result.text.split("\n") if result.ok else []
 
     def add_helper(self, session: str, name: str, command: Sequence[str], marks: Mapping[str, str]) -> None:
         """Run something of ours in a session, in a window that is not in its status line and goes when it ends. The
@@ -158,7 +141,7 @@ class Tmux:
 
     def kill_pane(self, pane_id: str) -> None:
         """End one pane. One that is gone already is fine."""
-        self._check_killed(pane_id, self._run("kill-pane", "-t", pane_id))
+        _unless_gone(self._run("kill-pane", "-t", pane_id), f"tmux could not end the pane `{pane_id}`")
 
     def rename(self, old: str, new: str) -> None:
         checked(self._run("rename-session", "-t", f"={old}", new), f"tmux could not rename the session `{old}`")
@@ -274,10 +257,15 @@ def _not_a_format(text: str) -> str:
     return text.replace("#", "##")
 
 
-def _no_server(result: Result) -> bool:
+def _unless_gone(result: Result, doing: str) -> Result:
+    """The result, unless it failed for another reason than that there is no server, or nothing of that name on it. A
+    server at its first moment has no session, and then no target even for "all"."""
     text = result.error_text
     missing = "error connecting" in text and "No such file" in text
-    return missing or any(words in text for words in ("no server running", "lost server", _EXITED))
+    gone = ("no server running", "lost server", _EXITED, "can't find")
+    if missing or text == "no current target" or any(words in text for words in gone):
+        return result
+    return checked(result, doing)
 
 
 def _parse_pane(line: str) -> Pane | None:
