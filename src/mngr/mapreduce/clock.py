@@ -6,12 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from threading import Event
 
 from mngr import waiting
-
-if TYPE_CHECKING:
-    from threading import Event
 
 # Events wake the loop; this is how finely it gathers them, and how soon it sees that a point in time has come.
 STEP = 0.05

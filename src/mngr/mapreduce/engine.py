@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.actions import wait
 from mngr.agents import state as states
@@ -15,6 +15,7 @@ from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import attempt_end, decide, observations, orders, policy, task_names
 from mngr.mapreduce.attempt_end import Observation
 from mngr.mapreduce.decide import NextActions, View
+from mngr.mapreduce.host_pool import HostPool
 from mngr.mapreduce.host_watch import HostWatch
 from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.limits import RunLimits
@@ -23,9 +24,6 @@ from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, RunState
 from mngr.mapreduce.work_threads import WorkThreads
-
-if TYPE_CHECKING:
-    from mngr.mapreduce.host_pool import HostPool
 
 _SECONDS_BETWEEN_USAGE = 5.0
 _SECONDS_BETWEEN_USAGE_WITH_BUDGET = 2.0

@@ -6,14 +6,12 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mngr.agents.record import timestamp
 from mngr.files import append_line, read_lines
 
-if TYPE_CHECKING:
-    Entry = dict[str, Any]
-
+Entry = dict[str, Any]
 FILE = "ledger.jsonl"
 # A fault for tests: this process kills itself after its Nth append, or, given as `N.5`, just before that one.
 KILL_AT = "MNGR_TEST_KILL_AT"

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from mngr.actions.agent import Agent
+from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.names import suggest
-
-if TYPE_CHECKING:
-    from mngr.config import Settings
-    from mngr.plugins import PluginRecipe
+from mngr.plugins import PluginRecipe
 
 
 class Task(NamedTuple):

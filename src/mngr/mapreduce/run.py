@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mngr.errors import MngrError, NotFoundError
 from mngr.files import (
@@ -23,12 +23,9 @@ from mngr.files import (
 )
 from mngr.mapreduce import ledger, ledger_fold, policy, task_names
 from mngr.mapreduce.clock import MACHINE, Clock
-from mngr.mapreduce.ledger import Ledger, LedgerFact
+from mngr.mapreduce.ledger import Entry, Ledger, LedgerFact
 from mngr.mapreduce.state import RunState
 from mngr.names import check_name, suggest
-
-if TYPE_CHECKING:
-    from mngr.mapreduce.ledger import Entry
 
 RUNS = os.path.join(".mngr", "runs")
 CONTROL = "control"

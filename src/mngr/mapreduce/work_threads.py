@@ -13,16 +13,18 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from mngr.actions import find
 from mngr.actions.agent import Agent
+from mngr.actions.site import Site
 from mngr.agents.state import UNKNOWN
 from mngr.errors import MngrError, NotFoundError
 from mngr.files import write_atomic
 from mngr.fleet.fleet import Fleet
 from mngr.interrupts import held, others_ended
 from mngr.mapreduce import attempt_end, observations, orders, policy, task_names
+from mngr.mapreduce.host_pool import HostPool
 from mngr.mapreduce.ledger import LedgerFact, fact
 from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.orders import Order
@@ -30,12 +32,7 @@ from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import HOST_LOST, Attempt, TaskState
 
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
-    from mngr.mapreduce.host_pool import HostPool
-
-    T = TypeVar("T")
-
+T = TypeVar("T")
 # What an agent is told; how it is told to continue, its recipe says.
 _TEXTS = {
     attempt_end.WARNING: "Your time for this task ends in {seconds} seconds. "

@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from mngr.actions.site import Site
 from mngr.agents.limits import span
 from mngr.errors import MngrError, UsageError
 from mngr.interrupts import held
@@ -17,9 +17,6 @@ from mngr.remote import boot
 from mngr.remote.channel import Opening
 from mngr.waiting import Deadline
 from mngr.workspaces.origin import ensure_machine_id
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
 
 LINES = ("open", "open_tty", "build", "create", "list", "stop", "start", "snapshot", "destroy")
 KEYS = frozenset({*LINES, "image", "install", "hosts", "host_dir", "connect_seconds", "network", "memory", "cpus"}) | {

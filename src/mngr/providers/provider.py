@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Set
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
 from mngr.files import make_private_dir
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
-    from mngr.remote.channel import Opening
+from mngr.remote.channel import Opening
 
 # States of a host. GONE is the provider's word that it does not exist any more; UNKNOWN that nobody could say.
 RUNNING, STOPPED, STARTING, QUEUED, GONE = "RUNNING", "STOPPED", "STARTING", "QUEUED", "GONE"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
+from mngr.actions.site import Site
+from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.names import suggest
 from mngr.providers.provider import Provider
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
-    from mngr.config import Settings
 
 LOCAL = "local"
 # Providers that need no settings; `[providers.NAME] type = ...` makes another one of the same type.

@@ -10,15 +10,12 @@ import re
 import sys
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from mngr.actions.site import Site
 from mngr.errors import MngrError, UsageError
 from mngr.process import quote, run, run_attached
 from mngr.providers.provider import UNKNOWN, HostInfo, SettingsProvider
 from mngr.remote.channel import Opening, Unreached
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
 
 KEYS = frozenset({"hosts", "options", "host_dir", "connect_seconds", "max_agents"})
 CONNECT_SECONDS = 10.0

@@ -28,7 +28,7 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._joined: Future[Any] | None = None
         self._starting: dict[str, Any] = {}
 
@@ -50,9 +50,10 @@ class Cluster:
         import ray
         from ray.experimental import internal_kv
 
+        self._kv: Any = internal_kv
         ray.init(address=self._address, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
         ray.cloudpickle.register_pickle_by_value(supervisor)
-        internal_kv._internal_kv_put(CLUSTER, os.urandom(4).hex(), overwrite=False, namespace=NAMESPACE)
+        self._kv._internal_kv_put(CLUSTER, os.urandom(4).hex(), overwrite=False, namespace=NAMESPACE)
 
     def create(self, key: str, wanted: Mapping[str, float], env: Mapping[str, str], elastic: bool) -> None:
         """Ask the cluster for a host. It is QUEUED until a node has the resources free."""
@@ -70,11 +71,9 @@ class Cluster:
 
     def hosts(self, prefix: str) -> list[dict[str, Any]]:
         ray = self._ray()
-        from ray.experimental import internal_kv
-
         alive = {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
         actors = {found["name"] for found in ray.util.list_named_actors(True) if found["namespace"] == NAMESPACE}
-        keys = [key.decode()[len(HOST) :] for key in internal_kv._internal_kv_list(HOST + prefix, namespace=NAMESPACE)]
+        keys = [key.decode()[len(HOST) :] for key in self._kv._internal_kv_list(HOST + prefix, namespace=NAMESPACE)]
         found = []
         for key in sorted(keys):
             if (record := self._get(key)) is not None:
@@ -128,8 +127,7 @@ class Cluster:
         return found
 
     def _place(self, key: str, record: Mapping[str, Any], node: str) -> Any:
-        import ray
-
+        ray = self._ray()
         wanted = dict(record["wanted"])
         options = {"num_cpus": wanted.pop("CPU", 0), "num_gpus": wanted.pop("GPU", 0)}
         if "memory" in wanted:
@@ -151,8 +149,7 @@ class Cluster:
         return actor
 
     def _wait_for_start(self, key: str, actor: Any) -> None:
-        import ray
-
+        ray = self._ray()
         try:
             ray.get(actor.ready.remote(), timeout=START_SECONDS)
         except ray.exceptions.GetTimeoutError:
@@ -160,8 +157,7 @@ class Cluster:
 
     def _failure(self, key: str, record: Mapping[str, Any]) -> str:
         """Why a host that this process asked for did not start. Several threads may ask for the same host."""
-        import ray
-
+        ray = self._ray()
         ref = self._starting.get(key)
         if ref is None or record.get("node") or not ray.wait([ref], timeout=0)[0]:
             return ""
@@ -172,20 +168,17 @@ class Cluster:
         return ""
 
     def _end(self, key: str, node: str) -> None:
-        import ray
-
+        ray = self._ray()
         left = ray.get(self._task(supervisor.end, node).remote(key), timeout=START_SECONDS)
         if left:
             raise MngrError(f"processes of `{_name(key)}` did not end: {', '.join(map(str, left))}")
 
     def _task(self, function: Any, node: str) -> Any:
-        import ray
-
+        ray = self._ray()
         return ray.remote(function).options(num_cpus=0, max_retries=0, **_on(node))
 
     def _kill(self, key: str) -> None:
-        import ray
-
+        ray = self._ray()
         try:
             ray.kill(ray.get_actor(key, namespace=NAMESPACE))
         except ValueError:
@@ -215,23 +208,17 @@ class Cluster:
         return record
 
     def _get(self, key: str) -> dict[str, Any] | None:
-        from ray.experimental import internal_kv
-
-        value = internal_kv._internal_kv_get(HOST + key, namespace=NAMESPACE)
+        value = self._kv._internal_kv_get(HOST + key, namespace=NAMESPACE)
         record: dict[str, Any] | None = None if value is None else json.loads(value)
         return record
 
     def _put(self, key: str, record: Mapping[str, Any], *, overwrite: bool = True) -> bool:
         """Whether there was one already."""
-        from ray.experimental import internal_kv
-
         text = json.dumps(dict(record))
-        return bool(internal_kv._internal_kv_put(HOST + key, text, overwrite=overwrite, namespace=NAMESPACE))
+        return bool(self._kv._internal_kv_put(HOST + key, text, overwrite=overwrite, namespace=NAMESPACE))
 
     def _forget(self, key: str) -> None:
-        from ray.experimental import internal_kv
-
-        internal_kv._internal_kv_del(HOST + key, namespace=NAMESPACE)
+        self._kv._internal_kv_del(HOST + key, namespace=NAMESPACE)
 
 
 def _on(node: str) -> dict[str, Any]:

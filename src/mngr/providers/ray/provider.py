@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
+from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
 from mngr.interrupts import held
 from mngr.providers.provider import GONE, QUEUED, RUNNING, HelperProvider, HostInfo, HostRequest
+from mngr.remote.channel import Opening
 from mngr.waiting import wait_until
 from mngr.workspaces.origin import ensure_machine_id
-
-if TYPE_CHECKING:
-    from mngr.actions.site import Site
-    from mngr.remote.channel import Opening
 
 MOST_HOSTS = 50
 # A node takes a second or two to start a supervisor.
