@@ -23,8 +23,9 @@ def parsed(options: Sequence[str]) -> dict[str, Any]:
         read, what = _OPTIONS[key]
         try:
             value = read(text)
-        except (ValueError, KeyError):
-            raise UsageError(f"invalid option of Modal: `{option}`", hint=f"`{key}` is {what}") from None
+        except (ValueError, KeyError) as error:
+            why = f": {error}" if key == "cidr" else ""
+            raise UsageError(f"invalid option of Modal: `{option}`", hint=f"`{key}` is {what}{why}") from None
         found[key] = [*found.get(key, ()), value] if key in _LISTS else value
     if found.get("block_network") and found.get("cidr"):
         raise UsageError("`block_network=yes` and `cidr` exclude each other", hint="`cidr` alone blocks all the rest")
