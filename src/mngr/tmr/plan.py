@@ -1,9 +1,9 @@
-"""Which tests there are, the task that each becomes, and what a run of them may cost."""
+"""Which tests there are, and the task that each becomes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.names import slug
@@ -13,8 +13,6 @@ from mngr.tmr.rows import Broken, CollectedTest
 
 _SLUG_MAX = 30
 _DETAILS_MAX = 2000
-# Seen for agents that read a repository before they change it; without history there is nothing better.
-TOKENS_EACH = (20_000, 50_000)
 
 
 class CollectedTests(NamedTuple):
@@ -66,17 +64,3 @@ def slugs(tests: Sequence[str]) -> dict[str, str]:
     a name cannot have made them so. The same tests have the same slugs, in whatever company."""
     readable = {test: test.rpartition("::")[2].removeprefix("test_").lower().replace("_", "-") for test in tests}
     return {test: slug(text, of=test, longest=_SLUG_MAX) for test, text in readable.items()}
-
-
-def estimate(tests: Sequence[str], slugs: Sequence[str], *, max_agents: int, workspace_bytes: int) -> dict[str, Any]:
-    """What a run would do and may cost, before any agent is started; `measured` says which of the figures were."""
-    at_once = min(max_agents, len(tests))
-    return {
-        "tasks": [{"task": test, "slug": slug} for test, slug in zip(tests, slugs, strict=True)],
-        "agents_at_once": at_once,
-        "rounds": -(-len(tests) // at_once) if at_once else 0,
-        "disk_mb": round(workspace_bytes * len(tests) / 1e6, 1),
-        "tokens_low": TOKENS_EACH[0] * len(tests),
-        "tokens_high": TOKENS_EACH[1] * len(tests),
-        "measured": ["tasks", "disk_mb"],
-    }

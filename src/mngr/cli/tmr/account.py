@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
@@ -97,8 +98,9 @@ def _groups(app: App, state: RunState) -> None:
     for name, tasks in places.grouped(state).items():
         out.line(f"\n{name.upper()} ({len(tasks)})", "bold")
         if name in _FOLDED and len(tasks) >= _FOLD_FROM:
-            for line in _wrapped([task.slug for task in tasks], out.columns or 100):
-                out.line(line, "dim")
+            names = ", ".join(task.slug for task in tasks)
+            for line in textwrap.wrap(names, (out.columns or 100) - 2, break_on_hyphens=False):
+                out.line(f"  {line}", "dim")
             continue
         tasks = sorted(tasks, key=lambda task: order.get(task.slug, len(order)))
         told = [(task.slug, *_told(task, name, where.get(task.slug, places.NOWHERE), asked)) for task in tasks]
@@ -123,13 +125,3 @@ def _told(task: TaskState, group: str, place: places.WorkPlace, asked: dict[str,
     place_of = f"on `{task.last.host}`" if task.last.host else ""
     tries = f"attempt {len(task.attempts)}" if len(task.attempts) > 1 else ""
     return verdict_of(task), ": ".join(filter(None, [", ".join(filter(None, [place_of, tries])), why(task)]))
-
-
-def _wrapped(names: Sequence[str], columns: int) -> Iterator[str]:
-    line = " "
-    for name in names:
-        if len(line) + len(name) + 2 > columns and line.strip():
-            yield line
-            line = " "
-        line += f" {name},"
-    yield line.rstrip(",")

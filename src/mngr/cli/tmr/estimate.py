@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from typing import Any
 
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -15,6 +16,8 @@ from mngr.tmr.run_request import RunRequest
 from mngr.tools.git import Git
 
 _PREPARE = "`mngr config set tmr.prepare 'CMD' --scope project`"
+# Seen for agents that read a repository before they change it; without history there is nothing better.
+_TOKENS_EACH = (20_000, 50_000)
 _COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
 
 
@@ -31,30 +34,36 @@ def show(app: App, wish: RunRequest) -> int:
             hint = advice(error.message.partition("): ")[2]) or _PREPARE  # the draft is gone by then
             raise MngrError(error.message, details=error.details, hint=hint) from None
     tests = plan.functions(found.tests, [*found.chosen, *(item.id for item in found.broken)])
-    slugs = plan.slugs(tests)
-    facts = plan.estimate(
-        tests, [slugs[test] for test in tests], max_agents=wish.limits.max_agents, workspace_bytes=_size(git, wish.base)
-    )
-    if app.out.human:
-        app.out.emit_rows(facts["tasks"], _COLUMNS)
-        of_type = f" of type `{wish.workers.type}`" if wish.workers.type else ""
-        at_once = amount(facts["agents_at_once"], "agent")
-        app.out.line(f"{amount(len(tests), 'task')}, at most {at_once}{of_type} at once")
-        disk = f"about {facts['disk_mb']:g} MB" if facts["disk_mb"] >= 1 else "less than 1 MB"
-        app.out.line(f"disk: {disk} for their copies of the code")
-        app.out.line(
-            f"tokens: {facts['tokens_low']:,} to {facts['tokens_high']:,}, a rough guess: "
-            "20,000 to 50,000 per agent to read the code"
-        )
-        for item in found.broken:
-            app.out.warn(f"`{item.id}` cannot be collected: {item.signature}")
-        if found.broken:
-            app.out.note(f"hint: the code may need to be prepared first: {_PREPARE}")
-        if wish.failing:
-            app.out.note("`--failing` leaves out passing tests; which ones pass is known only after running them")
-    else:
-        broken = [{"task": item.id, "why": item.signature} for item in found.broken]
-        app.out.emit_object({**facts, "broken": broken, "base": wish.base, "type": wish.workers.type, "dry_run": True})
+    slugs, at_once = plan.slugs(tests), min(wish.limits.max_agents, len(tests))
+    low, high = (each * len(tests) for each in _TOKENS_EACH)
+    facts: dict[str, Any] = {
+        "tasks": [{"task": test, "slug": slugs[test]} for test in tests],
+        "agents_at_once": at_once,
+        "rounds": -(-len(tests) // at_once) if at_once else 0,
+        "disk_mb": round(_size(git, wish.base) * len(tests) / 1e6, 1),
+        "tokens_low": low,
+        "tokens_high": high,
+        "measured": ["tasks", "disk_mb"],
+        "broken": [{"task": item.id, "why": item.signature} for item in found.broken],
+        "base": wish.base,
+        "type": wish.workers.type,
+        "dry_run": True,
+    }
+    if not app.out.human:
+        app.out.emit_object(facts)
+        return 0
+    app.out.emit_rows(facts["tasks"], _COLUMNS)
+    of_type = f" of type `{wish.workers.type}`" if wish.workers.type else ""
+    app.out.line(f"{amount(len(tests), 'task')}, at most {amount(at_once, 'agent')}{of_type} at once")
+    disk = f"about {facts['disk_mb']:g} MB" if facts["disk_mb"] >= 1 else "less than 1 MB"
+    app.out.line(f"disk: {disk} for their copies of the code")
+    app.out.line(f"tokens: {low:,} to {high:,}, a rough guess: 20,000 to 50,000 per agent to read the code")
+    for item in found.broken:
+        app.out.warn(f"`{item.id}` cannot be collected: {item.signature}")
+    if found.broken:
+        app.out.note(f"hint: the code may need to be prepared first: {_PREPARE}")
+    if wish.failing:
+        app.out.note("`--failing` leaves out passing tests; which ones pass is known only after running them")
     return 0
 
 

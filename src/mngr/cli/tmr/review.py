@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
@@ -13,10 +13,11 @@ from mngr.cli.terminal import is_terminal
 from mngr.cli.tmr.orchestrator import find, orchestrate, show_result, task_named, working
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.process import checked
-from mngr.tmr.places import integration_of, places
-from mngr.tmr.review import ReviewItem, works
-from mngr.tmr.summary import verdict_of, why
+from mngr.tmr.places import expectations, integration_of, is_dangerous, places
+from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
+from mngr.tmr.verdict import EXPECTATION_CHANGED, HELD, UNPROVEN
 from mngr.tools.git import Git
 
 KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
@@ -26,8 +27,81 @@ _STYLES = {"@@": "cyan", "+": "green", "-": "red", "\\": "dim", " ": ""}
 _NOISE = ("index ", "--- ", "+++ ")
 _FEW_LINES = 60
 _ASKED_MAX = 3
-_WORDS = {"t0p0": "old tests, old product", "t0p1": "old tests, new product"}
-_WORDS |= {"t1p0": "new tests, old product", "t1p1": "new tests, new product"}
+_WORDS = {
+    "t0p0": "old tests, old product",
+    "t0p1": "old tests, new product",
+    "t1p0": "new tests, old product",
+    "t1p1": "new tests, new product",
+}
+
+
+class ReviewItem(NamedTuple):
+    """The work of one task, or of several that made the same fix. `commits` are those of the branch that hold it; none
+    for work that waits for a person to accept it. `rank` is that of its fix, 0 for work beside the implementation."""
+
+    tasks: tuple[TaskState, ...]
+    commits: tuple[Mapping[str, Any], ...] = ()
+    rank: int = 0
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        return tuple(task.slug for task in self.tasks)
+
+    @property
+    def on_branch(self) -> bool:
+        return bool(self.commits)
+
+    @property
+    def dangerous(self) -> bool:
+        return not self.on_branch or any(map(is_dangerous, self.tasks))
+
+    @property
+    def own(self) -> list[Mapping[str, Any]]:
+        """The commits that hold no work of others."""
+        return [commit for commit in self.commits if set(commit["slugs"]) <= set(self.slugs)]
+
+    @property
+    def title(self) -> str:
+        first = next(iter(sorted(self.own, key=lambda commit: not commit["rank"])), None)
+        return str(first["title"]) if first else self.tasks[0].id
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to look at before anything else."""
+        found = []
+        for task in self.tasks:
+            for one in expectations(task):
+                place = f"{one.get('path')}:{one.get('line')}"
+                found.append(f"{place}: expected value changed from {one.get('before')} to {one.get('after')}")
+            found += flagged(task)
+            word = verdict_of(task)
+            if not self.on_branch or (word == EXPECTATION_CHANGED and not expectations(task)):
+                found.append(f"{word}: {why(task)}")
+        return list(dict.fromkeys(found))
+
+    @property
+    def needed_by(self) -> int:
+        """How many commits of other work would go with it."""
+        own = {str(commit["id"]) for commit in self.commits}
+        return len({id for commit in self.commits if commit["rank"] for id in commit["needed_by"]} - own)
+
+
+def works(state: RunState) -> list[ReviewItem]:
+    """Everything on the branch, and what waits to be accepted: dangerous work first, then by rank, then the rest."""
+    by_slug = {task.slug: task for task in tasks_of(state)}
+    commits = integration_of(state).get("commits", ())
+    made: list[ReviewItem] = []
+    taken: set[str] = set()
+    for commit in sorted(commits, key=lambda commit: (not commit["rank"], commit["rank"])):
+        slugs = [slug for slug in commit["slugs"] if slug in by_slug and slug not in taken]
+        taken |= set(slugs)
+        for group in filter(None, [slugs] if commit["rank"] else [[slug] for slug in slugs]):
+            own = tuple(one for one in commits if set(group) & set(one["slugs"]))
+            made.append(ReviewItem(tuple(by_slug[slug] for slug in group), own, int(commit["rank"])))
+    where = places(state)
+    waiting = [task for task in by_slug.values() if task.status == SETTLED and task.slug not in where]
+    made += [ReviewItem((task,)) for task in waiting if verdict_of(task) in (HELD, UNPROVEN)]
+    return sorted(made, key=lambda work: (not work.dangerous, not work.on_branch, not work.rank, work.rank))
 
 
 class Choice(NamedTuple):
@@ -47,7 +121,7 @@ def review(args: Args, app: App) -> int:
     picked = list(zip(every, _ask(app, found, every), strict=True))
     drop = [slug for work, choice in picked if choice.key == DROP and work.on_branch for slug in work.slugs]
     accept = [slug for work, choice in picked if choice.key == KEEP and work.dangerous for slug in work.slugs]
-    back = [(work, choice.comment) for work, choice in picked if choice.key == BACK]
+    back = [(task, choice.comment) for work, choice in picked if choice.key == BACK for task in work.tasks]
     if drop or back or any(choice.key == KEEP and not work.on_branch for work, choice in picked):
         if not app.confirm(_told(picked)):
             app.out.line("nothing was changed")
@@ -62,9 +136,8 @@ def review(args: Args, app: App) -> int:
 
 def _named(run: Run, names: Sequence[str]) -> list[str]:
     """The slugs of work that is on the branch, or was dropped from it before."""
-    where = places(run.state)
     dropped = integration_of(run.state).get("dropped", ())
-    there = {slug for slug, place in where.items() if place.commits}
+    there = {slug for slug, place in places(run.state).items() if place.commits}
     slugs = [task_named(run, name).slug for name in names]
     if strange := [slug for slug in slugs if slug not in there and slug not in dropped]:
         known = ", ".join(f"`{slug}`" for slug in sorted(there)[:20])
@@ -92,20 +165,17 @@ def _looked_at(app: App, run: Run, accept: Sequence[str]) -> int:
     return show_result(app, run, int((run.state.finished or {}).get("exit_code") or 0))
 
 
-def _send_back(app: App, run: Run, back: Sequence[tuple[ReviewItem, str]]) -> int:
+def _send_back(app: App, run: Run, back: Sequence[tuple[TaskState, str]]) -> int:
     """Let the agents continue with what the person has to say, then integrate again."""
     with run.locked():
-        for work, comment in back:
-            for task in work.tasks:
-                run.retry(task.id, because="sent back in review", message=comment)
+        for task, comment in back:
+            run.retry(task.id, because="sent back in review", message=comment)
     return orchestrate(app, run, resumed=True)
 
 
 def _ask(app: App, run: Run, every: Sequence[ReviewItem]) -> list[Choice]:
     """One piece of work after the other. Who quits decides nothing."""
-    if not every:
-        return []
-    if app.headless or not is_terminal(app.stdout):
+    if every and (app.headless or not is_terminal(app.stdout)):
         raise Undecided(
             f"there {'is' if len(every) == 1 else 'are'} {amount(len(every), 'piece')} of work to review, and no "
             "terminal to ask",
@@ -113,36 +183,31 @@ def _ask(app: App, run: Run, every: Sequence[ReviewItem]) -> list[Choice]:
         )
     git = Git(str(run.state.facts["repo"]))
     choices = [Choice()] * len(every)
-    at = 0
-    show = True
+    at, shown = 0, -1
     while at < len(every):
-        work = every[at]
-        if show:
-            _show(app, run, git, work, f"{at + 1} of {len(every)}")
-        key = _key(app, work)
-        show = True
+        if shown != at:
+            _show(app, run, git, every[at], f"{at + 1} of {len(every)}")
+        shown = at
+        key = _key(app, every[at])
         if key == "q":
             return [Choice()] * len(every)
         if key == "d":
-            _details(app, run, git, work)
-            show = False
+            _details(app, run, git, every[at])
         elif key == "p":
-            at = max(0, at - 1)
+            at, shown = max(0, at - 1), -1
         else:
             comment = app.ask("what should its agent do?", "") if key == BACK else ""
-            show = key != BACK or bool(comment)
             choices[at] = Choice(key, comment)
-            at += show
+            at += key != BACK or bool(comment)
     return choices
 
 
 def _key(app: App, work: ReviewItem) -> str:
     """One of the keys, asked again until it is one; no answer three times is a `q`. Enter keeps work that nothing was
     found against, and means nothing for dangerous work."""
+    question, keys = ("keep it?", _KEYS) if work.on_branch else ("accept it?", _ACCEPT_KEYS)
     for _ in range(_ASKED_MAX):
-        question = "keep it?" if work.on_branch else "accept it?"
-        key = app.ask(question, _KEYS if work.on_branch else _ACCEPT_KEYS).lower()[:1]
-        key = key or ("" if work.dangerous else KEEP)
+        key = app.ask(question, keys).lower()[:1] or ("" if work.dangerous else KEEP)
         if key and key in "ynbsdpq":
             return key
     return "q"
@@ -165,8 +230,7 @@ def _show(app: App, run: Run, git: Git, work: ReviewItem, place: str) -> None:
     out.line(f"\n{place}: {work.title}", "bold")
     for task in work.tasks:
         out.line(f"  {task.id}: {verdict_of(task)}, {why(task)}")
-    ranked = next((commit for commit in work.commits if commit["rank"]), None)
-    if ranked:
+    if ranked := next((commit for commit in work.commits if commit["rank"]), None):
         out.line(f"  rank {ranked['rank']}: {ranked['because']}")
     for text in work.warnings:
         out.line(f"  LOOK AT THIS: {text}", "bold red")
@@ -179,27 +243,23 @@ def _details(app: App, run: Run, git: Git, work: ReviewItem) -> None:
     """What the agents say, what was measured, and all of the change."""
     out = app.out
     for task in work.tasks:
-        found, claim = task.verdict, task.claim
-        for line in _wrapped(str(claim.get("summary") or ""), (out.columns or 100) - 4):
-            out.line(f"  | {line}", "dim")
-        marks = {name: word for name, word in (found.get("marks") or {}).items() if word}
+        for text in str(task.claim.get("summary") or "").split("\n"):
+            for line in textwrap.wrap(text, max(20, (out.columns or 100) - 4)) or [""]:
+                out.line(f"  | {line}", "dim")
+        marks = {name: word for name, word in (task.verdict.get("marks") or {}).items() if word}
         if marks:
             out.line("  measured: " + "; ".join(f"{_WORDS.get(name, name)}: {word}" for name, word in marks.items()))
-        strength = found.get("strength") or {}
-        for name, what in (("gained", "noticed only now"), ("lost", "noticed only before")):
+        strength = task.verdict.get("strength") or {}
+        for name, what, style in (("gained", "only now", "green"), ("lost", "only before", "red")):
             for text in strength.get(name) or ():
-                out.line(f"  {what}: {text}", "green" if name == "gained" else "red")
+                out.line(f"  noticed {what}: {text}", style)
     _diff(app, run, git, work, None)
-
-
-def _wrapped(text: str, columns: int) -> Iterator[str]:
-    for line in text.split("\n"):
-        yield from textwrap.wrap(line, max(20, columns)) or [""]
 
 
 def _diff(app: App, run: Run, git: Git, work: ReviewItem, most: int | None) -> None:
     """The change in our own colours, since an agent's line may hold others; without the lines that only git needs."""
-    lines = [line for commit in _patches(run, git, work) for line in commit]
+    every = (line for patch in _patches(run, git, work) for line in patch.split("\n"))
+    lines = [line for line in every if line and not line.startswith(_NOISE)]
     for line in lines[:most]:
         if line.startswith("diff --git "):
             app.out.line("  " + line.rpartition(" b/")[2].strip('"'), "bold")
@@ -209,20 +269,15 @@ def _diff(app: App, run: Run, git: Git, work: ReviewItem, most: int | None) -> N
         app.out.line(f"  ... {amount(len(lines) - most, 'more line')}: [d] shows all", "dim")
 
 
-def _patches(run: Run, git: Git, work: ReviewItem) -> Iterator[list[str]]:
+def _patches(run: Run, git: Git, work: ReviewItem) -> Iterator[str]:
     form = ("--patch", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
-    own = [commit for commit in work.commits if set(commit["slugs"]) <= set(work.slugs)]
+    own = work.own
     for commit in own:
-        yield _lines(checked(git.run("show", "--format=", *form, commit["id"])).text)
+        yield checked(git.run("show", "--format=", *form, commit["id"])).text
     if len(own) < len(work.commits) or not own:  # what is squashed with the work of others, or on no branch
-        base = str(run.state.facts["base"])
         shared = sorted({path for commit in work.commits if commit not in own for path in commit["paths"]})
+        paths = [f":(literal){path}" for path in shared]
         for task in work.tasks:
             tip = ((task.last.collected if task.last else None) or {}).get("tip")
             if tip:
-                paths = [f":(literal){path}" for path in shared]
-                yield _lines(checked(git.run("diff", *form, base, str(tip), "--", *paths)).text)
-
-
-def _lines(patch: str) -> list[str]:
-    return [line for line in patch.rstrip("\n").split("\n") if line and not line.startswith(_NOISE)]
+                yield checked(git.run("diff", *form, str(run.state.facts["base"]), str(tip), "--", *paths)).text
