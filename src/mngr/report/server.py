@@ -103,18 +103,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def parse_request(self) -> bool:
-        """As ever, except that every method but GET is refused here."""
-        if not super().parse_request():
-            return False
-        if self.command == "GET":
-            return True
-        self.close_connection = True
-        self.send_response(405)
-        self.send_header("Allow", "GET")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-        return False
-
     def log_message(self, format: str, *args: Any) -> None:
         """Says nothing: the terminal shows the address, and stays readable."""

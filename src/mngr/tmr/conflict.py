@@ -96,16 +96,16 @@ class Arranger:
         self._verify = verify
         self._record = record
         self._content = rules
-        self._asked: list[tuple[str, frozenset[str]]] = []  # the part, and the units that it met
+        self._asked: set[str] = set()  # ids of parts
         self.resolved: dict[str, tuple[Unit, ...]] = {}
         self.refused: dict[str, str] = {}  # why an answer was not taken, by unit
 
     def arrange(self, units: Sequence[Unit]) -> UnitLine:
         """The line in the given order; those whose conflict was resolved come at the end of their section. What is
-        stuck in the end is on it. A unit is asked about again only when one that it met is gone."""
+        stuck in the end is on it. The resolver is asked once about each piece."""
         line = lay(self._applier, units)
         while self._resolver is not None and (conflicts := self._independent(line)):
-            self._asked += [(conflict.piece.part.id, _ids(conflict.against)) for conflict in conflicts]
+            self._asked |= {conflict.piece.part.id for conflict in conflicts}
             answers = self._resolver.resolve(conflicts)
             for conflict, tree in zip(conflicts, answers, strict=True):
                 line = self._answered(line, conflict, tree)
@@ -119,8 +119,7 @@ class Arranger:
         for stuck in line.stuck:
             conflict = self._conflict(line, stuck)
             paths = {*conflict.paths, *stuck.unit.paths}
-            met = [others for part, others in self._asked if part == conflict.piece.part.id]
-            if not paths & taken and not any(others <= _ids(conflict.against) for others in met):
+            if not paths & taken and conflict.piece.part.id not in self._asked:
                 found.append(conflict)
                 taken |= paths
         return found
@@ -223,10 +222,6 @@ def _weaker(objects: Objects, changes: Sequence[PathChange], piece: WorkPiece) -
         for kind in marks[0].keys() & marks[1].keys():
             return marks[0][kind]
     return ""
-
-
-def _ids(units: Sequence[Unit]) -> frozenset[str]:
-    return frozenset(unit.id for unit in units)
 
 
 def _against(clash: Clash, piece: WorkPiece, done: Sequence[Unit]) -> tuple[Unit, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import count
 from typing import NamedTuple
 
 from mngr.errors import MngrError
@@ -84,11 +85,8 @@ def _point(applier: Applier, run: str, slugs: Sequence[str], commits: Sequence[s
     names: list[str] = []
     lines: list[str] = []
     for slug, commit in zip(slugs, commits, strict=True):
-        ref = first = folder + _safe(slug)
-        number = 1
-        while ref in taken:
-            number += 1
-            ref = f"{first}-{number}"
+        first = folder + _safe(slug)
+        ref = next(ref for number in count(1) if (ref := f"{first}-{number}" if number > 1 else first) not in taken)
         taken.add(ref)
         stale.pop(ref, None)
         names.append(ref.removeprefix("refs/heads/"))

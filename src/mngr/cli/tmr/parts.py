@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
 
 from mngr import config, settings_file
 from mngr.cli import connection, trust_prompt
 from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.durations import age
 from mngr.cli.parser import Args
 from mngr.cli.table import Column
 from mngr.cli.tmr import account
 from mngr.cli.tmr.orchestrator import find, left, repository, task_named
 from mngr.errors import MngrError, TimedOut
-from mngr.mapreduce import run as runs
 from mngr.mapreduce.run import Run
 from mngr.tmr import places
 from mngr.tmr.detect import look
@@ -90,24 +87,14 @@ def serve(args: Args, app: App) -> int:
     return pages.serve(app, source, port, {"run": found.id, "directory": found.directory})
 
 
-_RUN_COLUMNS = [
-    Column("RUN", "run"),
-    Column("STATE", "state"),
-    Column("AGE", "age"),
-    Column("TASKS", "tasks", right=True),
-    Column("VERDICTS", "verdicts_text", flexible=True),
-    Column("BRANCH", "branch"),
-]
-
-
 def status(args: Args, app: App) -> int:
-    if args.all:
-        rows = [_run_row(Run(place)) for place in runs.all_of(repository(app).top)]
-        app.out.emit_rows(rows, _RUN_COLUMNS, envelope={"runs": rows}, empty="No runs")
-        return 0
     found = find(app, args.run)
     rows = places.rows(found.state)
-    facts = {**summary(found.state), "state": state_of(found), "directory": found.directory}
+    facts = {
+        **summary(found.state),
+        "state": doing(found.state, found.orchestrator() is not None),
+        "directory": found.directory,
+    }
     if not app.out.human:
         app.out.emit_rows(rows, [], envelope={**facts, "rows": rows})
         return 0
@@ -115,27 +102,6 @@ def status(args: Args, app: App) -> int:
     for text in standing(found.state, time.time()):
         app.out.note(text)
     return 0
-
-
-def state_of(found: Run) -> str:
-    """What a run is doing: measured, not remembered."""
-    return doing(found.state, found.orchestrator() is not None)
-
-
-def _run_row(found: Run) -> dict[str, Any]:
-    facts = summary(found.state)
-    integration = facts["integration"] or {}
-    return {
-        "run": facts["run"],
-        "state": state_of(found),
-        "age": age(time.time() - found.state.began_at),
-        "tasks": facts["tasks"],
-        "verdicts": facts["verdicts"],
-        "verdicts_text": ", ".join(f"{count} {word}" for word, count in facts["verdicts"].items()),
-        "branch": integration.get("branch") or "",
-        "exit_code": facts["exit_code"],
-        "directory": found.directory,
-    }
 
 
 def stop(args: Args, app: App) -> int:

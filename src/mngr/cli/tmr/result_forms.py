@@ -38,12 +38,6 @@ _ROW = {
     "files": [str],
     "new_tests": [str],
 }
-_LISTED = {
-    **dict.fromkeys(("run", "state", "age", "verdicts_text", "branch", "directory"), str),
-    "tasks": int,
-    "verdicts": dict[str, int],
-    "exit_code": int | None,
-}
 _ESTIMATE = {
     "tasks": [{"task": str, "slug": str}],
     **dict.fromkeys(("agents_at_once", "rounds", "tokens_low", "tokens_high"), int),
@@ -59,7 +53,6 @@ ALL: list[Any] = [
     FINISHED,
     {**_RUN, "state": str, "rows": [_ROW]},
     _RUN,
-    {"runs": [_LISTED]},
     _ESTIMATE,
     {"path": str, "settings": [SETTING], "dry_run": bool},
     {"run": str, "dropped": [str]},
