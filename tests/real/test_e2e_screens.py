@@ -443,8 +443,17 @@ def test_the_player_shows_the_same_screen_as_the_test_saw(spawn):
     shows(screen, "KEY_F(2)")
     resize(screen, 70, 15)
     assert "row 13" in screen.text
-    seen = in_player(spawn.user, (spawn.directory / "s0.cast").read_text(), screen.lines)
+    recording = spawn.directory / "s0.cast"
+    wait_for(lambda: "row 13" in recording.read_text(), "a recording of what the screen shows")
+    wait_for(lambda: unchanged(recording), "the rest of that")
+    seen = in_player(spawn.user, recording.read_text(), screen.lines)
     assert seen == screen.lines
+
+
+def unchanged(path: Path) -> bool:
+    before = path.stat().st_size
+    time.sleep(0.5)
+    return path.stat().st_size == before
 
 
 def in_player(user: User, recording: str, expected: list[str]) -> list[str]:

@@ -68,9 +68,9 @@ def test_two_restores_of_one_entry_at_once_make_two_agents(user: User) -> None:
     old = fleet.create("foo", command="sleep 9999")
     (Path(old.record.work_dir) / "work.txt").write_text("work\n")
     fleet.find("foo").destroy(force=True)
-    with fleet.local.store.agent_locked(old.id):  # both have found the old id free, and none has taken it
+    with fleet.local.store.locked():  # none has looked yet whether the old id is free
         running = [user.popen("saved", "restore", "foo", "--name", name) for name in ("one", "two")]
-        lock = user.host_dir / "locks" / old.id
+        lock = user.host_dir / "locks" / "host"
         wait_for(lambda: all(has_open(process, lock) for process in running), "both to wait for the lock")
     ended = [process.communicate()[1].decode() for process in running]
     assert [process.returncode for process in running] == [0, 0], ended

@@ -1,6 +1,5 @@
 """Measured strength of tests: products that nothing was tuned on, with versions of tests labelled before."""
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -71,6 +70,9 @@ def test_every_kind_of_test_is_measured_and_the_project_stays_as_it_is(user: Use
     (project / "conftest.txt").rename(project / "conftest.py")
     (project / "test_kinds.py").write_text(KINDS)
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    copies = user.root / "copies"  # a directory of its own: others may measure at the same time
+    copies.mkdir()
+    user.env["TMPDIR"] = str(copies)
     found = strength(user, project, "--mutants", "3")
     rows = {row["test"].partition("::")[2]: row for row in found["tests"]}
     assert {name for name, row in rows.items() if row["word"] == "cannot fail"} == {"test_only_runs"}
@@ -86,7 +88,7 @@ def test_every_kind_of_test_is_measured_and_the_project_stays_as_it_is(user: Use
     assert inside["no_edits"] == "it does not use `e2e`" and inside["mutants"][0] >= 2
     assert ("`till list`", "exit code 0 → 1") in {(one["where"], one["change"]) for one in found["unnoticed"]}
     assert before == {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    assert not [name for name in os.listdir(user.env.get("TMPDIR", "/tmp")) if name.startswith("mngr-strength-")]
+    assert not [path.name for path in copies.iterdir() if path.name.startswith("mngr-strength-")]
 
 
 @pytest.mark.soak

@@ -139,6 +139,11 @@ def _init(directory: str) -> None:
 def restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
     """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
     files. On failure nothing is left behind."""
+    with host.locked("restore", timeout=300, what="another restore"):  # two would take the same branch for a free one
+        return _restore_into(host, entry, directory, branch)
+
+
+def _restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
     workspace = Workspace(_plan(entry, directory, branch), directory)
     plan = workspace.plan
     try:
