@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mngr.errors import MngrError, UsageError
-from mngr.home import host_dir as host_dir  # noqa: PLC0414 (exported)
 from mngr.settings_schema import DEFAULTS, Layer, as_key, gate, mismatch, read_layer, text_layer, value_at
 from mngr.settings_schema import Value as Value  # noqa: PLC0414 (exported)
 from mngr.settings_values import Key, format_key, meet, parse_key, toml_text
@@ -136,6 +135,15 @@ class Settings:
     def flat(self) -> dict[str, Value]:
         """Every winning value by its full dotted key, sorted, defaults included; without what is not trusted."""
         return {format_key(key): self._merged[key] for key in sorted(self._merged)}
+
+
+def host_dir(environ: Mapping[str, str]) -> str:
+    """Where this user's state and settings live: `$MNGR_HOST_DIR`, else `~/.mngr`; absolute."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    path = environ.get("MNGR_HOST_DIR") or "~/.mngr"
+    if path == "~" or path.startswith("~/"):
+        path = home + path[1:]
+    return os.path.abspath(os.path.expanduser(path))
 
 
 def load(*, host_dir: str, cwd: str, environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Settings:

@@ -33,6 +33,13 @@ Schema: TypeAlias = "Mapping[str, Schema | ValueType]"
 # Accepted so that a settings file written for another version works; nothing here reads them.
 NO_EFFECT = ("retry", "logging")
 
+
+def _safe(kind: ValueType) -> ValueType:
+    """A key that a repository may set without its user's trust (`mngr config trust`): no value of it runs a program,
+    names a file of the user's, passes on a variable, spends money or answers a question for the user."""
+    return kind._replace(safe=True)
+
+
 # `*` stands for any name. What `commands` and `create_templates` hold is checked against the command's own options.
 SCHEMA: Schema = {
     "commands": {"*": {"*": ANY}},
@@ -61,34 +68,27 @@ SCHEMA: Schema = {
         }
     },
     "hosts": dict.fromkeys(("answer_seconds", "verb_seconds"), NUMBER),
-    "workspace": {"extra_paths": PATHS},
-    "tmux": {"session_prefix": PREFIX, "config": TEXT, "history_lines": WHOLE},
-    "saved": {"ignored_max_mb": NUMBER},
+    "workspace": {"extra_paths": _safe(PATHS)},  # only below the directory that is copied
+    "tmux": {"session_prefix": _safe(PREFIX), "config": TEXT, "history_lines": _safe(WHOLE)},
+    "saved": {"ignored_max_mb": _safe(NUMBER)},
     "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
-    "record": {"max_mb": NUMBER},
+    "record": {"max_mb": _safe(NUMBER)},
     "sandbox": {"readable": ARGUMENTS, "writable": ARGUMENTS},
     "plugins": {"*": {"enabled": BOOLEAN}},
     "tmr": {
-        "prepare": TEXT,
-        "test_command": TEXT,
-        "gate_command": TEXT,
+        **dict.fromkeys(("prepare", "test_command", "gate_command", "prompt"), TEXT),
         "env": {"*": TEXT},
-        "paths": {"implementation": ARGUMENTS, "non_implementation": ARGUMENTS, "read_only": ARGUMENTS},
-        "prompt": TEXT,
-        "max_jobs": WHOLE,
-        "test_seconds": NUMBER,
-        "job_seconds": NUMBER,
-        "baseline_repeats": WHOLE,
-        "effect_runs": WHOLE,
-        "largest_file_mb": NUMBER,
+        "paths": dict.fromkeys(("implementation", "non_implementation", "read_only"), _safe(ARGUMENTS)),
+        **dict.fromkeys(("max_jobs", "baseline_repeats", "effect_runs"), _safe(WHOLE)),
+        **dict.fromkeys(("test_seconds", "job_seconds", "largest_file_mb"), _safe(NUMBER)),
         "home": HOME,
         "mutants": WHOLE,
         "second_opinion": BOOLEAN,
         "lost_seconds": NUMBER,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
-    "headless": BOOLEAN,
-    **{name: {"*": ANY} for name in NO_EFFECT},
+    "headless": _safe(BOOLEAN),
+    **{name: {"*": _safe(ANY)} for name in NO_EFFECT},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
 OPTIONS = frozenset({"commands", "create_templates"})
@@ -100,9 +100,7 @@ ALIASES: Mapping[str, Key] = {
 # Plugins and other versions of mngr have keys of their own in these sections.
 _SHARED = frozenset({"commands", "agent_types", "plugins", "providers"})
 
-# What a repository may set without its user's trust (`mngr config trust`). A key belongs here only if no value of it,
-# or none of those listed, runs a program, names a file of the user's, passes on a variable, spends money or answers a
-# question for the user. A new key needs trust until it is added here.
+# The options that are safe in the same sense, each with its safe values; None means any. Others need trust.
 _CODING_AGENTS = ("claude", "codex", "opencode")
 _SAFE_TO_CREATE: Mapping[str, tuple[object, ...] | None] = {
     "type": _CODING_AGENTS,
@@ -127,18 +125,6 @@ _SAFE_OPTIONS: Mapping[str, Mapping[str, tuple[object, ...] | None]] = {
     },
     **{verb: {"*": None} for verb in ("list", "usage", "diff", "event", "transcript")},
 }
-_SAFE: frozenset[Key] = frozenset(
-    {
-        ("headless",),
-        ("workspace", "extra_paths"),  # only below the directory that is copied
-        *(("tmux", name) for name in ("session_prefix", "history_lines")),
-        ("saved", "ignored_max_mb"),
-        ("record", "max_mb"),
-        *(("tmr", name) for name in ("max_jobs", "test_seconds", "job_seconds", "baseline_repeats", "effect_runs")),
-        ("tmr", "largest_file_mb"),
-        *(("tmr", "paths", name) for name in ("implementation", "non_implementation", "read_only")),
-    }
-)
 
 
 def is_safe(key: Key, value: object) -> bool:
@@ -147,7 +133,8 @@ def is_safe(key: Key, value: object) -> bool:
         paths = value if isinstance(value, list) else [value]
         return not any(str(path).startswith(("/", "~")) or ".." in str(path).split("/") for path in paths)
     if len(key) != 3 or key[0] not in OPTIONS:
-        return key in _SAFE or key[0] in NO_EFFECT
+        kind = resolve(key)[1]
+        return isinstance(kind, ValueType) and kind.safe
     options = _SAFE_TO_CREATE if key[0] == "create_templates" else _SAFE_OPTIONS.get(key[1], {})
     if key[2] in ("format", "quiet", "verbose", "headless") or "*" in options:
         return True

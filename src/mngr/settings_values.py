@@ -16,11 +16,13 @@ _LARGEST = 2**63
 
 
 class ValueType(NamedTuple):
-    """What a key holds. `convert` makes a value of another form what the program uses, or raises ValueError."""
+    """What a key holds. `convert` makes a value of another form what the program uses, or raises ValueError. A `safe`
+    key may come from a repository that its user has not trusted."""
 
     expected: str
     fits: Callable[[object], bool]
     convert: Callable[[object], object] | None = None
+    safe: bool = False
 
     def read(self, value: object) -> object:
         """The value as the program uses it. Raises ValueError for one that does not fit."""
@@ -96,7 +98,7 @@ def text_value(text: str, kind: ValueType) -> object:
     """What a text means for a key of this kind: a value of TOML if that fits, else the text itself."""
     parsed = parse_text(text)
     # An untyped `1.10` or `12e3` may be a branch or a commit: only what would be written back the same is a number.
-    if kind is ANY and isinstance(parsed, int | float) and toml_text(parsed) != text:
+    if kind.fits is _is_any and isinstance(parsed, int | float) and toml_text(parsed) != text:
         return text
     for value in (parsed, text):
         try:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from mngr.cli.defaults import overwrite, set_defaults
 from mngr.cli.durations import parse_duration
-from mngr.cli.parser import PAIR, Parser, apply_settings, apply_template
+from mngr.cli.parser import PAIR, Parser
 from mngr.cli.scan import parse
 from mngr.config import Value
 from mngr.errors import UsageError
@@ -30,7 +31,7 @@ def make() -> Parser:
 
 def parsed(settings: dict[str, object], *words: str):
     parser = make()
-    apply_settings(parser, {key: Value(value, FILE) for key, value in settings.items()}, "commands.create")
+    set_defaults(parser, {key: Value(value, FILE) for key, value in settings.items()}, "commands.create")
     return parse(parser, words)
 
 
@@ -64,7 +65,7 @@ def test_a_list_on_the_command_line_replaces_that_of_the_settings():
 
 def test_two_parses_do_not_share_a_list():
     parser = make()
-    apply_settings(parser, {"label": Value(["a=1"], FILE)}, "commands.create")
+    set_defaults(parser, {"label": Value(["a=1"], FILE)}, "commands.create")
     parse(parser, []).label.append("changed")
     assert parse(parser, []).label == ["a=1"]
 
@@ -116,18 +117,18 @@ def test_a_value_of_the_wrong_type_names_its_key_and_file(key, value, said):
 
 def test_a_template_is_between_settings_and_the_command_line():
     parser = make()
-    apply_settings(parser, {"type": Value("command", FILE), "count": Value(2, FILE)}, "commands.create")
+    set_defaults(parser, {"type": Value("command", FILE), "count": Value(2, FILE)}, "commands.create")
     args = parse(parser, ["--name", "typed"])
     table = {"type": Value("codex", FILE), "name": Value("from-template", FILE), "label": Value(["a=1"], FILE)}
-    apply_template(parser, args, table, "create_templates.review")
+    overwrite(parser, args, table, "create_templates.review")
     assert (args.type, args.count, args.name, args.label) == ("codex", 2, "typed", ["a=1"])
     with pytest.raises(UsageError, match=r"`create_templates.review.tpye`"):
-        apply_template(parser, args, {"tpye": Value("x", FILE)}, "create_templates.review")
+        overwrite(parser, args, {"tpye": Value("x", FILE)}, "create_templates.review")
 
 
 def test_settings_reach_the_parts_of_a_verb():
     parser = Parser("mngr config")
     part = parser.add_subcommand("list", "Show all", default=True)
     part.add_argument("--all", action="store_true")
-    apply_settings(parser, {"all": Value(True, FILE)}, "commands.config")
+    set_defaults(parser, {"all": Value(True, FILE)}, "commands.config")
     assert parse(parser, []).all is True

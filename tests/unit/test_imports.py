@@ -17,7 +17,7 @@ STDLIB = frozenset(
 
 # Ours, each by its full name.
 FRAME = """
-    mngr mngr.config mngr.errors mngr.files mngr.home mngr.interrupts mngr.json_values mngr.names mngr.process
+    mngr mngr.config mngr.errors mngr.files mngr.interrupts mngr.json_values mngr.names mngr.process
     mngr.settings_schema
     mngr.settings_values
     mngr.cli mngr.cli.app mngr.cli.catalog mngr.cli.commands mngr.cli.dispatch mngr.cli.main

@@ -55,7 +55,6 @@ def test_what_runs_and_grants_nothing_may_come_from_a_repository(key: str, value
         ("tmr.env.PATH", "."),
         ("prices.m.input", 0),
         ("plugins.x.enabled", True),
-        ("a.key.of.tomorrow", 1),
     ],
 )
 def test_everything_else_needs_trust(key: str, value: object) -> None:

@@ -10,7 +10,7 @@ from mngr.actions.doctor import judge
 from mngr.agents.kinds import versions
 from mngr.agents.kinds.driver import AgentProgram
 from mngr.errors import MngrError
-from mngr.home import FORMAT, FORMAT_FILE
+from mngr.hosts.host import FORMAT, FORMAT_FILE
 from mngr.waiting import wait_until
 
 PROGRAM = AgentProgram(

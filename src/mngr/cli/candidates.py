@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from mngr.cli import catalog, completion
+from mngr.cli import catalog, completion, plugin_verbs
 from mngr.cli.completion import FILES, FOLDERS, Candidate
+from mngr.config import host_dir
 from mngr.errors import MngrError
-from mngr.home import host_dir
 
 if TYPE_CHECKING:
     from mngr.agents.record import Record
@@ -22,15 +22,12 @@ def of(command: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[C
     """`command` is the verb with its part (`saved restore`), `called` the value's name in help, `typed` the positional
     arguments before it."""
     verb = command.partition(" ")[0]
-    named = _BY_NAME.get(dest)
-    if named is not None:
-        return named()
-    if verb == "snapshot" and command in ("snapshot restore", "snapshot destroy") and dest != "new_name":
+    if dest in _BY_NAME:
+        return _BY_NAME[dest]()
+    if command in ("snapshot restore", "snapshot destroy") and dest != "new_name":
         return [*snapshots(), *(agents() if called == "AGENT" else ())]
-    if called == "ID":
-        return saved() if verb == "saved" else ()
-    if called == "KEY":
-        return settings() if verb == "config" else ()
+    if called in ("ID", "KEY"):
+        return {"saved ID": saved, "config KEY": settings}.get(f"{verb} {called}", list)()
     if called == "VERB|TOPIC":
         return _helped(typed)
     words = _words(called)
@@ -39,10 +36,8 @@ def of(command: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[C
         found += [(name, text) for name, text in agents() if name not in typed]
     if "STATE" in words and (typed or "AGENT" not in words):
         found += states()
-    if "TYPE" in words:
-        found += types()
-    if "PLUGIN" in words:
-        found += plugins()
+    found += types() if "TYPE" in words else ()
+    found += plugins() if "PLUGIN" in words else ()
     if words & {"DIR", "FOLDER"}:
         found.append((FOLDERS, ""))
     elif words & {"FILE", "SOURCE", "DEST"}:
@@ -103,15 +98,9 @@ def formats() -> list[Candidate]:
 def settings() -> list[Candidate]:
     """Keys with a fixed name, and those that are set."""
     from mngr.settings_schema import SCHEMA
-    from mngr.settings_values import ValueType
 
-    fixed = [
-        f"{section}.{name}"
-        for section, inner in SCHEMA.items()
-        if not isinstance(inner, ValueType)
-        for name, kind in inner.items()
-        if isinstance(kind, ValueType)
-    ]
+    tables = {section: inner for section, inner in SCHEMA.items() if isinstance(inner, dict)}
+    fixed = [f"{section}.{name}" for section, inner in tables.items() for name in inner if name != "*"]
     known = _settings()
     return [(key, "") for key in sorted({*fixed, *(known.flat() if known else ())})]
 
@@ -138,7 +127,7 @@ def _helped(typed: Sequence[str]) -> Iterable[Candidate]:
 
     if not typed:
         return [*completion.verbs(), *catalog.TOPICS]
-    entry = completion.find(typed[0])
+    entry = plugin_verbs.find(typed[0], os.environ, warn=plugin_verbs.silent)
     parts = command_parser(entry).subcommands if entry and len(typed) == 1 else {}
     return [(name, part.summary) for name, part in parts.items()]
 
@@ -169,8 +158,6 @@ def _records() -> list[Record]:
 
 
 def _settings() -> Settings | None:
-    from mngr.cli import plugin_verbs
-
     try:
         return plugin_verbs.settings(os.environ)
     except (MngrError, OSError):

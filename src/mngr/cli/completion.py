@@ -43,7 +43,9 @@ def candidates(words: Sequence[str]) -> Iterator[Candidate]:
     except UsageError:  # an unknown option, or one whose value comes next
         return _matching(_option_values(before[-1]), current) if before[-1] in WITH_VALUE else iter(())
     if verb is not None:
-        entry = find(verb)
+        from mngr.cli import plugin_verbs
+
+        entry = plugin_verbs.find(verb, os.environ, warn=plugin_verbs.silent)
         return _of_verb(entry, options + rest, current) if entry else iter(())
     return _matching(_global_options() if current.startswith("-") else verbs(), current)
 
@@ -53,17 +55,6 @@ def verbs() -> Iterator[Candidate]:
 
     for entry in (*catalog.VERBS, *plugin_verbs.for_help(os.environ, warn=plugin_verbs.silent)):
         yield entry.name, entry.summary
-
-
-def find(word: str) -> Verb | None:
-    """The verb, of a plugin too."""
-    entry = catalog.find(word)
-    if entry is None:
-        from mngr.cli import plugin_verbs
-
-        added = plugin_verbs.for_help(os.environ, warn=plugin_verbs.silent)
-        entry = next((e for e in added if word in (e.name, *e.aliases)), None)
-    return entry
 
 
 class _Walk(Scan):

@@ -10,7 +10,7 @@ from mngr import __version__
 from mngr.cli.app import App
 from mngr.cli.catalog import Verb
 from mngr.cli.output import to_json
-from mngr.cli.parser import Args, Parser, apply_settings
+from mngr.cli.parser import Args, Parser
 from mngr.cli.scan import Scan, bind, scan
 from mngr.errors import UsageError
 
@@ -60,15 +60,17 @@ def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:
     ]
     section = ("commands", app.verb)
     reads = getattr(module, "READS_SETTINGS", True)
-    if reads:
-        apply_settings(parser, app.settings.in_force.table(section), f"commands.{app.verb}")
+    if reads and (table := app.settings.in_force.table(section)):
+        from mngr.cli.defaults import set_defaults
+
+        set_defaults(parser, table, ".".join(section))
     args = bind(found)
     app.configure(args)
     if reads and (withheld := app.settings.withheld(section)):
-        from mngr.cli.defaults import untyped
+        from mngr.cli.defaults import set_defaults, untyped
 
         if untyped(parser, args, [key[2] for key in withheld]):
-            apply_settings(parser, app.settings.table(section), f"commands.{app.verb}")
+            set_defaults(parser, app.settings.table(section), ".".join(section))
             args = bind(found)
     for note in found.notes:
         app.out.note(note)

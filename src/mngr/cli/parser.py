@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mngr.cli import catalog
 from mngr.errors import UsageError
-
-if TYPE_CHECKING:
-    from mngr.config import Value
 
 # How an option stores what it was given: as it is, True, in a list, or `--x` and `--no-x` as one.
 STORE, FLAG, APPEND, COUNT, PAIR = "store", "store_true", "append", "count", "pair"
@@ -220,19 +217,3 @@ def given(args: Args) -> frozenset[str]:
     """The names of the values that were really typed."""
     found: frozenset[str] = getattr(args, GIVEN, frozenset())
     return found
-
-
-def apply_settings(parser: Parser, table: Mapping[str, Value], section: str) -> None:
-    """Make settings the defaults of the options. A key or value that does not fit is an error naming its source."""
-    if table:
-        from mngr.cli.defaults import set_defaults
-
-        set_defaults(parser, table, section)
-
-
-def apply_template(parser: Parser, args: Args, table: Mapping[str, Value], section: str) -> None:
-    """Overwrite in `args` what was not typed, with the same checks: settings < template < command line."""
-    if table:
-        from mngr.cli.defaults import overwrite
-
-        overwrite(parser, args, table, section)

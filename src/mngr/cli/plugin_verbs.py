@@ -58,6 +58,17 @@ def for_help(
         return ()
 
 
+def find(
+    word: str,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    warn: Callable[[str], None] = warn_once,
+) -> Verb | None:
+    """The verb of this name or alias: ours, else one of a plugin."""
+    added = () if catalog.find(word) else for_help(environ, overrides, warn)
+    return catalog.find(word) or next((entry for entry in added if word in (entry.name, *entry.aliases)), None)
+
+
 def known_verbs(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> list[str] | None:
     """The names that `[commands.*]` may have. None where nobody can tell: the verbs of a plugin that is disabled or
     broken are not known, and what the settings say about them is no mistake."""

@@ -254,31 +254,20 @@ class Scan:
         return word.startswith("-") and self._find(word) is not None
 
     def _enter(self, word: str) -> None:
-        child = self.parser.subcommands.get(word)
-        if child is None:
-            self._refuse_original(word)
-        if child is None and self._is_for_default(word):
+        parts, prog = self.parser.subcommands, self.parser.prog
+        if word in parts:
+            self.parser = parts[word]
+            return
+        from mngr.cli import compatibility
+
+        # In the original, the word may stand for another part than in ours.
+        hint = "" if nearest(word, tuple(parts)) else compatibility.PARTS.get(prog, "").replace("X", visible(word))
+        if not hint and self._is_for_default(word):
             self._enter_default()
             self.positionals.append(word)
             return
-        if child is None:
-            raise UsageError(
-                f"`{visible(word)}` is not a part of `{self.parser.prog}`",
-                hint=suggest(word, tuple(self.parser.subcommands), "one"),
-            )
-        self.parser = child
-
-    def _refuse_original(self, word: str) -> None:
-        """Raise for a word that in the original stands for another part than in ours."""
-        from mngr.cli import compatibility
-
-        parser = self.parser
-        hint = compatibility.PARTS.get(parser.prog)
-        if hint and not nearest(word, tuple(parser.subcommands)):
-            raise UsageError(
-                f"`{visible(word)}` is not a part of `{parser.prog}`",
-                hint=f"instead: {hint.replace('X', visible(word))}",
-            )
+        hint = f"instead: {hint}" if hint else suggest(word, tuple(parts), "one")
+        raise UsageError(f"`{visible(word)}` is not a part of `{prog}`", hint=hint)
 
     def _is_for_default(self, word: str) -> bool:
         """Whether the subcommand that is meant when none is named takes any words, and this is no slip of the pen."""

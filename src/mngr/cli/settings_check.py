@@ -64,7 +64,7 @@ def _check_option(key: Key, value: Value) -> None:
 def entry_of(key: Key) -> catalog.Verb | None:
     """The verb whose options a section holds."""
     name = "create" if key[0] == "create_templates" else key[1]
-    return catalog.find(name) or next((e for e in plugin_verbs.for_help(os.environ) if e.name == name), None)
+    return plugin_verbs.find(name, os.environ)
 
 
 def unknown_command(key: Key, known: Sequence[str] | None, source: str = "") -> UsageError | None:

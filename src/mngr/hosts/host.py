@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager
 
 from mngr import files, process
 from mngr.errors import MngrError
-from mngr.home import FORMAT, FORMAT_FILE
 
+FORMAT = "mngr state, format 1\n"
+FORMAT_FILE = "format"
 _ROOMS = ("agents", "locks", "worktrees", "clones", "saved", "snapshots")
 # What a person or we may have put there before the first agent; anything else is another program's.
 _NEUTRAL = frozenset(

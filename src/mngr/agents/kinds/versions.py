@@ -10,7 +10,7 @@ from mngr import json_values, process
 from mngr.agents.kinds.driver import AgentProgram
 from mngr.errors import MngrError
 from mngr.files import json_bytes, write_atomic
-from mngr.home import FORMAT_FILE
+from mngr.hosts.host import FORMAT_FILE
 
 FILE = "programs.json"
 _SECONDS = 10.0

@@ -23,7 +23,7 @@ from mngr.cli.option_values import (
     variables,
 )
 from mngr.cli.output import Problem
-from mngr.cli.parser import Args, Parser, apply_template, given
+from mngr.cli.parser import Args, Parser, given
 from mngr.errors import FAILED, MngrError, UsageError
 from mngr.names import Address, check_name, suggest
 from mngr.process import hide_arguments
@@ -177,7 +177,9 @@ def _apply_templates(args: Args, app: App) -> None:
             )
         merged.update(app.settings.table(("create_templates", name)))
     if merged and app.parser is not None:
-        apply_template(app.parser, args, merged, "create_templates." + "+".join(args.template))
+        from mngr.cli.defaults import overwrite
+
+        overwrite(app.parser, args, merged, "create_templates." + "+".join(args.template))
 
 
 def _names(args: Args, app: App, address: Address | None) -> tuple[list[str], bool]:

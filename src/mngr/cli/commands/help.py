@@ -40,18 +40,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     if args.commands:
-        entries = (*catalog.VERBS, *_added(app))
+        entries = (*catalog.VERBS, *plugin_verbs.for_help(app.environ, app.overrides))
         return _names([HelpName(e.name, e.summary) for e in entries], app)
     if args.topics:
         return _names([HelpName(*topic) for topic in catalog.TOPICS], app)
     if not args.about:
-        app.stdout.write(overview.full(app.out.colour, _added(app)))
+        app.stdout.write(overview.full(app.out.colour, plugin_verbs.for_help(app.environ, app.overrides)))
         return 0
     return _explain(args.about, app)
-
-
-def _added(app: App) -> tuple[catalog.Verb, ...]:
-    return plugin_verbs.for_help(app.environ, app.overrides)
 
 
 def topic_text(name: str) -> str:
@@ -67,7 +63,7 @@ def topic_text(name: str) -> str:
 def _explain(about: list[str], app: App) -> int:
     word, *parts = about
     word = {"address": "addresses", "addr": "addresses"}.get(word, word)
-    entry = catalog.find(word) or next((e for e in _added(app) if word in (e.name, *e.aliases)), None)
+    entry = plugin_verbs.find(word, app.environ, app.overrides)
     if entry is not None:
         parser = command_parser(entry)
         for part in parts:
@@ -83,13 +79,9 @@ def _explain(about: list[str], app: App) -> int:
         known = suggest(asked, [*topics, *catalog.words()], "one")
         more = "`mngr help --topics` and `mngr help --commands` list all"
         raise UsageError(f"`{asked}` is neither a verb nor a topic", hint=f"{known}; {more}" if known else more)
-    app.stdout.write(_coloured(topic_text(word)) if app.out.colour else topic_text(word))
+    first, _, rest = topic_text(word).partition("\n")
+    app.stdout.write(f"{paint(first, 'bold') if app.out.colour else first}\n{rest}")
     return 0
-
-
-def _coloured(text: str) -> str:
-    first, _, rest = text.partition("\n")
-    return f"{paint(first, 'bold')}\n{rest}"
 
 
 def _names(rows: list[HelpName], app: App) -> int:
