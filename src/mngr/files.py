@@ -168,20 +168,6 @@ def remove_lock(path: str) -> None:
         os.close(fd)
 
 
-def hold_directory(path: str) -> int | None:
-    """Lock a directory itself for as long as the descriptor is open; None when another process has it locked. Where
-    directories cannot be locked (NFS), it is only opened."""
-    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        held_by_us = _try_lock(fd) and _is_at(fd, path)
-    except OSError:
-        return fd
-    if held_by_us:
-        return fd
-    os.close(fd)
-    return None
-
-
 def _is_at(fd: int, path: str) -> bool:
     """Whether this open file still has that name."""
     try:

@@ -166,7 +166,7 @@ def test_the_copy_goes_where_the_address_says(user: User) -> None:
     assert user.agent("foo")["work_dir"] == str(target)
     assert (target / "README.md").exists()
     ran = user.mngr("create", f"bar:{target}", "--no-connect", "--command", "sleep 9").failed()
-    assert "is not empty" in ran.stderr
+    assert "exists already" in ran.stderr
     user.mngr("destroy", "foo").ok()
     assert not target.exists()
 

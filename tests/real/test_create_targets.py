@@ -29,15 +29,17 @@ def test_what_is_at_the_target_is_refused_and_kept(user: User, transfer: str) ->
     fleet = fleet_of(user)
     mine = user.root / "mine"
     (mine / "full").mkdir(parents=True)
+    (mine / "empty").mkdir()
     (mine / "notes.txt").write_text("precious\n")
     (mine / "full" / "draft.txt").write_text("precious too\n")
     (mine / "link").symlink_to("nowhere")
     before = tree(mine)
     for target, said in (
-        ("notes.txt", "is not a directory"),
+        ("notes.txt", "exists already"),
         ("notes.txt/below", "is not a directory"),
-        ("link", "is not a directory"),
-        ("full", "is not empty"),
+        ("link", "exists already"),
+        ("full", "exists already"),
+        ("empty", "exists already"),
     ):
         with pytest.raises(MngrError, match=said):
             fleet.create("foo", command="sleep 9999", target=str(mine / target), transfer=transfer)
@@ -50,19 +52,16 @@ def test_the_error_names_the_file(user: User) -> None:
     words = ("create", "foo:notes.txt", "--no-connect", "--exclude-unclean", "--command", "sleep 9999")
     said = user.mngr(*words).failed().stderr
     assert user.mngr(*words, "--dry-run").failed().stderr == said
-    assert said.startswith(f"error: `{user.repo}/notes.txt` exists and is not a directory\nhint: name a directory")
+    assert said.startswith(f"error: `{user.repo}/notes.txt` exists already\nhint: name a directory")
     assert (user.repo / "notes.txt").read_text() == "precious\n"
 
 
 @pytest.mark.parametrize("transfer", TRANSFERS)
-def test_a_directory_that_was_there_empty_is_there_and_empty_after_a_failure(user: User, transfer: str) -> None:
+def test_a_directory_that_was_made_is_gone_after_a_failure(user: User, transfer: str) -> None:
     fleet = fleet_of(user)
-    (user.root / "was here").mkdir()
-    for name in ("was here", "new"):
-        target = str(user.root / name)
-        with pytest.raises(MngrError, match="exit code 3"):
-            fleet.create("foo", command="sleep 9999", target=target, transfer=transfer, provision=("exit 3",))
-    assert list((user.root / "was here").iterdir()) == []
+    target = str(user.root / "new")
+    with pytest.raises(MngrError, match="exit code 3"):
+        fleet.create("foo", command="sleep 9999", target=target, transfer=transfer, provision=("exit 3",))
     assert not (user.root / "new").exists()
     assert leftovers.found(user) == []
 
@@ -85,29 +84,27 @@ def test_a_path_is_reserved_for_one_agent(user: User) -> None:
 
 
 @pytest.mark.parametrize("transfer", TRANSFERS)
-@pytest.mark.parametrize("existed", [False, True])
-def test_two_processes_never_fill_one_directory(user: User, transfer: str, existed: bool) -> None:
+def test_two_processes_never_fill_one_directory(user: User, transfer: str) -> None:
     """Those of two state directories, which know nothing of each other."""
     fleet = fleet_of(user)
     fleet.local.host.prepare()
     directory = user.root / "here"
-    if existed:
-        directory.mkdir()
     first, second = (Workspace(planned(fleet, name, transfer), str(directory)) for name in ("one", "two"))
     first.claim()
-    with pytest.raises(MngrError, match="another process is filling"):
+    with pytest.raises(MngrError, match="exists already"):
         second.make(fleet.local.host, {})
+    second.unmake(fleet.local.host)
     assert directory.is_dir()
-    first.remove_files()
-    assert directory.is_dir() == existed
+    first.unmake(fleet.local.host)
+    assert not directory.exists()
     first.make(fleet.local.host, {})
     before = tree(directory)
-    with pytest.raises(MngrError, match="is not empty"):
+    with pytest.raises(MngrError, match="exists already"):
         second.make(fleet.local.host, {})
     second.unmake(fleet.local.host)
     assert tree(directory) == before
     first.unmake(fleet.local.host)
-    assert directory.is_dir() == existed
+    assert not directory.exists()
     assert leftovers.in_repository(user, user.repo) == []
 
 

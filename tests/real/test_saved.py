@@ -228,7 +228,7 @@ def test_saved_work_can_be_written_to_a_directory(user: User) -> None:
     assert tree(target) == before
     assert user.git("branch", "--show-current", cwd=target) == "recovered"
     assert user.agents() == []
-    assert "is not empty" in user.mngr("saved", "restore", "foo-1", "--to", str(target)).failed().stderr
+    assert "exists already" in user.mngr("saved", "restore", "foo-1", "--to", str(target)).failed().stderr
 
 
 def test_restore_takes_another_name_and_branch(user: User) -> None:

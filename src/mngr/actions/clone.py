@@ -20,7 +20,7 @@ from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.names import check_name
 from mngr.process import checked
-from mngr.workspaces import saved_entry, snapshots
+from mngr.workspaces import saved_entry
 from mngr.workspaces.plan import NONE, WORKTREE, Plan
 from mngr.workspaces.saved_entry import SavedEntry
 from mngr.workspaces.workspace import refuse_taken_branch
@@ -79,7 +79,7 @@ def check_source(site: Site, agent_id: str, name: str) -> Record:
             f"`{record.name}` works in your own directory `{record.work_dir}`, and has no copy that could be cloned",
             hint=f"begin at its files: `mngr create {name} --from {process.quote(record.work_dir)}`",
         )
-    snapshots.check_place(record)
+    taking.check_place(record)
     return record
 
 

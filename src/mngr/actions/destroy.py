@@ -15,7 +15,7 @@ from mngr.agents.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.interrupts import held
 from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, saved_work, snapshots, unsaved_work
+from mngr.workspaces import saved_entry, saved_work, unsaved_work
 from mngr.workspaces.origin import machine_id
 from mngr.workspaces.plan import NONE, WORKTREE
 from mngr.workspaces.saved_entry import SavedEntry
@@ -192,7 +192,7 @@ def _forget_pulled(record: Record, entry: SavedEntry | None) -> None:
 
 def _keep_conversation_alone(site: Site, record: Record, state_dir: str) -> None:
     home = os.path.join(state_dir, HOME)
-    kept = snapshots.conversation(site.host, state_dir, record)
+    kept = saved_work.conversation(site.host, state_dir, record)
     for name in site.host.entries(home):
         path = f"{HOME}/{name}"
         if path not in kept and not any(other.startswith(f"{path}/") for other in kept):

@@ -21,7 +21,7 @@ from mngr.interrupts import held
 from mngr.names import is_id, is_name
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, snapshots
+from mngr.workspaces import saved_entry
 from mngr.workspaces.origin import ensure_machine_id, machine_id
 from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspaces.saved_entry import SAVED, SavedEntry
@@ -119,7 +119,7 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
     store = os.path.join(site.host.dir, room, "files.git")
     repo = store if entry.plain_files or agent is None or agent.repo is None else agent.repo
     taken = site.host.entries(os.path.join(site.host.dir, room, entry.name))
-    wanted = saved_entry.free_name(snapshots.name_of(entry), taken) if room != SAVED else ""
+    wanted = saved_entry.free_name(entry.label, taken) if room != SAVED else ""
     place = saved_entry.reserve(site.host, room, entry.name, agent, wanted)
     if repo == store:
         saved_entry.make_store(store)

@@ -15,7 +15,7 @@ from mngr.interrupts import held
 from mngr.names import check_name, new_id, suggest
 from mngr.process import checked
 from mngr.tools.git import Git
-from mngr.workspaces import restoration, saved_entry, snapshots
+from mngr.workspaces import restoration, saved_entry, saved_work
 from mngr.workspaces.saved_entry import SAVED, SavedEntry
 from mngr.workspaces.workspace import Workspace, refuse_taken
 
@@ -145,5 +145,5 @@ def _reserve(site: Site, old: Record, name: str, taken_hint: str) -> Record:
 def _bring_history(site: Site, history: str, record: Record, with_events: bool) -> None:
     state_dir = site.store.state_dir(record.id)
     site.host.write(os.path.join(state_dir, "env"), b"")
-    names = ["env", *snapshots.conversation(site.host, history, record)]
-    snapshots.copy_files(site.host, history, state_dir, [one for one in names if with_events or one != events.FILE])
+    names = ["env", *saved_work.conversation(site.host, history, record)]
+    saved_work.copy_files(site.host, history, state_dir, [one for one in names if with_events or one != events.FILE])

@@ -11,12 +11,16 @@ from mngr.actions.site import Site
 from mngr.agents import events
 from mngr.agents.record import Record
 from mngr.errors import MngrError, NotFoundError, Undecided
+from mngr.interrupts import held
 from mngr.names import suggest
+from mngr.process import CommandFailed
 from mngr.tools.git import Git
-from mngr.workspaces import restoration, saved_entry, saved_work, snapshots
-from mngr.workspaces.saved_entry import SNAPSHOTS, SavedEntry
-from mngr.workspaces.snapshots import name_of
+from mngr.workspaces import restoration, saved_entry, saved_work, unsaved_work
+from mngr.workspaces.plan import NONE
+from mngr.workspaces.saved_entry import SNAPSHOTS, EntryPlace, SavedEntry
 from mngr.workspaces.unsaved_work import UnsavedWork
+
+_TRIES = 8
 
 
 class Restored(NamedTuple):
@@ -37,19 +41,30 @@ _IDENTITY = (
 
 
 def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool = True) -> SavedEntry:
-    """Keep an agent as it is now, also while it works. Nothing of it is changed. One that is not `logged` is for a
-    moment: no event tells of it."""
+    """Keep an agent as it is now, also while it works: what changes under our hands is read again. Nothing of it is
+    changed; on failure nothing is left behind. One that is not `logged` is for a moment: no event tells of it."""
     record = site.store.read(agent_id)
     if record.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
     site.host.prepare()
     with site.store.agent_locked(agent_id):
         record = site.store.read(agent_id)
-        limit = site.settings.number("saved.ignored_max_mb", 10)
-        name = name or _free_name(site, record)
-        entry = snapshots.take(site.host, record, site.store.state_dir(agent_id), name, ignored_max_mb=limit)
-        if logged:
-            site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
+        check_place(record)
+        wanted = name or _free_name(site, record)
+        place = saved_entry.reserve(site.host, SNAPSHOTS, record.name, record, wanted)
+        try:
+            entry = _settled(site, record, place)
+            _keep_conversation(site, record, entry, "env")
+            saved_entry.write(site.host, entry)
+            if logged:
+                site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
+        except BaseException:
+            with held():
+                for repo in (record.repo, place.store):
+                    if repo and os.path.isdir(repo):
+                        saved_entry.forget_refs(Git(repo), place.ref)
+                site.host.remove(os.path.join(site.host.dir, SNAPSHOTS, place.id))
+            raise
     return entry
 
 
@@ -61,13 +76,58 @@ def for_a_moment(site: Site, agent_id: str) -> SavedEntry:
 def would_create(site: Site, agent_id: str, name: str | None) -> str:
     """The name that a snapshot would get. Raises what would be in the way, and changes nothing."""
     record = site.store.read(agent_id)
-    snapshots.check_place(record)
+    check_place(record)
     return name or _free_name(site, record)
+
+
+def check_place(record: Record) -> None:
+    """Raise when there is nothing to take a snapshot of, or what there is belongs to the user and not to the agent."""
+    if record.transfer == NONE:
+        raise MngrError(
+            f"`{record.name}` works in your own directory `{record.work_dir}`: a snapshot would be restored over it",
+            hint="commit there instead, or use an agent with a copy of its own",
+        )
+    if not os.path.isdir(record.work_dir) or (record.repo is not None and not unsaved_work.own_repository(record)):
+        what = "repository" if os.path.isdir(record.work_dir) else "work directory"
+        raise MngrError(
+            f"the {what} of `{record.name}` in `{record.work_dir}` is gone, so there is nothing to keep",
+            hint="`mngr snapshot list` shows what can be restored",
+        )
 
 
 def _free_name(site: Site, record: Record) -> str:
     taken = site.host.entries(os.path.join(site.host.dir, SNAPSHOTS, record.name))
     return next(name for name in (f"snap-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
+
+
+def _settled(site: Site, record: Record, place: EntryPlace) -> SavedEntry:
+    """Read the workspace until nothing went away and no commit was made in the meantime; from an agent that never
+    rests, what was seen last."""
+    git, limit = Git(record.work_dir), site.settings.number("saved.ignored_max_mb", 10)
+
+    def head() -> str:
+        return f"{git.current_branch()} {git.commit_of('HEAD')}" if record.repo else ""
+
+    entry = None
+    for tries_left in reversed(range(_TRIES)):
+        before = head()
+        try:
+            found = unsaved_work.everything(site.host, record, ignored_max_mb=limit)
+            entry = saved_work.keep_workspace(place, record, found, reason="snapshot", whole=True)
+        except (CommandFailed, OSError, ValueError):
+            if not tries_left and entry is None:
+                raise
+            continue
+        if head() == before:
+            break
+    assert entry is not None
+    return entry
+
+
+def _keep_conversation(site: Site, record: Record, entry: SavedEntry, *more: str) -> None:
+    state_dir = site.store.state_dir(record.id)
+    names = [*saved_work.conversation(site.host, state_dir, record), *more]
+    saved_work.copy_files(site.host, state_dir, saved_entry.agent_dir(site.host, entry), names)
 
 
 def entries(site: Site, agent_id: str | None = None) -> list[SavedEntry]:
@@ -88,10 +148,10 @@ def belongs(entry: SavedEntry, agent_id: str) -> bool:
 def one(site: Site, word: str) -> SavedEntry:
     """By its id `AGENT/NAME`, or by its name; if several agents have one of that name, that of the implied one."""
     found, broken = survey(site)
-    matching = [entry for entry in found if entry.id == word] or [entry for entry in found if name_of(entry) == word]
+    matching = [entry for entry in found if entry.id == word] or [entry for entry in found if entry.label == word]
     if not matching:
         refuse_unreadable(word, broken)
-        names = [item for entry in found for item in (entry.id, name_of(entry))]
+        names = [item for entry in found for item in (entry.id, entry.label)]
         raise NotFoundError(
             f"no snapshot is called `{word}`",
             hint=suggest(word, names, "one") or "`mngr snapshot list` shows all",
@@ -203,22 +263,18 @@ def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
     """Keep all that is about to be replaced: files, commits, and what was said since."""
     found: UnsavedWork = destroy.measure(site, record)
     moved = restoration.endangered(entry, record)
-    known = dict(found.refs)
-    found = found._replace(refs=(*found.refs, *((ref, tip) for ref, tip in moved if ref not in known)))
-    state_dir = site.store.state_dir(record.id)
-    said = _conversation(site, state_dir, record) != _conversation(
-        site, saved_entry.agent_dir(site.host, entry), record
-    )
-    done = saved_work.save_agent(site.host, record, found, "snapshot restore", always=bool(moved or said))
+    found = found._replace(refs=tuple({**dict(moved), **dict(found.refs)}.items()))
+    places = (site.store.state_dir(record.id), saved_entry.agent_dir(site.host, entry))
+    now, then = (_conversation(site, place, record) for place in places)
+    done = saved_work.save_agent(site.host, record, found, "snapshot restore", always=bool(moved or now != then))
     if done is not None:
-        directory = saved_entry.agent_dir(site.host, done)
-        snapshots.copy_files(site.host, state_dir, directory, snapshots.conversation(site.host, state_dir, record))
+        _keep_conversation(site, record, done)
     return done
 
 
 def _conversation(site: Site, directory: str, record: Record) -> dict[str, bytes]:
     """What was said. Events are what happened, and are never taken back."""
-    names = [name for name in snapshots.conversation(site.host, directory, record) if name != events.FILE]
+    names = [name for name in saved_work.conversation(site.host, directory, record) if name != events.FILE]
     return {name: site.host.read(os.path.join(directory, name)) for name in names}
 
 
@@ -228,10 +284,8 @@ def _bring_conversation(site: Site, entry: SavedEntry, record: Record) -> None:
     for name in _conversation(site, state_dir, record):
         if name not in then:
             site.host.remove(os.path.join(state_dir, name))
-    snapshots.copy_files(site.host, history, state_dir, then)
-    site.host.write(os.path.join(state_dir, "env"), site.host.read(os.path.join(history, "env")))
-    if not os.path.exists(os.path.join(state_dir, events.FILE)) and events.FILE in site.host.entries(history):
-        site.host.write(os.path.join(state_dir, events.FILE), site.host.read(os.path.join(history, events.FILE)))
+    lost = [] if events.FILE in site.host.entries(state_dir) else [events.FILE]
+    saved_work.copy_files(site.host, history, state_dir, [*then, "env", *lost])
 
 
 def _settings(entry: SavedEntry, branch: str | None) -> dict[str, object]:

@@ -80,9 +80,8 @@ def saved() -> list[Candidate]:
 
 def snapshots() -> list[Candidate]:
     from mngr.workspaces.saved_entry import SNAPSHOTS, survey
-    from mngr.workspaces.snapshots import name_of
 
-    return [(name_of(entry), f"of {entry.name}, {entry.saved_at}") for entry in survey(_host(), SNAPSHOTS)[0]]
+    return [(entry.label, f"of {entry.name}, {entry.saved_at}") for entry in survey(_host(), SNAPSHOTS)[0]]
 
 
 def plugins() -> list[Candidate]:

@@ -77,25 +77,16 @@ def _make_repository(host: Host, entry: SavedEntry, record: Record) -> None:
             raise MngrError(f"the repository of `{record.name}`, `{record.repo}`, is gone")
         relink(record)
         if not unsaved_work.own_repository(record):
-            _link_anew(host, record, common, entry.parent)
+            files.empty_directory(record.work_dir)  # all of it is saved: without git, no file counts as ignored
+            with repo_lock(host, common):
+                words = ["worktree", "add", "-q", "--no-checkout", "--detach", record.work_dir, entry.parent]
+                Git(record.repo or "").must(*words, doing="git could not make the worktree")
     elif not common or record.repo is None:
         _init(record.work_dir)
     elif record.transfer == MIRROR:
         clone_repository(record.repo, common, record.work_dir, COPIED if record.sandbox else "")
     else:
         copy_files(host, record.repo, record.work_dir, git=True)
-
-
-def _link_anew(host: Host, record: Record, common: str, commit: str) -> None:
-    """A new worktree for a directory that holds files, which git itself refuses: made elsewhere, then moved there."""
-    git = Git(record.repo or "")
-    aside = f"{record.work_dir}.{os.urandom(4).hex()}"
-    with repo_lock(host, common), held():
-        words = ["worktree", "add", "-q", "--no-checkout", "--detach", aside, commit]
-        git.must(*words, doing="git could not make the worktree")
-        os.replace(os.path.join(aside, ".git"), os.path.join(record.work_dir, ".git"))
-        git.must("worktree", "repair", record.work_dir)
-        files.remove_tree(aside)
 
 
 def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
@@ -169,7 +160,6 @@ def _restore_into(host: Host, entry: SavedEntry, directory: str, branch: str | N
         with held():
             workspace.unmake(host)
         raise
-    workspace.release()
     return workspace
 
 

@@ -50,6 +50,11 @@ class SavedEntry(NamedTuple):
         return SNAPSHOTS if "/" in self.id else SAVED
 
     @property
+    def label(self) -> str:
+        """The name that the user gave a snapshot."""
+        return self.id.partition("/")[2]
+
+    @property
     def plain_files(self) -> bool:
         """Whether it holds files only, without a history of their own."""
         return not self.ref.endswith("/work")

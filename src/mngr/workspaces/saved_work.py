@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from mngr.agents.record import Record, timestamp
 from mngr.hosts.host import Host
@@ -106,3 +106,47 @@ def _keep_repository(
         finally:
             saved_entry.forget_refs(git, place.ref)
     return repo, commit, parent, branch
+
+
+def conversation(host: Host, directory: str, record: Record) -> list[str]:
+    """The files of an agent's state directory that hold what was said and what happened: ours, and those of its
+    program, each by its path there. They may be gone by the time they are read."""
+    found = [name for name in host.entries(directory) if name.endswith(".jsonl")]
+    if record.one_shot:
+        from mngr.agents.kinds.driver import PROMPT
+
+        found.append(PROMPT)  # its task, which every start does again
+    if record.driver:
+        from mngr.agents.kinds import driver
+
+        parts = driver.find(record.driver).conversation
+        found += [path for path in _files_below(directory, driver.HOME) if _is_part(path, driver.HOME, parts)]
+    return found
+
+
+def copy_files(host: Host, source: str, target: str, paths: Iterable[str]) -> None:
+    """Those that are still there: a program that works tidies up its own."""
+    for path in paths:
+        try:
+            data = host.read(os.path.join(source, path))
+        except FileNotFoundError:
+            continue
+        host.make_dir(os.path.dirname(os.path.join(target, path)))
+        host.write(os.path.join(target, path), data)
+
+
+def _files_below(directory: str, part: str) -> list[str]:
+    """Plain files only: a link leads to what is the user's own."""
+    return [
+        os.path.relpath(path, directory)
+        for root, _, names in os.walk(os.path.join(directory, part))
+        for name in names
+        if not os.path.islink(path := os.path.join(root, name)) and os.path.isfile(path)
+    ]
+
+
+def _is_part(path: str, home: str, parts: Sequence[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    inside = path.removeprefix(f"{home}/")
+    return any(inside.startswith(f"{part}/") or fnmatchcase(inside, part) for part in parts)

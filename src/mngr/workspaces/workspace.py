@@ -35,10 +35,8 @@ class Workspace:
         self.plan = plan
         self.directory = directory
         self.claimed = False
-        self.made_directory = False  # otherwise it was there, empty
         self.made_branch = False
-        self.entry: str | None = None  # what git knows of a worktree, in the repository
-        self._hold: int | None = None
+        self.registered = False  # as a worktree, in the repository
 
     def make(self, host: Host, extra_paths: Mapping[str, str]) -> str | None:
         """Make the workspace and return the commit it begins at. On failure nothing is left that could be removed."""
@@ -66,73 +64,40 @@ class Workspace:
                 except (MngrError, OSError):
                     pass  # the error that led here is the one to tell
             raise
-        self.release()
         return start
 
     def unmake(self, host: Host) -> None:
         """Remove what was made of it so far. Twice is safe."""
-        self.remove_files()
+        if self.claimed:
+            files.remove_tree(self.directory)
+            self.claimed = False
         repo = self.plan.repo
-        if repo is None or not (self.entry or self.made_branch):
+        if repo is None or not (self.registered or self.made_branch):
             return
         with repo_lock(host, repo.common_dir):
-            self.remove_entry()
+            if self.registered:
+                _forget_worktree(repo.top, repo.common_dir, self.directory)
             if self.made_branch:
                 Git(repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
-                self.made_branch = False
+            self.registered = self.made_branch = False
 
     def claim(self, mode: int = 0o777) -> None:
-        """Make the directory, or take one that is there and empty. Nobody else can take it until `release`; by then it
-        must hold something. Raises when it is anything else."""
+        """Make the directory, which nobody else can have made then. Raises when anything is there."""
+        refuse_taken(self.directory)
         try:
             os.makedirs(os.path.dirname(self.directory), exist_ok=True)
             with held():
-                try:
-                    os.mkdir(self.directory, mode)
-                    self.made_directory = True
-                except FileExistsError:
-                    refuse_taken(self.directory)
-                self._hold = files.hold_directory(self.directory)
-                self.claimed = self._hold is not None
+                os.mkdir(self.directory, mode)
+                self.claimed = True
         except (FileExistsError, NotADirectoryError):
+            refuse_taken(self.directory)  # somebody made it a moment ago
             raise MngrError(f"`{os.path.dirname(self.directory)}` is not a directory") from None
-        if not self.claimed:
-            raise MngrError(f"another process is filling the directory `{self.directory}`")
-        if os.listdir(self.directory):
-            self.claimed = False
-            self.release()
-            refuse_taken(self.directory)
-
-    def release(self) -> None:
-        if self._hold is not None:
-            os.close(self._hold)
-            self._hold = None
-
-    def remove_files(self) -> None:
-        """Remove the directory; one that was there before is only emptied."""
-        if self.claimed and self.made_directory:
-            files.remove_tree(self.directory)
-        elif self.claimed and os.path.isdir(self.directory):
-            files.empty_directory(self.directory)
-        elif self.claimed:
-            os.mkdir(self.directory)  # git removes it together with a worktree that it could not make
-        self.claimed = False
-        self.release()
-
-    def remove_entry(self) -> None:
-        """Make git forget the worktree, as `git worktree remove` does. The caller holds the repository's lock."""
-        entry, self.entry = self.entry, None
-        if entry is not None:
-            files.remove_tree(entry)
-            _drop_empty(os.path.dirname(entry))
 
 
 def refuse_taken(directory: str) -> None:
-    """Raise when a workspace cannot be made here: what is there is not an empty directory."""
-    if os.path.lexists(directory) and not os.path.isdir(directory):
-        raise MngrError(f"`{directory}` exists and is not a directory", hint=TAKEN_HINT)
-    if os.path.isdir(directory) and os.listdir(directory):
-        raise MngrError(f"the directory `{directory}` is not empty", hint=TAKEN_HINT)
+    """Raise when something is where a workspace is to be made."""
+    if os.path.lexists(directory):
+        raise MngrError(f"`{directory}` exists already", hint=TAKEN_HINT)
 
 
 def _why(plan: Plan, directory: str) -> str:
@@ -158,15 +123,8 @@ def _forget_worktree(repo: str, common_dir: str, directory: str) -> None:
     note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
     if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
         files.remove_tree(note)
-    _drop_empty(os.path.dirname(note))
-
-
-def _drop_empty(rooms: str) -> None:
-    """git itself removes the list of worktrees with its last entry."""
-    try:
-        os.rmdir(rooms)
-    except OSError:
-        pass  # there are others, or it is gone
+        if not os.listdir(os.path.dirname(note)):  # git itself removes the list of worktrees with its last entry
+            os.rmdir(os.path.dirname(note))
 
 
 def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
@@ -187,19 +145,14 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
                 said = made.error_text if made is not None else ""
                 if f"'{directory}' already exists" in said:
                     workspace.claimed = False  # another program put something there
-                else:
-                    workspace.entry = worktree_entry(directory) or _broken_entry(host, rooms, before, directory)
+                else:  # what a killed git leaves may not name its directory yet, but has its name
+                    left = {os.path.basename(directory)}.intersection(host.entries(rooms)).difference(before)
+                    workspace.registered = bool(worktree_entry(directory) or left)
                 if plan.create_branch and not workspace.made_branch and "a branch named" not in said:
                     git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
         checked(made, "git could not make the worktree")
     # Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended.
     Git(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
-
-
-def _broken_entry(host: Host, rooms: str, before: list[str], directory: str) -> str | None:
-    """The entry that a killed git has left, which may not name its directory yet. Git gives it the directory's name."""
-    name = os.path.basename(directory)
-    return os.path.join(rooms, name) if name in host.entries(rooms) and name not in before else None
 
 
 def _mirror(plan: Plan, directory: str, start: str | None) -> None:

@@ -16,7 +16,6 @@ from mngr.errors import NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.kept import KeptEntry, KeptListing
 from mngr.names import check_name, suggest
-from mngr.workspaces.snapshots import name_of
 
 DESCRIPTION = (
     "Keep an agent as it is now: commits, uncommitted and untracked files, small ignored files, its conversation and "
@@ -193,7 +192,7 @@ def _list(args: Args, app: App) -> None:
 def _row(found: KeptEntry) -> dict[str, Any]:
     entry = found.entry
     agent_id = entry.agent.id if entry.agent else None
-    own = SnapshotOf(entry.id, name_of(entry), entry.name, agent_id, entry.saved_at, found.site.name)
+    own = SnapshotOf(entry.id, entry.label, entry.name, agent_id, entry.saved_at, found.site.name)
     return {**own._asdict(), **content(entry, entry.branch, found.site.clock_skew)}
 
 
@@ -256,10 +255,10 @@ def _one(app: App, word: str, agents: list[str] | None = None) -> KeptEntry:
     if not agents:
         return kept.find(app.fleet, word, actions.one)
     listing = _survey(app, agents)
-    found = [one for one in listing.entries if word in (one.entry.id, name_of(one.entry))]
+    found = [one for one in listing.entries if word in (one.entry.id, one.entry.label)]
     if not found:
         actions.refuse_unreadable(word, listing.broken)
-        names = [name_of(one.entry) for one in listing.entries]
+        names = [one.entry.label for one in listing.entries]
         raise NotFoundError(
             f"{', '.join(f'`{name}`' for name in agents)} has no snapshot named `{word}`",
             hint=suggest(word, names, "one") or "`mngr snapshot list` shows all",
