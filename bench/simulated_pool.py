@@ -81,7 +81,7 @@ class SimulatedHosts(Hosts):
             self._own[host] = SimulatedHostSite(self._whole, self._provider.made[host], self._over)
         return self._own[host]
 
-    def call_each(self, sites: Sequence[Site], call: Callable[[Site], Any]) -> list[tuple[Site, Any]]:
+    def ask_each(self, sites: Sequence[Site], call: Callable[[Site], Any]) -> list[tuple[Site, Any]]:
         self._whole.clock.spend(_ASK_SECONDS + _ASK_SECONDS_PER_HOST * len(sites))
         return [(site, _answer(call, site)) for site in sites]
 

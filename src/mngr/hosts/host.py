@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from mngr import files, process
 from mngr.errors import MngrError
@@ -126,10 +126,8 @@ class Host:
 
     def signal(self, found: Mapping[int, str], number: int) -> None:
         for pid in self.alive(found):
-            try:
+            with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-            except (ProcessLookupError, PermissionError):
-                continue
 
     def myself(self) -> tuple[int, str] | None:
         """This process, in the form that `alive` takes."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from mngr.actions.site import Site
 from mngr.agents.limits import span
@@ -132,8 +133,8 @@ class CommandProvider(SettingsProvider):
             self._run("create", values, {**self._near.environ, **request.env})
             return self._ready(request.name)._replace(labels=request.labels, details={"image": str(values["image"])})
         except BaseException:
-            with held():
-                self._undo(request.name)
+            with held(), suppress(MngrError):  # `mngr gc` finds it; the error that led here is the one to report
+                self.destroy(request.name)
             raise
 
     def start(self, host: str) -> None:
@@ -151,12 +152,6 @@ class CommandProvider(SettingsProvider):
 
     def snapshot(self, host: str, name: str) -> str:
         return _last_line(self._run("snapshot", {"host": host, "snapshot": name})) or name
-
-    def _undo(self, host: str) -> None:
-        try:
-            self.destroy(host)
-        except MngrError:
-            pass  # `mngr gc` finds it; the error that led here is the one to report
 
     def _ready(self, host: str) -> HostInfo:
         """The host, once the provider says that it runs."""

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from mngr import process
@@ -170,10 +171,8 @@ class Channel:
 
     def _given_up(self, number: int, seconds: float | None) -> Unreached:
         """A host that lives and a verb on it that does not get on: a disk that hangs, a stopped process."""
-        try:
+        with suppress(Unreached):  # the answer to give is the same
             self._write(pack({"cancel": number}), Deadline(1.0))
-        except Unreached:
-            pass  # the answer to give is the same
         hint = "it may be done or not: look with `mngr list`; `hosts.verb_seconds` is how long mngr waits"
         return Unreached(f"`{self.host}` gave no answer and showed no progress for {seconds:g} s", hint=hint)
 
@@ -240,10 +239,8 @@ class Channel:
         if words[:1] == ["missing"]:
             raise boot.missing(words[1:] or ["sh"], self.host)
         if words == ["send"]:
-            try:
+            with suppress(Unreached):  # what the host printed about it, or that the time is over, is read next
                 self._write(boot.load(program), deadline)
-            except Unreached:
-                pass  # what the host printed about it, or that the time is over, is read next
         now = self._hello(deadline, seconds).get("now")
         if isinstance(now, bool) or not isinstance(now, int | float) or not 0 <= now < _LATEST:
             raise self._garbage(BadStream("the clock of the host makes no sense"))

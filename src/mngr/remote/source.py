@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mngr.actions import bulk_create, create, portable, provision, source_cache
@@ -100,11 +101,8 @@ def _send_files(site: RemoteSite, source: str, agent_id: str) -> str:
     try:
         site.send_files(source, directory, tree=True)
     except BaseException:
-        with held():
-            try:
-                site.run(source_cache.forget_files, agent_id)
-            except MngrError:
-                pass  # the error that led here is the one to tell
+        with held(), suppress(MngrError):  # the error that led here is the one to tell
+            site.run(source_cache.forget_files, agent_id)
         raise
     return directory
 

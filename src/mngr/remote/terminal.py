@@ -16,6 +16,7 @@ import sys
 import termios
 import tty
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mngr.process import environment, start
 from mngr.remote.frames import Frame, FrameReader, pack
@@ -57,10 +58,8 @@ def _size() -> list[int]:
 
 
 def _send(fd: int, data: bytes) -> None:
-    try:
+    with suppress(OSError):  # the program has ended; its exit code is read next
         os.write(fd, data)
-    except OSError:
-        pass  # the program has ended; its exit code is read next
 
 
 def far() -> None:

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mngr.errors import UNREACHED, MngrError
@@ -121,10 +122,8 @@ class Sandboxes:
         """Twice is safe."""
         import modal
 
-        try:
+        with suppress(FileNotFoundError):
             modal.Volume.from_name(volume).remove_file(f"/{name}{KEPT}")
-        except FileNotFoundError:
-            pass
 
     def find(self, name: str) -> modal.Sandbox:
         import modal
@@ -145,10 +144,8 @@ class Sandboxes:
         """Twice is safe."""
         import modal
 
-        try:
+        with suppress(_NotRunning, modal.exception.NotFoundError):
             self.find(name).terminate()
-        except (_NotRunning, modal.exception.NotFoundError):
-            pass
         self._found.pop(name, None)
 
     def snapshot(self, name: str) -> str:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from mngr.errors import UNREACHED, MngrError
@@ -179,10 +180,8 @@ class Cluster:
 
     def _kill(self, key: str) -> None:
         ray = self._ray()
-        try:
+        with suppress(ValueError):
             ray.kill(ray.get_actor(key, namespace=NAMESPACE))
-        except ValueError:
-            pass
         self._starting.pop(key, None)
 
     def _node(self, key: str, record: Mapping[str, Any]) -> str:
