@@ -240,7 +240,7 @@ def test_a_program_in_the_users_home_is_found_for_one_task_too(tmp_path: Path) -
     place = make_place(tmp_path, one_shot=True, command="~/my\\ bin/opencode --agent plan")
     (tmp_path / "state" / "prompt").write_text("do it")
     command = DRIVER.prepare(place, prompted=True).command
-    assert "; ~/'my bin/opencode' run --agent plan --title 'fix it' < " in command
+    assert "; ~/my\\ bin/opencode run --agent plan --title 'fix it' < " in command
 
 
 def test_messages_are_files_and_prompts_are_read_from_a_mark_on(tmp_path: Path) -> None:

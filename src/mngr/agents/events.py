@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from mngr.agents.record import timestamp
-from mngr.files import append_line
 from mngr.names import new_id
 
 FILE = "events.jsonl"
@@ -14,7 +12,3 @@ FILE = "events.jsonl"
 
 def new_event(source: str, type: str, **fields: Any) -> dict[str, Any]:
     return {"event_id": new_id("evt"), "timestamp": timestamp(), "source": source, "type": type, **fields}
-
-
-def append(state_dir: str, event: dict[str, Any]) -> None:
-    append_line(os.path.join(state_dir, FILE), event)

@@ -17,7 +17,7 @@ from mngr.agents.kinds.kind import BYPASS
 from mngr.agents.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
 from mngr.files import json_bytes
-from mngr.json_values import loads, table
+from mngr.json_values import file, table
 from mngr.process import checked, join, quote
 
 CONFIG = ".claude.json"
@@ -71,7 +71,7 @@ def furnish(agent: AgentContext) -> None:
         return
     repository_trust.check_new("claude", agent, "projects")
     host.write(f"{home}/{SETTINGS}", json_bytes(_settings(agent, own), indent=1))
-    config = _config(agent, _read(agent, f"{home}/{CONFIG}"), _read(agent, user_config(agent.environ)))
+    config = _config(agent, file(f"{home}/{CONFIG}"), file(user_config(agent.environ)))
     host.write(f"{home}/{CONFIG}", json_bytes(config, indent=1))
     checked(process.run(["sh", "-c", _LINK, "sh", own, home], timeout=60), "linking the settings of Claude Code")
 
@@ -113,7 +113,7 @@ def _settings(agent: AgentContext, own: str) -> dict[str, Any]:
     """The user's settings, with their choices in the repository's `settings.local.json`, which a worktree lacks. A file
     that cannot be read is an error: without it, the agent could do what the user forbids."""
     repo = agent.record.repo or agent.record.source
-    chosen = _read(agent, f"{repo}/.claude/settings.local.json") if repo else {}
+    chosen = file(f"{repo}/.claude/settings.local.json") if repo else {}
     settings = {**_strict(agent, f"{own}/{SETTINGS}"), **{name: chosen[name] for name in CHOSEN if name in chosen}}
     return {**settings, "skipDangerousModePermissionPrompt": True} if agent.record.permissions == BYPASS else settings
 
@@ -158,11 +158,3 @@ def _strict(agent: AgentContext, path: str) -> dict[str, Any]:
         raise MngrError(
             f"`{path}` is not JSON: {error}", hint="fix the file: Claude Code cannot read it either"
         ) from None
-
-
-def _read(agent: AgentContext, path: str) -> dict[str, Any]:
-    """Empty for a file that is missing or not readable."""
-    try:
-        return loads(agent.host.read(path))
-    except OSError:
-        return {}

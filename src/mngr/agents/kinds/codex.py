@@ -11,14 +11,14 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr import process
+from mngr import json_values, process
 from mngr.agents.kinds import codex_record, driver, hooks, permissions, repository_trust
 from mngr.agents.kinds.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording, plain
 from mngr.agents.record import seconds_of
 from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
-from mngr.files import read_lines
-from mngr.json_values import loads, string, table
+from mngr.files import content, read_lines
+from mngr.json_values import string, table
 from mngr.process import checked, join, quote
 
 THREADS = "threads.jsonl"
@@ -152,7 +152,7 @@ class CodexDriver(Driver):
 
     def login(self, environ: Mapping[str, str]) -> str:
         directory = _user_dir(environ)
-        login = loads(_own(environ, "auth.json"))
+        login = json_values.file(f"{directory}/auth.json")
         if login.get("tokens"):
             return f"with a ChatGPT account, in {directory}/auth.json"
         if login.get("OPENAI_API_KEY"):
@@ -328,17 +328,11 @@ def _asking(agent: AgentContext, status: Status) -> Status | None:
     return status._replace(state=BLOCKED, reason=reason)
 
 
-def _own(environ: Mapping[str, str], name: str) -> bytes:
-    """A file of the user's; empty when it is missing."""
-    try:
-        with open(f"{_user_dir(environ)}/{name}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
 def user_settings(environ: Mapping[str, str]) -> dict[str, Any]:
-    return _parsed(_own(environ, "config.toml"))
+    try:
+        return _parsed(content(f"{_user_dir(environ)}/config.toml"))
+    except OSError:
+        return {}
 
 
 def _provider(settings: Mapping[str, Any]) -> str:

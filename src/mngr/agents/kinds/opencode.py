@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
@@ -47,16 +48,16 @@ class OpenCodeDriver(Driver):
         lines = agent.lines(RECORD)
         session = opencode_record.session(lines)
         _furnish(agent)
-        program = _program(record)
+        variables, program, rest = _program(record)
         steps = [_exports(agent, str(session["id"]) if session else "")]
         if session and not _stored(agent, session):
             text = opencode_record.exported(lines, session)
             agent.host.write(f"{agent.home}/{IMPORT}", json.dumps(text).encode("utf-8", "replace"))
-            steps.append(f"MNGR_OPENCODE= {_quoted(program)} import {quote(f'{agent.home}/{IMPORT}')} > /dev/null")
+            steps.append(f"MNGR_OPENCODE= {program} import {quote(f'{agent.home}/{IMPORT}')} > /dev/null")
         resumed = f" --session {quote(str(session['id']))}" if session else ""
         if record.one_shot:
             title = "" if session else f" --title {quote(record.name)}"
-            steps.append(f"{_run(record)}{resumed}{title} < {quote(agent.prompt_file)}")
+            steps.append(f"{variables}{program} run{rest}{resumed}{title} < {quote(agent.prompt_file)}")
         else:
             if prompted:
                 steps.append(f"cp {quote(agent.prompt_file)} {quote(f'{agent.home}/{INBOX}/0')}")
@@ -112,48 +113,33 @@ def _exports(agent: AgentContext, session: str) -> str:
     other = {"MNGR_OPENCODE": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
     if record.permissions:
         other["OPENCODE_PERMISSION"] = json.dumps(permissions.opencode_table(agent))
-    return f"export {' '.join([*own, *(f'{name}={quote(value)}' for name, value in other.items())])}; export " + (
-        " ".join(moved)
-    )
+    first = [*own, *(f"{name}={quote(value)}" for name, value in other.items())]
+    return f"export {' '.join(first)}; export {' '.join(moved)}"
 
 
 def _chosen(record: Record) -> dict[str, Any]:
     """Agent and model of its command line: OpenCode uses those only for typed messages."""
-    words = _words(record)
-    found: dict[str, Any] = {}
-    for number, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        value = value if equals else "".join(words[number + 1 : number + 2])
-        if name == "--agent":
-            found["agent"] = value
-        elif name in ("-m", "--model") and "/" in value:
-            provider, _, model = value.partition("/")
-            found["model"] = {"providerID": provider, "modelID": model}
-    return found
-
-
-def _words(record: Record) -> list[str]:
     try:
-        return shlex.split(record.command)
+        line = "\0".join(shlex.split(record.command))
     except ValueError:
         raise MngrError(f"`{record.command}` is not a command line", hint="check its quotes") from None
+    agent, model = (
+        re.search(r"\0--agent[=\0]([^\0]+)", line),
+        re.search(r"\0(?:-m|--model)[=\0]([^\0/]+)/([^\0]+)", line),
+    )
+    found: dict[str, Any] = {"agent": agent[1]} if agent else {}
+    return {**found, "model": {"providerID": model[1], "modelID": model[2]}} if model else found
 
 
-def _program(record: Record) -> str:
-    """The word that names OpenCode: the first that is not a variable."""
-    return next((word for word in _words(record) if "=" not in word.partition("/")[0]), "opencode")
+# Variables, and the word that names OpenCode, as the shell reads them.
+_WORD = r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"])"""
+_PROGRAM = re.compile(rf"((?:\w+={_WORD}*\s+)*)({_WORD}+)")
 
 
-def _run(record: Record) -> str:
-    """The command line with `run` behind the program's name."""
-    words = _words(record)
-    at = words.index(_program(record)) + 1
-    return " ".join([*(word if "=" in word else _quoted(word) for word in words[:at]), "run", *map(quote, words[at:])])
-
-
-def _quoted(program: str) -> str:
-    """Quoted, except for a leading `~/`, which the shell has to expand."""
-    return f"~/{quote(program[2:])}" if program.startswith("~/") else quote(program)
+def _program(record: Record) -> tuple[str, str, str]:
+    """The command line in three parts: variables, the program, the rest."""
+    found = _PROGRAM.match(record.command)
+    return (found[1], found[2], record.command[found.end() :]) if found else ("", "opencode", "")
 
 
 def _stored(agent: AgentContext, session: Mapping[str, Any]) -> bool:

@@ -59,12 +59,6 @@ def _lines(agent: AgentContext, name: str) -> list[dict[str, Any]]:
 def _usage(event: Mapping[str, Any]) -> ModelUsage:
     cost = event.get("cost_usd")
     known = isinstance(cost, int | float) and cost == cost and abs(cost) < 1e9
-    return ModelUsage(
-        timestamp=str(event.get("timestamp") or ""),
-        model=str(event.get("model") or ""),
-        input_tokens=count(event.get("input_tokens")),
-        output_tokens=count(event.get("output_tokens")),
-        cache_read_tokens=count(event.get("cache_read_tokens")),
-        cache_write_tokens=count(event.get("cache_write_tokens")),
-        cost_usd=max(0.0, float(cost)) if known and cost is not None else None,
-    )
+    tokens = {name: count(event.get(name)) for name in ModelUsage._fields if name.endswith("_tokens")}
+    at, model = str(event.get("timestamp") or ""), str(event.get("model") or "")
+    return ModelUsage(at, model, **tokens, cost_usd=max(0.0, float(cost)) if known and cost is not None else None)

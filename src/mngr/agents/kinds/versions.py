@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from contextlib import suppress
 
 from mngr import json_values, process
 from mngr.agents.kinds.driver import AgentProgram
@@ -50,8 +50,11 @@ def known(path: str, host_dir: str) -> str:
     if entry.get("file") == identity and isinstance(entry.get("version"), str):
         return str(entry["version"])
     version = ask(path)
-    if version:
-        _write(host_dir, {**cached, place: {"file": identity, "version": version}})
+    if version and os.path.exists(os.path.join(host_dir, FORMAT_FILE)):  # only in a directory that is ours
+        there = {path: entry for path, entry in cached.items() if os.path.exists(path)}
+        there[place] = {"file": identity, "version": version}
+        with suppress(OSError):
+            write_atomic(os.path.join(host_dir, FILE), json_bytes(there, indent=1))
     return version
 
 
@@ -67,14 +70,3 @@ def ask(path: str) -> str:
 
 def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:4])
-
-
-def _write(host_dir: str, cached: Mapping[str, object]) -> None:
-    """Only to a directory that is ours, and never in the way."""
-    if not os.path.exists(os.path.join(host_dir, FORMAT_FILE)):
-        return
-    try:
-        there = {path: entry for path, entry in cached.items() if os.path.exists(path)}
-        write_atomic(os.path.join(host_dir, FILE), json_bytes(there, indent=1))
-    except OSError:
-        return
