@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import claude, claude_home, claude_record
+from mngr.agents.kinds import claude, claude_home, claude_record, hooks
 from mngr.agents.kinds.claude import DRIVER, composer, had_queue, reconcile
 from mngr.agents.kinds.claude_text import PLAIN, wording
 from mngr.agents.kinds.driver import AgentContext, ModelUsage, Wording
@@ -225,7 +225,7 @@ def test_lines_of_another_form_say_nothing(line: dict[str, Any]) -> None:
     ],
 )
 def test_what_it_asks_for(payload: object, reason: str) -> None:
-    assert claude_record.asked(payload) == reason
+    assert hooks.permission(payload) == reason
 
 
 def test_how_a_turn_failed_and_what_it_waits_for() -> None:

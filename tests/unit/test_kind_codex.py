@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import codex_record
+from mngr.agents.kinds import codex_record, hooks
 from mngr.agents.kinds.codex import DRIVER
 from mngr.agents.kinds.codex_record import TurnFact
 from mngr.agents.kinds.driver import AgentContext, ModelUsage
@@ -198,9 +198,9 @@ def test_occupied_finds_what_stands_in_the_input_box(screen: str, text: str) -> 
 
 def test_a_request_for_permission_is_told_in_one_line() -> None:
     payload = {"tool_name": "Bash", "tool_input": {"command": "touch a\n&& ls", "description": "why"}}
-    assert codex_record.asked(payload) == "Bash: touch a && ls"
-    assert codex_record.asked({"tool_name": "apply_patch", "tool_input": {"description": "why"}}) == "apply_patch: why"
-    assert codex_record.asked(None) == "a tool: {}"
+    assert hooks.permission(payload) == "permission: Bash: touch a && ls"
+    payload = {"tool_name": "apply_patch", "tool_input": {"description": "why"}}
+    assert hooks.permission(payload) == "permission: apply_patch: why"
 
 
 def test_login_is_found_where_codex_keeps_it(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class ClaudeDriver(Driver):
         if found.state == RUNNING:
             return _busy(agent, found, status.since)
         if found.state == BLOCKED and status.state == BLOCKED:
-            return found._replace(reason=claude_record.asked(hooks.last(agent, "PermissionRequest")))
+            return found._replace(reason=hooks.asked(agent))
         if found.state == BLOCKED and live:  # a dialog that no hook reported
             return found._replace(reason=f"question: {live.get('waitingFor') or 'a dialog is open'}")
         if found.reason == FAILED:

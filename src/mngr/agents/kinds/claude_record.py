@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,7 +10,7 @@ from mngr.agents import reasons
 from mngr.agents.kinds import conversation_lines
 from mngr.agents.kinds.driver import ModelUsage
 from mngr.agents.reasons import CREDIT, LOGIN, MODEL, RATE_LIMIT, shortened
-from mngr.json_values import count, objects, string, table
+from mngr.json_values import count, string, table
 
 SYNTHETIC = "<synthetic>"  # the "model" of what the program itself says in place of an answer
 _KINDS = {
@@ -22,7 +21,6 @@ _KINDS = {
     "model_not_found": MODEL,
 }
 _STATUS = r"API Error: (\d{3})\b"
-_QUESTION = "AskUserQuestion"
 
 
 def transcript(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -61,20 +59,6 @@ def waiting(lines: Iterable[Mapping[str, Any]]) -> int:
             change = line.get("operation")
             queued = queued + 1 if change == "enqueue" else 0 if change == "popAll" else max(0, queued - 1)
     return queued
-
-
-def asked(payload: object) -> str:
-    """What a request for permission is about, as a reason."""
-    if not isinstance(payload, dict):
-        return "permission: it asks for something"
-    tool, given = str(payload.get("tool_name") or "a tool"), table(payload.get("tool_input"))
-    if tool == _QUESTION:
-        first = next(objects(given.get("questions")), {})
-        return shortened(f"question: {first.get('question', '')}")
-    for name in ("command", "file_path", "notebook_path", "url", "pattern", "path", "plan"):
-        if isinstance(given.get(name), str):
-            return shortened(f"permission: {tool}: {given[name]}")
-    return shortened(f"permission: {tool}" + (f": {json.dumps(given, ensure_ascii=False)}" if given else ""))
 
 
 def failure(payload: object, said_at: float) -> tuple[bool, str]:

@@ -323,9 +323,7 @@ def _asking(agent: AgentContext, status: Status) -> Status | None:
     answered, and Codex shows none while somebody types."""
     if not _asks(agent.screen()):
         return None
-    asked = hooks.last(agent, "PermissionRequest")
-    reason = f"permission: {codex_record.asked(asked) if asked else 'its screen says for what'}"
-    return status._replace(state=BLOCKED, reason=reason)
+    return status._replace(state=BLOCKED, reason=hooks.asked(agent))
 
 
 def user_settings(environ: Mapping[str, str]) -> dict[str, Any]:

@@ -179,15 +179,6 @@ def usage(lines: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, ModelUsage]
             )
 
 
-def asked(payload: object) -> str:
-    """What a request for permission is about, in one line."""
-    told = table(payload)
-    given = table(told.get("tool_input"))
-    subject = string(given.get("command")) or string(given.get("description")) or json.dumps(given, ensure_ascii=False)
-    subject = " ".join(subject.split())
-    return f"{string(told.get('tool_name')) or 'a tool'}: {subject[:200]}"
-
-
 def waiting(tail: bytes, thread: str, since: float, now: float) -> Status | None:
     """What this thread waits for in the turn that began at `since`; None when the end of the log does not say so."""
     lines = [line for line in tail.split(b"\n") if _MARK in line]

@@ -3,11 +3,14 @@ Shell only, so that it works on any host; it prints nothing and never fails, sin
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from mngr.agents import events
 from mngr.agents.kinds.driver import AgentContext
+from mngr.agents.reasons import shortened
 from mngr.files import read_lines
+from mngr.json_values import objects, table
 from mngr.process import quote
 
 FILE = "hooks.jsonl"
@@ -43,6 +46,24 @@ def hooked(data: bytes, hook: str) -> list[dict[str, Any]]:
 def prompts(data: bytes) -> list[str]:
     payloads = [line.get("payload") for line in hooked(data, "UserPromptSubmit")]
     return [str(payload.get("prompt") or "") for payload in payloads if isinstance(payload, dict)]
+
+
+def asked(agent: AgentContext) -> str:
+    """What the program last asked a permission for, as a reason."""
+    return permission(last(agent, "PermissionRequest"))
+
+
+def permission(payload: object) -> str:
+    if not isinstance(payload, dict):
+        return "permission: it asks for something"
+    tool, given = str(payload.get("tool_name") or "a tool"), table(payload.get("tool_input"))
+    if tool == "AskUserQuestion":
+        first = next(objects(given.get("questions")), {})
+        return shortened(f"question: {first.get('question', '')}")
+    for name in ("command", "file_path", "notebook_path", "url", "pattern", "path", "plan", "description"):
+        if isinstance(given.get(name), str):
+            return shortened(f"permission: {tool}: {given[name]}")
+    return shortened(f"permission: {tool}" + (f": {json.dumps(given, ensure_ascii=False)}" if given else ""))
 
 
 # A long line goes through a file, which `cat` appends in one piece: two hooks at once do not mix.
