@@ -4,7 +4,7 @@ import random
 
 from mngr.tmr.applier import Applier, State
 from mngr.tmr.objects import Ident, NewCommit, Objects
-from mngr.tmr.parts import ChangePart
+from mngr.tmr.unit import ChangePart
 from tests.support.work import Project
 
 PATHS = ("some.txt", "end.txt", "driver.txt")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.report import casts
-from mngr.report.e2e_transcript import events_of
+from mngr.report.e2e_runs import events_of
 from mngr.report.server import PageServer
 from mngr.report.source import is_id, key, script
 

@@ -4,9 +4,9 @@ import pytest
 
 from mngr.tmr.build_files import includes
 from mngr.tmr.objects import PathChange, TreeEntry, ident
-from mngr.tmr.parts import split
 from mngr.tmr.paths import PathKind, Paths, folders, matches
 from mngr.tmr.refusals import reasons
+from mngr.tmr.unit import split
 
 FILE = TreeEntry("100644", "1" * 40)
 

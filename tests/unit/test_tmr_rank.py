@@ -4,8 +4,7 @@ import random
 
 from mngr.tmr.branch import message, plain
 from mngr.tmr.objects import PathChange, TreeEntry
-from mngr.tmr.parts import ChangePart
-from mngr.tmr.unit import Unit, VerifiedWork, WorkPiece, because, effect, ranked
+from mngr.tmr.unit import ChangePart, Unit, VerifiedWork, WorkPiece, because, effect, ranked
 
 
 def fix(name: str, *makers: tuple[int | None, int | None]) -> Unit:

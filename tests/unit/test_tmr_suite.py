@@ -6,10 +6,9 @@ from typing import cast
 from mngr.tmr.measurement import Measurement, MeasurementResult, StepResult
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.objects import PathChange, TreeEntry
-from mngr.tmr.parts import ChangePart
 from mngr.tmr.rows import Broken, CollectedTest, RanTest, Rows
 from mngr.tmr.suite import SuiteGate
-from mngr.tmr.unit import Unit, VerifiedWork, WorkPiece
+from mngr.tmr.unit import ChangePart, Unit, VerifiedWork, WorkPiece
 
 OLD, NEW = "tests/test_a.py::test_old", "tests/test_a.py::test_new"
 

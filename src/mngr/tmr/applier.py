@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from mngr.tmr import function_merge
 from mngr.tmr.objects import CommitFacts, NewCommit, Objects, PathChange, TreeEntry, ours
-from mngr.tmr.parts import ChangePart
 from mngr.tmr.paths import folders
+from mngr.tmr.unit import ChangePart
 
 _MESSAGE = "mngr: a candidate for the branch\n"
 _TEXT_MAX = 1_000_000  # bytes; git merges larger files, whose versions would fill the memory here

@@ -10,10 +10,9 @@ from mngr.tmr.applier import Applier, Clash, State
 from mngr.tmr.changed_file import File
 from mngr.tmr.gate import GateFailure, IntegrationDecision
 from mngr.tmr.objects import Objects, PathChange, TreeEntry
-from mngr.tmr.parts import ChangePart
 from mngr.tmr.paths import Paths
 from mngr.tmr.refusals import ContentRules, refusals
-from mngr.tmr.unit import Unit, WorkPiece
+from mngr.tmr.unit import ChangePart, Unit, WorkPiece
 
 _MARKERS = (b"<<<<<<< ", b">>>>>>> ")
 

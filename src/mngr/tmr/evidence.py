@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from mngr.tmr import parts
+from mngr.tmr import unit
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import BROKEN, FLAKY, PASS, BaselineTest
 from mngr.tmr.diagnosis import error_line, of_machine
@@ -28,7 +28,7 @@ class Work(NamedTuple):
     task: str
     slug: str
     changes: tuple[PathChange, ...]
-    split: parts.WorkSplit
+    split: unit.WorkSplit
     both: str
     old_tests: str
     old_product: str
@@ -50,7 +50,7 @@ def work_of(
     """The work with its commits, built from the two halves of its change. Files in `judging` stay as at the base."""
     left_out = set(judging)
     kept = tuple(change for change in changes if change.path not in left_out)
-    split = parts.split(base.commit, kept, base.paths)
+    split = unit.split(base.commit, kept, base.paths)
     both = tip if len(kept) == len(changes) else _commit(objects, base, kept, f"{slug} as it is judged")
     in_tests = split.rest is not None and any(
         base.paths.kind(change.path) != PathKind.DOCS for change in split.rest.changes

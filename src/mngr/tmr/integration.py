@@ -16,11 +16,10 @@ from mngr.tmr.branch import Planned, Planner, Revert, reverts
 from mngr.tmr.conflict import Arranger, Resolver, UnitLine, lay
 from mngr.tmr.gate import Blame, Gate, GateResult, IntegrationDecision, Judge, Judged, KnownTests, together
 from mngr.tmr.objects import CommitFacts, Objects
-from mngr.tmr.parts import WorkSplit, split
 from mngr.tmr.paths import PathKind, Paths
 from mngr.tmr.refusals import ContentRules, refusals
 from mngr.tmr.set_aside import LeftOut
-from mngr.tmr.unit import EXPECTATION, SetAside, Unit, VerifiedWork, WorkPiece, ranked, units_of
+from mngr.tmr.unit import EXPECTATION, SetAside, Unit, VerifiedWork, WorkPiece, WorkSplit, ranked, split, units_of
 from mngr.tools.git import Git
 
 _EVIDENCE = 4000

@@ -1,16 +1,54 @@
-"""What integration works with: verified work of agents, the units it is cut into, and the order of the fixes. Pure."""
+"""What integration works with: verified work of agents, split into its implementation part and the rest; the units
+that it is cut into; and the order of the fixes. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import NamedTuple
 
-from mngr.tmr.parts import ChangePart, WorkSplit
+from mngr.tmr.objects import PathChange
+from mngr.tmr.paths import PathKind, Paths
 
 # Where on the branch work belongs, in this order: squashed by kind; in a commit of its own, to be looked at first;
 # ranked, in a commit of its own.
 UNCONTROVERSIAL, EXPECTATION, FIX = "uncontroversial", "expectation", "fix"
+
+
+class ChangePart(NamedTuple):
+    """Changes that stay together, as differences from the commit `base`."""
+
+    base: str
+    changes: tuple[PathChange, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return tuple(change.path for change in self.changes)
+
+    @property
+    def id(self) -> str:
+        """The same for the same change of the same base: paths, modes and contents, whoever made it and when."""
+        lines = sorted(f"{change.path}\0{change.old}\0{change.new}" for change in self.changes)
+        return sha256("\0\0".join([self.base, *lines]).encode(errors="surrogateescape")).hexdigest()
+
+
+class WorkSplit(NamedTuple):
+    """The two parts; one with no changes is None."""
+
+    implementation: ChangePart | None
+    rest: ChangePart | None
+
+
+def split(base: str, changes: Iterable[PathChange], paths: Paths) -> WorkSplit:
+    implementation: list[PathChange] = []
+    rest: list[PathChange] = []
+    for change in sorted(changes, key=lambda change: change.path):
+        (implementation if paths.kind(change.path) == PathKind.IMPLEMENTATION else rest).append(change)
+    return WorkSplit(
+        ChangePart(base, tuple(implementation)) if implementation else None,
+        ChangePart(base, tuple(rest)) if rest else None,
+    )
 
 
 class VerifiedWork(NamedTuple):

@@ -99,13 +99,9 @@ def _counts(tasks: Sequence[TaskState], settled: Sequence[TaskState]) -> str:
 
 def _costs(state: RunState, settled: int, of: int, now: float) -> str:
     usage = state.usage
-    parts = []
-    if usage.tokens:
-        parts.append(tokens(usage.tokens))
-    if usage.cost_usd:
-        parts.append(money(usage.cost_usd))
-    if usage.unpriced:
-        parts.append(f"{amount(usage.unpriced, 'answer')} without a known price")
+    parts = [tokens(usage.tokens)] if usage.tokens else []
+    parts += [money(usage.cost_usd)] if usage.cost_usd else []
+    parts += [f"{amount(usage.unpriced, 'answer')} without a known price"] if usage.unpriced else []
     first = min((one.intended_at for task in state.tasks.values() for one in task.attempts), default=now)
     if settled and settled < of and now >= state.waits_until:
         each = (now - first) / settled
