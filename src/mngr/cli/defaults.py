@@ -4,7 +4,7 @@ that names where it was set."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.cli.parser import COUNT, PAIR, Args, Option, Parser, given
 from mngr.cli.scan import convert, wanted
@@ -15,11 +15,6 @@ from mngr.names import suggest
 # These make no sense as a default.
 _NEVER = frozenset({"help", "version", "setting", "schema"})
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-
-
-class _Target(NamedTuple):
-    option: Option
-    spelling: str
 
 
 def set_defaults(parser: Parser, table: Mapping[str, Value], section: str) -> None:
@@ -41,7 +36,7 @@ def overwrite(parser: Parser, args: Args, table: Mapping[str, Value], section: s
 def untyped(parser: Parser, args: Args, keys: Iterable[str]) -> bool:
     """Whether the command line leaves the value of any of these keys to the settings."""
     targets, typed = _targets(parser), given(args)
-    return any(key not in targets or targets[key].option.dest not in typed for key in keys)
+    return any(key not in targets or targets[key][0].dest not in typed for key in keys)
 
 
 def setting_keys(parser: Parser) -> list[str]:
@@ -60,31 +55,30 @@ def _resolve(parser: Parser, table: Mapping[str, Value], section: str) -> list[t
                 hint=suggest(key, sorted(targets), "key") or f"`{parser.prog} --help` shows the options",
             )
         try:
-            value = _value(target, found.value)
+            value = _value(*target, found.value)
         except UsageError as error:
             raise UsageError(f"`{section}.{key}`, set in `{found.source}`, {error.message}", hint=error.hint) from None
-        resolved[target.option.dest] = (target.option, value)
+        resolved[target[0].dest] = (target[0], value)
     return list(resolved.values())
 
 
-def _targets(parser: Parser) -> dict[str, _Target]:
-    """Every key with the option it stands for: the long options, and the name under which the value is stored."""
-    targets: dict[str, _Target] = {}
-    options = [
-        option for member in parser.family() for option in member.options if option.names and option.dest not in _NEVER
-    ]
+def _targets(parser: Parser) -> dict[str, tuple[Option, str]]:
+    """Every key with the option it stands for, and that option's spelling: the long options, and the name under which
+    the value is stored."""
+    targets: dict[str, tuple[Option, str]] = {}
+    every = [option for member in parser.family() for option in member.options]
+    options = [option for option in every if option.names and option.dest not in _NEVER]
     for option in options:
         for spelling in option.spellings:
             if spelling.startswith("--"):
-                targets.setdefault(spelling[2:].replace("-", "_"), _Target(option, spelling))
+                targets.setdefault(spelling[2:].replace("-", "_"), (option, spelling))
     for option in options:
-        targets.setdefault(option.dest, _Target(option, option.names[0]))
+        targets.setdefault(option.dest, (option, option.names[0]))
     return targets
 
 
-def _value(target: _Target, value: object) -> Any:
+def _value(option: Option, spelling: str, value: object) -> Any:
     """The value as the option would have stored it. An error has no subject yet."""
-    option, spelling = target
     if option.how == COUNT:
         return _count(value)
     if option.how == PAIR:
