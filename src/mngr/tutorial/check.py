@@ -97,7 +97,11 @@ def check(script: str, blocks: Sequence[ScriptBlock], found: Found, ran: Recorde
             for one in found.unreadable
         ),
         *_unfinished(script, blocks),
-        *(_uncited(script, block) for block in blocks if block.kind == "example" and block.text not in cited),
+        *(
+            _problem(UNCITED, script, block, block.first_line, " is cited by no test")
+            for block in blocks
+            if block.kind == "example" and block.text not in cited
+        ),
         *_unknown(script, blocks, found.citations),
         *(
             problem
@@ -130,21 +134,20 @@ def _named(block: ScriptBlock) -> str:
     return f"block {block.id} ({lines}{section})"
 
 
-def _uncited(script: str, block: ScriptBlock) -> TutorialProblem:
-    message = f"{script}:{block.first_line}: {_named(block)} is cited by no test"
-    return TutorialProblem(UNCITED, message, script, block.first_line, block.id, block.section, text=block.text)
+def _problem(kind: str, script: str, block: ScriptBlock, line: int, what: str, **more: str) -> TutorialProblem:
+    message = f"{script}:{line}: {_named(block)}{what}"
+    return TutorialProblem(kind, message, script, line, block.id, block.section, **{"text": block.text, **more})
 
 
 def _unfinished(script: str, blocks: Sequence[ScriptBlock]) -> Iterator[TutorialProblem]:
     for number, block in enumerate(blocks):
         if not block.unfinished:
             continue
-        line = block.unfinished_line
         last = number == len(blocks) - 1
         why = "the end of the script" if last else f"the empty line {block.last_line + 1}"
-        message = f"{script}:{line}: {_named(block)} ends inside the {block.unfinished}, at {why}"
+        what = f" ends inside the {block.unfinished}, at {why}"
         hint = "close it" if last else "a block has no empty lines: close it before, or write the text another way"
-        yield TutorialProblem(UNFINISHED, message, script, line, block.id, block.section, text=block.text, hint=hint)
+        yield _problem(UNFINISHED, script, block, block.unfinished_line, what, hint=hint)
 
 
 def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Citation]) -> Iterator[TutorialProblem]:
@@ -154,9 +157,11 @@ def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Cit
     for citation in unknown:
         place = f"{citation.file}:{citation.line}"
         near = _nearest(_words(citation.text), words)
-        message = f"{place}: `{citation.test}` cites a text that is not a block of {script}"
+        message, diff = f"{place}: `{citation.test}` cites a text that is not a block of {script}", ""
         if near:
             message += f"; the nearest is {script}:{near.first_line}, {_named(near)}"
+            sides = (near.text.split("\n"), citation.text.split("\n"), f"{script}:{near.first_line}", place)
+            diff = "\n".join(difflib.unified_diff(*sides, lineterm=""))
         yield TutorialProblem(
             UNKNOWN,
             message,
@@ -166,7 +171,7 @@ def _unknown(script: str, blocks: Sequence[ScriptBlock], citations: Sequence[Cit
             section=near.section if near else "",
             test=citation.test,
             text=citation.text,
-            diff=_diff(f"{script}:{near.first_line}", place, near.text, citation.text) if near else "",
+            diff=diff,
             hint=_RAW if citation.escaped else "",
         )
 
@@ -185,11 +190,6 @@ def _nearest(words: set[str], blocks: Sequence[tuple[set[str], ScriptBlock]]) ->
 _RAW = 'Python takes the backslashes of this text for its own: write it as r"""..."""'
 
 
-def _diff(old_name: str, new_name: str, old: str, new: str) -> str:
-    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), old_name, new_name, lineterm="")
-    return "\n".join(lines)
-
-
 def _not_run(
     script: str,
     block: ScriptBlock,
@@ -198,7 +198,7 @@ def _not_run(
     recorded: Sequence[RecordedTest] | None,
 ) -> Iterator[TutorialProblem]:
     for number in unrun:
-        line, command = block.command_lines[number], block.commands[number]
+        command = block.commands[number]
         tests, many = f"`{citing[0].test}` ({citing[0].file}:{citing[0].line})", len(citing) > 1
         if many:
             tests += f" and {len(citing) - 1} more"
@@ -206,15 +206,10 @@ def _not_run(
         if not recorded:
             why = f"was not run: {tests} {'are' if many else 'is'} not in the recorded run"
         elif not any(test.passed for test in recorded):
-            why = f"was not run by a test that passed: {tests} ended as {_outcomes(recorded)}"
-        message = f"{script}:{line}: {_named(block)}: `{command.partition(chr(10))[0]}` {why}"
-        yield TutorialProblem(
-            NOT_RUN, message, script, line, block.id, block.section, test=citing[0].test, text=command
-        )
-
-
-def _outcomes(tests: Sequence[RecordedTest]) -> str:
-    return " and ".join(sorted({test.outcome or "killed" for test in tests}))
+            outcomes = " and ".join(sorted({test.outcome or "killed" for test in recorded}))
+            why = f"was not run by a test that passed: {tests} ended as {outcomes}"
+        what = f": `{command.splitlines()[0]}` {why}"
+        yield _problem(NOT_RUN, script, block, block.command_lines[number], what, test=citing[0].test, text=command)
 
 
 def _coverage(
@@ -229,13 +224,8 @@ def _coverage(
             sections[-1][2].append(block)
     for section, line, examples in sections:
         if examples or section:
-            yield Coverage(
-                section,
-                line,
-                len(examples),
-                sum(block.text in cited for block in examples),
-                sum(len(block.commands) for block in examples),
-                None
-                if unrun is None
-                else sum(len(block.commands) - len(unrun[block.id]) for block in examples if block.id in unrun),
-            )
+            citing = sum(block.text in cited for block in examples)
+            commands, run = sum(len(block.commands) for block in examples), None
+            if unrun is not None:
+                run = sum(len(block.commands) - len(unrun[block.id]) for block in examples if block.id in unrun)
+            yield Coverage(section, line, len(examples), citing, commands, run)
