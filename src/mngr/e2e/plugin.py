@@ -6,6 +6,7 @@ Pytest loads it in every project that has mngr installed, so it loads nothing it
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from mngr.e2e.trial import Trial
 
 _TRIAL: pytest.StashKey[Trial] = pytest.StashKey()
-_USED = pytest.StashKey[bool]()
 _KEPT = "mngr_e2e_kept"
 _OPTIONS = (
     ("dir", "DIR", None, "where the artifacts of e2e tests go (default: .mngr/e2e in the root directory)"),
@@ -42,7 +42,6 @@ def e2e(request: pytest.FixtureRequest) -> Iterator[E2eSession]:
     """A session in a world of its own: run commands, look at what they do, leave a transcript."""
     from mngr.e2e import replay, run
 
-    request.config.stash[_USED] = True
     trial = run.of(request.config).start(request.node)
     request.node.stash[_TRIAL] = trial
     if replay.tape is not None and "tmp_path" in request.fixturenames:
@@ -98,7 +97,6 @@ def pytest_configure_node(node: Any) -> None:
     from mngr.e2e import run
 
     node.workerinput[run.SHARED] = run.shared(node.config)
-    node.config.stash[_USED] = True
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -106,9 +104,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     try:
         yield
     finally:
-        if session.config.stash.get(_USED, False):
-            from mngr.e2e import run
-
+        if run := sys.modules.get("mngr.e2e.run"):  # nobody asked for `e2e` otherwise
             run.finish(session.config, int(session.exitstatus))
 
 
