@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.errors import MngrError
-from mngr.tmr.build_files import with_included
 from mngr.tmr.gate import GateResult, IntegrationDecision, KnownTests
 from mngr.tmr.integration import Integrated, Rules, integrate
 from mngr.tmr.paths import Paths
+from mngr.tmr.steering_files import with_included
 from tests.support.work import FILES, Content, Project, TextGate, edited, summary
 
 

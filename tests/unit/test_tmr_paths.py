@@ -2,10 +2,10 @@
 
 import pytest
 
-from mngr.tmr.build_files import includes
 from mngr.tmr.objects import PathChange, TreeEntry, ident
 from mngr.tmr.paths import PathKind, Paths, folders, matches
 from mngr.tmr.refusals import reasons
+from mngr.tmr.steering_files import includes
 from mngr.tmr.unit import split
 
 FILE = TreeEntry("100644", "1" * 40)

@@ -22,8 +22,8 @@ def side(
     return MeasuredTest("t", "passed", 1.0, commands, edits, "", changed, why, lines)
 
 
-def word(before: MeasuredTest | None, after: MeasuredTest | None, **facts: bool) -> str:
-    return strength.compare(before, after, **facts).word
+def word(before: MeasuredTest | None, after: MeasuredTest | None) -> str:
+    return strength.compare(before, after).word
 
 
 def test_kills_decide() -> None:
@@ -37,15 +37,14 @@ def test_kills_decide() -> None:
 def test_same_says_with_how_many_changes_and_lost_kills_can_be_tried_again() -> None:
     assert strength.compare(side("0 exit"), side("0 exit")).why == "no difference seen with 3 output edits"
     found = strength.compare(side("0 exit", "0 word"), side("0 exit"))
-    assert found.lost == ("`till list`: word",) and found.again == (("0 word",), ("0 word",))
+    assert found.lost == ("`till list`: word",) and found.again == ("0 word",)
     first = side("0 exit", "0 word")
     again = strength.repeated(first, side("0 exit"))  # this time it was not killed
     assert word(again, side("0 exit")) == "same"
 
 
 def test_what_a_spoiled_product_ends_can_fail() -> None:
-    assert word(side("0 exit"), side(), spoiled_passes=True) == "cannot fail"
-    assert word(side("0 exit"), side(), spoiled_passes=False) == "weaker"
+    assert word(side("0 exit"), side()._replace(spoiled="passed")) == "cannot fail"
     assert word(side("0 exit"), side()._replace(spoiled="failed")) == "weaker"
 
 

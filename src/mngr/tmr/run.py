@@ -23,13 +23,13 @@ from mngr.mapreduce.run import Run
 from mngr.tmr import baseline, canary, detect, plan, run_request, second_opinion, verdict
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import BaselineTest
-from mngr.tmr.build_files import with_included
 from mngr.tmr.delivery import deliver
 from mngr.tmr.integrator import IntegratorRecipe
 from mngr.tmr.measurement import Measurement, Shell, changed_in, log_tail
 from mngr.tmr.measurer import Measurer, StopAsked
 from mngr.tmr.recipe import TestRecipe
 from mngr.tmr.rows import CollectedTest
+from mngr.tmr.steering_files import with_included
 from mngr.tmr.summary import tasks_of, verdict_of
 from mngr.tools.git import Git
 

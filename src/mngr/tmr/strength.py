@@ -160,7 +160,7 @@ def _common(reasons: Iterable[str]) -> str:
 
 class Strength(NamedTuple):
     """`gained` and `lost` are kills, in words. `why` says why nothing was measured, or what the word rests on.
-    `again` are the ids of what has to be tried again, before and after, until a lost kill counts."""
+    `again` are the ids of what has to be tried again until a lost kill counts."""
 
     word: str
     before: tuple[int, int]
@@ -170,11 +170,11 @@ class Strength(NamedTuple):
     how: str = ""
     seconds: float = 0.0
     why: str = ""
-    again: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    again: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For the ledger: the first of the kills, and nothing of what is to be tried again."""
-        bare = self._replace(gained=self.gained[:_LISTED_MAX], lost=self.lost[:_LISTED_MAX], again=((), ()))
+        bare = self._replace(gained=self.gained[:_LISTED_MAX], lost=self.lost[:_LISTED_MAX], again=())
         return {**plain(bare), "seconds": round(self.seconds, 3)}
 
 
@@ -190,19 +190,16 @@ class _Difference(NamedTuple):
     certain: bool = True
 
 
-def compare(before: MeasuredTest | None, after: MeasuredTest | None, *, spoiled_passes: bool | None = None) -> Strength:
-    """A new test has nothing before it. `spoiled_passes` is whether the test passes with a spoiled product, if somebody
-    tried beside the measurement itself: a test that fails with that can fail, whatever was measured."""
+def compare(before: MeasuredTest | None, after: MeasuredTest | None) -> Strength:
+    """A new test has nothing before it. A test that fails with a spoiled product can fail, whatever was measured."""
     if after is None or not after.measured:
         return Strength(NOT_MEASURED, _bar(before), _bar(after), why=_why_not(after))
-    if spoiled_passes is None and after.spoiled:
-        spoiled_passes = after.spoiled == "passed"
     tried: list[_Difference] = []
     if before is not None and before.measured:
         tried = [*_of_edits(before, after), *_of_mutants(before, after)]
     gained = [one for one in tried if (one.old, one.new) == (SURVIVED, KILLED)]
     lost = [one for one in tried if (one.old, one.new) == (KILLED, SURVIVED)]
-    if not after.kills and spoiled_passes is not False:
+    if not after.kills and after.spoiled in ("", "passed"):
         word = CANNOT_FAIL
     elif before is None:
         word = STRONGER
@@ -220,11 +217,8 @@ def compare(before: MeasuredTest | None, after: MeasuredTest | None, *, spoiled_
         lost=tuple(dict.fromkeys(one.text for one in lost)),
         how=_how(after),
         seconds=after.seconds + (before.seconds if before is not None else 0.0),
-        why=_why_not(before) if word == NOT_MEASURED else _basis(word, after, spoiled_passes),
-        again=(
-            tuple(dict.fromkeys(one.before for one in lost if one.before)),
-            tuple(dict.fromkeys(one.after for one in lost if one.after)),
-        ),
+        why=_why_not(before) if word == NOT_MEASURED else _basis(word, after),
+        again=tuple(dict.fromkeys(id for one in lost for id in (one.before, one.after) if id)),
     )
 
 
@@ -320,9 +314,9 @@ def _why_not(side: MeasuredTest | None) -> str:
     return f"output edits: {side.no_edits}; source mutants: {side.no_mutants}"
 
 
-def _basis(word: str, after: MeasuredTest, spoiled_passes: bool | None) -> str:
+def _basis(word: str, after: MeasuredTest) -> str:
     if word == CANNOT_FAIL:
-        confirmed = "it passes with a spoiled product" if spoiled_passes else "not tried with a spoiled product"
+        confirmed = "it passes with a spoiled product" if after.spoiled else "not tried with a spoiled product"
         return f"nothing made it fail; {confirmed}"
     if word != SAME:
         return ""

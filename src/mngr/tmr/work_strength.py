@@ -48,7 +48,9 @@ def measured(base: BaseCommit, work: Work, seen: Verdict) -> Verdict:
     elsewhere = [test for test in touched if test not in quiet and after[test].only_reads_output]
     spoiled = _pass_spoiled(base, work, [*quiet, *elsewhere], fixed)
     cannot_fail = tuple(test for test in quiet if spoiled.get(test))
-    found = [_compared(pair, before, after, spoiled) for pair in pairs]
+    known_spoiled = {test: "passed" if passes else "failed" for test, passes in spoiled.items() if test in after}
+    after = {**after, **{test: after[test]._replace(spoiled=word) for test, word in known_spoiled.items()}}
+    found = [_compared(pair, before, after) for pair in pairs]
     unspoiled = [test for test in dict.fromkeys([*fixed, *elsewhere]) if spoiled.get(test) and test not in cannot_fail]
     if not cannot_fail and seen.marks.t0p0 != PASSED and seen.marks.t1p0 == PASSED:
         unspoiled += _look_at_nothing(base, work, seen.cases)
@@ -71,18 +73,8 @@ def paired(touched: Sequence[str], at_base: Collection[str]) -> list[_Pair]:
     return found
 
 
-def _compared(
-    pair: _Pair,
-    before: Mapping[str, MeasuredTest],
-    after: Mapping[str, MeasuredTest],
-    spoiled: Mapping[str, bool] | None = None,
-) -> Strength:
-    told = [spoiled[test] for test in pair.after if spoiled and test in spoiled]
-    return strength.compare(
-        _side(before, pair.before) if pair.before else None,
-        _side(after, pair.after),
-        spoiled_passes=all(told) if told else None,
-    )
+def _compared(pair: _Pair, before: Mapping[str, MeasuredTest], after: Mapping[str, MeasuredTest]) -> Strength:
+    return strength.compare(_side(before, pair.before) if pair.before else None, _side(after, pair.after))
 
 
 def _side(found: Mapping[str, MeasuredTest], tests: Sequence[str]) -> MeasuredTest:
@@ -118,8 +110,7 @@ def _again(
     were compared as one."""
     only: list[str] = []
     if all(len(pair.before) == len(pair.after) == 1 for pair in lost):
-        again = [_compared(pair, before, after).again for pair in lost]
-        only = list(dict.fromkeys(id for sides in again for side in sides for id in side))[:_LOST_MAX]
+        only = list(dict.fromkeys(id for pair in lost for id in _compared(pair, before, after).again))[:_LOST_MAX]
     sides = []
     for side, commit, first in (("before", work.old_tests, before), ("after", work.both, after)):
         tests = [test for pair in lost for test in (pair.before if side == "before" else pair.after)]

@@ -53,15 +53,12 @@ class Live:
 
     def spoil(self) -> None:
         """No function of the product works any more in this process."""
-        for functions in self._functions.values():
-            for function in functions:
-                names = ", ".join(function.__code__.co_freevars)
-                source = f"def spoiled(*given, **more):\n  {names or 0}\n  raise RuntimeError('spoiled by mngr')\n"
-                if names:  # code must name the variables of the functions around it
-                    source = f"def around({names}):\n" + "".join(f" {line}\n" for line in source.splitlines())
-                [code] = (one for one in _codes(compile(source, "spoiled", "exec")) if one.co_name == "spoiled")
-                if code.co_freevars == function.__code__.co_freevars:
-                    function.__code__ = code
+        for function in (one for functions in self._functions.values() for one in functions):
+            # Code must name the variables of the functions around it.
+            names = ", ".join(function.__code__.co_freevars)
+            source = f"def around({names}):\n def spoiled(*_, **__):\n  raise RuntimeError({names or 0})\n"
+            [code] = (one for one in _codes(compile(source, "spoiled", "exec")) if one.co_name == "spoiled")
+            function.__code__ = code
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
