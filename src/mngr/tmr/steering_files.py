@@ -6,7 +6,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -72,6 +72,11 @@ _TABLES: Mapping[str, tuple[str, ...]] = {
     ),
     "setup.cfg": ("options/install_requires", "options/setup_requires", "options.extras_require"),
 }
+# Where a project says which plugins pytest loads.
+_PLUGINS = (
+    *("project/entry-points/pytest11", "tool/poetry/plugins/pytest11", "tool/flit/entrypoints/pytest11"),
+    "options.entry_points/pytest11",
+)
 _BUILD_TABLES: Mapping[str, tuple[str, ...]] = {
     "pyproject.toml": (
         *("build-system/build-backend", "build-system/backend-path", "tool/setuptools", "tool/hatch", "tool/flit"),
@@ -97,7 +102,7 @@ def find_judging(file: File, words: Set[str]) -> Iterator[Flag]:
     """The flags of one file; `words` are those of the commands by which tests are run and judged."""
     if file.name == "conftest.py":
         yield Flag("conftest", file.path, f"`{file.path}` is changed, which other tests use too")
-    elif file.name in _PYTEST_SETTINGS or _differ(file, _SHARED, _of_pytest):
+    elif file.name in _PYTEST_SETTINGS or _differ(file, _SHARED, _tables("tool/pytest", "pytest", "tool:pytest")):
         yield Flag("pytest-settings", file.path, f"`{file.path}` changes how pytest is run")
     elif file.name == ".gitattributes":
         yield Flag("attributes", file.path, f"`{file.path}` changes how git shows and writes files")
@@ -138,9 +143,8 @@ def _is_read(file: File, words: Set[str]) -> bool:
             return True
         if word in ("make", "gmake") and (file.build or file.name.startswith("Makefile.")):
             return True
-    return bool(words & {"npm", "npx", "yarn", "pnpm"}) and _differ(
-        file, ("package.json",), lambda given: given.get("scripts")
-    )
+    runs_scripts = bool(words & {"npm", "npx", "yarn", "pnpm"})
+    return runs_scripts and _differ(file, ("package.json",), _tables("scripts"))
 
 
 def _shadowed(file: File) -> str:
@@ -162,7 +166,7 @@ def _shadowed(file: File) -> str:
     return f"Python's own `{top}`" if known and alone and file.before is None else ""
 
 
-def _differ(file: File, names: Sequence[str], part: Callable[[Mapping[str, Any]], object]) -> bool:
+def _differ(file: File, names: Container[str], part: Callable[[Mapping[str, Any]], object]) -> bool:
     """Whether a part of one of these files of settings is changed; everything counts when a side cannot be read."""
     if file.name not in names or file.before == file.after:
         return False
@@ -170,8 +174,9 @@ def _differ(file: File, names: Sequence[str], part: Callable[[Mapping[str, Any]]
     return old is None or new is None or part(old) != part(new)
 
 
-def _of_pytest(given: Mapping[str, Any]) -> object:
-    return [at(given, "tool", "pytest"), given.get("pytest"), given.get("tool:pytest")]
+def _tables(*paths: str) -> Callable[[Mapping[str, Any]], object]:
+    """What is in these tables, each a path of keys."""
+    return lambda given: [at(given, *path.split("/")) for path in paths]
 
 
 def _of_tool(tool: str, given: Mapping[str, Any]) -> object:
@@ -179,19 +184,10 @@ def _of_tool(tool: str, given: Mapping[str, Any]) -> object:
     return [at(given, "tool", tool), own]
 
 
-def _of_plugins(given: Mapping[str, Any]) -> object:
-    return [
-        at(given, "project", "entry-points", "pytest11"),
-        at(given, "tool", "poetry", "plugins", "pytest11"),
-        at(given, "tool", "flit", "entrypoints", "pytest11"),
-        at(given, "options.entry_points", "pytest11"),
-    ]
-
-
 def _plugin(file: File) -> str:
     """How the file makes pytest load a plugin that it did not load before; or nothing."""
     added = [line for _, line in file.added()] if file.after else []
-    if _differ(file, _SHARED, _of_plugins) or (
+    if _differ(file, _SHARED, _tables(*_PLUGINS)) or (
         file.name in ("setup.py", "entry_points.txt", "plux.json") and any("pytest11" in line for line in added)
     ):
         return "a `pytest11` entry point"
@@ -204,15 +200,10 @@ def find_build(file: File) -> Iterator[Flag]:
     """The flags of a file that decides what the product is built from."""
     is_list, shared = matches(file.name, _LISTS), file.name in _TABLES
     is_build = not is_list and file.name not in ("tox.ini", "noxfile.py") and (file.build or matches(file.name, BUILD))
-    if is_list or (shared and _tables_differ(file, _TABLES[file.name])):
+    if is_list or (shared and _differ(file, _TABLES, _tables(*_TABLES[file.name]))):
         yield Flag("dependency", file.path, f"`{file.path}` changes what the product depends on")
-    if _tables_differ(file, _BUILD_TABLES[file.name]) if shared else is_build:
+    if _differ(file, _TABLES, _tables(*_BUILD_TABLES[file.name])) if shared else is_build:
         yield Flag("build", file.path, f"`{file.path}` changes how the product is built")
-
-
-def _tables_differ(file: File, paths: tuple[str, ...]) -> bool:
-    keys = [path.split("/") for path in paths]
-    return _differ(file, (file.name,), lambda given: [at(given, *names) for names in keys])
 
 
 def with_included(git: Git, base: str, paths: Paths) -> Paths:
