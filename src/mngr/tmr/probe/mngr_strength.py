@@ -48,9 +48,8 @@ class StrengthPlugin:
         tests, only = probe.listed(), probe.JOB.get("only")
         self.wanted = None if tests is None else set(tests)
         self.only = None if only is None else set(only)
-        self.product = probe.JOB.get("product")
         self.edits_max = probe.JOB.get("edits", 300)
-        self.mutants_max = probe.JOB.get("mutants", 20) if self.product is not None else 0
+        self.mutants_max = probe.JOB.get("mutants", 20) if probe.JOB.get("product") is not None else 0
         self.plain: dict[pytest.Item, float] = {}  # seconds of each test
         self.spent: dict[pytest.Item, float] = {}
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -82,14 +81,7 @@ class StrengthPlugin:
             self.spent[item] = time.monotonic() - began
             self.row(item, seconds=round(self.spent[item], 3), done=not self.mutants_max)
         if self.mutants_max:
-            mutants = mngr_strength_mutants.Mutants(
-                top=probe.TOP,
-                product=self.product or (),
-                prepare=probe.JOB.get("prepare", ""),
-                only=self.only,
-                most=self.mutants_max,
-                seconds=_SECONDS,
-            )
+            mutants = mngr_strength_mutants.Mutants(only=self.only, most=self.mutants_max, seconds=_SECONDS)
             began = time.monotonic()
             for item, facts in mutants.measure({one: self.plain[one] for one in passing}, together=self.wanted is None):
                 seconds = self.spent.get(item, 0.0) + time.monotonic() - began

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 import mngr_strength_attempts as attempts
 import mngr_strength_live as live
 import mngr_strength_source as source
+import mngr_tmr_probe as probe
 import pytest
 
 # A test that starts no commands takes milliseconds, so that it can have many.
@@ -49,19 +50,11 @@ Facts = dict[str, object]
 
 
 class Mutants:
-    def __init__(
-        self,
-        *,
-        top: str,
-        product: Sequence[str],
-        prepare: str,
-        only: Collection[str] | None,
-        most: int,
-        seconds: float,
-    ) -> None:
-        self._top, self._prepare = top, prepare
+    def __init__(self, *, only: Collection[str] | None, most: int, seconds: float) -> None:
         self._only, self._most, self._seconds = only, most, seconds
-        texts = {name: text for name in product if (text := _text(os.path.join(top, name))) is not None}
+        self._prepare = str(probe.JOB.get("prepare", ""))
+        product: Sequence[str] = probe.JOB["product"]
+        texts = {name: text for name in product if (text := _text(os.path.join(probe.TOP, name))) is not None}
         found = {name: source.Source(name, text) for name, text in texts.items()}
         self._sources = {name: one for name, one in found.items() if one.mutants}
         self._live = live.Live([self._path(name) for name in self._sources])
@@ -212,7 +205,7 @@ class Mutants:
     def _build(self) -> bool:
         done = subprocess.Popen(
             ["/bin/sh", "-c", self._prepare],
-            cwd=self._top,
+            cwd=probe.TOP,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -226,7 +219,7 @@ class Mutants:
             return False
 
     def _path(self, name: str) -> str:
-        return os.path.realpath(os.path.join(self._top, name))
+        return os.path.realpath(os.path.join(probe.TOP, name))
 
 
 def _read_log(log: str) -> Lines:
