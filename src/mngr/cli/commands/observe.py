@@ -6,6 +6,7 @@ from mngr.actions.agent import Listing
 from mngr.actions.agent_fields import AgentFields
 from mngr.agents.events import new_event
 from mngr.cli.app import App
+from mngr.cli.output import to_json
 from mngr.cli.parser import Args, Parser
 
 DESCRIPTION = (
@@ -43,14 +44,14 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> None:
     known: dict[str, dict[str, Any]] = {}
     errors: set[str] = set()
-    if app.out.format != "template":
-        args.format = "jsonl"
-        app.configure(args)
     try:
         for listing in app.fleet.watch():
             for event in _changes(known, errors, listing):
                 if event["type"] != "AGENT_CHANGED" or not args.discovery_only:
-                    app.out.emit_object(event, known=_KNOWN)
+                    if app.out.format == "template":
+                        app.out.emit_object(event, known=_KNOWN)
+                    else:
+                        app.stdout.write(to_json(event) + "\n")
             app.out.flush()
     except KeyboardInterrupt:
         pass
