@@ -39,7 +39,10 @@ draft = "%s.%d.draft" % (place, os.getpid())
 state = os.path.dirname(os.path.dirname(place))
 try:
     os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
-    if not os.path.exists(os.path.join(state, "format")) and not set(os.listdir(state)) <= {"lib", "settings.toml"}:
+    # The rooms and drafts of another mngr, which prepares this directory right now, are ours too.
+    ours = {"lib", "settings.toml", "agents", "locks", "worktrees", "clones", "saved", "snapshots"}
+    others = [name for name in os.listdir(state) if name not in ours and not name.endswith(".draft")]
+    if others and not os.path.exists(os.path.join(state, "format")):
         sys.stderr.write("%s was written by another program" % state)
         sys.exit(1)
     zipfile.ZipFile(io.BytesIO(data)).extractall(draft)
