@@ -46,6 +46,11 @@ def install() -> None:
             _signal.signal(number, _on_signal)
 
 
+def outlive_terminal() -> None:
+    """Finish the work even if this runs in the terminal of an agent that is ended by it."""
+    _signal.signal(_HANGUP, _signal.SIG_IGN)
+
+
 class held:  # noqa: N801 (used like the function it would be with contextlib)
     """A signal that comes within is raised at the end of the block, in place of an error from it. A thread that another
     one ends is not ended within either. For short steps, and for cleaning up."""

@@ -111,13 +111,6 @@ def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None
     return False
 
 
-def outlive_terminal() -> None:
-    """Finish the work even if this runs in the terminal of an agent that is ended by it."""
-    import signal
-
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
-
 def say_outlived(processes: Sequence[int]) -> str:
     """The end of a sentence about an agent that was ended."""
     return f", but could not end processes {', '.join(map(str, processes))}" if processes else ""

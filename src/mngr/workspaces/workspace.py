@@ -135,7 +135,6 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
     words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
     with repo_lock(host, plan.repo.common_dir):
         # Only the registration needs the lock; the files are written outside it, so many agents start in parallel.
-        refuse_taken_branch(plan)  # from here on one that is there was made by us
         before, made = host.entries(rooms), None
         with held():
             try:
@@ -150,6 +149,8 @@ def _worktree(host: Host, workspace: Workspace, start: str | None) -> None:
                     workspace.registered = bool(worktree_entry(directory) or left)
                 if plan.create_branch and not workspace.made_branch and "a branch named" not in said:
                     git.run("update-ref", "-d", f"refs/heads/{plan.branch}", start)
+        if not made.ok:
+            refuse_taken_branch(plan)  # in plainer words than git's
         checked(made, "git could not make the worktree")
     # Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended.
     Git(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")

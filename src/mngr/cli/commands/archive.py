@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mngr import interrupts
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.cli import targets
@@ -47,5 +48,5 @@ def run(args: Args, app: App) -> int:
         row = Archived(changed, record.archived_at, args.dry_run)
         return row, text if changed else f"{agent.name} is {undone}"
 
-    targets.outlive_terminal()
+    interrupts.outlive_terminal()
     return targets.finish(app, targets.resolve(args, app, archived=args.undo), act)

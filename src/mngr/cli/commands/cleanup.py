@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from mngr import interrupts
 from mngr.actions import lifecycle
 from mngr.actions.agent import Agent
 from mngr.agents.record import seconds_of
@@ -81,7 +82,7 @@ def run(args: Args, app: App) -> int:
         return targets.finish(app, agents, would)
     if not args.yes and not _confirmed(app, verb, agents, would):
         return 1
-    targets.outlive_terminal()
+    interrupts.outlive_terminal()
     code = targets.finish(app, agents, act, done="destroyed" if args.destroy else "stopped")
     if args.destroy:
         leave(app, agents)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mngr import interrupts
 from mngr.actions import destroy as destroying
 from mngr.actions.agent import Agent
 from mngr.cli import targets
@@ -60,7 +61,7 @@ def run(args: Args, app: App) -> int:
         return targets.finish(app, agents, lambda agent: would_destroy(agent, args.force))
     if agents and not (args.agents or args.yes or app.headless) and not targets.confirmed(app, "destroy", agents):
         return 1
-    targets.outlive_terminal()
+    interrupts.outlive_terminal()
     remove_branch = args.remove_created_branch
     code = targets.finish(app, agents, lambda agent: destroy(agent, args.force, remove_branch), done="destroyed")
     if not args.keep_host:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mngr import interrupts
 from mngr.actions import limits as limiting
 from mngr.actions.agent import Agent
 from mngr.agents import limits
@@ -58,7 +59,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> int:
     agents = targets.resolve(args, app)
     if args.enforce:
-        targets.outlive_terminal()
+        interrupts.outlive_terminal()
         return targets.finish(app, agents, lambda agent: _enforce(agent, args.dry_run))
     changes = args.idle_timeout is not None or args.idle_mode is not None or args.timeout is not None
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from mngr.cli import targets
+from mngr import interrupts
 from mngr.cli.app import App
 from mngr.cli.commands import destroy
 from mngr.cli.commands.clone import say_left_out
@@ -63,7 +63,7 @@ def run(args: Args, app: App) -> None:
     if args.dry_run:
         record = moves.check(source, target, name)
     else:
-        targets.outlive_terminal()
+        interrupts.outlive_terminal()
         with hosts.occupied(target):
             done = moves.migrate(source, target, name)
         record = done.agent.record

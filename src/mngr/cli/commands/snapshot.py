@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from mngr import interrupts
 from mngr.actions import snapshots as actions
 from mngr.actions.agent import Agent
 from mngr.cli import targets
@@ -204,7 +205,7 @@ def _restore(args: Args, app: App) -> None:
         value = {**_row(found), "dry_run": True}
         app.out.emit_object(value, human=f"would reset {args.new_name or entry.name} to {entry.id}")
         return
-    targets.outlive_terminal()
+    interrupts.outlive_terminal()
     with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
         done = target.run(actions.restore_to, there, name=name)
     record, saved = done.record, done.saved.id if done.saved else None

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from mngr import interrupts
 from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
@@ -44,8 +45,9 @@ def run(args: Args, app: App) -> int:
     archive = args.archive and not args.dry_run
 
     def act(agent: Agent) -> targets.Done:
-        changed, outlived = agent.state != "STOPPED", tuple[int, ...]()
-        if not args.dry_run:
+        if args.dry_run:
+            changed, outlived = agent.state != "STOPPED", tuple[int, ...]()
+        else:
             _, changed, outlived = agent.stop(graceful_seconds=args.timeout if args.graceful else 0.0)
         if archive:
             agent.archive()
@@ -54,5 +56,5 @@ def run(args: Args, app: App) -> int:
         return StopResult(changed, outlived, archive, args.dry_run), text + targets.say_outlived(outlived)
 
     args.agents += [targets.of_session(app, name) for name in args.session]
-    targets.outlive_terminal()
+    interrupts.outlive_terminal()
     return targets.finish(app, targets.resolve(args, app), act, done="stopped")
