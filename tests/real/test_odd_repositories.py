@@ -1,10 +1,12 @@
 """Repositories and files that are rare but legal: they work, and come back byte for byte."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from mngr.tools.git import Git
 from tests.support.user import User
 
 ODD_NAMES = [
@@ -170,3 +172,15 @@ def test_a_command_run_by_a_hook_of_another_repository(user: User) -> None:
     assert user.mngr("exec", "foo", "git rev-parse --show-toplevel").ok().stdout == f"{user.work_dir('foo')}\n"
     assert user.git("branch", "--list", "mngr/*", cwd=other) == ""
     user.mngr("destroy", "foo").ok()
+
+
+def test_commits_are_counted_while_others_delete_branches(user: User) -> None:
+    """Without a second try about one count in 300 failed with `bad object`."""
+    loop = 'for i in $(seq 120); do git branch "$0-$i"; git branch -D "$0-$i"; done >/dev/null 2>&1'
+    others = [subprocess.Popen(["bash", "-c", loop, name], cwd=user.repo, env=user.env) for name in ("a", "b", "c")]
+    git = Git(str(user.repo))
+    counted = 0
+    while any(other.poll() is None for other in others):
+        assert git.count("HEAD", "--not", "--exclude=main", "--branches", "--tags") >= 0
+        counted += 1
+    assert counted > 10

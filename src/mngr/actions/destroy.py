@@ -185,7 +185,7 @@ def _forget_pulled(record: Record, entry: SavedEntry | None) -> None:
     commit = git.commit_of(ref)
     if commit is None:
         return
-    alone = git.run("rev-list", "--max-count=1", commit, "--not", "--exclude=refs/mngr/pulled/*", "--all")
+    alone = git.rev_list("--max-count=1", commit, "--not", "--exclude=refs/mngr/pulled/*", "--all")
     if alone.ok and not alone.text:
         git.run("update-ref", "-d", ref, commit)
 

@@ -15,7 +15,7 @@ from mngr.actions.site import Site
 from mngr.agents.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
-from mngr.process import join
+from mngr.process import checked, join
 from mngr.tools import git as git_tool
 from mngr.tools.git import Git
 from mngr.workspaces import saved_entry, saved_work, unsaved_work
@@ -253,7 +253,7 @@ def _refs(seen: _Seen, dry_run: bool, saved_before: float | None, elsewhere: Col
             if ref.removeprefix(prefix) in names:
                 continue
             found = Leftover("ref", ref, repo)
-            alone = git.must("rev-list", "--max-count=1", commit, "--not", f"--exclude={prefix}*", "--all")
+            alone = checked(git.rev_list("--max-count=1", commit, "--not", f"--exclude={prefix}*", "--all")).text
             if alone and not (saved_before is not None and float(at) < saved_before):
                 take = join(["git", "-C", repo, "branch", ref.removeprefix(prefix), ref])
                 yield found._replace(action=KEPT, note=f"it holds commits found nowhere else; take them: `{take}`")

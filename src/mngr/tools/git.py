@@ -125,8 +125,16 @@ class Git:
         git_dir = self.must("rev-parse", "--absolute-git-dir")
         return next((command for name, command in _NOTES.items() if os.path.exists(os.path.join(git_dir, name))), None)
 
+    def rev_list(self, *words: str) -> Result:
+        """Git calls a branch that another process deletes at this moment a bad object; it is then asked again."""
+        for _ in range(4):
+            result = self.run("rev-list", *words)
+            if result.ok or b"bad object" not in result.stderr:
+                return result
+        return self.run("rev-list", *words)
+
     def count(self, *words: str) -> int:
-        return int(self.must("rev-list", "--count", *words))
+        return int(checked(self.rev_list("--count", *words)).text)
 
     def changed_paths(self) -> tuple[str, ...]:
         """Paths with uncommitted changes, untracked files included, ignored ones not."""
@@ -135,8 +143,7 @@ class Git:
     def is_shared(self, commit: str, *, besides: str | None = None) -> bool:
         """Whether a branch, remote branch or tag (other than `besides`) holds this commit."""
         exclude = [f"--exclude={besides}"] if besides else []
-        words = ["rev-list", "--max-count=1", commit, "--not", *exclude, "--branches", "--remotes", "--tags"]
-        result = self.run(*words)
+        result = self.rev_list("--max-count=1", commit, "--not", *exclude, "--branches", "--remotes", "--tags")
         return result.ok and not result.text
 
     def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
