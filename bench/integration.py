@@ -3,10 +3,10 @@
 import os
 import sys
 
-from mngr import process
+from mngr.system import process
+from mngr.system.git import Git
 from mngr.tmr.integration import integrate
 from mngr.tmr.unit import VerifiedWork
-from mngr.tools.git import Git
 
 
 def main() -> int:

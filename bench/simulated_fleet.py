@@ -15,15 +15,15 @@ from mngr.actions.lifecycle import Stopped
 from mngr.actions.message import Delivery
 from mngr.actions.site import Site
 from mngr.actions.usage import CollectedUsage
-from mngr.agents import state as states
-from mngr.agents.kinds.driver import ModelUsage
-from mngr.agents.record import Record, timestamp
-from mngr.agents.state import Status
+from mngr.agent import state as states
+from mngr.agent.record import Record, timestamp
+from mngr.agent.state import Status
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.state import Attempt, TaskState
-from mngr.tools.tmux import Pane
+from mngr.programs.driver import ModelUsage
+from mngr.system.tmux import Pane
 
 _LIST_SECONDS = 0.02
 _LIST_SECONDS_PER_AGENT = 0.005

@@ -9,11 +9,12 @@ import os
 import sys
 
 from mngr import __version__
-from mngr.cli import catalog, helptext
+from mngr.cli import catalog
 from mngr.cli.dispatch import command_parser
-from mngr.cli.helptext import usage_line
-from mngr.cli.parser import Parser
-from mngr.cli.schemas import schema
+from mngr.cli.output.schemas import schema
+from mngr.cli.parser import helptext
+from mngr.cli.parser.helptext import usage_line
+from mngr.cli.parser.parser import Parser
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("docs/reference", "docs/reference/schemas", "docs/man")

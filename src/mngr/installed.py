@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mngr.names import is_name
 
 if TYPE_CHECKING:
-    from mngr.config import Settings
+    from mngr.settings.layers import Settings
 
 GROUP = "mngr"
 

@@ -4,11 +4,11 @@ import pytest
 
 import mngr
 from mngr.actions.create import CreateRequest, reserve
-from mngr.agents.kinds import kind
 from mngr.errors import MngrError
-from mngr.workspaces import plan
-from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE, Plan
-from mngr.workspaces.workspace import Workspace, _worktree
+from mngr.programs import kind
+from mngr.workspace import plan
+from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE, Plan
+from mngr.workspace.workspace import Workspace, _worktree
 from tests.support import leftovers
 from tests.support.trees import tree
 from tests.support.user import User

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds.scripted.script import parse
 from mngr.demo import sample
 from mngr.e2e.screen import Screen
+from mngr.programs.scripted.script import parse
 from tests.real.test_schemas import validator
 from tests.support.user import MNGR, User, wait_for
 

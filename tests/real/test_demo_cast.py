@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from mngr.agents.kinds.scripted.script import parse
 from mngr.demo import sample
+from mngr.programs.scripted.script import parse
 from mngr.tmr import outcome
 from tests.support.pytests import results
 from tests.support.user import User, wait_for

@@ -19,7 +19,7 @@ from mngr.e2e import cast, expect
 from mngr.e2e.environment import short_place
 from mngr.e2e.screen import Screen
 from mngr.errors import MngrError, TimedOut, UsageError
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from tests.support.browser import BROWSER, browser, play
 from tests.support.user import MNGR, User, wait_for
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mngr.cli.app import App
-from mngr.cli.commands.demo import Tour
+from mngr.cli.verbs.demo import Tour
 from mngr.demo.sample import DemoDirectory
 from mngr.mapreduce import run as runs
 from tests.support import e2e_runs

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from mngr.tools import tmux
+from mngr.system import tmux
 from tests.support.user import MNGR, User, wait_for
 
 numbers = itertools.count()

@@ -16,7 +16,7 @@ ID = "agent-" + "0" * 32
 VIEWS = """
 ESC = chr(27)
 def record(**changed):
-    from mngr.agents.record import Record
+    from mngr.agent.record import Record
     plain = dict(id={id!r}, name="foo", kind="command", command="cat", work_dir="/there/foo", transfer="mirror",
                  session="mngr-foo", created_at="2026-01-01T00:00:00.000000Z", repo="/there", base_commit="0" * 40)
     values = list(Record(**plain)._replace(**changed))
@@ -270,7 +270,7 @@ def test_times_are_by_the_clock_of_the_host(hostile: Hostile) -> None:
     hostile.answers_with(
         """
 import time
-from mngr.agents.record import timestamp
+from mngr.agent.record import timestamp
 ready = {"ready": True, "now": time.time() - 3600}
 def answer(call, number):
     return found(call, number, started_at=timestamp(time.time() - 3600 - 50))

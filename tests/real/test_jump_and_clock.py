@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.agents.record import seconds_of
+from mngr.agent.record import seconds_of
 from tests.support.sshd import Sshd, program
 from tests.support.user import User
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mngr.actions.agent import Agent
-from mngr.agents.state import RUNNING, WAITING
+from mngr.agent.state import RUNNING, WAITING
 from mngr.fleet.fleet import Fleet
 from mngr_testing.checks import kind_checks
 from mngr_testing.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words
@@ -84,7 +84,7 @@ def test_a_conversation_that_is_forgotten(user: User) -> None:
 
 def test_a_program_inside_that_reports_as_the_agent(user: User) -> None:
     (user.root / "inside").write_text("say inside")
-    run = f"{sys.executable} -m mngr.agents.kinds.scripted --one-shot {user.root}/inside"
+    run = f"{sys.executable} -m mngr.programs.scripted --one-shot {user.root}/inside"
     assert "its own messages only" in fails(
         "nested_program_does_not_disturb", subject(user, nested=f"env -u MNGR_SCRIPTED_INSIDE {run}")
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mngr.actions.agent import Agent
-from mngr.agents.kinds.codex import DRIVER
 from mngr.errors import MngrError, Undecided
+from mngr.programs.codex.driver import DRIVER
 from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.programs import program

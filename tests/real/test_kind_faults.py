@@ -8,7 +8,7 @@ import pytest
 
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from tests.real.test_kind_from_settings import SETTINGS
 from tests.support.user import MNGR, User, wait_for
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.user import User, wait_for

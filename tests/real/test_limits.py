@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents.record import seconds_of
+from mngr.agent.record import seconds_of
 from tests.support.timing import best_of
 from tests.support.user import MNGR, User, wait_for
 

@@ -7,7 +7,7 @@ import pytest
 
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
-from mngr.agents.kinds.driver import ModelUsage
+from mngr.programs.driver import ModelUsage
 from mngr_testing.model_server import ModelServer
 from tests.support.program_world import ProgramWorld
 from tests.support.programs import REPOSITORY

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mngr.actions import create, find
-from mngr.agents.kinds.kind import Kind
+from mngr.programs.kind import Kind
 from mngr.remote.channel import Channel, Unreached
 from tests.support.containers import IMAGE, Containers
 from tests.support.far import REPOSITORY, call, use

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.actions import create, find
-from mngr.agents.kinds.kind import Kind
 from mngr.errors import UNREACHED, MngrError
+from mngr.programs.kind import Kind
 from mngr.providers.ssh import explain
 from mngr.remote.channel import Channel, Opening, Unreached
 from tests.support.containers import Containers

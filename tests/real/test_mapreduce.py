@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import mngr
-from mngr.agents.record import seconds_of
+from mngr.agent.record import seconds_of
 from mngr.mapreduce import decide, orders, task_names
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.engine import Engine, EngineResult

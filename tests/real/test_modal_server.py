@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from mngr_testing.modal_server import ModalServer
 from tests.support.modal import CANNOT_RUN, client, mounts
 

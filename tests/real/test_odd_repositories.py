@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.tools.git import Git
+from mngr.system.git import Git
 from tests.support.user import User
 
 ODD_NAMES = [

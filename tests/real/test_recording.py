@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mngr import secrets
-from mngr.agents import recorder
+from mngr.agent import recorder
 from tests.support.browser import BROWSER, browser, play
 from tests.support.timing import best_of
 from tests.support.user import User, wait_for

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from mngr.actions import bulk_create, create, execute, find
-from mngr.agents.kinds.kind import Kind
-from mngr.agents.record import Record
+from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError
-from mngr.process import Result
+from mngr.programs.kind import Kind
 from mngr.remote import boot
 from mngr.remote.channel import Channel, Opening, Unreached
 from mngr.remote.frames import FrameReader, pack
+from mngr.system.process import Result
 from tests.support import far as far_machine
 from tests.support.user import User, wait_for
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr import config
 from mngr.actions import create, find, snapshots, transcript, wait
 from mngr.actions.agent import Agent
 from mngr.actions.site import Site
-from mngr.agents.limits import Limits
+from mngr.agent.limits import Limits
 from mngr.errors import MngrError, NotFoundError, TimedOut
 from mngr.remote.channel import Opening, Unreached
 from mngr.remote.site import RemoteSite, sent
+from mngr.settings import layers as config
 from tests.support import far as far_machine
 from tests.support.user import User, wait_for
 

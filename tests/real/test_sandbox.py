@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents import sandbox
-from mngr.agents.kinds.codex import DRIVER as CODEX
+from mngr.agent import sandbox
 from mngr.errors import MngrError, UsageError
-from mngr.tools import bubblewrap
+from mngr.programs.codex.driver import DRIVER as CODEX
+from mngr.system import bubblewrap
 from mngr_testing.model_server import ModelServer
 from tests.support.program_world import ProgramWorld
 from tests.support.programs import program

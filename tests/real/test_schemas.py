@@ -7,7 +7,8 @@ from typing import Any
 import fastjsonschema
 import pytest
 
-from mngr.cli import catalog, schemas
+from mngr.cli import catalog
+from mngr.cli.output import schemas
 from tests.support.user import User
 
 # Verbs that print no document: they attach, follow or print scripts.

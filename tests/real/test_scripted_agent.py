@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "scripted-agent.md"
-PROGRAM = [sys.executable, "-m", "mngr.agents.kinds.scripted"]
+PROGRAM = [sys.executable, "-m", "mngr.programs.scripted"]
 ENTER, CTRL_C, CTRL_D = b"\r", b"\x03", b"\x04"
 END_MARK = b"<no more output>"
 

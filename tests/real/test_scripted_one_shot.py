@@ -14,7 +14,7 @@ class Once:
     def __init__(self, folder: Path, message: str) -> None:
         self.folder = folder
         (folder / "message").write_text(message)
-        words = [sys.executable, "-m", "mngr.agents.kinds.scripted", "--one-shot", "message"]
+        words = [sys.executable, "-m", "mngr.programs.scripted", "--one-shot", "message"]
         env = {name: value for name, value in os.environ.items() if not name.startswith(("MNGR_", "TMUX"))}
         done = subprocess.run(
             words,
@@ -60,7 +60,7 @@ def test_the_exit_code_says_how_it_ended(tmp_path: Path, message: str, code: int
 
 def test_without_a_file_it_says_so(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mngr.agents.kinds.scripted", "--one-shot"], capture_output=True, timeout=60, check=False
+        [sys.executable, "-m", "mngr.programs.scripted", "--one-shot"], capture_output=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert b"needs a file with the message" in done.stderr

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from mngr.actions.message import clean
-from mngr.agents.kinds import driver
-from mngr.agents.record import seconds_of
+from mngr.agent.record import seconds_of
 from mngr.errors import MngrError, TimedOut
+from mngr.programs import driver
 from mngr_testing.model_server import ModelServer
 from tests.support.kinds import WITH_MODEL
 from tests.support.timing import best_of

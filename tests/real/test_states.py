@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mngr.actions import create, message
-from mngr.agents.kinds import kind as kinds
 from mngr.fleet.fleet import Fleet
-from mngr.tools.tmux import Session, Tmux
+from mngr.programs import kind as kinds
+from mngr.system.tmux import Session, Tmux
 from tests.support.timing import best_of
 from tests.support.user import User, wait_for
 

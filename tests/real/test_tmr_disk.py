@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mngr.process import join
+from mngr.system.process import join
 from mngr.tmr.plan import slugs
 from tests.real.test_faults_disk import with_mounts
 from tests.support.tmr import FIX_MUL_TEST, Project

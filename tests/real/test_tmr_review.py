@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from mngr.cli.app import App
-from mngr.cli.output import Output
+from mngr.cli.output.output import Output
 from mngr.cli.tmr import review
 from mngr.cli.tmr.review import ReviewItem, works
 from mngr.mapreduce.run import Run

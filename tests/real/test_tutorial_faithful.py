@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from mngr.system.git import Git
 from mngr.tmr.blocks import Blocks
-from mngr.tools.git import Git
 from mngr.tutorial.faithful import Faithful, judge
 from mngr.tutorial.ran import read_every
 from tests.support.greeter import BYE, HELLO, add_greeter

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mngr import files
 from mngr.e2e.artifacts import slug_of
+from mngr.system import files
 
 START = 1_790_000_000.0
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mngr.actions import create, destroy, execute, find, lifecycle
-from mngr.agents.kinds.kind import Kind
+from mngr.programs.kind import Kind
 from mngr.remote.channel import Channel, Opening
 from tests.support.user import User
 

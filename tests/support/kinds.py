@@ -9,7 +9,7 @@ from typing import Any
 
 from mngr.actions.agent import Agent
 from mngr.fleet.fleet import Fleet
-from mngr.process import join
+from mngr.system.process import join
 from mngr_testing.checks.kind_checks import MODEL, SCRIPTED, Subject, Words
 from mngr_testing.model_server import ModelServer
 from tests.support.programs import program, with_program
@@ -43,7 +43,7 @@ def of_scripted(user: User, transfer: str) -> Subject:
         lambda name, **more: fleet.create(name, type="scripted", transfer=transfer, **more),
         SCRIPTED,
         allow=allow,
-        nested=f"{sys.executable} -m mngr.agents.kinds.scripted --one-shot {user.root}/inside",
+        nested=f"{sys.executable} -m mngr.programs.scripted --one-shot {user.root}/inside",
     )
 
 

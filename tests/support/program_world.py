@@ -7,7 +7,7 @@ from typing import Any
 from mngr.actions.agent import Agent
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from mngr_testing.model_server import ModelServer
 from tests.support.programs import program, with_program
 from tests.support.user import User, wait_for

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mngr.agents.record import timestamp
+from mngr.agent.record import timestamp
 from mngr.tmr import verdict
 from mngr.tmr.plan import slugs
 from tests.support import e2e_runs

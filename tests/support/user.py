@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from mngr import config, trust
-from mngr.agents.kinds import repository_trust
 from mngr.e2e.cleanup import Reaper
 from mngr.e2e.environment import short_place
+from mngr.programs import repository_trust
+from mngr.settings import layers as config
+from mngr.settings import trust
 from tests.support import forking
 
 T = TypeVar("T")

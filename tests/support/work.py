@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mngr.process import Result
+from mngr.system.git import Git
+from mngr.system.process import Result
 from mngr.tmr.conflict import Conflict
 from mngr.tmr.gate import GateFailure, GateResult
 from mngr.tmr.integration import Integrated
 from mngr.tmr.unit import Unit, VerifiedWork
-from mngr.tools.git import Git
 
 Content = str | bytes | None | tuple[str, str]
 DATE = "1700000000 +0100"

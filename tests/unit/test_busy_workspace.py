@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.tools.git import Git
-from mngr.workspaces import uncommitted_files, unsaved_work
+from mngr.system.git import Git
+from mngr.workspace.work import files as uncommitted_files
+from mngr.workspace.work import measure as unsaved_work
 
 
 def gone_when_looked_at() -> str:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from mngr.cli.defaults import overwrite, set_defaults
-from mngr.cli.durations import parse_duration
-from mngr.cli.parser import PAIR, Parser
-from mngr.cli.scan import parse
-from mngr.config import Value
+from mngr.cli.output.durations import parse_duration
+from mngr.cli.parser.defaults import overwrite, set_defaults
+from mngr.cli.parser.parser import PAIR, Parser
+from mngr.cli.parser.scan import parse
 from mngr.errors import UsageError
+from mngr.settings.layers import Value
 
 FILE = "~/.mngr/settings.toml"
 

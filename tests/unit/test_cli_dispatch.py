@@ -8,7 +8,7 @@ from mngr.cli import catalog
 from mngr.cli.dispatch import command_parser, run_command
 
 VERB = """
-from mngr.cli.parser import PAIR
+from mngr.cli.parser.parser import PAIR
 
 EXAMPLES = (("mngr list -n 3", "show three"),)
 DESCRIPTION = "Lists what there is."

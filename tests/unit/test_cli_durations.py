@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.durations import age, parse_duration
+from mngr.cli.output.durations import age, parse_duration
 from mngr.errors import UsageError
 
 

@@ -8,11 +8,11 @@ import os
 import pytest
 
 from mngr.cli.app import App
-from mngr.cli.crash import crash_text, masked_words
-from mngr.cli.failure import asked_format, error_text, report
 from mngr.cli.main import main
-from mngr.cli.parser import Parser
-from mngr.cli.scan import parse
+from mngr.cli.output.crash import crash_text, masked_words
+from mngr.cli.output.failure import asked_format, error_text, report
+from mngr.cli.parser.parser import Parser
+from mngr.cli.parser.scan import parse
 from mngr.errors import MngrError, Undecided, UsageError
 
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from mngr.cli import catalog
-from mngr.cli.commands.help import topic_text
 from mngr.cli.main import main
+from mngr.cli.verbs.help import topic_text
 
 
 def test_help_of_a_verb_equals_its_help_option(capsys):

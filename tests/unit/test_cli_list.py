@@ -6,11 +6,11 @@ import pytest
 
 from mngr.actions.agent import Agent, AgentView
 from mngr.actions.site import Site
-from mngr.agents.record import Record
-from mngr.agents.state import RUNNING, Status
-from mngr.cli.commands.list_ import _columns, _wanted
-from mngr.cli.parser import Args
-from mngr.cli.table import table
+from mngr.agent.record import Record
+from mngr.agent.state import RUNNING, Status
+from mngr.cli.output.table import table
+from mngr.cli.parser.parser import Args
+from mngr.cli.verbs.list_ import _columns, _wanted
 from mngr.remote.channel import Opening
 from mngr.remote.site import RemoteSite
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.cli.output import Output, state_style, to_json
-from mngr.cli.table import Column, table
-from mngr.cli.template import Template
-from mngr.cli.terminal import cut, paint, visible, visible_lines, width
+from mngr.cli.output.output import Output, state_style, to_json
+from mngr.cli.output.table import Column, table
+from mngr.cli.output.template import Template
+from mngr.cli.output.terminal import cut, paint, visible, visible_lines, width
 from mngr.errors import UsageError
 
 ROWS: list[dict[str, Any]] = [

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 
-from mngr.cli.durations import parse_duration
-from mngr.cli.parser import PAIR, Parser, given
-from mngr.cli.scan import parse, scan
+from mngr.cli.output.durations import parse_duration
+from mngr.cli.parser.parser import PAIR, Parser, given
+from mngr.cli.parser.scan import parse, scan
 from mngr.errors import UsageError
 
 

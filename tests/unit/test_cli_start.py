@@ -38,12 +38,12 @@ def modules_loaded(*words: str) -> set[str]:
 @pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["-h"], ["-q", "--help"]])
 def test_the_first_screens_load_next_to_nothing(words):
     loaded = modules_loaded(*words)
-    assert not {name for name in loaded if name.startswith("mngr.cli.commands")}
+    assert not {name for name in loaded if name.startswith("mngr.cli.verbs")}
     ours = {
         "mngr",
         "mngr.errors",
         "mngr.cli",
-        *(f"mngr.cli.{name}" for name in ("main", "catalog", "overview", "terminal")),
+        *(f"mngr.cli.{name}" for name in ("main", "catalog", "overview", "output", "output.terminal")),
     }
     if words and words[-1] in ("-h", "--help"):
         assert not loaded & HEAVY
@@ -54,10 +54,10 @@ def test_the_first_screens_load_next_to_nothing(words):
 
 def test_a_verb_loads_no_other_verb_and_nothing_slow():
     loaded = modules_loaded("help", "--commands")
-    assert {name for name in loaded if name.startswith("mngr.cli.commands.")} == {"mngr.cli.commands.help"}
+    assert {name for name in loaded if name.startswith("mngr.cli.verbs.")} == {"mngr.cli.verbs.help"}
     slow = {"dataclasses", "pathlib", "tomllib", "datetime", "inspect", "shutil", "tempfile", "logging", "difflib"}
     assert not loaded & slow
-    assert not {"subprocess", "importlib.metadata", "mngr.config", "json"} & loaded
+    assert not {"subprocess", "importlib.metadata", "mngr.settings.layers", "json"} & loaded
 
 
 def test_help_begins_with_usage_and_shows_every_verb_once():

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mngr import config, settings_schema, trust
-from mngr.config import Value
 from mngr.errors import MngrError, NotFoundError, UsageError
-from mngr.settings_file import set_value, unset_value
-from mngr.settings_values import format_key, parse_key
+from mngr.settings import layers as config
+from mngr.settings import schema as settings_schema
+from mngr.settings import trust
+from mngr.settings.edit import set_value, unset_value
+from mngr.settings.layers import Value
+from mngr.settings.values import format_key, parse_key
 
 
 def make_repository(directory: str) -> None:
@@ -643,7 +645,7 @@ def test_unsetting_an_absent_key_names_the_nearest_key_set_there(place):
 
 def test_loading_without_settings_imports_nothing_heavy(tmp_path):
     script = (
-        "import sys, os; before = set(sys.modules); from mngr import config\n"
+        "import sys, os; before = set(sys.modules); from mngr.settings import layers as config\n"
         "s = config.load(host_dir=sys.argv[1] + '/h', cwd=sys.argv[1], environ=os.environ)\n"
         "assert s.text('tmux.session_prefix') == 'mngr-'; s.table('commands.create'); s.flat()\n"
         "print(*sorted(set(sys.modules) - before))"
@@ -659,7 +661,7 @@ def test_loading_without_settings_imports_nothing_heavy(tmp_path):
     )
     heavy = {"tomllib", "tomlkit", "difflib", "json", "shlex", "dataclasses", "pathlib", "inspect", "datetime"}
     assert heavy & set(done.stdout.split()) == set()
-    assert "mngr.config" in done.stdout
+    assert "mngr.settings.layers" in done.stdout
 
 
 # Anything at all

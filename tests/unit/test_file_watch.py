@@ -8,8 +8,8 @@ from threading import Event, Timer
 
 import pytest
 
-from mngr import file_watch, waiting
-from mngr.file_watch import FileWatch
+from mngr.system import file_watch, waiting
+from mngr.system.file_watch import FileWatch
 
 
 @pytest.fixture(params=["_Inotify", "_Comparison"])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr import files
 from mngr.errors import TimedOut
+from mngr.system import files
 from tests.support.user import wait_for
 
 
@@ -94,7 +94,7 @@ def test_what_must_survive_a_crash_is_on_the_disk_before_it_gets_its_name(tmp_pa
 def test_a_claim_of_a_dead_process_is_free_once_its_child_has_let_go_of_it(tmp_path: Path) -> None:
     claim, go = tmp_path / "claim", tmp_path / "go"
     dies = (
-        "import os, sys, time\nfrom mngr import files\n"
+        "import os, sys, time\nfrom mngr.system import files\n"
         "files.claimed(sys.argv[1]).__enter__()\n"
         "if os.fork():\n    os._exit(0)\n"
         "while not os.path.exists(sys.argv[2]):\n    time.sleep(0.01)\n"

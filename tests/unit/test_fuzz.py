@@ -8,14 +8,15 @@ from typing import Any
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from mngr import files, names, process
+from mngr import names
 from mngr.actions.message import clean
-from mngr.agents import launch, record, state
-from mngr.agents.record import CorruptRecord, Record
-from mngr.cli.option_values import parse_label
+from mngr.agent import launch, record, state
+from mngr.agent.record import CorruptRecord, Record
+from mngr.cli.parser.option_values import parse_label
 from mngr.errors import MngrError, UsageError
-from mngr.tools.tmux import Pane
-from mngr.workspaces import plan
+from mngr.system import files, process
+from mngr.system.tmux import Pane
+from mngr.workspace import plan
 
 # Text as the system can hand it over: any character, and bytes that are not UTF-8 the way Python carries them.
 odd_bytes = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])

@@ -8,7 +8,7 @@ import pytest
 
 ENDING = """
 import os, sys
-from mngr import interrupts
+from mngr.system import interrupts
 interrupts.install()
 {before}
 os.kill(os.getpid(), int(sys.argv[1]))
@@ -37,9 +37,9 @@ def test_a_command_that_is_run_inside_a_program_does_not_end_it() -> None:
 
 _WATCHING = """
 import threading, time
-from mngr.interrupts import others_ended
+from mngr.system.interrupts import others_ended
 from mngr.mapreduce.host_watch import HostWatch
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 
 class Hosts:
     names = ["a", "b"]

@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import claude, claude_home, claude_record, hooks
-from mngr.agents.kinds.claude import DRIVER, composer, had_queue, reconcile
-from mngr.agents.kinds.claude_text import PLAIN, wording
-from mngr.agents.kinds.driver import AgentContext, ModelUsage, Wording
-from mngr.agents.record import Record
-from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
+from mngr.agent.record import Record
+from mngr.agent.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
-from mngr.hosts.host import Host
+from mngr.programs import hooks
+from mngr.programs.claude import driver as claude
+from mngr.programs.claude import home as claude_home
+from mngr.programs.claude import record as claude_record
+from mngr.programs.claude.driver import DRIVER, composer, had_queue, reconcile
+from mngr.programs.claude.text import PLAIN, wording
+from mngr.programs.driver import AgentContext, ModelUsage, Wording
+from mngr.system.state_dir import StateDir
 
 NOW = 1_000_000.0
 RULE = "\x1b[38;5;244m" + "─" * 40
@@ -257,7 +260,7 @@ def place(tmp_path: Path) -> AgentContext:
         created_at="2026-01-01T00:00:00.000000Z",
         source="/the/repo",
     )
-    return AgentContext(Host(str(tmp_path)), record, str(tmp_path / "state"), {"HOME": str(tmp_path / "home")})
+    return AgentContext(StateDir(str(tmp_path)), record, str(tmp_path / "state"), {"HOME": str(tmp_path / "home")})
 
 
 def test_every_question_of_the_start_is_answered_as_the_user_would(place: AgentContext) -> None:

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import codex_record, hooks
-from mngr.agents.kinds.codex import DRIVER
-from mngr.agents.kinds.codex_record import TurnFact
-from mngr.agents.kinds.driver import AgentContext, ModelUsage
-from mngr.agents.record import Record, seconds_of
-from mngr.agents.state import BLOCKED, RUNNING, WAITING
+from mngr.agent.record import Record, seconds_of
+from mngr.agent.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
-from mngr.hosts.host import Host
+from mngr.programs import hooks
+from mngr.programs.codex import record as codex_record
+from mngr.programs.codex.driver import DRIVER
+from mngr.programs.codex.record import TurnFact
+from mngr.programs.driver import AgentContext, ModelUsage
+from mngr.system.state_dir import StateDir
 
 AT = "2026-11-16T13:53:43.273Z"
 LATER = "2026-11-16T13:53:44.687Z"
@@ -228,7 +229,7 @@ def test_conversations_that_it_went_back_to_are_told_in_order_of_time(tmp_path: 
         said = {**item("AgentMessage", content=[{"text": name}]), "timestamp": f"2026-11-16T13:53:0{second}.000Z"}
         (home / "sessions" / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
     record = Record("agent-" + "0" * 32, "foo", "codex", "codex", "/work", "none", "mngr-foo", AT)
-    place = AgentContext(Host(str(tmp_path)), record, str(tmp_path), {})
+    place = AgentContext(StateDir(str(tmp_path)), record, str(tmp_path), {})
     assert [entry["text"] for entry in DRIVER.transcript(place)] == ["a", "b"]
 
 

@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mngr.agents import reasons, retry_time
-from mngr.agents.kinds import claude_record, codex_record
-from mngr.agents.reasons import is_account, is_rate_limit
-from mngr.agents.state import BLOCKED, WAITING
+from mngr.agent import reasons, retry_time
+from mngr.agent.reasons import is_account, is_rate_limit
+from mngr.agent.state import BLOCKED, WAITING
+from mngr.programs.claude import record as claude_record
+from mngr.programs.codex import record as codex_record
 
 SAID = datetime(2026, 11, 18, 1, 0, 0, tzinfo=UTC).timestamp()
 WRITTEN = "2026-11-18T01:00:00.000Z"

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import opencode_record
-from mngr.agents.kinds.driver import AgentContext
-from mngr.agents.kinds.kind import BYPASS, EDITS
-from mngr.agents.kinds.opencode import DRIVER, IMPORT, INBOX, RECORD
-from mngr.agents.record import Record
+from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.hosts.host import Host
+from mngr.programs.driver import AgentContext
+from mngr.programs.kind import BYPASS, EDITS
+from mngr.programs.opencode import record as opencode_record
+from mngr.programs.opencode.driver import DRIVER, IMPORT, INBOX, RECORD
+from mngr.system.state_dir import StateDir
 
 
 def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any) -> AgentContext:
@@ -33,7 +33,7 @@ def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any)
         **fields,
     }
     given = {"HOME": str(root / "user"), **(environ or {})}
-    return AgentContext(Host(str(root)), Record(**values), str(root / "state"), given)
+    return AgentContext(StateDir(str(root)), Record(**values), str(root / "state"), given)
 
 
 SESSION = {"id": "ses_1", "title": "fix it", "directory": "/work"}

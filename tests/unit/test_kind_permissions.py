@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents.kinds import permissions
-from mngr.agents.record import Record, dump, parse
+from mngr.agent.record import Record, dump, parse
+from mngr.programs import permissions
 
 SCRIPT = Path(permissions.__file__).with_name("claude_allow.awk")
 LIST = r"""run . .venv/bin/activate && pytest

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.kinds import conversation_lines, kind, screen
-from mngr.agents.state import BLOCKED, RUNNING, STARTING, WAITING, Status
+from mngr.agent.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import UsageError
+from mngr.programs import conversation_lines, kind, screen
 
 OWN = {"ready": r"^>( type|$)", "busy": r"^\* working", "blocked": r"^allow (.*)\?|^limit reached"}
 

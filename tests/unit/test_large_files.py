@@ -9,9 +9,9 @@ SIZE = 64_000_000
 # Saves and restores a large file, one with an odd name and a nested repository, and prints by how much memory grew.
 CODE = """
 import os, resource, sys
-from mngr.hosts.host import Host
-from mngr.tools.git import Git
-from mngr.workspaces import uncommitted_files
+from mngr.system.state_dir import StateDir
+from mngr.system.git import Git
+from mngr.workspace.work import files as uncommitted_files
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

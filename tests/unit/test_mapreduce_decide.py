@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mngr.agents.record import timestamp
+from mngr.agent.record import timestamp
 from mngr.mapreduce import attempt_end, decide, ledger_fold, orders, policy
 from mngr.mapreduce.attempt_end import Observation, judge
 from mngr.mapreduce.decide import View

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents.record import seconds_of
+from mngr.agent.record import seconds_of
 from mngr.errors import MngrError
 from mngr.mapreduce import ledger_fold, task_names
 from mngr.mapreduce import run as runs

@@ -22,7 +22,7 @@ import pytest
 
 from mngr.errors import MngrError, TimedOut
 from mngr.prompts import render
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from mngr_testing.model_server import ModelServer, load_rules
 from mngr_testing.model_server.answer import TokenCounts
 from mngr_testing.model_server.model import program_of

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from mngr import process
 from mngr.errors import MngrError, TimedOut
-from mngr.process import ProgramMissing
+from mngr.system import process
+from mngr.system.process import ProgramMissing
 
 
 def test_output_errors_and_exit_code_come_back():

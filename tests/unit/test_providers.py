@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from mngr.actions.site import Site
-from mngr.cli.commands.help import topic_text
-from mngr.config import Settings
+from mngr.cli.verbs.help import topic_text
 from mngr.errors import MngrError, UsageError
 from mngr.names import parse_address
 from mngr.providers import command, registry
@@ -16,7 +15,8 @@ from mngr.providers.command import expand
 from mngr.providers.provider import HostRequest, Unsupported
 from mngr.providers.ssh import NeedsPerson, explain
 from mngr.remote.channel import Unreached
-from mngr.settings_schema import Layer
+from mngr.settings.layers import Settings
+from mngr.settings.schema import Layer
 from tests.support import pods
 
 CHANGED = """\

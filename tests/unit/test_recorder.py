@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mngr.agents.launch import env_text
-from mngr.agents.recorder import MASK, Answered, Masked, read_secrets
+from mngr.agent.launch import env_text
+from mngr.agent.recorder import MASK, Answered, Masked, read_secrets
 
 SECRETS = ["abcabd", "secret-value", "zz\nline two of it"]
 

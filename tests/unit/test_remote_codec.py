@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import pytest
 
-from mngr.config import Settings
 from mngr.remote.codec import Decoder, Encoder
 from mngr.remote.site import sent
-from mngr.settings_schema import Layer
+from mngr.settings.layers import Settings
+from mngr.settings.schema import Layer
 
 
 class Unknown(NamedTuple):

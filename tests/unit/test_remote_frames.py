@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mngr.actions.agent import Listing
-from mngr.agents.limits import Limits
-from mngr.agents.record import CorruptRecord, Record
+from mngr.agent.limits import Limits
+from mngr.agent.record import CorruptRecord, Record
 from mngr.errors import FAILED, MngrError, NotFoundError, TimedOut
-from mngr.process import CommandFailed, ProgramMissing, Result
 from mngr.remote import frames
 from mngr.remote.codec import Decoder, Encoder
 from mngr.remote.frames import BadStream, FrameReader, MessageReader, pack
+from mngr.system.process import CommandFailed, ProgramMissing, Result
 
 RECORD = Record(
     id="agent-" + "a" * 32,

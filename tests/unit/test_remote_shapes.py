@@ -9,7 +9,7 @@ import pytest
 
 import mngr.actions
 import mngr.remote
-from mngr.agents.state import Status
+from mngr.agent.state import Status
 from mngr.errors import MngrError, NotFoundError
 from mngr.remote import shapes
 

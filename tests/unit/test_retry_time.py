@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents import reasons, retry_time
+from mngr.agent import reasons, retry_time
 
 # A Wednesday.
 SAID = datetime(2026, 11, 18, 1, 0, 0, tzinfo=UTC).timestamp()

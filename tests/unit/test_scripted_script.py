@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.agents.kinds.scripted.keys import END, INTERRUPT, Composer, plain, shorten
-from mngr.agents.kinds.scripted.script import FORMS, ScriptError, ScriptStep, expand, inside_json, parse
+from mngr.programs.scripted.keys import END, INTERRUPT, Composer, plain, shorten
+from mngr.programs.scripted.script import FORMS, ScriptError, ScriptStep, expand, inside_json, parse
 
 GUIDE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "guides", "scripted-agent.md")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mngr.agents.record import Record, timestamp
-from mngr.agents.state import Facts, awaits_first_message, decide
-from mngr.tools.tmux import Pane
+from mngr.agent.record import Record, timestamp
+from mngr.agent.state import Facts, awaits_first_message, decide
+from mngr.system.tmux import Pane
 
 STARTED = 1_800_000_000.0
 RECORD = Record(

@@ -8,8 +8,8 @@ import pytest
 
 from mngr.actions.agent import Agent, AgentView
 from mngr.actions.site import Site
-from mngr.agents.record import Record
-from mngr.agents.state import RUNNING, Status
+from mngr.agent.record import Record
+from mngr.agent.state import RUNNING, Status
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.errors import MngrError

@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
-from mngr.cli.amounts import money, tokens
 from mngr.cli.app import App
-from mngr.cli.durations import took
-from mngr.cli.output import Output
+from mngr.cli.output.amounts import money, tokens
+from mngr.cli.output.durations import took
+from mngr.cli.output.output import Output
 from mngr.cli.tmr import account
 from mngr.mapreduce.run import Run
 from mngr.tmr import verdict

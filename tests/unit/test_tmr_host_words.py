@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mngr.agents.record import timestamp
+from mngr.agent.record import timestamp
 from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.report.tmr_rows import overview

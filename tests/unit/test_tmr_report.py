@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mngr.agents.record import timestamp
+from mngr.agent.record import timestamp
 from mngr.mapreduce.ledger_fold import fold
 from mngr.report import run_files
 from mngr.report.tmr import TmrRun

@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from mngr.agents.record import timestamp
+from mngr.agent.record import timestamp
 from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from mngr import trust
-from mngr.config import Settings, Value
 from mngr.errors import Undecided
-from mngr.settings_schema import Layer, gate, is_safe
-from mngr.settings_values import Key, parse_key
+from mngr.settings import trust
+from mngr.settings.layers import Settings, Value
+from mngr.settings.schema import Layer, gate, is_safe
+from mngr.settings.values import Key, parse_key
 
 KEY: Key = ("tmr", "prepare")
 

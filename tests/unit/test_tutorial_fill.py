@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mngr.cli.tutorial_agents import parse_problem
 from mngr.e2e.shell_blocks import blocks
-from mngr.process import Result
+from mngr.system.process import Result
 from mngr.tutorial import proposals
 from mngr.tutorial.program import ProgramHelp, guess, problem
 from mngr.tutorial.proposals import Heading, Proposal, empty_headings, insert, judge, read, simple_commands

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr import config, settings_schema
 from mngr.actions import prices, usage
 from mngr.actions.prices import Price, Prices
 from mngr.actions.usage import Totals, UsageLine
-from mngr.agents.kinds.driver import ModelUsage
-from mngr.agents.record import seconds_of, timestamp
+from mngr.agent.record import seconds_of, timestamp
+from mngr.programs.driver import ModelUsage
+from mngr.settings import layers as config
+from mngr.settings import schema as settings_schema
 
 AT = "2026-05-01T12:00:00Z"
 
@@ -99,8 +100,9 @@ def test_a_time_that_makes_no_sense_is_no_obstacle() -> None:
 def test_the_package_with_prices_is_loaded_only_for_a_price_and_starts_no_thread() -> None:
     program = (
         "import sys, threading\n"
-        "from mngr import config, settings_schema\nfrom mngr.actions import prices, usage\n"
-        "from mngr.agents.kinds.driver import ModelUsage\n"
+        "from mngr.settings import layers as config, schema as settings_schema\n"
+        "from mngr.actions import prices, usage\n"
+        "from mngr.programs.driver import ModelUsage\n"
         "own = prices.Prices(config.Settings([settings_schema.read_layer({'prices': {'m': {'input': 1}}}, 'test')]))\n"
         "own.cost(ModelUsage('', 'm', 5)), own.cost(ModelUsage('', 'x', cost_usd=1.0)), own.cost(ModelUsage('', ''))\n"
         "assert 'genai_prices' not in sys.modules\n"
@@ -110,7 +112,7 @@ def test_the_package_with_prices_is_loaded_only_for_a_price_and_starts_no_thread
         "assert own.cost(ModelUsage('', 'gpt-5', 5)) > 0\n"
         "assert 'genai_prices' in sys.modules and threading.active_count() == 1\n"
     )
-    from mngr import process
+    from mngr.system import process
 
     done = process.run([sys.executable, "-c", program], timeout=60)
     assert done.ok, done.error_text

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mngr.actions.doctor import judge
-from mngr.agents.kinds import versions
-from mngr.agents.kinds.driver import AgentProgram
 from mngr.errors import MngrError
-from mngr.hosts.host import FORMAT, FORMAT_FILE
-from mngr.waiting import wait_until
+from mngr.programs import versions
+from mngr.programs.driver import AgentProgram
+from mngr.system.state_dir import FORMAT, FORMAT_FILE
+from mngr.system.waiting import wait_until
 
 PROGRAM = AgentProgram(
     "acme", "npm install -g acme", oldest="1.9.0", tried="2.1.325", broken={"2.0.7": "it eats prompts"}

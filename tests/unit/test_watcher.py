@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agents import limits
-from mngr.agents.limits import AGENT, USER, Limits
-from mngr.agents.record import timestamp
+from mngr.agent import limits
+from mngr.agent.limits import AGENT, USER, Limits
+from mngr.agent.record import timestamp
 
 AGENT_ID = "agent-" + "1" * 32
 # In place of tmux: one pane that lives and was quiet since 1970. In place of sleep: note how long, and end the watcher.

@@ -6,10 +6,10 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mngr.agents.record import Record, seconds_of, timestamp
+from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
-from mngr.process import Result
-from mngr.tools.tmux import Pane
+from mngr.system.process import Result
+from mngr.system.tmux import Pane
 
 if TYPE_CHECKING:
     from mngr.actions.agent_fields import AgentFields
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mngr.actions.merge import Merged
     from mngr.actions.message import Delivery, Reply
     from mngr.actions.site import Site
-    from mngr.agents.limits import Limits
-    from mngr.agents.state import Status
-    from mngr.workspaces.saved_entry import SavedEntry
+    from mngr.agent.limits import Limits
+    from mngr.agent.state import Status
+    from mngr.workspace.work.entry import SavedEntry
 
 
 _MOMENTS = ("state_since", "create_time", "start_time", "archived_at")

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict
 
 from mngr.actions.site import Site
-from mngr.agents import launch, store
-from mngr.agents.record import Record
+from mngr.agent import launch, store
+from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.interrupts import held
-from mngr.tools.tmux import Pane, Session, SessionExists
+from mngr.system.interrupts import held
+from mngr.system.tmux import Pane, Session, SessionExists
 
 if TYPE_CHECKING:
     from mngr.actions.agent import AgentView
@@ -63,7 +63,7 @@ def _session(site: Site, record: Record) -> Session:
     site.host.make_dir(os.path.join(launch.task_dir(record, state_dir), "artifacts"))
     env, wrapped = launch.inherited(site.environ), launch.in_shell
     if record.sandbox:
-        from mngr.agents import sandbox
+        from mngr.agent import sandbox
 
         sandbox.remove_links(site.place(record))
         env, wrapped = sandbox.inherited(record.driver, site.environ), sandbox.in_sandbox
@@ -89,7 +89,7 @@ def _session(site: Site, record: Record) -> Session:
 
 def write_sandbox(site: Site, record: Record, *, started: bool = True) -> None:
     """Decide what an agent in a sandbox sees. Before its first start its git configuration may be changed."""
-    from mngr.agents import sandbox
+    from mngr.agent import sandbox
 
     readable, writable = (site.settings.strings(f"sandbox.{name}") for name in ("readable", "writable"))
     sandbox.write(site.place(record), readable=readable, writable=writable, started=started)
@@ -99,8 +99,8 @@ def _command(site: Site, record: Record, own: Mapping[str, str]) -> tuple[str, M
     """What runs, with its variables: the record's command, or what its driver makes of it."""
     if not record.driver and not record.one_shot:
         return record.command, own
-    from mngr.agents.kinds import driver
-    from mngr.agents.kinds.driver import PROMPT
+    from mngr.programs import driver
+    from mngr.programs.driver import PROMPT
 
     known = driver.of(record)
     if known is None:
@@ -124,7 +124,7 @@ def tmux_options(site: Site) -> TmuxOptions:
 def _recorder(site: Site, record: Record) -> list[str]:
     if not record.recorded:
         return []
-    from mngr.agents import recording
+    from mngr.agent import recording
 
     max_mb = site.settings.number("record.max_mb", recording.MAX_MB)
     return recording.recorder_argv(record, site.host, site.store.state_dir(record.id), max_mb)
@@ -141,7 +141,7 @@ def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -
     if graceful_seconds and found and pane is not None:
         # The pane's own process is our launch script, which ends when the command does.
         site.host.signal({pid: found[pid] for pid in found if pid != pane.pid}, _TERM)
-        from mngr.waiting import wait_until
+        from mngr.system.waiting import wait_until
 
         wait_until(lambda: pane.pid not in site.host.alive(found), timeout=graceful_seconds)
     if pane is not None:
@@ -149,7 +149,7 @@ def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -
         screen = site.tmux.capture_and_kill(pane, history=2000)
         site.host.write(os.path.join(site.store.state_dir(agent.id), store.SCREEN), screen.encode())
     if agent.record.recorded:
-        from mngr.agents import recording
+        from mngr.agent import recording
 
         recording.finish(site.host, agent.id)
     return end_found(site, agent.id, found, server)
@@ -157,7 +157,7 @@ def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -
 
 def end_found(site: Site, agent_id: str, found: Mapping[int, str], server: int | None) -> tuple[int, ...]:
     """Wait for processes that were hung up, then ask them to end, then kill them. Returns those still there."""
-    from mngr.waiting import wait_until
+    from mngr.system.waiting import wait_until
 
     for number, seconds in ((0, 1.0), (_TERM, 1.0), (_KILL, 10.0)):
         if number:

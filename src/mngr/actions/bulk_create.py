@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mngr import parallel
 from mngr.actions import create
 from mngr.actions.create import CreateRequest
 from mngr.actions.site import Site
-from mngr.agents.record import Record
+from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.files import disk_error
-from mngr.interrupts import held
-from mngr.tools.git import Git
-from mngr.workspaces.plan import RSYNC
-from mngr.workspaces.workspace import unclean_commit
+from mngr.system import parallel
+from mngr.system.files import disk_error
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.workspace.plan import RSYNC
+from mngr.workspace.workspace import unclean_commit
 
 
 def create_many_on(

@@ -7,23 +7,23 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mngr import process
 from mngr.actions import restore
 from mngr.actions import snapshots as taking
 from mngr.actions.agent_process import start_process
 from mngr.actions.create import take_back, with_hidden
 from mngr.actions.site import Site
-from mngr.agents import launch
-from mngr.agents.kinds import kind as kinds
-from mngr.agents.record import Record, timestamp
+from mngr.agent import launch
+from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
-from mngr.interrupts import held
 from mngr.names import check_name
-from mngr.process import checked
-from mngr.workspaces import saved_entry
-from mngr.workspaces.plan import NONE, WORKTREE, Plan
-from mngr.workspaces.saved_entry import SavedEntry
-from mngr.workspaces.workspace import refuse_taken_branch
+from mngr.programs import kind as kinds
+from mngr.system import process
+from mngr.system.interrupts import held
+from mngr.system.process import checked
+from mngr.workspace.plan import NONE, WORKTREE, Plan
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work.entry import SavedEntry
+from mngr.workspace.workspace import refuse_taken_branch
 
 COPY_SECONDS = 3600.0
 

@@ -6,14 +6,14 @@ import os
 from typing import NamedTuple
 
 from mngr.actions.site import Site
-from mngr.agents.record import Record
+from mngr.agent.record import Record
 from mngr.errors import MngrError, UsageError
-from mngr.process import CommandFailed, checked, quote
-from mngr.tools import git as git_tool
-from mngr.tools.git import Git
-from mngr.workspaces import uncommitted_files
-from mngr.workspaces.plan import NONE, WORKTREE
-from mngr.workspaces.workspace import repo_lock
+from mngr.system import git as git_tool
+from mngr.system.git import Git
+from mngr.system.process import CommandFailed, checked, quote
+from mngr.workspace.plan import NONE, WORKTREE
+from mngr.workspace.work import files as uncommitted_files
+from mngr.workspace.workspace import repo_lock
 
 _PUSHED = "refs/mngr/pushed/commit"
 
@@ -298,7 +298,7 @@ def home(site: Site, record: Record) -> Git:
         if not os.path.isdir(record.repo):
             raise MngrError(f"the directory `{record.repo}` of `{record.name}` is gone")
         return Git(record.repo)
-    from mngr.workspaces.origin import machine_id
+    from mngr.workspace.origin import machine_id
 
     repo = record.origin.get("repo", "")
     if repo and record.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):

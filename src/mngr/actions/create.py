@@ -6,20 +6,20 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr import process
 from mngr.actions.agent_process import start_process, tmux_options
 from mngr.actions.site import Site
-from mngr.agents import launch
-from mngr.agents.kinds import kind
-from mngr.agents.kinds.kind import Kind
-from mngr.agents.record import Record, timestamp
-from mngr.config import Settings
+from mngr.agent import launch
+from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError, UsageError
-from mngr.interrupts import held
 from mngr.names import check_name, new_id
-from mngr.workspaces import plan
-from mngr.workspaces.plan import MIRROR, NONE, RSYNC, SHARED, WORKTREE, Plan
-from mngr.workspaces.workspace import TAKEN_HINT, Workspace, existing_branches, refuse_taken, refuse_taken_branch
+from mngr.programs import kind
+from mngr.programs.kind import Kind
+from mngr.settings.layers import Settings
+from mngr.system import process
+from mngr.system.interrupts import held
+from mngr.workspace import plan
+from mngr.workspace.plan import MIRROR, NONE, RSYNC, SHARED, WORKTREE, Plan
+from mngr.workspace.workspace import TAKEN_HINT, Workspace, existing_branches, refuse_taken, refuse_taken_branch
 
 
 class CreateRequest(NamedTuple):
@@ -137,7 +137,7 @@ def check(site: Site, requests: Sequence[CreateRequest]) -> None:
     process.require_program("tmux")
     tmux_options(site)
     if any(request.sandbox for request in requests):
-        from mngr.tools import bubblewrap
+        from mngr.system import bubblewrap
 
         bubblewrap.check()
     for request in {(request.kind.name, request.prompt): request for request in requests}.values():
@@ -216,11 +216,11 @@ def check_program(site: Site, request: CreateRequest) -> None:
         )
     if not kind.driver:
         return
-    from mngr.agents.kinds import driver, versions
+    from mngr.programs import driver, versions
 
     known = driver.find(kind.driver)
     if request.sandbox:
-        from mngr.agents import sandbox
+        from mngr.agent import sandbox
 
         given = request.permissions or kind.permissions
         sandbox.check_kind(kind.name, known, request.sandbox, given, root=os.geteuid() == 0)
@@ -259,7 +259,7 @@ def _write_inputs(site: Site, request: CreateRequest, record: Record) -> None:
 
 def _put_prompt(site: Site, record: Record, text: str) -> None:
     from mngr.actions import message
-    from mngr.agents.kinds import driver
+    from mngr.programs import driver
 
     known = driver.of(record)
     if known is not None and known.takes_prompt(record):

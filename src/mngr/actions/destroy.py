@@ -10,17 +10,19 @@ from mngr.actions.agent import AgentView
 from mngr.actions.agent_process import end_processes
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.site import Site
-from mngr.agents.kinds.driver import HOME
-from mngr.agents.record import Record, timestamp
+from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
-from mngr.interrupts import held
-from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, saved_work, unsaved_work
-from mngr.workspaces.origin import machine_id
-from mngr.workspaces.plan import NONE, WORKTREE
-from mngr.workspaces.saved_entry import SavedEntry
-from mngr.workspaces.unsaved_work import UnsavedWork
-from mngr.workspaces.workspace import remove_worktree, repo_lock
+from mngr.programs.driver import HOME
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.workspace.origin import machine_id
+from mngr.workspace.plan import NONE, WORKTREE
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import measure as unsaved_work
+from mngr.workspace.work import save as saved_work
+from mngr.workspace.work.entry import SavedEntry
+from mngr.workspace.work.measure import UnsavedWork
+from mngr.workspace.workspace import remove_worktree, repo_lock
 
 
 class Destroyed(NamedTuple):

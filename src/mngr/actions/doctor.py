@@ -9,15 +9,14 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mngr import parallel, process
 from mngr.actions import leftovers
 from mngr.actions.site import Site
-from mngr.agents.kinds import driver, versions
-from mngr.agents.kinds.driver import AgentProgram
-from mngr.agents.kinds.kind import KNOWN_AGENTS
 from mngr.errors import MngrError
-from mngr.process import INSTALL_HINTS, find_program, join
-from mngr.tools import bubblewrap
+from mngr.programs import driver, versions
+from mngr.programs.driver import AgentProgram
+from mngr.programs.kind import KNOWN_AGENTS
+from mngr.system import bubblewrap, parallel, process
+from mngr.system.process import INSTALL_HINTS, find_program, join
 
 OK, NOTE, WARN, FAIL, UNKNOWN = "ok", "note", "warn", "fail", "unknown"
 LEAST_FREE_BYTES = 1_000_000_000

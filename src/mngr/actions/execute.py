@@ -4,11 +4,11 @@ import os
 import select
 from collections.abc import Iterator
 
-from mngr import process
 from mngr.actions.site import Site
-from mngr.agents import launch
+from mngr.agent import launch
 from mngr.errors import MngrError, TimedOut
-from mngr.process import Result, run_attached
+from mngr.system import process
+from mngr.system.process import Result, run_attached
 
 _TERM, _KILL = 15, 9
 
@@ -35,7 +35,7 @@ def streamed(
     """What it writes, as it comes: `out` and `err` with some bytes; last `exit` with the exit code. When the caller
     stops asking, or past the deadline, it is ended with all that it started."""
     argv, env = prepare(site, agent_id, command, cwd)
-    from mngr.waiting import Deadline
+    from mngr.system.waiting import Deadline
 
     deadline = Deadline(timeout)
     (out, theirs_out), (err, theirs_err) = os.pipe(), os.pipe()
@@ -87,8 +87,8 @@ def _ended(pid: int) -> int | None:
 def _end(site: Site, pid: int) -> None:
     """Ask a process and its descendants to end, then kill them. They are in our own process group, so a signal to
     the group would end us too."""
-    from mngr.hosts.processes import descendants
-    from mngr.waiting import wait_until
+    from mngr.system.process_table import descendants
+    from mngr.system.waiting import wait_until
 
     found: dict[int, str] = {}
     for number in (_TERM, _KILL):
@@ -110,7 +110,7 @@ def prepare(
     own = launch.identity(record, state_dir, site.host.dir)
     if record.sandbox:
         from mngr.actions.agent_process import write_sandbox
-        from mngr.agents import sandbox
+        from mngr.agent import sandbox
 
         if sandbox.ARGUMENTS not in site.host.entries(state_dir):
             write_sandbox(site, record)

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mngr import process
 from mngr.actions import source_cache
 from mngr.actions.site import Site
-from mngr.agents import launch
-from mngr.agents.record import Record
+from mngr.agent import launch
+from mngr.agent.record import Record
 from mngr.errors import UNREACHED, MngrError, UsageError
-from mngr.interrupts import held
-from mngr.process import checked
-from mngr.workspaces import saved_work
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.system import process
+from mngr.system.interrupts import held
+from mngr.system.process import checked
+from mngr.workspace.work import save as saved_work
+from mngr.workspace.work.entry import SavedEntry
 
 SECONDS = 3600.0
 _PUSHED = "pushed"

@@ -8,11 +8,11 @@ from typing import Any
 
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents import state
-from mngr.agents.record import Record
+from mngr.agent import state
+from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import is_id, parse_address, suggest
-from mngr.tools.tmux import Pane
+from mngr.system.tmux import Pane
 
 # A program shows a dialog at once or not at all; before, its screen is being drawn.
 _DRAWN_SECONDS = 1.0
@@ -116,7 +116,7 @@ def _as_its_driver_says(
     possible, the evidence says why: what is wrong with one agent must not keep the others from being seen."""
     import re
 
-    from mngr.agents.kinds import driver
+    from mngr.programs import driver
 
     try:
         known = driver.find(record.driver)

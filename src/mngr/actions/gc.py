@@ -12,16 +12,18 @@ from mngr.actions import destroy, leftovers
 from mngr.actions.agent_process import end_found
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
-from mngr.agents.record import Record, seconds_of, timestamp
+from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
-from mngr.process import checked, join
-from mngr.tools import git as git_tool
-from mngr.tools.git import Git
-from mngr.workspaces import saved_entry, saved_work, unsaved_work
-from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
-from mngr.workspaces.saved_entry import SAVED, SavedEntry
-from mngr.workspaces.workspace import remove_worktree
+from mngr.system import git as git_tool
+from mngr.system.git import Git
+from mngr.system.process import checked, join
+from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import measure as unsaved_work
+from mngr.workspace.work import save as saved_work
+from mngr.workspace.work.entry import SAVED, SavedEntry
+from mngr.workspace.workspace import remove_worktree
 
 REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
 # What a state directory may hold and nobody would miss.

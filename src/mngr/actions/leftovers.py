@@ -11,9 +11,9 @@ from typing import NamedTuple
 from mngr.actions.site import Site
 from mngr.actions.source_cache import REPOSITORIES
 from mngr.names import is_id
-from mngr.tools.git import Git
-from mngr.workspaces import saved_entry
-from mngr.workspaces.saved_entry import SAVED, SNAPSHOTS
+from mngr.system.git import Git
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work.entry import SAVED, SNAPSHOTS
 
 RECORD = "agent.json"
 _ROOMS = ("worktrees", "clones")

@@ -10,10 +10,10 @@ from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.agent_process import end_processes, start_process
 from mngr.actions.site import Site
-from mngr.agents.record import Record, timestamp
+from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
-from mngr.interrupts import held
 from mngr.names import check_name
+from mngr.system.interrupts import held
 
 
 class Stopped(NamedTuple):

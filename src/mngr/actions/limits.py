@@ -11,12 +11,12 @@ from typing import NamedTuple
 from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents import launch, limits
-from mngr.agents.limits import Limits, LimitVerdict
-from mngr.agents.record import Record, seconds_of
+from mngr.agent import launch, limits
+from mngr.agent.limits import Limits, LimitVerdict
+from mngr.agent.record import Record, seconds_of
 from mngr.errors import MngrError
-from mngr.workspaces import saved_work
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.workspace.work import save as saved_work
+from mngr.workspace.work.entry import SavedEntry
 
 # Our program by its place: another mngr on the host, or a file of the agent called like a module, is not run instead.
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from mngr.actions.commits import checkout, fetch, home, refuse_operation, tip
 from mngr.actions.site import Site
 from mngr.errors import MngrError
-from mngr.interrupts import held
-from mngr.process import CommandFailed
-from mngr.tools.git import Git
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.system.process import CommandFailed
 
 
 class Merged(NamedTuple):

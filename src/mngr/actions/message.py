@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from mngr import waiting
 from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents.record import Record
-from mngr.agents.state import BLOCKED, FAILED, STARTING, STOPPED, WAITING
+from mngr.agent.record import Record
+from mngr.agent.state import BLOCKED, FAILED, STARTING, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut
 from mngr.names import new_id
-from mngr.tools.tmux import Pane
+from mngr.system import waiting
+from mngr.system.tmux import Pane
 
 if TYPE_CHECKING:
-    from mngr.agents.kinds.driver import AgentContext, Driver, Wording
+    from mngr.programs.driver import AgentContext, Driver, Wording
 
 # What a terminal in canonical mode takes in one line; the rest of a longer one is dropped by the kernel.
 LONGEST_LINE = 4095
@@ -163,7 +163,7 @@ def changes(wording: Wording | None) -> dict[str, str]:
 def _driver(record: Record) -> Driver | None:
     if not record.driver and not record.reports:
         return None
-    from mngr.agents.kinds import driver
+    from mngr.programs import driver
 
     return driver.of(record)
 
@@ -175,7 +175,7 @@ def _refuse_blocked(agent: AgentView, *, typed: bool = True) -> None:
     reason = agent.status.reason
     if agent.state != BLOCKED or not agent.record.driver:
         return
-    from mngr.agents.reasons import is_account, is_rate_limit
+    from mngr.agent.reasons import is_account, is_rate_limit
 
     if is_rate_limit(reason) or (is_account(reason) and "screen" not in agent.status.evidence):
         return

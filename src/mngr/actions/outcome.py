@@ -9,7 +9,7 @@ from collections.abc import Collection
 from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents import launch
+from mngr.agent import launch
 from mngr.errors import MngrError
 
 AT_MOST = 1_000_000

@@ -13,19 +13,19 @@ from mngr.actions import restore, source_cache
 from mngr.actions import snapshots as taking
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
-from mngr.agents import events
-from mngr.agents.kinds import repository_trust
-from mngr.agents.record import Record
+from mngr.agent import events
+from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.interrupts import held
 from mngr.names import is_id, is_name
-from mngr.tools import git as git_tool
-from mngr.tools.git import Git
-from mngr.workspaces import saved_entry
-from mngr.workspaces.origin import ensure_machine_id, machine_id
-from mngr.workspaces.plan import MIRROR, RSYNC, WORKTREE
-from mngr.workspaces.saved_entry import SAVED, SavedEntry
-from mngr.workspaces.unsaved_work import has_repository
+from mngr.programs import repository_trust
+from mngr.system import git as git_tool
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.workspace.origin import ensure_machine_id, machine_id
+from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work.entry import SAVED, SavedEntry
+from mngr.workspace.work.measure import has_repository
 
 # Of a repository's git configuration, all that goes along: who commits, and how lines end.
 SENT_CONFIG = ("user.name", "user.email", "core.autocrlf", "core.eol")

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from mngr.agents.kinds.driver import ModelUsage
-from mngr.agents.record import seconds_of
-from mngr.config import Settings
+from mngr.agent.record import seconds_of
+from mngr.programs.driver import ModelUsage
+from mngr.settings.layers import Settings
 
 SECTION = "prices"
 

@@ -8,15 +8,15 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from mngr import process
 from mngr.actions import execute
 from mngr.actions.agent_process import write_sandbox
 from mngr.actions.site import Site
-from mngr.agents.record import Record
+from mngr.agent.record import Record
 from mngr.errors import MngrError, UsageError
-from mngr.process import checked
 from mngr.secrets import mask
-from mngr.workspaces.plan import NONE
+from mngr.system import process
+from mngr.system.process import checked
+from mngr.workspace.plan import NONE
 
 SECONDS = 3600.0
 

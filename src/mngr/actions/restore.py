@@ -8,16 +8,18 @@ from typing import Any
 from mngr.actions import usage
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
-from mngr.agents import events
-from mngr.agents.record import Record, timestamp
+from mngr.agent import events
+from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError, NotFoundError
-from mngr.interrupts import held
 from mngr.names import check_name, new_id, suggest
-from mngr.process import checked
-from mngr.tools.git import Git
-from mngr.workspaces import restoration, saved_entry, saved_work
-from mngr.workspaces.saved_entry import SAVED, SavedEntry
-from mngr.workspaces.workspace import Workspace, refuse_taken
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.system.process import checked
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import restore as restoration
+from mngr.workspace.work import save as saved_work
+from mngr.workspace.work.entry import SAVED, SavedEntry
+from mngr.workspace.workspace import Workspace, refuse_taken
 
 
 def survey(site: Site) -> tuple[list[SavedEntry], dict[str, MngrError]]:

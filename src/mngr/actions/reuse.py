@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 
 from mngr.actions import lifecycle
 from mngr.actions.site import Site
-from mngr.agents.record import Record
+from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.tools import git
+from mngr.system import git
 
 
 def existing(site: Site, names: Collection[str]) -> dict[str, Record]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents.store import SCREEN
+from mngr.agent.store import SCREEN
 from mngr.errors import MngrError
-from mngr.tools.tmux import Pane
+from mngr.system.tmux import Pane
 
 # A pane dies with its command, unless something in the background keeps its terminal open.
 _SECONDS_TO_DIE = 5.0
@@ -29,7 +29,7 @@ _IDENTITY = ("MNGR_AGENT_ID", "MNGR_AGENT_NAME", "MNGR_AGENT_STATE_DIR", "MNGR_A
 
 def terminal(site: Site, agent_id: str) -> AgentTerminal:
     """The command that attaches. It names where the tmux server is: a login shell may not know."""
-    from mngr.agents import launch
+    from mngr.agent import launch
 
     record = site.store.read(agent_id)
     own = launch.identity(record, site.store.state_dir(agent_id), site.host.dir)
@@ -62,7 +62,7 @@ def _pane(site: Site, agent: AgentView) -> Pane | None:
 
     if agent.pane is None or agent.pane.dead or agent.status.alive:
         return agent.pane
-    from mngr.waiting import wait_until
+    from mngr.system.waiting import wait_until
 
     def settled() -> AgentView | None:
         now = find.agent(site, agent.id)
@@ -73,8 +73,8 @@ def _pane(site: Site, agent: AgentView) -> Pane | None:
 
 def cast(site: Site, agent_id: str) -> bytes:
     """Its recording so far, as an asciicast; of an agent that has ended, to its end."""
-    from mngr.agents import recording
-    from mngr.waiting import wait_until
+    from mngr.agent import recording
+    from mngr.system.waiting import wait_until
 
     agent = find.agent(site, agent_id)
 

@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
 
-from mngr import config
-from mngr.agents.record import Record
-from mngr.agents.store import Store
-from mngr.config import Settings
-from mngr.hosts.host import Host
-from mngr.tools.tmux import Pane, Tmux
+from mngr.agent.record import Record
+from mngr.agent.store import Store
+from mngr.settings import layers as config
+from mngr.settings.layers import Settings
+from mngr.system.state_dir import StateDir
+from mngr.system.tmux import Pane, Tmux
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
-    from mngr.agents.kinds.driver import AgentContext
+    from mngr.programs.driver import AgentContext
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class Site:
     ) -> None:
         self.environ = dict(os.environ if environ is None else environ)
         self.cwd = cwd or os.getcwd()
-        self.host = Host(config.host_dir(self.environ))
+        self.host = StateDir(config.host_dir(self.environ))
         self.store = Store(self.host)
         self.tmux = Tmux(self.environ)
         if settings is not None:
@@ -112,7 +112,7 @@ class Site:
 
     def place(self, record: Record, pane: Pane | None = None) -> AgentContext:
         """An agent as the driver of its program sees it."""
-        from mngr.agents.kinds.driver import AgentContext
+        from mngr.programs.driver import AgentContext
 
         def screen() -> str:
             return self.tmux.capture(pane, escapes=True) if pane is not None else ""

@@ -8,17 +8,20 @@ from typing import NamedTuple
 
 from mngr.actions import destroy, find, lifecycle, restore, usage
 from mngr.actions.site import Site
-from mngr.agents import events
-from mngr.agents.record import Record
+from mngr.agent import events
+from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError, Undecided
-from mngr.interrupts import held
 from mngr.names import suggest
-from mngr.process import CommandFailed
-from mngr.tools.git import Git
-from mngr.workspaces import restoration, saved_entry, saved_work, unsaved_work
-from mngr.workspaces.plan import NONE
-from mngr.workspaces.saved_entry import SNAPSHOTS, EntryPlace, SavedEntry
-from mngr.workspaces.unsaved_work import UnsavedWork
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.system.process import CommandFailed
+from mngr.workspace.plan import NONE
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import measure as unsaved_work
+from mngr.workspace.work import restore as restoration
+from mngr.workspace.work import save as saved_work
+from mngr.workspace.work.entry import SNAPSHOTS, EntryPlace, SavedEntry
+from mngr.workspace.work.measure import UnsavedWork
 
 _TRIES = 8
 

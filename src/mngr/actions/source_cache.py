@@ -10,8 +10,8 @@ from typing import NamedTuple
 from mngr.actions.site import Site
 from mngr.errors import UsageError
 from mngr.names import is_id
-from mngr.tools.git import Git, Repo
-from mngr.workspaces.workspace import repo_lock
+from mngr.system.git import Git, Repo
+from mngr.workspace.workspace import repo_lock
 
 REPOSITORIES = "repos"
 _FILES = "sources"

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mngr import waiting
 from mngr.actions.site import Site
 from mngr.errors import NotFoundError
+from mngr.system import waiting
 
 _SECONDS_BETWEEN_LOOKS = 2.0
 
@@ -25,7 +25,7 @@ class AgentTranscript(NamedTuple):
 
 def read(site: Site, agent_id: str) -> AgentTranscript:
     """All entries, oldest first: `timestamp`, `role` and `text`, with `tool`, `input` and `exit_code` for tools."""
-    from mngr.agents.kinds import driver
+    from mngr.programs import driver
 
     record = site.store.read(agent_id)
     known = driver.of(record)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
-from mngr.agents.kinds import driver
-from mngr.agents.kinds.driver import ModelUsage
-from mngr.agents.record import Record, seconds_of, timestamp
-from mngr.config import Settings
+from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
-from mngr.files import content, read_lines
-from mngr.hosts.host import Host
-from mngr.interrupts import held
+from mngr.programs import driver
+from mngr.programs.driver import ModelUsage
+from mngr.settings.layers import Settings
+from mngr.system.files import content, read_lines
+from mngr.system.interrupts import held
+from mngr.system.state_dir import StateDir
 
 AGENT, PROJECT, DAY, MODEL, TYPE = "agent", "project", "day", "model", "type"
 BY = (AGENT, PROJECT, DAY, MODEL, TYPE)
@@ -225,16 +225,16 @@ def settle(site: Site, record: Record) -> None:
         return
 
 
-def start_page(host: Host, agent_id: str) -> None:
+def start_page(host: StateDir, agent_id: str) -> None:
     """From now on this agent's answers are its own: what its program's record holds already is counted elsewhere."""
     _write(host, {"agent_id": agent_id})
 
 
-def _write(host: Host, line: Mapping[str, Any]) -> None:
+def _write(host: StateDir, line: Mapping[str, Any]) -> None:
     host.append(os.path.join(host.dir, _BOOKS), {**line, "until": timestamp()})
 
 
-def read_books(host: Host) -> list[UsageLine]:
+def read_books(host: StateDir) -> list[UsageLine]:
     """All lines. One that is torn or makes no sense is passed over."""
     return parse_books(content(os.path.join(host.dir, _BOOKS)))
 

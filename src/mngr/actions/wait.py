@@ -3,13 +3,13 @@
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from mngr import waiting
 from mngr.actions import find
 from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
-from mngr.agents.kinds.driver import HOME
-from mngr.agents.state import BLOCKED, DONE, ENDED, FAILED, STOPPED, WAITING
+from mngr.agent.state import BLOCKED, DONE, ENDED, FAILED, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut
+from mngr.programs.driver import HOME
+from mngr.system import waiting
 
 # Without a wish: until it stops working, for whatever reason.
 RESTING = frozenset({WAITING, BLOCKED, DONE, FAILED, STOPPED})

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from mngr.cli.catalog import VERBS
-from mngr.cli.output import Output
-from mngr.cli.terminal import columns, is_terminal, wants_colour
+from mngr.cli.output.output import Output
+from mngr.cli.output.terminal import columns, is_terminal, wants_colour
 from mngr.errors import MngrError, Undecided
 
 if TYPE_CHECKING:
-    from mngr.cli.parser import Args, Parser
-    from mngr.config import Settings
+    from mngr.cli.parser.parser import Args, Parser
     from mngr.fleet.fleet import Fleet
-    from mngr.trust import Claim
+    from mngr.settings.layers import Settings
+    from mngr.settings.trust import Claim
 
 _NO = ("", "0", "false", "no", "off")
 
@@ -50,7 +50,7 @@ class App:
     @property
     def host_dir(self) -> str:
         """Where agents live; it need not exist."""
-        from mngr.config import host_dir
+        from mngr.settings.layers import host_dir
 
         return host_dir(self.environ)
 
@@ -58,11 +58,11 @@ class App:
     def settings(self) -> Settings:
         """All settings that hold in this directory, with those of `-S`. Raises when a file cannot be read."""
         if self._settings is None:
-            from mngr.config import load
+            from mngr.settings.layers import load
 
             found = load(host_dir=self.host_dir, cwd=os.getcwd(), environ=self.environ, overrides=self.overrides)
             if found.ignored or {*found.named("commands")} - {entry.name for entry in VERBS}:
-                from mngr.cli.settings_check import tell_ignored
+                from mngr.cli.parser.settings_check import tell_ignored
 
                 tell_ignored(found, self.environ, self.overrides)
             found.ask = self._ask_for_trust

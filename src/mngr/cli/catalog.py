@@ -28,7 +28,7 @@ class Verb:
         self.group = group
         self.summary = summary
         self.aliases = aliases
-        self.module = module if plugin or "." in module else f"mngr.cli.commands.{module or name}"
+        self.module = module if plugin or "." in module else f"mngr.cli.verbs.{module or name}"
         self.plugin = plugin
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from mngr.actions import screen
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
-from mngr.cli.terminal import is_terminal
+from mngr.cli.output.terminal import is_terminal
 from mngr.errors import UNREACHED, MngrError
-from mngr.process import join, replace_self, run_attached
-from mngr.tools.tmux import SOCKET
-from mngr.waiting import Deadline
+from mngr.system.process import join, replace_self, run_attached
+from mngr.system.tmux import SOCKET
+from mngr.system.waiting import Deadline
 
 # What ssh, and what stands for it, ends with when the host is not reached.
 _NOT_REACHED = 255

@@ -9,9 +9,9 @@ from typing import Any
 from mngr import __version__
 from mngr.cli.app import App
 from mngr.cli.catalog import Verb
-from mngr.cli.output import to_json
-from mngr.cli.parser import Args, Parser
-from mngr.cli.scan import Scan, bind, scan
+from mngr.cli.output.output import to_json
+from mngr.cli.parser.parser import Args, Parser
+from mngr.cli.parser.scan import Scan, bind, scan
 from mngr.errors import UsageError
 
 
@@ -23,7 +23,7 @@ def run_command(entry: Verb, argv: list[str]) -> int:
     try:
         return _run(entry, argv, app)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (the one handler reports all)
-        from mngr.cli.failure import report
+        from mngr.cli.output.failure import report
 
         return report(error, [entry.name, *argv], app)
 
@@ -61,13 +61,13 @@ def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:
     section = ("commands", app.verb)
     reads = getattr(module, "READS_SETTINGS", True)
     if reads and (table := app.settings.in_force.table(section)):
-        from mngr.cli.defaults import set_defaults
+        from mngr.cli.parser.defaults import set_defaults
 
         set_defaults(parser, table, ".".join(section))
     args = bind(found)
     app.configure(args)
     if reads and (withheld := app.settings.withheld(section)):
-        from mngr.cli.defaults import set_defaults, untyped
+        from mngr.cli.parser.defaults import set_defaults, untyped
 
         if untyped(parser, args, [key[2] for key in withheld]):
             set_defaults(parser, app.settings.table(section), ".".join(section))
@@ -91,7 +91,7 @@ def _parser(entry: Verb, module: Any) -> Parser:
 
 
 def _print_schema(entry: Verb, app: App) -> int:
-    from mngr.cli.schemas import schema
+    from mngr.cli.output.schemas import schema
 
     found = schema(entry)
     if found is None:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.parser import Args
-from mngr.config import project_root
+from mngr.cli.output.amounts import amount
+from mngr.cli.parser.parser import Args
 from mngr.errors import UsageError
+from mngr.settings.layers import project_root
 from mngr.tmr import settings as tmr_settings
 from mngr.tmr import strength, strength_project
 from mngr.tmr.strength import CANNOT_FAIL, KILLED, NOT_MEASURED, SURVIVED, MeasuredTest, Tried, compare

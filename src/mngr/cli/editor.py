@@ -5,9 +5,9 @@ import shlex
 import tempfile
 
 from mngr.cli.app import App
-from mngr.cli.terminal import is_terminal
+from mngr.cli.output.terminal import is_terminal
 from mngr.errors import MngrError, Undecided
-from mngr.process import ProgramMissing, run_attached
+from mngr.system.process import ProgramMissing, run_attached
 
 
 def edit_text(app: App, text: str, about: str) -> str:

@@ -34,11 +34,11 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001 (the one handler reports all)
-        from mngr import interrupts
+        from mngr.system import interrupts
 
         if argv is None:
             interrupts.leave()
-        from mngr.cli.failure import report
+        from mngr.cli.output.failure import report
 
         return report(error, words)
 
@@ -54,11 +54,11 @@ def _run(words: list[str], last: bool) -> int:
         sys.stdout.write(overview.SHORT)
         return 0
     if verb == "__complete":
-        from mngr.cli.completion import answer
+        from mngr.cli.parser.completion import answer
 
         return answer(after)
     entry = catalog.find(verb) or _of_plugin(verb, words)
-    from mngr import interrupts
+    from mngr.system import interrupts
 
     interrupts.install()
     from mngr.cli.dispatch import run_command
@@ -112,12 +112,12 @@ def _print_version() -> int:
 def _print_help(words: list[str]) -> int:
     from mngr import installed
     from mngr.cli import overview
-    from mngr.cli.terminal import wants_colour
+    from mngr.cli.output.terminal import wants_colour
 
     added: tuple[catalog.Verb, ...] = ()
     if installed.plugins():
         from mngr.cli import plugin_verbs
-        from mngr.cli.scan import option_values
+        from mngr.cli.parser.scan import option_values
 
         added = plugin_verbs.for_help(os.environ, option_values(words, "-S", "--setting"))
     sys.stdout.write(overview.full(wants_colour(sys.stdout, os.environ), added))
@@ -126,8 +126,9 @@ def _print_help(words: list[str]) -> int:
 
 def _of_plugin(word: str, words: list[str]) -> catalog.Verb:
     """The verb of this name that a plugin adds, or the error that there is none."""
-    from mngr.cli import compatibility, plugin_verbs
-    from mngr.cli.scan import option_values
+    from mngr.cli import plugin_verbs
+    from mngr.cli.parser import compatibility
+    from mngr.cli.parser.scan import option_values
     from mngr.names import nearest
 
     added = plugin_verbs.entries(os.environ, option_values(words, "-S", "--setting"))
@@ -156,7 +157,7 @@ def _unknown_option(word: str) -> UsageError:
 
 
 def _quoted(word: str) -> str:
-    from mngr.cli.terminal import visible
+    from mngr.cli.output.terminal import visible
 
     return f"`{visible(word)}`"
 

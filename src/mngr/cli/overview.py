@@ -1,7 +1,7 @@
 """The texts of `mngr` and `mngr --help`. On the fastest path: imports only the catalog and the terminal."""
 
 from mngr.cli import catalog
-from mngr.cli.terminal import paint
+from mngr.cli.output.terminal import paint
 
 SHORT = """\
 mngr runs coding agents side by side, each in its own copy of your code.

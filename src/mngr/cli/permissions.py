@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mngr.agents.kinds import kind as kinds
-from mngr.agents.kinds.kind import Kind
 from mngr.cli.app import App
 from mngr.errors import UsageError
+from mngr.programs import kind as kinds
+from mngr.programs.kind import Kind
 
 
 def check(app: App, name: str, permissions: str | None, *, chosen_later: bool = False) -> Kind:

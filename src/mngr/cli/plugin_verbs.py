@@ -13,8 +13,8 @@ from mngr.cli.catalog import Verb
 from mngr.errors import MngrError
 
 if TYPE_CHECKING:
-    from mngr.config import Settings
     from mngr.plugins import LoadedPlugin
+    from mngr.settings.layers import Settings
 
 
 _told: set[str] = set()
@@ -85,7 +85,7 @@ def known_verbs(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> li
 
 def settings(environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Settings:
     """All settings, without a look at which verbs exist."""
-    from mngr import config
+    from mngr.settings import layers as config
 
     return config.load(host_dir=config.host_dir(environ), cwd=os.getcwd(), environ=environ, overrides=overrides)
 
@@ -95,7 +95,7 @@ def load(active: Sequence[installed.Plugin]) -> list[LoadedPlugin]:
     if not active:
         return []
     from mngr import plugins
-    from mngr.agents.kinds.kind import BUILTIN
+    from mngr.programs.kind import BUILTIN
 
     ours = [("verb", word) for entry in catalog.VERBS for word in (entry.name, *entry.aliases)]
     ours += [("agent type", name) for name in BUILTIN]

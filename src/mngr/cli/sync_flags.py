@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from mngr.actions.agent import Agent
 from mngr.cli.app import App
+from mngr.system.git import Git
 from mngr.tmr import flags
 from mngr.tmr.flags import Flag
 from mngr.tmr.objects import Objects
 from mngr.tmr.paths import PathKind, Paths
-from mngr.tools.git import Git
 
 DELETED = "test-deleted"
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mngr.actions.agent import Agent
-from mngr.agents.state import STATES
+from mngr.agent.state import STATES
 from mngr.cli.app import App
-from mngr.cli.output import Fields, as_mapping
-from mngr.cli.parser import Args, Group, Parser
+from mngr.cli.output.output import Fields, as_mapping
+from mngr.cli.parser.parser import Args, Group, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def chosen(args: Args) -> Callable[[Mapping[str, Any]], bool]:
 
 def confirmed(app: App, verb: str, agents: list[Agent], going: int | None = None) -> bool:
     """Ask whether to act on the agents, of which `going` will be changed; the question counts their states."""
-    from mngr.cli.amounts import amount
+    from mngr.cli.output.amounts import amount
 
     states = [agent.state for agent in agents]
     counts = ", ".join(f"{states.count(state)} {state.lower()}" for state in STATES if state in states)
@@ -138,7 +138,7 @@ def each(
         except MngrError as error:
             return error
         except OSError as error:
-            from mngr.files import disk_error
+            from mngr.system.files import disk_error
 
             if known := disk_error(error):
                 return known
@@ -146,7 +146,7 @@ def each(
 
     if len(agents) <= 1:
         return report([(agent, tried(agent)) for agent in agents])
-    from mngr import parallel
+    from mngr.system import parallel
 
     results, raised = parallel.each(tried, agents, lambda at, result: seen(agents[at], result))
     missing = NotDone("interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}")

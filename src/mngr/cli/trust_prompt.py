@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from mngr import config, trust
-from mngr.agents.kinds import repository_trust
 from mngr.cli.app import App
-from mngr.cli.parser import Args, Parser
-from mngr.cli.terminal import visible
+from mngr.cli.output.terminal import visible
+from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
-from mngr.hosts.host import Host
-from mngr.settings_values import Key, format_key
-from mngr.trust import Claim
+from mngr.programs import repository_trust
+from mngr.settings import layers as config
+from mngr.settings import trust
+from mngr.settings.trust import Claim
+from mngr.settings.values import Key, format_key
+from mngr.system.state_dir import StateDir
 
 
 class TrustedFile(NamedTuple):
@@ -136,7 +137,7 @@ def _ask(app: App, claims: Sequence[Claim], *, refused: str, hint: str = "") -> 
 
 
 def _remember(app: App, claims: Sequence[Claim]) -> None:
-    Host(app.host_dir).is_ours()  # another program's is not written to
+    StateDir(app.host_dir).is_ours()  # another program's is not written to
     trust.remember(app.host_dir, claims)
 
 

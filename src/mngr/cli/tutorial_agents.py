@@ -8,21 +8,23 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from mngr import json_values, process
+from mngr import json_values
 from mngr.actions.create import extra_paths
-from mngr.agents.kinds import kind
-from mngr.cli import catalog, permissions, scan, sync_flags
-from mngr.cli.amounts import amount
+from mngr.cli import catalog, permissions, sync_flags
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
-from mngr.cli.option_values import read_text
-from mngr.cli.parser import Args
-from mngr.cli.terminal import visible, visible_lines
-from mngr.config import project_root
+from mngr.cli.output.amounts import amount
+from mngr.cli.output.terminal import visible, visible_lines
+from mngr.cli.parser import scan
+from mngr.cli.parser.option_values import read_text
+from mngr.cli.parser.parser import Args
 from mngr.errors import TIMED_OUT, MngrError, Undecided, UsageError
-from mngr.process import join
+from mngr.programs import kind
+from mngr.settings.layers import project_root
+from mngr.system import process
+from mngr.system.git import Git
+from mngr.system.process import join
 from mngr.tmr.measurement import default_command
-from mngr.tools.git import Git
 from mngr.tutorial import fill, program, proposals, skill, sync, talk
 from mngr.tutorial.check import STALE, Report
 from mngr.tutorial.proposals import Proposal

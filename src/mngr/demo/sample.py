@@ -7,9 +7,9 @@ import shutil
 from itertools import chain, count
 from typing import NamedTuple
 
-from mngr import files
 from mngr.errors import MngrError, UsageError
-from mngr.tools.git import Git
+from mngr.system import files
+from mngr.system.git import Git
 
 NAME = "sprout"
 _HERE = os.path.dirname(os.path.abspath(__file__))

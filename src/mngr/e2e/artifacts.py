@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from mngr import files, json_values
+from mngr import json_values
 from mngr.e2e import code_state
 from mngr.errors import MngrError, UsageError
 from mngr.names import slug
+from mngr.system import files
 
 DEFAULT = os.path.join(".mngr", "e2e")
 VARIABLE = "MNGR_E2E_DIR"

@@ -6,8 +6,8 @@ import os
 import time
 from collections.abc import Sequence
 
-from mngr import files
-from mngr.agents import recorder
+from mngr.agent import recorder
+from mngr.system import files
 
 SCHEMA = 1
 MAX_BYTES = 8_000_000

@@ -9,9 +9,9 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from mngr import files, process
-from mngr.hosts import processes
-from mngr.waiting import Deadline, wait_until
+from mngr.system import files, process
+from mngr.system import process_table as processes
+from mngr.system.waiting import Deadline, wait_until
 
 _SECONDS_TO_END = 2.0
 _SECONDS_TO_DIE = 10.0

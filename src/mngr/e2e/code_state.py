@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
-from mngr.tools.git import Git
+from mngr.system.git import Git
 
 _LEFT_BY_TESTS = frozenset(("__pycache__", ".pytest_cache", ".hypothesis", ".coverage"))
 

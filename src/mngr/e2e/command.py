@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from mngr import process
 from mngr.e2e import cleanup
 from mngr.errors import MngrError
+from mngr.system import process
 
 TIMED_OUT_CODE = 124
 

@@ -13,15 +13,15 @@ import select
 import sys
 from collections.abc import Callable, Mapping
 
-from mngr import interrupts
-from mngr.agents import recorder
+from mngr.agent import recorder
 from mngr.e2e import cleanup
 from mngr.e2e.cast import Recording
 from mngr.errors import MngrError
-from mngr.hosts.terminal import OnTerminal
-from mngr.interrupts import Terminated, held
 from mngr.secrets import named_values
-from mngr.tools.tmux import Tmux
+from mngr.system import interrupts
+from mngr.system.interrupts import Terminated, held
+from mngr.system.terminal import OnTerminal
+from mngr.system.tmux import Tmux
 
 _TICK_MILLISECONDS = 500
 _READY = "ready\n"

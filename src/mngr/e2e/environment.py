@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mngr import files, process
 from mngr.e2e import artifacts, cleanup, replay
+from mngr.system import files, process
 
 # Variables of the outside that would reach into the test: other fleets, repositories, terminals, runs of pytest.
 _FOREIGN = ("TMUX", "MNGR_", "GIT_", "XDG_", "PYTEST_")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.e2e.bounded_text import CUT
 from mngr.e2e.command import Ran
-from mngr.waiting import Deadline
+from mngr.system.waiting import Deadline
 
 if TYPE_CHECKING:
     from mngr.e2e.session import E2eSession

@@ -12,15 +12,16 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from mngr import files, process, secrets
-from mngr.agents.launch import WAIT_UNTIL_DRAWN
-from mngr.agents.recorder import Answered
+from mngr import secrets
+from mngr.agent.launch import WAIT_UNTIL_DRAWN
+from mngr.agent.recorder import Answered
 from mngr.e2e import cleanup
 from mngr.e2e.cast import Recording
 from mngr.errors import MngrError, TimedOut, UsageError
-from mngr.hosts import processes
-from mngr.interrupts import held
-from mngr.waiting import wait_until
+from mngr.system import files, process
+from mngr.system import process_table as processes
+from mngr.system.interrupts import held
+from mngr.system.waiting import wait_until
 
 _TICK_MILLISECONDS = 30
 _TMUX_SECONDS = 20

@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mngr import files
 from mngr.e2e import artifacts, replay
 from mngr.e2e.bounded_text import Kept
 from mngr.e2e.command import CommandTimedOut, Ran, Running
@@ -20,6 +19,7 @@ from mngr.e2e.environment import Environment
 from mngr.e2e.transcript import Transcript
 from mngr.errors import UsageError
 from mngr.secrets import named_values
+from mngr.system import files
 
 if TYPE_CHECKING:
     from mngr.e2e.screen import Screen

@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mngr import files, secrets
-from mngr.agents.recorder import Masked
+from mngr import secrets
+from mngr.agent.recorder import Masked
 from mngr.e2e import artifacts
 from mngr.e2e.bounded_text import Kept
+from mngr.system import files
 
 # What one command may write into a transcript: this many characters from its beginning, and from its end.
 HEAD = 128 * 1024

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from mngr import files
 from mngr.e2e import artifacts, expectation
 from mngr.e2e.environment import Environment
 from mngr.e2e.session import E2eSession
 from mngr.e2e.transcript import Transcript
 from mngr.signature import signature
+from mngr.system import files
 
 _SHOWN_LINES = 200
 _SHOWN_CHARACTERS = 20_000

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mngr.actions.gc import Leftover
     from mngr.actions.snapshots import Restored
     from mngr.actions.usage import UsageReport
-    from mngr.config import Settings
     from mngr.fleet.hosts import Hosts
-    from mngr.workspaces.saved_entry import SavedEntry
+    from mngr.settings.layers import Settings
+    from mngr.workspace.work.entry import SavedEntry
 
 
 class Fleet:
@@ -176,7 +176,7 @@ class Fleet:
 
     def saved(self) -> Sequence[SavedEntry]:
         """Saved work, oldest first."""
-        from mngr.workspaces import saved_entry
+        from mngr.workspace.work import entry as saved_entry
 
         return saved_entry.entries(self.local.host, saved_entry.SAVED)
 

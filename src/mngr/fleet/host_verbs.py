@@ -15,9 +15,9 @@ from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.hosts import DEFAULT_PROVIDER, LOCAL, MADE_FOR, Hosts
 from mngr.fleet.known_hosts import KnownHost
-from mngr.process import checked, run
 from mngr.providers import registry
 from mngr.providers.provider import GONE, QUEUED, RUNNING, STOPPED, UNKNOWN, HostInfo
+from mngr.system.process import checked, run
 
 _PREPARE_SECONDS = 3600.0
 

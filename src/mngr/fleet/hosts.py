@@ -14,9 +14,9 @@ from mngr.actions import find
 from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
 from mngr.fleet.known_hosts import KnownHost, KnownHosts
-from mngr.interrupts import check, held
 from mngr.names import Address, parse_address
-from mngr.waiting import Deadline
+from mngr.system.interrupts import check, held
+from mngr.system.waiting import Deadline
 
 if TYPE_CHECKING:
     from mngr.actions.agent import AgentView

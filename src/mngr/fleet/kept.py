@@ -10,7 +10,7 @@ from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet import moves
 from mngr.fleet.fleet import Fleet
-from mngr.workspaces.saved_entry import SAVED, SavedEntry
+from mngr.workspace.work.entry import SAVED, SavedEntry
 
 Survey = Callable[[Site], tuple[list[SavedEntry], dict[str, MngrError]]]
 

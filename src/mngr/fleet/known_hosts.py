@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr.actions.agent import AgentView
-from mngr.agents import record as records
-from mngr.agents import state
-from mngr.agents.record import CorruptRecord
-from mngr.agents.state import Status
-from mngr.files import json_bytes
-from mngr.hosts.host import Host
+from mngr.agent import record as records
+from mngr.agent import state
+from mngr.agent.record import CorruptRecord
+from mngr.agent.state import Status
+from mngr.system.files import json_bytes
+from mngr.system.state_dir import StateDir
 
 _ROOM = "hosts"
 _ENDING = ".json"
@@ -59,7 +59,7 @@ def _ago(seconds: float) -> str:
 
 
 class KnownHosts:
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: StateDir) -> None:
         self._host = host
         self._dir = os.path.join(host.dir, _ROOM)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from mngr import process
 from mngr.actions import clone as cloning
 from mngr.actions import destroy as destroying
 from mngr.actions import lifecycle, portable, usage, wait
@@ -14,15 +13,16 @@ from mngr.actions.agent import Agent
 from mngr.actions.clone import CloneRequest
 from mngr.actions.portable import Portable
 from mngr.actions.site import Site
-from mngr.agents.kinds import kind
-from mngr.agents.record import Record
-from mngr.agents.state import ENDED, FAILED
+from mngr.agent.record import Record
+from mngr.agent.state import ENDED, FAILED
 from mngr.errors import UNREACHED, MngrError, TimedOut
-from mngr.interrupts import held
 from mngr.names import check_name, new_id
-from mngr.process import checked
-from mngr.tools.git import Git
-from mngr.workspaces.saved_entry import SavedEntry
+from mngr.programs import kind
+from mngr.system import process
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.system.process import checked
+from mngr.workspace.work.entry import SavedEntry
 
 # A program that is not there, or cannot find what it needs, fails at once.
 _FAILS_SECONDS = 1.0

@@ -10,8 +10,8 @@ from mngr.actions.agent import Agent, AgentView, Listing
 from mngr.actions.site import Site
 from mngr.errors import MngrError, TimedOut
 from mngr.fleet.hosts import Hosts
-from mngr.interrupts import check
-from mngr.waiting import Deadline
+from mngr.system.interrupts import check
+from mngr.system.waiting import Deadline
 
 T = TypeVar("T")
 # How long a thread waits before it looks whether anybody still wants to know.

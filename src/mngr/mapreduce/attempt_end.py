@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from mngr.agents import reasons, retry_time
-from mngr.agents import state as states
-from mngr.agents.limits import span
+from mngr.agent import reasons, retry_time
+from mngr.agent import state as states
+from mngr.agent.limits import span
 from mngr.mapreduce.ledger_fold import waits
 from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.state import HOST_LOST, Attempt, Interval

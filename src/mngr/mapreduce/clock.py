@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from threading import Event
 
-from mngr import waiting
+from mngr.system import waiting
 
 # Events wake the loop; this is how finely it gathers them, and how soon it sees that a point in time has come.
 STEP = 0.05

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from mngr.agents import state as states
+from mngr.agent import state as states
 from mngr.mapreduce import attempt_end, orders, policy
 from mngr.mapreduce.attempt_end import AttemptJudgement, Observation
 from mngr.mapreduce.ledger import LedgerFact, fact

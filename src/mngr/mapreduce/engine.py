@@ -9,8 +9,7 @@ from contextlib import closing, nullcontext
 from typing import Any, NamedTuple
 
 from mngr.actions import wait
-from mngr.agents import state as states
-from mngr.files import make_private_dir
+from mngr.agent import state as states
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import attempt_end, decide, observations, orders, policy, task_names
 from mngr.mapreduce.attempt_end import Observation
@@ -24,6 +23,7 @@ from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, RunState
 from mngr.mapreduce.work_threads import WorkThreads
+from mngr.system.files import make_private_dir
 
 _SECONDS_BETWEEN_USAGE = 5.0
 _SECONDS_BETWEEN_USAGE_WITH_BUDGET = 2.0

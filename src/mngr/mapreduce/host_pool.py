@@ -21,13 +21,13 @@ from mngr.errors import MngrError
 from mngr.fleet import host_verbs
 from mngr.fleet.hosts import Hosts
 from mngr.fleet.known_hosts import KnownHost
-from mngr.interrupts import held
 from mngr.mapreduce import observations
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import HOST_LOST
 from mngr.providers.provider import GONE, RUNNING, HostRequest, Provider, Unsupported
 from mngr.remote.channel import Unreached
-from mngr.waiting import wait_until
+from mngr.system.interrupts import held
+from mngr.system.waiting import wait_until
 
 # What the ledger says of a host.
 MAKING, READY, LOST, DESTROYED, UNREACHED = "making", "ready", "lost", "destroyed", "unreached"

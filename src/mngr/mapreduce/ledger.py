@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mngr.agents.record import timestamp
-from mngr.files import append_line, read_lines
+from mngr.agent.record import timestamp
+from mngr.system.files import append_line, read_lines
 
 Entry = dict[str, Any]
 FILE = "ledger.jsonl"

@@ -7,9 +7,9 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any, cast
 
-from mngr.agents.reasons import is_account, is_rate_limit
-from mngr.agents.record import seconds_of
-from mngr.agents.state import BLOCKED
+from mngr.agent.reasons import is_account, is_rate_limit
+from mngr.agent.record import seconds_of
+from mngr.agent.state import BLOCKED
 from mngr.json_values import table
 from mngr.mapreduce import state as states
 from mngr.mapreduce.state import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mngr.actions import outcome, transcript
 from mngr.actions import usage as spending
 from mngr.actions.agent import Agent
-from mngr.agents.record import CorruptRecord
-from mngr.agents.state import FAILED, STOPPED, UNKNOWN
+from mngr.agent.record import CorruptRecord
+from mngr.agent.state import FAILED, STOPPED, UNKNOWN
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import task_names, task_table

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from mngr.actions.agent import Agent
-from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.names import suggest
 from mngr.plugins import PluginRecipe
+from mngr.settings.layers import Settings
 
 
 class Task(NamedTuple):

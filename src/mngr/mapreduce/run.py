@@ -10,7 +10,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from mngr.errors import MngrError, NotFoundError
-from mngr.files import (
+from mngr.mapreduce import ledger, ledger_fold, policy, task_names
+from mngr.mapreduce.clock import MACHINE, Clock
+from mngr.mapreduce.ledger import Entry, Ledger, LedgerFact
+from mngr.mapreduce.state import RunState
+from mngr.names import check_name, suggest
+from mngr.system.files import (
     Claimed,
     claimant,
     claimed,
@@ -21,11 +26,6 @@ from mngr.files import (
     remove_tree,
     write_atomic,
 )
-from mngr.mapreduce import ledger, ledger_fold, policy, task_names
-from mngr.mapreduce.clock import MACHINE, Clock
-from mngr.mapreduce.ledger import Entry, Ledger, LedgerFact
-from mngr.mapreduce.state import RunState
-from mngr.names import check_name, suggest
 
 RUNS = os.path.join(".mngr", "runs")
 CONTROL = "control"

@@ -18,11 +18,9 @@ from typing import Any, TypeVar
 from mngr.actions import find
 from mngr.actions.agent import Agent
 from mngr.actions.site import Site
-from mngr.agents.state import UNKNOWN
+from mngr.agent.state import UNKNOWN
 from mngr.errors import MngrError, NotFoundError
-from mngr.files import write_atomic
 from mngr.fleet.fleet import Fleet
-from mngr.interrupts import held, others_ended
 from mngr.mapreduce import attempt_end, observations, orders, policy, task_names
 from mngr.mapreduce.host_pool import HostPool
 from mngr.mapreduce.ledger import LedgerFact, fact
@@ -31,6 +29,8 @@ from mngr.mapreduce.orders import Order
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import HOST_LOST, Attempt, TaskState
+from mngr.system.files import write_atomic
+from mngr.system.interrupts import held, others_ended
 
 T = TypeVar("T")
 # What an agent is told; how it is told to continue, its recipe says.

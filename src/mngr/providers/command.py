@@ -9,15 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from mngr.actions.site import Site
-from mngr.agents.limits import span
+from mngr.agent.limits import span
 from mngr.errors import MngrError, UsageError
-from mngr.interrupts import held
-from mngr.process import CommandFailed, Result, checked, run
 from mngr.providers.provider import GONE, RUNNING, STARTING, STOPPED, UNKNOWN, HostInfo, HostRequest, SettingsProvider
 from mngr.remote import boot
 from mngr.remote.channel import Opening
-from mngr.waiting import Deadline
-from mngr.workspaces.origin import ensure_machine_id
+from mngr.system.interrupts import held
+from mngr.system.process import CommandFailed, Result, checked, run
+from mngr.system.waiting import Deadline
+from mngr.workspace.origin import ensure_machine_id
 
 LINES = ("open", "open_tty", "build", "create", "list", "stop", "start", "snapshot", "destroy")
 KEYS = frozenset({*LINES, "image", "install", "hosts", "host_dir", "connect_seconds", "network", "memory", "cpus"}) | {

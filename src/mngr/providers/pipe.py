@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from mngr.errors import UNREACHED, MngrError
-from mngr.process import start
-from mngr.waiting import wait_until
+from mngr.system.process import start
+from mngr.system.waiting import wait_until
 
 START_SECONDS = 30.0
 # The exit code when a host cannot be reached; ssh uses the same.

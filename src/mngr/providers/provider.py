@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
-from mngr.files import make_private_dir
 from mngr.remote.channel import Opening
+from mngr.system.files import make_private_dir
 
 # States of a host. GONE is the provider's word that it does not exist any more; UNKNOWN that nobody could say.
 RUNNING, STOPPED, STARTING, QUEUED, GONE = "RUNNING", "STOPPED", "STARTING", "QUEUED", "GONE"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 
 from mngr.actions.site import Site
-from mngr.config import Settings
 from mngr.errors import UsageError
 from mngr.names import suggest
 from mngr.providers.provider import Provider
+from mngr.settings.layers import Settings
 
 LOCAL = "local"
 # Providers that need no settings; `[providers.NAME] type = ...` makes another one of the same type.

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from mngr.actions.site import Site
 from mngr.errors import MngrError, UsageError
-from mngr.process import quote, run, run_attached
 from mngr.providers.provider import UNKNOWN, HostInfo, SettingsProvider
 from mngr.remote.channel import Opening, Unreached
+from mngr.system.process import quote, run, run_attached
 
 KEYS = frozenset({"hosts", "options", "host_dir", "connect_seconds", "max_agents"})
 CONNECT_SECONDS = 10.0

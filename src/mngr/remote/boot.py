@@ -11,12 +11,12 @@ from functools import cache
 from typing import NamedTuple
 
 from mngr.errors import UNREACHED, MngrError, UsageError
-from mngr.process import quote
+from mngr.system.process import quote
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What runs on the agent's host; the command line, the pipeline and its pages stay here.
-_DIRECTORIES = ("actions", "agents", "hosts", "tools", "workspaces", "remote")
-_NEAR_ONLY = ("plugins.py", "settings_file.py")
+_DIRECTORIES = ("actions", "agent", "programs", "remote", "settings", "system", "workspace")
+_NEAR_ONLY = ("plugins.py", "settings/edit.py")
 _PYTHONS = "python3 python3.14 python3.13 python3.12 python3.11 python3.10"
 _START = """import sys
 sys.path.insert(0, sys.argv[1])
@@ -121,7 +121,7 @@ def _names() -> Iterator[str]:
         for directory, inner, names in os.walk(os.path.join(PACKAGE, top)):
             inner[:] = [name for name in inner if name != "__pycache__"]
             here = os.path.relpath(directory, PACKAGE)
-            yield from (os.path.join(here, name) for name in names)
+            yield from (path for name in names if (path := os.path.join(here, name)) not in _NEAR_ONLY)
 
 
 def _read(path: str) -> bytes:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from mngr import process
 from mngr.errors import UNREACHED, MngrError
-from mngr.interrupts import Abandoned, Terminated, check, held
 from mngr.remote import boot
 from mngr.remote.codec import Decoder, Encoder, as_error, call_back
 from mngr.remote.frames import BadStream, Frame, MessageReader, pack
-from mngr.waiting import Deadline
+from mngr.system import process
+from mngr.system.interrupts import Abandoned, Terminated, check, held
+from mngr.system.waiting import Deadline
 
 BEAT_SECONDS = 15.0
 SILENCE_SECONDS = 45.0

@@ -13,7 +13,7 @@ from mngr.remote import shapes
 from mngr.remote.frames import BadStream
 
 # The packages whose records and errors travel, without the name of ours: all that also runs on an agent's host.
-_PACKAGES = ("actions", "agents", "hosts", "tools", "workspaces", "remote")
+_PACKAGES = ("actions", "agent", "programs", "remote", "settings", "system", "workspace")
 _DEEPEST = 60
 
 

@@ -8,10 +8,10 @@ import os
 import tarfile
 from typing import TYPE_CHECKING
 
-from mngr import process
 from mngr.actions.site import Site
 from mngr.errors import MngrError
-from mngr.process import checked, find_program
+from mngr.system import process
+from mngr.system.process import checked, find_program
 
 if TYPE_CHECKING:
     from mngr.remote.site import RemoteSite
@@ -83,6 +83,6 @@ def _unpack(data: bytes, target: str, *, tree: bool) -> None:
     except (tarfile.TarError, OSError) as error:
         raise MngrError(f"the files for `{target}` could not be unpacked: {error}") from None
     finally:
-        from mngr.files import remove_tree
+        from mngr.system.files import remove_tree
 
         remove_tree(room)

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mngr import interrupts
 from mngr.errors import BUG, MngrError
 from mngr.remote.codec import Decoder, Encoder
 from mngr.remote.frames import BadStream, Frame, FrameReader, MessageReader, pack
+from mngr.system import interrupts
 
 if TYPE_CHECKING:
     from mngr.actions.site import Site
@@ -208,7 +208,7 @@ def _spent(pid: int) -> float:
     does not tell, the time that went by."""
     if not os.path.isdir("/proc/self"):
         return time.monotonic()
-    from mngr.hosts.processes import descendants
+    from mngr.system.process_table import descendants
 
     ticks = 0
     for one in descendants(pid):
@@ -254,7 +254,7 @@ def _run(function: Callable[..., Any], call: int, message: Frame, settings: dict
         except MngrError as error:
             sender.send("error", error)
         except OSError as error:
-            from mngr import files
+            from mngr.system import files
 
             sender.send("error", files.disk_error(error) or _bug())
         except (KeyboardInterrupt, interrupts.Terminated):
@@ -284,8 +284,8 @@ class _Sender:
 
 def _site(settings: dict[str, Any]) -> Site:
     from mngr.actions.site import Site
-    from mngr.config import Settings
-    from mngr.settings_schema import Layer, as_key
+    from mngr.settings.layers import Settings
+    from mngr.settings.schema import Layer, as_key
 
     layer = Layer("settings", {as_key(key): value for key, value in settings.items()})
     return Site(cwd=os.path.expanduser("~"), settings=Settings([layer]))

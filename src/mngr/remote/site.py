@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, cast
 
 from mngr.actions.site import RemotePath, Site
 from mngr.errors import MngrError
-from mngr.process import CommandFailed, join, quote
 from mngr.remote import boot, shapes
 from mngr.remote.channel import BEAT_SECONDS, Channel, Opening, Unreached
-from mngr.tools.git import with_config
-from mngr.waiting import wait_until
+from mngr.system.git import with_config
+from mngr.system.process import CommandFailed, join, quote
+from mngr.system.waiting import wait_until
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
-    from mngr.config import Settings
+    from mngr.settings.layers import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -9,13 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from mngr.actions import bulk_create, create, portable, provision, source_cache
-from mngr.agents.kinds import repository_trust
 from mngr.errors import MngrError, UsageError
-from mngr.interrupts import held
-from mngr.process import checked
-from mngr.tools.git import Git
-from mngr.workspaces.origin import ensure_machine_id
-from mngr.workspaces.plan import NONE, Plan
+from mngr.programs import repository_trust
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.system.process import checked
+from mngr.workspace.origin import ensure_machine_id
+from mngr.workspace.plan import NONE, Plan
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest

@@ -18,8 +18,8 @@ import tty
 from collections.abc import Sequence
 from contextlib import suppress
 
-from mngr.process import environment, start
 from mngr.remote.frames import Frame, FrameReader, pack
+from mngr.system.process import environment, start
 
 # A write of so little to a pipe is whole, also when the handler of a new size writes in between.
 _TYPED = 2048

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mngr import files
 from mngr.e2e import artifacts
 from mngr.e2e.artifacts import RunInfo, TestInfo, seconds
 from mngr.errors import NotFoundError, TimedOut
 from mngr.report import casts
 from mngr.report.source import digest, key, picked
+from mngr.system import files
 
 _LOCK_SECONDS = 1
 MOST_OUTPUT = 1_000_000

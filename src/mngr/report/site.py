@@ -7,10 +7,11 @@ import time
 from importlib import resources
 from typing import Any, NamedTuple
 
-from mngr import __version__, files
+from mngr import __version__
 from mngr.errors import MngrError
 from mngr.report import player
 from mngr.report.source import Source, script
+from mngr.system import files
 
 _SHELL = ("shell.js", "ansi.js", "table.js", "recordings.js")
 _MARK = ".mngr-report"

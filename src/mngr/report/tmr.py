@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from mngr import files, secrets
-from mngr.agents.record import seconds_of
+from mngr import secrets
+from mngr.agent.record import seconds_of
 from mngr.errors import MngrError
 from mngr.mapreduce import ledger
 from mngr.mapreduce.ledger import Ledger
@@ -23,11 +23,12 @@ from mngr.report.tmr_recordings import Recordings
 from mngr.report.tmr_rows import overview, report
 from mngr.report.tmr_screens import Screens
 from mngr.report.tmr_suite import ReportData
+from mngr.system import files
+from mngr.system.git import Git
 from mngr.tmr import junit, pr
 from mngr.tmr import rows as test_rows
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.summary import tasks_of
-from mngr.tools.git import Git
 
 T = TypeVar("T")
 PAGES = "report"

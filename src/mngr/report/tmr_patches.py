@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr import process
 from mngr.errors import MngrError
+from mngr.system import process
+from mngr.system.git import Git
 from mngr.tmr.objects import Objects
-from mngr.tools.git import Git
 
 MOST_FILES = 200
 MOST_PATCH = 400_000

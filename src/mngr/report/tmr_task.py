@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mngr.agents.record import seconds_of
-from mngr.files import read_lines
+from mngr.agent.record import seconds_of
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.report import run_files
 from mngr.report.source import cut, picked
 from mngr.report.tmr_patches import NOTHING, Pair, Patches
 from mngr.report.tmr_rows import task_row
 from mngr.report.tmr_suite import ReportData, before
+from mngr.system.files import read_lines
 from mngr.tmr.places import NOWHERE, expectations, places
 from mngr.tmr.questions import questions
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from mngr.system.git import Git
 from mngr.tmr.baseline import BROKEN, FAIL, PASS, UNKNOWN, BaselineTest, folded
 from mngr.tmr.baseline import judge as judge_runs
 from mngr.tmr.echo import Places
@@ -14,7 +15,6 @@ from mngr.tmr.objects import Objects
 from mngr.tmr.paths import PathKind, Paths
 from mngr.tmr.refusals import ContentRules
 from mngr.tmr.rows import CollectedTest, cases, files_of
-from mngr.tools.git import Git
 
 # What the tests that are measured together may take, and how long one takes: it is run about that often.
 _TOGETHER_SECONDS, _TOGETHER_RUNS, _TOGETHER_MAX = 10.0, 25, 20

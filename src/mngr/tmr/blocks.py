@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mngr.e2e.shell_blocks import blocks
-from mngr.tools.git import Git
+from mngr.system.git import Git
 from mngr.tutorial.citations import in_source
 from mngr.tutorial.faithful import CitingTest
 from mngr.tutorial.ran import RecordedRuns

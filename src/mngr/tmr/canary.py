@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.errors import MngrError
+from mngr.system.git import Git
 from mngr.tmr.measurement import Measurement, Pytest, checked, log_tail
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.objects import NewCommit, Objects, TreeEntry, ours
 from mngr.tmr.paths import PathKind, Paths
 from mngr.tmr.rows import GOOD, files_of
-from mngr.tools.git import Git
 
 if TYPE_CHECKING:
     import ast

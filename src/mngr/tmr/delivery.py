@@ -10,6 +10,7 @@ from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import TaskState
+from mngr.system.git import Git
 from mngr.tmr import baseline, rows, verdict
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.gate import IntegrationDecision, KnownTests
@@ -19,7 +20,6 @@ from mngr.tmr.run_request import RunRequest
 from mngr.tmr.suite import SuiteGate
 from mngr.tmr.summary import row, tasks_of
 from mngr.tmr.unit import VerifiedWork
-from mngr.tools.git import Git
 
 
 def deliver(

@@ -10,14 +10,15 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mngr import files, secrets
+from mngr import secrets
 from mngr.actions import outcome as outcomes
 from mngr.actions.agent import Agent
 from mngr.errors import MngrError
 from mngr.json_values import plain
+from mngr.system import files
+from mngr.system.git import Git
 from mngr.tmr import outcome
 from mngr.tmr.diagnosis import of_machine
-from mngr.tools.git import Git
 
 _WORK = ("commits", "uncommitted work")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from mngr.errors import MngrError
+from mngr.system.git import Git
 from mngr.tmr import set_aside
 from mngr.tmr.applier import Applier, Clash
 from mngr.tmr.branch import Planned, Planner, Revert, reverts
@@ -20,7 +21,6 @@ from mngr.tmr.paths import PathKind, Paths
 from mngr.tmr.refusals import ContentRules, refusals
 from mngr.tmr.set_aside import LeftOut
 from mngr.tmr.unit import EXPECTATION, SetAside, Unit, VerifiedWork, WorkPiece, WorkSplit, ranked, split, units_of
-from mngr.tools.git import Git
 
 _EVIDENCE = 4000
 

@@ -7,19 +7,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mngr import files, prompts
+from mngr import prompts
 from mngr.mapreduce import task_names
 from mngr.mapreduce.engine import Engine
 from mngr.mapreduce.recipe import AgentLaunch, Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import SETTLED, Attempt, TaskState
-from mngr.process import join, quote
+from mngr.system import files
+from mngr.system.git import Git
+from mngr.system.process import join, quote
 from mngr.tmr.conflict import Conflict, Resolver
 from mngr.tmr.objects import NewCommit, Objects, ours
 from mngr.tmr.recipe import WorkersRecipe
 from mngr.tmr.unit import VerifiedWork
 from mngr.tmr.verdict import INTEGRATED, UNCHANGED
-from mngr.tools.git import Git
 
 _NARRATIVE = "narrative"
 _NARRATIVE_MAX = 20_000

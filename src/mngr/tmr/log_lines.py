@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mngr.agents import reasons
+from mngr.agent import reasons
 from mngr.mapreduce.ledger_fold import waits
 from mngr.mapreduce.state import HOST_LOST, RUNNING, RunState
 from mngr.tmr import verdict

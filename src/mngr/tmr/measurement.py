@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr import files
-from mngr.agents import sandbox
+from mngr.agent import sandbox
 from mngr.errors import MngrError
-from mngr.process import join, quote
+from mngr.system import files
+from mngr.system.process import join, quote
 from mngr.tmr import rows
 from mngr.tmr.diagnosis import advice, error_line
 from mngr.tmr.rows import Rows
@@ -249,7 +249,7 @@ def checked(done: MeasurementResult) -> MeasurementResult:
 
 def default_command() -> str:
     """How pytest is started when no setting says so: the `python3` on PATH, as a person would."""
-    from mngr.process import find_program, run
+    from mngr.system.process import find_program, run
 
     for python in filter(None, (find_program("python3"), sys.executable)):
         if run([python, "-c", "import pytest"], timeout=60).ok:

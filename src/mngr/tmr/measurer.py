@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from mngr import files
 from mngr.actions import create
 from mngr.actions.agent import Agent
 from mngr.errors import MngrError, TimedOut
 from mngr.fleet.fleet import Fleet
-from mngr.interrupts import Terminated, held, others_ended
 from mngr.mapreduce import observations
 from mngr.mapreduce.host_pool import HostPool
 from mngr.mapreduce.run import Run
+from mngr.system import files
+from mngr.system.git import Git
+from mngr.system.interrupts import Terminated, held, others_ended
+from mngr.system.waiting import Deadline
 from mngr.tmr.measurement import PROBE, Ended, Measurement, MeasurementResult, SuiteEnvironment, checked, read, script
-from mngr.tools.git import Git
-from mngr.waiting import Deadline
 
 ROLE = "job"
 _KEY = "mngr-measurement"

@@ -11,8 +11,8 @@ from hashlib import sha1, sha256
 from typing import NamedTuple
 
 from mngr.errors import MngrError
-from mngr.process import checked
-from mngr.tools.git import Git
+from mngr.system.git import Git
+from mngr.system.process import checked
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _IDENT = re.compile(r"([^<>\0\n]*)<([^<>\0\n]*)> ([0-9]{1,11}) ([+-][0-9]{4})")

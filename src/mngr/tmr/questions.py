@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mngr.mapreduce.state import RunState, TaskState
-from mngr.process import quote
+from mngr.system.process import quote
 from mngr.tmr.places import (
     FOR_A_PERSON,
     NOT_TRUE,

@@ -13,7 +13,8 @@ from mngr.mapreduce import attempt_end
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
-from mngr.process import quote
+from mngr.system.git import Git
+from mngr.system.process import quote
 from mngr.tmr import outcome
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
@@ -21,7 +22,6 @@ from mngr.tmr.harvest import fetch_commits, harvest
 from mngr.tmr.measurement import SuiteEnvironment
 from mngr.tmr.verdict import FAILED, Verdict
 from mngr.tmr.verify import verify
-from mngr.tools.git import Git
 
 _FAILURE_HEAD, _FAILURE_TAIL = 2000, 4000
 _PROMPT = "mapper.md.j2"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr import files
 from mngr.signature import signature
+from mngr.system import files
 
 PASSED = "passed"
 # Two tests of our own that are part of every test run, and what must come of them.

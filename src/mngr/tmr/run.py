@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mngr import files
 from mngr.errors import FAILED, PARTIAL, TIMED_OUT, UNDECIDED, MngrError
 from mngr.fleet.fleet import Fleet
 from mngr.json_values import plain, typed
@@ -20,6 +19,8 @@ from mngr.mapreduce.host_pool import HostPool, HostRules
 from mngr.mapreduce.ledger import fact
 from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
+from mngr.system import files
+from mngr.system.git import Git
 from mngr.tmr import baseline, canary, detect, plan, run_request, second_opinion, verdict
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.baseline import BaselineTest
@@ -31,7 +32,6 @@ from mngr.tmr.recipe import TestRecipe
 from mngr.tmr.rows import CollectedTest
 from mngr.tmr.steering_files import with_included
 from mngr.tmr.summary import tasks_of, verdict_of
-from mngr.tools.git import Git
 
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
 SELECT, MAP, INTEGRATE = "select", "map", "integrate"

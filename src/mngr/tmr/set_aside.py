@@ -8,7 +8,7 @@ from itertools import count
 from typing import NamedTuple
 
 from mngr.errors import MngrError
-from mngr.process import CommandFailed
+from mngr.system.process import CommandFailed
 from mngr.tmr.applier import Applier, State
 from mngr.tmr.branch import message
 from mngr.tmr.objects import EMAIL, NewCommit, ours

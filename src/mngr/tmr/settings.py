@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.actions.create import extra_paths
-from mngr.config import Settings
 from mngr.json_values import typed
+from mngr.settings.layers import Settings
 from mngr.tmr.measurement import EMPTY, SuiteEnvironment, default_command
 from mngr.tmr.paths import Paths
 

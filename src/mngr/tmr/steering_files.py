@@ -10,11 +10,11 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Se
 from functools import partial
 from typing import Any
 
+from mngr.system.git import Git
 from mngr.tmr.changed_file import File, Flag, at, settings
 from mngr.tmr.objects import Objects
 from mngr.tmr.paths import BUILD, Paths, matches
 from mngr.tmr.refusals import SUBMODULE
-from mngr.tools.git import Git
 
 JUDGING = frozenset({"conftest", "pytest-settings", "test-command", "shadow", "plugin", "attributes"})
 BUILDING = frozenset({"dependency", "build"})

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr import files
 from mngr.json_values import plain
+from mngr.system import files
 
 KILLED, SURVIVED, TIMEOUT, UNCLEAR = "killed", "survived", "timeout", "unclear"
 NOT_ASKED = "not asked for"

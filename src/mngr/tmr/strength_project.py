@@ -9,13 +9,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from mngr import files, process
 from mngr.errors import MngrError
+from mngr.system import files, process
+from mngr.system.waiting import wait_until
 from mngr.tmr import strength
 from mngr.tmr.measurement import PROBE, Measurement, StrengthStep, SuiteEnvironment, script
 from mngr.tmr.paths import PathKind, Paths
 from mngr.tmr.strength import MeasuredTest
-from mngr.waiting import wait_until
 
 _STEP = "strength"
 _SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".mypy_cache"})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from mngr.agents.kinds.kind import PERMISSIONS
-from mngr.agents.record import seconds_of
+from mngr.agent.record import seconds_of
 from mngr.mapreduce import decide
 from mngr.mapreduce.state import WAITING, RunState, TaskState
+from mngr.programs.kind import PERMISSIONS
 from mngr.tmr import verdict
 from mngr.tmr.host_words import host_rows, lost_on
 

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from mngr import files, prompts
+from mngr import prompts
 from mngr.actions.agent import Agent
-from mngr.agents import launch
+from mngr.agent import launch
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
+from mngr.system import files
 from mngr.tutorial import proposals
 from mngr.tutorial.proposals import Heading, Proposal
 from mngr.tutorial.sources import Sources

@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mngr import process
 from mngr.errors import MngrError
-from mngr.process import ProgramMissing, Result, find_program
+from mngr.system import process
+from mngr.system.process import ProgramMissing, Result, find_program
 
 _SECONDS = 20.0
 _MOST_VERBS = 80

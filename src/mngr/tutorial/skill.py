@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mngr import files
 from mngr.errors import MngrError
+from mngr.system import files
 
 NAME = "sync-tutorial-to-e2e-tests"
 # Both read the same form of a skill, a directory with `SKILL.md`, from places of their own.

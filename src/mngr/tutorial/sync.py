@@ -12,8 +12,8 @@ from mngr.actions.agent import Agent
 from mngr.e2e.code_state import is_left_by_tests
 from mngr.errors import MngrError, TimedOut
 from mngr.fleet.fleet import Fleet
-from mngr.process import join
-from mngr.tools.git import Git
+from mngr.system.git import Git
+from mngr.system.process import join
 from mngr.tutorial.check import NOT_RUN, TutorialProblem
 from mngr.tutorial.sources import Sources
 

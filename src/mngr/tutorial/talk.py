@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mngr import waiting
 from mngr.actions.agent import Agent
-from mngr.agents import launch, retry_time
-from mngr.agents.reasons import is_rate_limit
-from mngr.agents.state import BLOCKED, ENDED, WAITING
+from mngr.agent import launch, retry_time
+from mngr.agent.reasons import is_rate_limit
+from mngr.agent.state import BLOCKED, ENDED, WAITING
 from mngr.fleet.fleet import Fleet
+from mngr.system import waiting
 
 PASSED, OUT_OF_ROUNDS, OUT_OF_TIME, AGENT_ENDED = "passed", "out of rounds", "out of time", "agent ended"
 AGENT_BLOCKED = "agent blocked"

@@ -1,7 +1,7 @@
 """`mngr hello`: a verb like those of mngr itself."""
 
 from mngr.cli.app import App
-from mngr.cli.parser import Args, Parser
+from mngr.cli.parser.parser import Args, Parser
 
 EXAMPLES = (
     ("mngr hello Ada", "greet one person"),

@@ -7,10 +7,10 @@ import textwrap
 import time
 from collections.abc import Iterator
 
-from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
-from mngr.cli.durations import age, took
-from mngr.cli.terminal import cut
+from mngr.cli.output.amounts import amount, money, tokens
+from mngr.cli.output.durations import age, took
+from mngr.cli.output.terminal import cut
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
 from mngr.tmr import places, verdict

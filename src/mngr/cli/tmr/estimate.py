@@ -5,15 +5,15 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.table import Column
+from mngr.cli.output.amounts import amount
+from mngr.cli.output.table import Column
 from mngr.errors import MngrError
+from mngr.system.git import Git
 from mngr.tmr import plan
 from mngr.tmr.diagnosis import advice
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.run_request import RunRequest
-from mngr.tools.git import Git
 
 _PREPARE = "`mngr config set tmr.prepare 'CMD' --scope project`"
 # Seen for agents that read a repository before they change it; without history there is nothing better.

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mngr import process
-from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.parser import Args
+from mngr.cli.output.amounts import amount
+from mngr.cli.parser.parser import Args
 from mngr.cli.tmr import account, progress, request
 from mngr.errors import MngrError, UsageError
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, SETTLED, TaskState
 from mngr.names import suggest
+from mngr.system import git as git_tool
+from mngr.system import process
+from mngr.system.git import Repo
 from mngr.tmr import places
 from mngr.tmr.run import TestRun
 from mngr.tmr.summary import summary, tasks_of, verdict_of
 from mngr.tmr.verdict import VERDICTS
-from mngr.tools import git as git_tool
-from mngr.tools.git import Repo
 
 
 def run(args: Args, app: App) -> int:

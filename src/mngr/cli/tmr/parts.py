@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import time
 
-from mngr import config, settings_file
 from mngr.cli import connection, trust_prompt
-from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.parser import Args
-from mngr.cli.table import Column
+from mngr.cli.output.amounts import amount
+from mngr.cli.output.table import Column
+from mngr.cli.parser.parser import Args
 from mngr.cli.tmr import account
 from mngr.cli.tmr.orchestrator import find, left, repository, task_named
 from mngr.errors import MngrError, TimedOut
 from mngr.mapreduce.run import Run
+from mngr.settings import edit as settings_file
+from mngr.settings import layers as config
+from mngr.system.waiting import wait_until
 from mngr.tmr import places
 from mngr.tmr.detect import look
 from mngr.tmr.log_lines import standing
 from mngr.tmr.run import TestRun
 from mngr.tmr.summary import doing, summary, tasks_of
-from mngr.waiting import wait_until
 
 _STOP_SECONDS = 300.0
 
@@ -64,7 +65,7 @@ def init(args: Args, app: App) -> int:
 
 def report(args: Args, app: App) -> int:
     """`path` of the index.html, the `run` and how many `tasks` it shows, the files beside it, and the `player`."""
-    from mngr.cli import pages
+    from mngr.cli.output import pages
     from mngr.report import tmr
 
     found = find(app, args.run)
@@ -77,7 +78,7 @@ def report(args: Args, app: App) -> int:
 
 def serve(args: Args, app: App) -> int:
     """The pages of a run while it is under way, with the terminals of its agents."""
-    from mngr.cli import pages
+    from mngr.cli.output import pages
     from mngr.report.tmr import TmrRun
     from mngr.report.tmr_screens import Screens
 

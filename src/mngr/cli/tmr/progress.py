@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from mngr.actions import screen
-from mngr.cli.amounts import amount, money, tokens
 from mngr.cli.app import App
-from mngr.cli.durations import age
-from mngr.cli.output import to_json
-from mngr.cli.terminal import cut, is_terminal, visible
+from mngr.cli.output.amounts import amount, money, tokens
+from mngr.cli.output.durations import age
+from mngr.cli.output.output import to_json
+from mngr.cli.output.terminal import cut, is_terminal, visible
 from mngr.errors import MngrError
-from mngr.interrupts import Abandoned
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
+from mngr.system.interrupts import Abandoned
 from mngr.tmr import verdict
 from mngr.tmr.host_words import NOT_USED
 from mngr.tmr.log_lines import PHASES, line, phase_text, standing

@@ -7,24 +7,23 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from mngr import process
 from mngr.actions import agent_process
-from mngr.agents.kinds import kind as kinds
-from mngr.agents.kinds import repository_trust
 from mngr.cli import permissions
-from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.durations import parse_duration
-from mngr.cli.option_values import parse_sandbox, variables
-from mngr.cli.parser import Args
+from mngr.cli.output.amounts import amount
+from mngr.cli.output.durations import parse_duration
+from mngr.cli.parser.option_values import parse_sandbox, variables
+from mngr.cli.parser.parser import Args
 from mngr.errors import MngrError, UsageError
 from mngr.mapreduce.limits import RunLimits
+from mngr.programs import kind as kinds
+from mngr.programs import repository_trust
+from mngr.system import bubblewrap, process
+from mngr.system.git import Git, Repo
 from mngr.tmr import settings as tmr_settings
 from mngr.tmr.paths import folders
 from mngr.tmr.recipe import Workers, check_prompt
 from mngr.tmr.run_request import RunRequest
-from mngr.tools import bubblewrap
-from mngr.tools.git import Git, Repo
 
 
 def asked(args: Args, app: App, repo: Repo) -> RunRequest:

@@ -1,4 +1,4 @@
-"""What `mngr tmr` and `mngr demo` print as JSON, in the forms of `mngr.cli.schemas`."""
+"""What `mngr tmr` and `mngr demo` print as JSON, in the forms of `mngr.cli.output.schemas`."""
 
 from __future__ import annotations
 

@@ -6,19 +6,19 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr.cli.amounts import amount
 from mngr.cli.app import App
-from mngr.cli.parser import Args
-from mngr.cli.terminal import is_terminal
+from mngr.cli.output.amounts import amount
+from mngr.cli.output.terminal import is_terminal
+from mngr.cli.parser.parser import Args
 from mngr.cli.tmr.orchestrator import find, orchestrate, show_result, task_named, working
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
-from mngr.process import checked
+from mngr.system.git import Git
+from mngr.system.process import checked
 from mngr.tmr.places import expectations, integration_of, is_dangerous, places
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
 from mngr.tmr.verdict import EXPECTATION_CHANGED, HELD, UNPROVEN
-from mngr.tools.git import Git
 
 KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
 _KEYS = "[y] keep, [n] drop, [b] send back with a comment, [s] skip, [d] details, [p] previous, [q] quit:"

@@ -10,10 +10,10 @@ from typing import Any
 
 from mngr.actions.site import Site
 from mngr.errors import NotFoundError, UsageError
-from mngr.files import make_private_dir
 from mngr.providers.modal.options import LONGEST_SECONDS, parsed
 from mngr.providers.provider import STOPPED, HelperProvider, HostInfo, HostRequest
-from mngr.workspaces.origin import ensure_machine_id
+from mngr.system.files import make_private_dir
+from mngr.workspace.origin import ensure_machine_id
 
 MOST_HOSTS = 50
 _KEYS = {"image", "host_dir", "options", "connect_seconds", "max_hosts", "max_hours", "idle_stop_minutes"}

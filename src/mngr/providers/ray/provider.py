@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 
 from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
-from mngr.interrupts import held
 from mngr.providers.provider import GONE, QUEUED, RUNNING, HelperProvider, HostInfo, HostRequest
 from mngr.remote.channel import Opening
-from mngr.waiting import wait_until
-from mngr.workspaces.origin import ensure_machine_id
+from mngr.system.interrupts import held
+from mngr.system.waiting import wait_until
+from mngr.workspace.origin import ensure_machine_id
 
 MOST_HOSTS = 50
 # A node takes a second or two to start a supervisor.

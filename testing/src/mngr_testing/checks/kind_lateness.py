@@ -7,8 +7,8 @@ import time
 from typing import NamedTuple
 
 from mngr.actions.agent import Agent
-from mngr.agents.state import RUNNING, WAITING
-from mngr.waiting import Deadline
+from mngr.agent.state import RUNNING, WAITING
+from mngr.system.waiting import Deadline
 from mngr_testing.checks.subject import Subject, expect
 
 LOOKS, LOOK_SECONDS = 10, 1.0

@@ -25,8 +25,8 @@ from mngr.errors import UNREACHED, MngrError
 from mngr.fleet import host_verbs
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.known_hosts import KnownHost
-from mngr.process import Result, join, run
 from mngr.providers.provider import GONE, RUNNING, STOPPED, HostRequest, Provider, Unsupported
+from mngr.system.process import Result, join, run
 from mngr_testing.checks.subject import expect
 
 YES, LACKS, FAILED = "yes", "-", "FAILED"

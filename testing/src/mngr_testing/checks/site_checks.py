@@ -10,10 +10,10 @@ from pathlib import Path
 from mngr.actions import snapshots
 from mngr.actions.agent import Agent
 from mngr.actions.destroy import HasWork
-from mngr.agents.limits import Limits
+from mngr.agent.limits import Limits
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
-from mngr.waiting import wait_until
+from mngr.system.waiting import wait_until
 from mngr_testing.checks.provider_checks import PlaceCheck, results_of
 from mngr_testing.checks.subject import expect
 

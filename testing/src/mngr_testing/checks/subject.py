@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeVar
 
 from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery
-from mngr.agents.kinds import driver
-from mngr.agents.state import ALIVE, WAITING
+from mngr.agent.state import ALIVE, WAITING
 from mngr.errors import MngrError
 from mngr.fleet.fleet import Fleet
-from mngr.waiting import wait_until
+from mngr.programs import driver
+from mngr.system.waiting import wait_until
 from mngr_testing.model_server import ModelServer
 
 T = TypeVar("T")

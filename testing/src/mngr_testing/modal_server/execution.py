@@ -11,7 +11,7 @@ import termios
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from mngr.process import start
+from mngr.system.process import start
 
 CHUNK = 1 << 16
 # Output that a client has read is kept this long, for a client whose stream broke.

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.errors import MngrError, TimedOut
-from mngr.process import environment, start
-from mngr.waiting import wait_until
+from mngr.system.process import environment, start
+from mngr.system.waiting import wait_until
 
 if TYPE_CHECKING:
     from types import TracebackType

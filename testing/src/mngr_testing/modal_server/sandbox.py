@@ -15,7 +15,7 @@ from typing import NamedTuple
 from modal_proto import api_pb2
 
 from mngr.errors import MngrError
-from mngr.process import checked, find_program, require_program, run
+from mngr.system.process import checked, find_program, require_program, run
 from mngr_testing.modal_server.execution import Execution, Size, children, is_alive, open_terminal
 
 SECONDS_TO_START = 60.0

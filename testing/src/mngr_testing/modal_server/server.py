@@ -19,7 +19,7 @@ from modal_proto.api_grpc import ModalClientBase
 from modal_proto.task_command_router_grpc import TaskCommandRouterBase
 
 from mngr.errors import MngrError
-from mngr.process import environment, start
+from mngr.system.process import environment, start
 from mngr_testing.modal_server.account import Account, subject
 from mngr_testing.modal_server.control_plane import ControlPlane
 from mngr_testing.modal_server.faults import Fault, Faults

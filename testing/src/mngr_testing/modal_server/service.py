@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from grpclib import GRPCError, Status
 from grpclib.server import Stream
 
-from mngr.files import append_line
+from mngr.system.files import append_line
 from mngr_testing.modal_server.faults import Fault, Faults
 
 Metadata = Mapping[str, str | bytes]

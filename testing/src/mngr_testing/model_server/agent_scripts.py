@@ -7,8 +7,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from mngr.agents.kinds.scripted.script import SEPARATOR, ScriptStep, parse
-from mngr.process import quote
+from mngr.programs.scripted.script import SEPARATOR, ScriptStep, parse
+from mngr.system.process import quote
 from mngr_testing.model_server.script import Rule
 
 # The line of an agent's prompt that names its test.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mngr.errors import MngrError, TimedOut
-from mngr.files import append_line
+from mngr.system.files import append_line
 from mngr_testing.model_server.answer import TokenCounts
 
 

@@ -1,0 +1,140 @@
+"""The one true state of an agent, decided from its record, its pane and its events. Pure: no clock, disk or process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mngr.agent.record import Record, seconds_of
+from mngr.system.tmux import Pane
+
+STARTING = "STARTING"
+RUNNING = "RUNNING"
+WAITING = "WAITING"
+BLOCKED = "BLOCKED"
+DONE = "DONE"
+FAILED = "FAILED"
+STOPPED = "STOPPED"
+UNKNOWN = "UNKNOWN"
+STATES = (STARTING, RUNNING, WAITING, BLOCKED, DONE, FAILED, STOPPED, UNKNOWN)
+ALIVE = frozenset({STARTING, RUNNING, WAITING, BLOCKED})
+ENDED = frozenset({DONE, FAILED, STOPPED})
+_FIRST_MESSAGE_SECONDS = 120.0
+_LATEST = 1e11
+NOT_KNOWN = 0.0  # a point in time that nobody saw
+
+
+class Status(NamedTuple):
+    state: str
+    reason: str
+    since: float
+    evidence: str
+    exit_code: int | None = None
+    signal: int | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.state in ALIVE
+
+    @property
+    def sound(self) -> bool:
+        """Whether it says what can be: for a status that another machine sent."""
+        return self.state in STATES and 0 <= self.since < _LATEST
+
+
+class Facts(NamedTuple):
+    """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer."""
+
+    pane: Pane | None
+    panes_known: bool
+    events: Sequence[Mapping[str, Any]]
+    boot_id: str
+    creator_alive: bool
+
+
+def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
+    """`from_events` says that this kind reports its own turns; without, a live process is RUNNING."""
+    started = _seconds(record.started_at) or _seconds(record.created_at) or 0.0
+    last_exit = next((event for event in reversed(facts.events) if event.get("type") == "exited"), None)
+    alive = facts.pane is not None and not facts.pane.dead and last_exit is None
+    if record.stopped_at is not None and not alive:  # `stop` writes it down before it ends the process
+        return Status(
+            STOPPED, record.stop_reason, _seconds(record.stopped_at) or started, "record: `stopped_at` is set"
+        )
+    if not facts.panes_known:
+        return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
+    if last_exit is not None:
+        at = _seconds(last_exit.get("timestamp")) or started
+        code = last_exit.get("exit_code")
+        known = code if isinstance(code, int) else None
+        return _ended(known, None, at, "events: an `exited` event since its start")
+    if facts.pane is not None:
+        if not facts.pane.dead:
+            return _alive(facts, started, from_events)
+        evidence = f"tmux: pane {facts.pane.pane_id} is dead"
+        return _ended(facts.pane.exit_code, facts.pane.signal, facts.pane.died_at or started, evidence)
+    if record.started_at is None:
+        if facts.creator_alive:
+            return Status(STARTING, "being created", started, "record: not started, its creator is alive")
+        return Status(FAILED, "its creation was interrupted", started, "record: not started, its creator is gone")
+    if record.boot_id and facts.boot_id and record.boot_id != facts.boot_id:
+        return Status(STOPPED, "the machine restarted", NOT_KNOWN, "record: another boot id, and no pane")
+    return Status(FAILED, "its tmux session is gone", NOT_KNOWN, "tmux: no pane, and events: no `exited`")
+
+
+def _alive(facts: Facts, started: float, from_events: bool) -> Status:
+    pane = facts.pane
+    assert pane is not None
+    process = f"tmux: process {pane.pid} is alive in pane {pane.pane_id}"
+    if not from_events:
+        return Status(RUNNING, "", started, process)
+    for event in reversed(facts.events):
+        state = event.get("state")
+        if event.get("type") == "state" and state in (RUNNING, WAITING, BLOCKED):
+            reason = str(event.get("reason") or "")
+            return Status(
+                state,
+                reason,
+                _seconds(event.get("timestamp")) or started,
+                f"events: {event.get('event_id', 'a state event')}; {process}",
+            )
+    return Status(STARTING, "not ready yet", started, f"events: no state reported since the start; {process}")
+
+
+def awaits_first_message(record: Record, events: Sequence[Mapping[str, Any]], now: float) -> bool:
+    """Whether the message that it was made with has not reached it yet: it is ready then, but will not stay so. Whoever
+    made it may be gone, so this is true for a while only. `events` are those since its start."""
+    if not events or not events[0].get("message_follows"):
+        return False
+    taken = "message_delivered" if record.driver == "screen" else "message_acknowledged"
+    started = _seconds(events[0].get("timestamp")) or 0.0
+    return now - started < _FIRST_MESSAGE_SECONDS and all(event.get("type") != taken for event in events)
+
+
+def _ended(exit_code: int | None, signal: int | None, at: float, evidence: str) -> Status:
+    """A shell tells the death of its command by signal N as exit code 128 + N; both ways are one here."""
+    if signal is None and exit_code is not None and 128 < exit_code <= 128 + 64:
+        signal = exit_code - 128
+    elif signal is not None:
+        exit_code = 128 + signal
+    if signal is not None:
+        return Status(FAILED, f"killed by {signal_name(signal)}", at, evidence, exit_code, signal)
+    if exit_code is None:
+        return Status(FAILED, "ended, exit code not known", at, evidence)
+    return Status(FAILED if exit_code else DONE, f"exit code {exit_code}" if exit_code else "", at, evidence, exit_code)
+
+
+def signal_name(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return seconds_of(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,129 @@
+"""The agents of one host, on that host's disk: their records and events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from mngr.agent import events, record
+from mngr.agent.record import CorruptRecord, Record
+from mngr.errors import NotFoundError
+from mngr.names import is_id
+from mngr.system.files import read_lines
+from mngr.system.state_dir import StateDir
+
+SCREEN = "screen.txt"
+_TAIL = 16384
+
+
+class Store:
+    def __init__(self, host: StateDir) -> None:
+        self.host = host
+        self.dir = os.path.join(host.dir, "agents")
+
+    def state_dir(self, agent_id: str) -> str:
+        return os.path.join(self.dir, agent_id)
+
+    def locked(self) -> AbstractContextManager[bool]:
+        """Held while names are chosen and records change hands; never during slow work."""
+        return self.host.locked("host", timeout=60, what="the state directory")
+
+    def agent_locked(self, agent_id: str) -> AbstractContextManager[bool]:
+        """Held while one agent is started, stopped, destroyed or talked to."""
+        return self.host.locked(agent_id, timeout=300, what="this agent", guards=self.state_dir(agent_id))
+
+    def records(self, only: Collection[str] | None = None) -> tuple[list[Record], list[CorruptRecord]]:
+        """All records, or those with these ids, in order of creation, and those that could not be read."""
+        good: list[Record] = []
+        bad: list[CorruptRecord] = []
+        for name in self.host.entries(self.dir) if only is None else only:
+            if not is_id(name):
+                continue
+            try:
+                good.append(self._parsed(name))
+            except FileNotFoundError:
+                continue  # being made or removed at this moment
+            except CorruptRecord as error:
+                bad.append(error)
+        good.sort(key=lambda r: (r.created_at, r.id))
+        return good, bad
+
+    def read(self, agent_id: str) -> Record:
+        try:
+            return self._parsed(agent_id)
+        except FileNotFoundError:
+            raise NotFoundError(f"agent `{agent_id}` was destroyed in the meantime") from None
+
+    def write(self, changed: Record, *, durable: bool = True) -> None:
+        """Replace the whole record. The caller has read it under `locked`, or made it: anybody else's change would be
+        lost."""
+        self.host.write(os.path.join(self.dir, changed.id, "agent.json"), record.dump(changed), durable=durable)
+
+    def change(self, agent_id: str, **fields: Any) -> Record:
+        """Replace fields of the record as it is on disk now."""
+        with self.locked():
+            changed = self.read(agent_id)._replace(**fields)
+            self.write(changed)
+        return changed
+
+    def log(self, agent_id: str, type: str, **fields: Any) -> dict[str, Any]:
+        if "text" in fields:  # the one field that is not in our own words
+            from mngr import secrets
+
+            fields = secrets.mask_fields(fields, self.secrets(agent_id))
+        event = events.new_event("mngr", type, **fields)
+        self.host.append(os.path.join(self.dir, agent_id, events.FILE), event)
+        return event
+
+    def secrets(self, agent_id: str) -> tuple[str, ...]:
+        """The values of the variables that it was given; none of them belongs into a text that is kept or shown."""
+        from mngr.secrets import env_values
+
+        try:
+            return env_values(self.host.read(os.path.join(self.dir, agent_id, "env")).decode(errors="surrogateescape"))
+        except FileNotFoundError:
+            return ()
+
+    def events(self, agent_id: str) -> list[dict[str, Any]]:
+        try:
+            return read_lines(self.host.read(os.path.join(self.dir, agent_id, events.FILE)))
+        except FileNotFoundError:
+            return []
+
+    def events_since_start(self, agent_id: str) -> list[dict[str, Any]]:
+        """Events of the agent's present process, as far back as its state needs them: to its last `started`, or some
+        of the last ones with a state among them, which nothing before them can change."""
+        path = os.path.join(self.dir, agent_id, events.FILE)
+        size = _TAIL
+        while True:
+            data, whole = self.host.read_tail(path, size)
+            start = data.rfind(b'"type": "started"')
+            if start >= 0:
+                return read_lines(data[data.rfind(b"\n", 0, start) + 1 :])
+            found = read_lines(data)
+            if whole or any(event.get("type") == "state" for event in found):
+                return found
+            size *= 8
+
+    def forget(self, agent_id: str) -> None:
+        """Remove the state directory and the agent's locks. One that is held goes when its holder releases it."""
+        self.host.remove(self.state_dir(agent_id))
+        for lock in (agent_id, f"{agent_id}.message", f"{agent_id}.recording"):
+            self.host.remove_lock(lock)
+
+    def _parsed(self, agent_id: str) -> Record:
+        path = os.path.join(self.dir, agent_id, "agent.json")
+        try:
+            found = record.parse(self.host.read(path), path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise CorruptRecord(f"`{path}` cannot be read: {error.strerror}", hint=record.CORRUPT_HINT) from None
+        if found.id != agent_id:
+            raise CorruptRecord(f"`{path}` is the record of another agent, `{found.id}`", hint=record.CORRUPT_HINT)
+        return found
+
+    def names(self) -> Iterable[str]:
+        return (r.name for r in self.records()[0])

@@ -1,0 +1,228 @@
+"""Make the agents that `create` asks for, or use those that exist; send the first message, and report on each.
+
+The JSON output for one agent is an object. For several it is a list with a row for each agent; a row has `ok`, and if
+that is false also `name`, `error` and `hint`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+
+from mngr.actions import create as creating
+from mngr.actions.agent import Agent
+from mngr.actions.create import CreateRequest, NameTaken
+from mngr.actions.site import Site
+from mngr.cli.app import App
+from mngr.cli.output.terminal import is_terminal
+from mngr.cli.parser.option_values import read_text
+from mngr.cli.parser.parser import Args
+from mngr.errors import MngrError, UsageError
+
+if TYPE_CHECKING:
+    from mngr.cli.targets import Done, Outcomes
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
+    # An agent, and whether it existed before.
+    Made = tuple[Agent, bool]
+
+
+class NewAgent(NamedTuple):
+    """What was made, and where."""
+
+    agent_id: str
+    name: str
+    host_id: str
+    host_name: str
+    work_dir: str
+    branch: str | None
+    session: str
+
+
+class Reused(NamedTuple):
+    reused: bool
+
+
+class WouldCreate(NamedTuple):
+    name: str
+    type: str
+    command: str
+    transfer: str
+    source: str
+    branch: str | None
+    base_branch: str | None
+    base_commit: str | None
+    dry_run: bool
+
+
+class WouldReuse(NamedTuple):
+    name: str
+    reused: bool
+    dry_run: bool
+
+
+def existing(site: Site, names: Sequence[str]) -> dict[str, str]:
+    """The ids of the agents that have one of these names, by name."""
+    from mngr.actions import reuse
+
+    return {name: record.id for name, record in site.run(reuse.existing, names).items()} if names else {}
+
+
+def make(
+    app: App, site: Site, wanted: dict[str, CreateRequest | str], expected: Mapping[str, str] | None
+) -> dict[str, Made | MngrError]:
+    """Create the agents, or use those that exist, if they are as `expected`. `wanted` has for each name a request, or
+    the id of the agent."""
+    requests = [request for request in wanted.values() if not isinstance(request, str)]
+    new = [request.name for request in requests]
+    made = dict(zip(new, _create(app, site, requests), strict=True)) if requests else {}
+    if expected is not None:
+        used = {name: agent_id for name, agent_id in wanted.items() if isinstance(agent_id, str)}
+        # Somebody may have created one in the meantime.
+        used |= existing(site, [name for name in new if isinstance(made[name], NameTaken)])
+        made.update((name, _tried(_use, site, agent_id, expected)) for name, agent_id in used.items())
+    return {name: made[name] for name in wanted}
+
+
+def _use(site: Site, agent_id: str, expected: Mapping[str, str]) -> Made:
+    from mngr.actions import reuse
+
+    return Agent(site, site.run(reuse.use, agent_id, expected)), True
+
+
+def _create(app: App, site: Site, requests: list[CreateRequest]) -> list[Made | MngrError]:
+    if len(requests) == 1:
+        return [_tried(lambda: (Agent(site, creating.create_on(site, requests[0])), False))]
+    from mngr.actions import bulk_create
+
+    with_line = app.out.human and not app.out.quiet and is_terminal(app.stderr)
+
+    def show(text: str) -> None:
+        if with_line:
+            app.stderr.write(f"\r\x1b[K{text}")
+            app.stderr.flush()
+
+    try:
+        show(f"creating agents: 0 of {len(requests)}")
+        results = bulk_create.create_many_on(
+            site, requests, lambda done: show(f"creating agents: {done} of {len(requests)}")
+        )
+    finally:
+        show("")
+    return [result if isinstance(result, MngrError) else (Agent(site, result), False) for result in results]
+
+
+def _tried(act: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | MngrError:
+    try:
+        return act(*args, **options)
+    except MngrError as error:
+        return error
+
+
+def finish(app: App, made: dict[str, Made | MngrError], message: str | None, *, many: bool) -> int:
+    """Send the message to each agent and report on all. An agent that did not get it counts as failed, and runs."""
+    reused = {result[0].id: result[1] for result in made.values() if not isinstance(result, MngrError)}
+
+    def tell(agent: Agent) -> Done:
+        if message is not None:
+            deliver(agent, message, new=not reused[agent.id])
+        text = f"{'using existing agent' if reused[agent.id] else 'created'} {agent.name}"
+        text += "" if agent.site.is_near else f" at {agent.site.name}"
+        text += f" on branch {agent.record.branch}" if agent.record.branch and not reused[agent.id] else ""
+        return {**new_agent(agent)._asdict(), "reused": reused[agent.id]}, text
+
+    agents = [result[0] for result in made.values() if not isinstance(result, MngrError)]
+    if not many:
+        row, text = tell(agents[0])
+        app.out.emit_object(row, human=text)
+        return 0
+    from mngr.cli import targets
+
+    def report(outcomes: Outcomes[Done]) -> int:
+        left = MngrError("the agent runs, but did not get the message", hint="`mngr message` sends it")
+        told = {agent.name: left if isinstance(done, targets.NotDone) else done for agent, done in outcomes}
+        return targets.report(
+            app, [({"name": name}, one if isinstance(one, MngrError) else told[name]) for name, one in made.items()]
+        )
+
+    return targets.each(agents, tell, report, done="delivered")
+
+
+def dry_run(
+    app: App, site: Site, wanted: dict[str, CreateRequest | str], expected: Mapping[str, str] | None, *, many: bool
+) -> int:
+    """Report what `make` would do, and change nothing."""
+
+    def would(name: str, request: CreateRequest | str) -> Done:
+        if not isinstance(request, str):
+            return _would_create(creating.preview(site, request))
+        if expected is None:
+            raise NameTaken(name)
+        from mngr.actions import reuse
+
+        site.run(reuse.check, request, expected)
+        return WouldReuse(name, True, True), f"would use existing agent {name}"
+
+    if not many:
+        row, text = would(*next(iter(wanted.items())))
+        app.out.emit_object(row, human=text)
+        return 0
+    from mngr.cli import targets
+
+    return targets.report(app, [({"name": name}, _tried(would, name, request)) for name, request in wanted.items()])
+
+
+def _would_create(request: CreateRequest) -> Done:
+    plan = request.planned
+    row = WouldCreate(
+        name=request.name,
+        type=request.kind.name,
+        command=request.command_shown,
+        transfer=plan.transfer,
+        source=plan.source,
+        branch=plan.branch,
+        base_branch=plan.base_branch,
+        base_commit=plan.start,
+        dry_run=True,
+    )
+    branch = f", branch {plan.branch} from {(plan.start or '')[:10]}" if plan.branch else ""
+    text = f"would create {request.name}: {plan.transfer} of {plan.source}{branch}\nrunning: {request.command_shown}"
+    return row, text
+
+
+def new_agent(agent: Agent) -> NewAgent:
+    record, host = agent.record, agent.site.name
+    return NewAgent(record.id, record.name, host, host, record.work_dir, record.branch, record.session)
+
+
+def first_message(args: Args, app: App) -> str | None:
+    """The text of `--message`, `--message-file` or `--edit-message`."""
+    if args.message is not None and args.message_file is not None:
+        raise UsageError("`--message` and `--message-file` cannot be used together")
+    text: str | None = args.message if args.message_file is None else read_text(args.message_file, app)
+    if args.edit_message:
+        from mngr.cli.editor import edit_text
+
+        text = edit_text(app, text or "", "The agent's first message. Lines that begin with # are left out.")
+        if not text:
+            raise MngrError("the message is empty, so no agent was created")
+    if text is not None:
+        from mngr.actions.message import clean
+
+        clean(text)
+    return text
+
+
+def deliver(agent: Agent, message: str, *, new: bool = True) -> None:
+    """Deliver the first message, unless a `new` agent was started with it."""
+    from mngr.actions import message as messages
+
+    try:
+        agent.site.run(messages.first if new else messages.deliver, agent.id, message)
+    except MngrError as error:
+        raise MngrError(
+            f"`{agent.name}` runs, but its first message was not delivered: {error.message}",
+            hint=error.hint,
+            exit_code=error.exit_code,
+        ) from None

@@ -1,1 +1,0 @@
-"""Places where commands run and files live."""

@@ -1,0 +1,1 @@
+"""Settings: their schema, values, layers, edits, and what the user trusts."""

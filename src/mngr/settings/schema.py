@@ -1,0 +1,280 @@
+"""Which settings exist and what they hold: the schema, and checking what one source sets against it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from mngr.errors import UsageError
+from mngr.names import suggest
+from mngr.settings.values import (
+    ANY,
+    ARGUMENTS,
+    BOOLEAN,
+    HOME,
+    NUMBER,
+    PATHS,
+    PERMISSIONS,
+    PREFIX,
+    TEXT,
+    WHOLE,
+    Key,
+    ValueType,
+    describe,
+    format_key,
+    parse_key,
+    parse_text,
+    put,
+    text_value,
+)
+
+Schema: TypeAlias = "Mapping[str, Schema | ValueType]"
+
+# Accepted so that a settings file written for another version works; nothing here reads them.
+NO_EFFECT = ("retry", "logging")
+
+
+def _safe(kind: ValueType) -> ValueType:
+    """A key that a repository may set without its user's trust (`mngr config trust`): no value of it runs a program,
+    names a file of the user's, passes on a variable, spends money or answers a question for the user."""
+    return kind._replace(safe=True)
+
+
+# `*` stands for any name. What `commands` and `create_templates` hold is checked against the command's own options.
+SCHEMA: Schema = {
+    "commands": {"*": {"*": ANY}},
+    "create_templates": {"*": {"*": ANY}},
+    "agent_types": {
+        "*": {
+            "parent_type": TEXT,
+            "command": TEXT,
+            "cli_args": ARGUMENTS,
+            "env": {"*": TEXT},
+            "permissions": PERMISSIONS,
+            **dict.fromkeys(("ready", "busy", "blocked", "refused"), TEXT),
+            **dict.fromkeys(("first_prompt", "resume", "one_shot", "record"), TEXT),
+            **dict.fromkeys(("home_env", "home_links"), ARGUMENTS),
+        }
+    },
+    "providers": {
+        "*": {
+            **dict.fromkeys(("type", "host_dir", "image", "network", "memory", "address"), TEXT),
+            **dict.fromkeys(("hosts", "options", "open", "open_tty", "build", "create", "list"), ARGUMENTS),
+            **dict.fromkeys(("stop", "start", "snapshot", "destroy"), ARGUMENTS),
+            **dict.fromkeys(("connect_seconds", "cpus", "gpus", "max_hours", "idle_stop_minutes"), NUMBER),
+            **dict.fromkeys(("pids", "max_agents", "max_hosts"), WHOLE),
+            **dict.fromkeys(("install", "autoscaling"), BOOLEAN),
+            "resources": {"*": NUMBER},
+        }
+    },
+    "hosts": dict.fromkeys(("answer_seconds", "verb_seconds"), NUMBER),
+    "workspace": {"extra_paths": _safe(PATHS)},  # only below the directory that is copied
+    "tmux": {"session_prefix": _safe(PREFIX), "config": TEXT, "history_lines": _safe(WHOLE)},
+    "saved": {"ignored_max_mb": _safe(NUMBER)},
+    "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
+    "record": {"max_mb": _safe(NUMBER)},
+    "sandbox": {"readable": ARGUMENTS, "writable": ARGUMENTS},
+    "plugins": {"*": {"enabled": BOOLEAN}},
+    "tmr": {
+        **dict.fromkeys(("prepare", "test_command", "gate_command", "prompt"), TEXT),
+        "env": {"*": TEXT},
+        "paths": dict.fromkeys(("implementation", "non_implementation", "read_only"), _safe(ARGUMENTS)),
+        **dict.fromkeys(("max_jobs", "baseline_repeats", "effect_runs"), _safe(WHOLE)),
+        **dict.fromkeys(("test_seconds", "job_seconds", "largest_file_mb"), _safe(NUMBER)),
+        "home": HOME,
+        "mutants": WHOLE,
+        "second_opinion": BOOLEAN,
+        "lost_seconds": NUMBER,
+    },
+    "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
+    "headless": _safe(BOOLEAN),
+    **{name: {"*": _safe(ANY)} for name in NO_EFFECT},
+}
+DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
+OPTIONS = frozenset({"commands", "create_templates"})
+# Other spellings that scripts and settings files use.
+ALIASES: Mapping[str, Key] = {
+    "prefix": ("tmux", "session_prefix"),
+    "work_dir_extra_paths": ("workspace", "extra_paths"),
+}
+# Plugins and other versions of mngr have keys of their own in these sections.
+_SHARED = frozenset({"commands", "agent_types", "plugins", "providers"})
+
+# The options that are safe in the same sense, each with its safe values; None means any. Others need trust.
+_CODING_AGENTS = ("claude", "codex", "opencode")
+_SAFE_TO_CREATE: Mapping[str, tuple[object, ...] | None] = {
+    "type": _CODING_AGENTS,
+    "permissions": ("ask",),
+    "sandbox": (True,),
+    "network": ("off",),
+    "provider": ("local",),
+    **dict.fromkeys(("transfer", "branch", "project", "label", "template", "record", "no_record", "one_shot")),
+    **dict.fromkeys(("connect", "no_connect", "idle_timeout", "idle_mode", "timeout", "dry_run")),
+    **dict.fromkeys(("ensure_clean", "no_ensure_clean", "include_unclean", "exclude_unclean")),
+}
+_SAFE_OPTIONS: Mapping[str, Mapping[str, tuple[object, ...] | None]] = {
+    "create": _SAFE_TO_CREATE,
+    "start": dict.fromkeys(("connect", "no_connect")),
+    "clone": dict.fromkeys(("connect", "no_connect", "label", "project", "dry_run")),
+    "tmr": {
+        "type": _CODING_AGENTS,
+        "permissions": ("ask",),
+        "sandbox": (True,),
+        "network": ("off",),
+        **dict.fromkeys(("transfer", "record", "no_record")),
+    },
+    **{verb: {"*": None} for verb in ("list", "usage", "diff", "event", "transcript")},
+}
+
+
+def is_safe(key: Key, value: object) -> bool:
+    """Whether this may come from a repository that its user has not trusted."""
+    if key in (("tutorial", "script"), ("tutorial", "tests")):
+        paths = value if isinstance(value, list) else [value]
+        return not any(str(path).startswith(("/", "~")) or ".." in str(path).split("/") for path in paths)
+    if len(key) != 3 or key[0] not in OPTIONS:
+        kind = resolve(key)[1]
+        return isinstance(kind, ValueType) and kind.safe
+    options = _SAFE_TO_CREATE if key[0] == "create_templates" else _SAFE_OPTIONS.get(key[1], {})
+    if key[2] in ("format", "quiet", "verbose", "headless") or "*" in options:
+        return True
+    good = options.get(key[2], ())
+    return good is None or value in good
+
+
+def resolve(key: str | Key, source: str = "") -> tuple[Key, Schema | ValueType]:
+    """The key as the schema spells it, and what it holds. Raises for an unknown key, naming the nearest good one.
+    Inside a value, any key is good."""
+    node: Schema | ValueType = SCHEMA
+    good: Key = ()
+    place = f" in `{source}`" if source else ""
+    for part in as_key(key):
+        full = format_key((*good, part))
+        if isinstance(node, ValueType):
+            good = (*good, part)
+            continue
+        if not part or "\0" in part:
+            raise UsageError(f"`{full}`{place} is not a key: a name is empty or holds a NUL byte")
+        if part not in node and "*" not in node:
+            raise UsageError(f"unknown key `{full}`{place}", hint=suggest(part, tuple(node), "key"))
+        good = (*good, part.replace("_", "-") if good == ("plugins",) else part)
+        node = node.get(part) or node["*"]
+    return good, node
+
+
+def as_key(key: str | Key) -> Key:
+    """The parts of a dotted key; an option of a command or template may be written with `-` or `_`."""
+    parts = parse_key(key) if isinstance(key, str) else key
+    if parts and parts[0] in ALIASES:
+        parts = (*ALIASES[parts[0]], *parts[1:])
+    if len(parts) > 2 and parts[0] in OPTIONS:
+        return (*parts[:2], parts[2].replace("-", "_"), *parts[3:])
+    return parts
+
+
+class Value(NamedTuple):
+    """A setting and where it came from: a file, a variable's name, `-S` or `default`."""
+
+    value: object
+    source: str
+
+
+def value_at(values: Mapping[Key, Value], key: Key) -> Value | None:
+    """The value of a key, the table of all keys below it, or a part of the table that is a key's value."""
+    if key in values:
+        return values[key]
+    below = {other[len(key) :]: value for other, value in values.items() if other[: len(key)] == key}
+    if below:
+        tree: dict[str, object] = {}
+        for rest, value in below.items():
+            put(tree, rest, value.value)
+        return Value(tree, ", ".join(dict.fromkeys(value.source for value in below.values())))
+    for end in range(len(key) - 1, 0, -1):
+        if key[:end] in values:
+            item, source = values[key[:end]]
+            for part in key[end:]:
+                if not isinstance(item, dict) or part not in item:
+                    return None
+                item = item[part]
+            return Value(item, source)
+    return None
+
+
+class Layer(NamedTuple):
+    """What one source sets: values by full key, and the named tables it mentions, empty ones included. `gated` are the
+    values that count only when the user trusts the repository at `root`."""
+
+    source: str
+    values: Mapping[Key, object]
+    named: frozenset[Key] = frozenset()
+    gated: Mapping[Key, object] = {}
+    root: str = ""
+
+    def find(self, key: Key, *, gated: bool = False) -> Value | None:
+        """What it sets for a key, or what it would set if it were trusted."""
+        note = " (not trusted)" if gated else ""
+        values = self.gated if gated else self.values
+        return value_at({k: Value(item, self.source + note) for k, item in values.items()}, key)
+
+    def admitted(self) -> Layer:
+        """The same once the user trusts it."""
+        return self._replace(values={**self.values, **self.gated}, gated={})
+
+
+def gate(layer: Layer, root: str) -> Layer:
+    """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
+    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item)}
+    safe = {key: item for key, item in layer.values.items() if key not in gated}
+    return layer._replace(values=safe, gated=gated, root=root)
+
+
+def read_layer(
+    tree: Mapping[str, object], source: str, ignored: list[str] | None = None, *, as_text: bool = False
+) -> Layer:
+    """Check a whole tree of settings against the schema. `source` is what an error names. Unknown keys where other
+    programs have theirs are an error without `ignored`; with it, they are skipped and described there. With `as_text`,
+    strings are read as what the schema expects in their place. An alias counts less than the usual name."""
+    values: dict[Key, object] = {}
+    named: set[Key] = set()
+    tables: list[tuple[Key, Mapping[str, object]]] = [((), tree)]
+    for path, table in tables:
+        for name, item in table.items():
+            try:
+                key, kind = resolve((*path, name), source)
+            except UsageError as error:
+                if ignored is None or (path and path[0] not in _SHARED):
+                    raise
+                ignored.append(as_ignored(error))
+                continue
+            if as_text and isinstance(item, str):
+                item = text_value(item, kind) if isinstance(kind, ValueType) else parse_text(item)
+            if isinstance(kind, ValueType):
+                try:
+                    values[key] = kind.read(item)
+                except ValueError as error:
+                    raise mismatch(key, source, kind.expected, item, str(error)) from None
+            elif isinstance(item, dict):
+                named |= {key} if len(key) == 2 else set()
+                tables.append((key, item))
+            else:
+                raise mismatch(key, source, "a table", item)
+    return Layer(source, values, frozenset(named))
+
+
+def as_ignored(error: UsageError) -> str:
+    """The warning in place of an error about an unknown key."""
+    more = "" if error.hint.startswith("known: ") or not error.hint else f"; {error.hint}"
+    return f"{error.message} (ignored{more})"
+
+
+def text_layer(key: Key, text: str, source: str, ignored: list[str] | None = None) -> Layer:
+    """The layer that sets one key to a value given as text, read as what the schema expects there."""
+    tree: dict[str, object] = {}
+    put(tree, key, text)
+    return read_layer(tree, source, ignored, as_text=True)
+
+
+def mismatch(key: Key, source: str, expected: str, found: object, why: str = "") -> UsageError:
+    place = f" in `{source}`" if source else ""
+    reason = f" ({why[0].lower()}{why[1:]})" if why else ""
+    return UsageError(f"`{format_key(key)}`{place} must be {expected}, not {describe(found)}{reason}")

@@ -1,0 +1,136 @@
+"""What a repository asks for and its user has trusted: kept word for word in the state directory, a file per answer.
+
+A repository is its git directory, which its worktrees share; without git it is the directory itself. An answer holds
+for exactly the lines that were shown: after any change, wherever it is made, the user is asked again.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from mngr.errors import Undecided
+from mngr.settings.schema import Layer
+from mngr.settings.values import format_key, toml_text
+from mngr.system import files
+
+ROOM = "trusted"
+
+
+class Claim(NamedTuple):
+    """What one file, or one group of files, of the repository at `root` needs trust for: a line for each thing."""
+
+    root: str
+    name: str
+    lines: tuple[str, ...]
+
+
+def of_settings(layer: Layer) -> Claim:
+    """What is set apart in the settings file of a repository."""
+    lines = tuple(f"{format_key(key)} = {toml_text(layer.gated[key])}" for key in sorted(layer.gated))
+    return Claim(layer.root, layer.source, lines)
+
+
+def of_files(root: str, name: str) -> Claim:
+    """A file, or all files of a directory, each with a checksum of what it holds. One that cannot be read has none."""
+    top = os.path.join(root, name)
+    paths = [top] if os.path.isfile(top) else []
+    for place, _, names in os.walk(top):
+        paths += [os.path.join(place, one) for one in names]
+    return Claim(root, name, tuple(f"{toml_text(os.path.relpath(path, root))} {_sum(path)}" for path in sorted(paths)))
+
+
+def _sum(path: str) -> str:
+    import hashlib
+
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        return str(error.strerror)
+
+
+def is_trusted(host_dir: str, claim: Claim) -> bool:
+    data = _data(claim)
+    try:
+        with open(_path(host_dir, data), "rb") as file:
+            return file.read() == data
+    except OSError:
+        return False
+
+
+def remember(host_dir: str, claims: Iterable[Claim]) -> None:
+    """Trust these from now on. Twice is safe."""
+    for claim in claims:
+        data = _data(claim)
+        files.make_private_dir(host_dir)
+        files.make_private_dir(os.path.join(host_dir, ROOM))
+        files.write_atomic(_path(host_dir, data), data)
+
+
+def forget(host_dir: str, root: str) -> int:
+    """Trust nothing of this repository any more. Returns how many answers were removed."""
+    room = os.path.join(host_dir, ROOM)
+    first = _line(repository(root))
+    removed = 0
+    for name in os.listdir(room) if os.path.isdir(room) else ():
+        path = os.path.join(room, name)
+        with open(path, "rb") as file:
+            if file.readline() != first:
+                continue
+        files.remove_tree(path)
+        removed += 1
+    return removed
+
+
+def refused(claims: Sequence[Claim], used: Sequence[str]) -> Undecided:
+    """The error for a verb that needs what is not trusted yet."""
+    names = " and ".join(f"`{claim.name}`" for claim in claims)
+    keys = ", ".join(f"`{key}`" for key in used[:3]) + (", ..." if len(used) > 3 else "")
+    return Undecided(
+        f"{names} of `{claims[0].root}` sets {keys}, and you have not trusted it",
+        details="\n".join(line for claim in claims for line in claim.lines),
+        hint="if you want this repository to run and grant these: `mngr config trust`",
+    )
+
+
+def repository(root: str) -> str:
+    """The git directory that `root` belongs to. A `.git` that points elsewhere counts only if git made it a worktree,
+    which is noted on both sides: an unpacked archive cannot pass for a repository that is trusted."""
+    root = os.path.realpath(root)
+    own = os.path.join(root, ".git")
+    if os.path.islink(own) or not os.path.isfile(own):
+        return own if os.path.isdir(own) and not os.path.islink(own) else root
+    private = os.path.realpath(os.path.join(root, _first_line(own).removeprefix("gitdir: ")))
+    common, back = _first_line(os.path.join(private, "commondir")), _first_line(os.path.join(private, "gitdir"))
+    if not common or os.path.realpath(os.path.join(private, back)) != own:
+        return root
+    return os.path.realpath(os.path.join(private, common))
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().rstrip("\n")
+    except OSError:
+        return ""
+
+
+def _data(claim: Claim) -> bytes:
+    return b"".join([_line(repository(claim.root)), _line(claim.name), *(_encoded(line) for line in claim.lines)])
+
+
+def _line(text: str) -> bytes:
+    """Quoted, so that no path can pass for two lines."""
+    return _encoded(toml_text(text))
+
+
+def _encoded(line: str) -> bytes:
+    return line.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def _path(host_dir: str, data: bytes) -> str:
+    # The name only finds the file; what it holds is compared.
+    return os.path.join(host_dir, ROOM, f"{zlib.crc32(data):08x}")

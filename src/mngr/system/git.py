@@ -1,0 +1,229 @@
+"""git: look at a repository, make worktrees and clones, move commits, keep refs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from mngr.errors import MngrError
+from mngr.system import process
+from mngr.system.interrupts import held
+from mngr.system.process import CommandFailed, Result, checked, environment
+
+SECONDS = 600.0
+# The first commits of a large repository, over a slow connection. One that is lost ends by itself.
+_TRANSFER_SECONDS = 3600.0
+# Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
+_QUICK = frozenset({"branch", "update-ref", "worktree"})
+# These look into nested repositories, with the settings that are there: of an agent in a sandbox, nobody's but its own.
+_NESTED = frozenset({"status", "diff", "diff-files", "diff-index"})
+# How git notes an operation that is not finished, in this order: a rebase may be stopped at a pick or a merge.
+_NOTES = {
+    "rebase-merge": "rebase",
+    "rebase-apply/applying": "am",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "sequencer": "cherry-pick",
+}
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "mngr",
+    "GIT_AUTHOR_EMAIL": "mngr@localhost",
+    "GIT_COMMITTER_NAME": "mngr",
+    "GIT_COMMITTER_EMAIL": "mngr@localhost",
+}
+
+
+class Repo(NamedTuple):
+    """A repository as seen from one of its work trees. `home` is its main work tree, which outlives the others."""
+
+    top: str
+    home: str
+    common_dir: str
+    head: str | None
+    branch: str | None
+    dirty: tuple[str, ...]
+
+
+class Git:
+    """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere. `cautious` is for
+    a directory that is not known yet: whoever told git to use a bare repository only on request may have meant it."""
+
+    def __init__(
+        self,
+        directory: str,
+        *,
+        git_dir: str | None = None,
+        cautious: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.directory = directory
+        self._env = env or {}
+        self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
+        self._cautious = cautious
+
+    def run(
+        self,
+        *words: str,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        into: str = "",
+        private: bool = False,
+    ) -> Result:
+        """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need. `into`
+        is a file for its output, when that may be too large for the memory. With `private` the files that git writes
+        are readable by their owner only."""
+        settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **self._env, **(env or {})}
+        careful = ("--ignore-submodules=dirty",) if words[0] in _NESTED and self._is_pinned() else ()
+        argv = ["git", *self._place, words[0], *careful, *words[1:]]
+        full_env = {**environment(), **settings}
+        if into:
+            argv = ["sh", "-c", 'exec "$@" > "$0"', into, *argv]
+        if private:
+            argv = ["sh", "-c", 'umask 077; exec "$@"', "sh", *argv]
+        if not self._cautious:
+            full_env = with_config(full_env, {"safe.bareRepository": "all"})
+        if words[0] not in _QUICK:
+            seconds = _TRANSFER_SECONDS if words[0] in ("fetch", "push") else SECONDS
+            return process.run(argv, timeout=seconds, input=input, env=full_env)
+        with held():
+            return process.run(argv, timeout=SECONDS, input=input, env=full_env)
+
+    def _is_pinned(self) -> bool:
+        """Whether this is the copy of an agent in a sandbox: see `mngr.agent.sandbox`."""
+        return os.path.isfile(os.path.join(self.directory, ".git", "commondir"))
+
+    def must(
+        self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, doing: str = ""
+    ) -> str:
+        return checked(self.run(*words, input=input, env=env), doing).text
+
+    def fetch(self, source: str, refspec: str, *, env: Mapping[str, str] | None = None, doing: str = "") -> None:
+        """Get the commits of a ref of another repository, and nothing beside them."""
+        quiet = ("-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
+        self.must("fetch", *quiet, source, refspec, env=env, doing=doing)
+
+    def ok(self, *words: str) -> bool:
+        return self.run(*words).ok
+
+    def commit_of(self, revision: str) -> str | None:
+        result = self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return result.text if result.ok else None
+
+    def has_branch(self, branch: str) -> bool:
+        return self.ok("show-ref", "--verify", "--quiet", f"refs/heads/{branch}")
+
+    def current_branch(self) -> str | None:
+        """The branch, or None when HEAD is detached."""
+        result = self.run("symbolic-ref", "--quiet", "--short", "HEAD")
+        return result.text if result.ok else None
+
+    def operation(self) -> str | None:
+        """What somebody has begun in this work tree and not finished, as the name of git's command for it."""
+        git_dir = self.must("rev-parse", "--absolute-git-dir")
+        return next((command for name, command in _NOTES.items() if os.path.exists(os.path.join(git_dir, name))), None)
+
+    def rev_list(self, *words: str) -> Result:
+        """Git calls a branch that another process deletes at this moment a bad object; it is then asked again."""
+        for _ in range(4):
+            result = self.run("rev-list", *words)
+            if result.ok or b"bad object" not in result.stderr:
+                return result
+        return self.run("rev-list", *words)
+
+    def count(self, *words: str) -> int:
+        return int(checked(self.rev_list("--count", *words)).text)
+
+    def changed_paths(self) -> tuple[str, ...]:
+        """Paths with uncommitted changes, untracked files included, ignored ones not."""
+        return _status_paths(self.must("status", "--porcelain=v2", "-z", "--untracked-files=all").split("\0"))
+
+    def is_shared(self, commit: str, *, besides: str | None = None) -> bool:
+        """Whether a branch, remote branch or tag (other than `besides`) holds this commit."""
+        exclude = [f"--exclude={besides}"] if besides else []
+        result = self.rev_list("--max-count=1", commit, "--not", *exclude, "--branches", "--remotes", "--tags")
+        return result.ok and not result.text
+
+    def commit_tree(self, tree: str, parents: Sequence[str], message: str) -> str:
+        words = [word for parent in parents for word in ("-p", parent)]
+        return self.must("commit-tree", tree, *words, "-F", "-", input=message.encode(), env=_IDENTITY)
+
+
+def with_config(env: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Variables for git, with these settings beside those that they have."""
+    given = env.get("GIT_CONFIG_COUNT", "")
+    first = int(given) if given.isdecimal() else 0
+    found = {**env, "GIT_CONFIG_COUNT": str(first + len(settings))}
+    for at, (key, value) in enumerate(settings.items(), first):
+        found |= {f"GIT_CONFIG_KEY_{at}": key, f"GIT_CONFIG_VALUE_{at}": value}
+    return found
+
+
+def quoted_path(path: str) -> str:
+    """A path in quotes, as git reads it in its configuration, or in a list that it splits at colons."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def worktree_entry(directory: str) -> str | None:
+    """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
+    try:
+        with open(os.path.join(directory, ".git"), "rb") as file:
+            line = os.fsdecode(file.read()).removesuffix("\n")
+    except OSError:
+        return None
+    path = line.removeprefix("gitdir: ")
+    return os.path.normpath(os.path.join(directory, path)) if path != line else None
+
+
+def look(path: str) -> Repo | None:
+    """The repository around a directory; None when there is none. A bare one is an error."""
+    git = Git(path, cautious=True)
+    questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
+    where = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", *questions)
+    if not where.ok:
+        if "not a git repository" in where.error_text:
+            return None
+        if where.text.startswith("true\n") or "must be run in a work tree" in where.error_text:
+            raise MngrError(
+                f"`{path}` is a bare repository: it has no files for an agent to work on",
+                hint="clone it and run `mngr create` in the clone",
+            )
+        raise CommandFailed(where, f"git cannot read the repository at `{path}`")
+    answers = where.text.split("\n")[1:]
+    if len(answers) != len(questions):  # a path with a newline in it: one question at a time
+        answers = [git.must("rev-parse", "--path-format=absolute", question) for question in questions]
+    git_dir, common_dir, top = answers
+    linked = git_dir != common_dir and common_dir.endswith("/.git")
+    lines = git.must("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal").split("\0")
+    facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
+    head, branch = facts.get("branch.oid"), facts.get("branch.head")
+    return Repo(
+        top=top,
+        home=common_dir.removesuffix("/.git") if linked else top,
+        common_dir=common_dir,
+        head=None if head == "(initial)" else head,
+        branch=None if branch == "(detached)" else branch,
+        dirty=_status_paths(line for line in lines if not line.startswith("# ")),
+    )
+
+
+def _status_paths(lines: Iterable[str]) -> tuple[str, ...]:
+    """The paths in `git status --porcelain=v2 -z`. A rename is followed by its old path, which is changed too."""
+    found: list[str] = []
+    rename_source = False
+    for line in lines:
+        if rename_source:
+            found.append(line)
+            rename_source = False
+        elif line[:1] == "1":
+            found.append(line.split(" ", 8)[8])
+        elif line[:1] == "2":
+            found.append(line.split(" ", 9)[9])
+            rename_source = True
+        elif line[:1] == "u":
+            found.append(line.split(" ", 10)[10])
+        elif line[:1] == "?":
+            found.append(line[2:])
+    return tuple(found)

@@ -1,0 +1,209 @@
+"""Work kept under refs, with an entry that says whose it was: the store of saved work and of snapshots."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from mngr.agent import record as records
+from mngr.agent.record import Record
+from mngr.errors import MngrError
+from mngr.names import check_name
+from mngr.system import files, process
+from mngr.system.git import Git
+from mngr.system.process import checked
+from mngr.system.state_dir import StateDir
+from mngr.workspace.work.measure import has_repository
+
+SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
+
+
+class SavedEntry(NamedTuple):
+    """One kept piece of work. `commit` holds the uncommitted files on top of `parent`; they are the same commit when
+    there were none. `repo` is where the refs are: the source repository, or our own store for plain files. A `whole`
+    one holds every file and ref of the workspace, so that what is not in it was not there; `private` are files that
+    only their owner may read."""
+
+    id: str
+    name: str
+    reason: str
+    saved_at: str
+    repo: str
+    ref: str
+    commit: str
+    parent: str
+    commits: int
+    changed: tuple[str, ...]
+    ignored: tuple[str, ...]
+    left_out: tuple[tuple[str, float], ...]
+    refs: tuple[tuple[str, str], ...]
+    agent: Record | None
+    branch: str | None = None
+    whole: bool = False
+    private: tuple[str, ...] = ()
+
+    @property
+    def room(self) -> str:
+        """Whether it is saved work or a snapshot: the id of a snapshot is `AGENT/NAME`."""
+        return SNAPSHOTS if "/" in self.id else SAVED
+
+    @property
+    def label(self) -> str:
+        """The name that the user gave a snapshot."""
+        return self.id.partition("/")[2]
+
+    @property
+    def plain_files(self) -> bool:
+        """Whether it holds files only, without a history of their own."""
+        return not self.ref.endswith("/work")
+
+    @property
+    def refs_below(self) -> str:
+        """Where all of its refs are."""
+        return self.ref.removesuffix("/work")
+
+
+class EntryPlace(NamedTuple):
+    """Where new work goes: the entry's id, its refs, and the repository for what belongs to no other."""
+
+    id: str
+    ref: str
+    store: str
+
+
+def reserve(host: StateDir, room: str, name: str, record: Record | None, wanted: str = "") -> EntryPlace:
+    """An id, taken by making its directory, and refs that are free in the repository of this agent. Saved work gets the
+    first free `NAME-N`, a snapshot the `wanted` name, below that of its agent."""
+    if room == SNAPSHOTS:
+        check_name(wanted, "snapshot name")
+        host.make_dir(os.path.join(host.dir, room, name))
+    number = 1
+    while True:
+        entry_id = f"{name}/{wanted}" if room == SNAPSHOTS else f"{name}-{number}"
+        try:
+            os.mkdir(os.path.join(host.dir, room, entry_id), 0o700)
+            break
+        except FileExistsError:
+            if room == SNAPSHOTS:
+                raise MngrError(
+                    f"`{name}` has a snapshot called `{wanted}` already",
+                    hint=f"choose another name, or remove that one: `mngr snapshot destroy {entry_id}`",
+                ) from None
+            number += 1
+    ref = f"refs/mngr/{room}/{name}/{wanted or number}"
+    return EntryPlace(entry_id, _free_ref(record, ref), os.path.join(host.dir, room, "files.git"))
+
+
+def _free_ref(record: Record | None, wanted: str) -> str:
+    """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
+    in the same repository."""
+    if record is None or record.repo is None or not has_repository(record.repo):
+        return wanted
+    parent, _, name = wanted.rpartition("/")
+    refs = Git(record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
+    return f"{parent}/{free_name(name, [ref.removeprefix(f'{parent}/').partition('/')[0] for ref in refs])}"
+
+
+def free_name(wanted: str, taken: Collection[str]) -> str:
+    """This name, or with a number after it, that is not taken."""
+    names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
+
+
+def directory(host: StateDir, entry: SavedEntry) -> str:
+    return os.path.join(host.dir, entry.room, entry.id)
+
+
+def agent_dir(host: StateDir, entry: SavedEntry) -> str:
+    """Where the conversation, the variables and the events of its agent are."""
+    return os.path.join(directory(host, entry), "agent")
+
+
+def check_kept(entry: SavedEntry) -> None:
+    """Raise when what the entry holds cannot be reached any more; before anything is replaced."""
+    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
+        raise MngrError(
+            f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
+            hint="if the repository was moved, move it back for the time",
+        )
+
+
+def drop(host: StateDir, entry: SavedEntry) -> None:
+    """Forget an entry for good: its refs, and all that is kept beside them. Twice is safe."""
+    if os.path.isdir(entry.repo):
+        forget_refs(Git(entry.repo), entry.refs_below)
+    host.remove(directory(host, entry))
+    if entry.room == SNAPSHOTS:
+        try:
+            os.rmdir(os.path.dirname(directory(host, entry)))
+        except OSError:
+            pass  # its agent has others
+
+
+def forget_refs(git: Git, below: str) -> None:
+    refs = git.run("for-each-ref", "--format=%(refname)", below).text.split("\n")
+    lines = "".join(f"delete {ref}\n" for ref in refs if ref)
+    if lines:
+        git.run("update-ref", "--stdin", input=lines.encode())
+
+
+def make_store(path: str) -> str:
+    """A repository of ours, for what belongs to no other. Twice is safe."""
+    if not os.path.isdir(os.path.join(path, "objects")):
+        checked(
+            process.run(["git", "init", "-q", "--bare", path], timeout=60), "a store for kept files could not be made"
+        )
+    return path
+
+
+def write(host: StateDir, entry: SavedEntry) -> None:
+    value = {**entry._asdict(), "agent": json.loads(records.dump(entry.agent)) if entry.agent else None}
+    host.write(os.path.join(directory(host, entry), "entry.json"), files.json_bytes(value, indent=1), durable=True)
+
+
+def read(host: StateDir, directory: str) -> SavedEntry | None:
+    """None for one that is being written at this moment."""
+    path = os.path.join(directory, "entry.json")
+    try:
+        value: dict[str, Any] = json.loads(host.read(path).decode("utf-8", "surrogateescape"))
+        records.seconds_of(value["saved_at"])
+        agent = records.parse(json.dumps(value["agent"]).encode(), path) if value["agent"] else None
+        pairs = {key: tuple(tuple(item) for item in value[key]) for key in ("left_out", "refs")}
+        lists = {key: tuple(value.get(key, ())) for key in ("changed", "ignored", "private")}
+        fields = {
+            key: value[key] for key in SavedEntry._fields if key in value or key not in SavedEntry._field_defaults
+        }
+        return SavedEntry(**fields | pairs | lists | {"agent": agent})
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+        raise MngrError(
+            f"`{path}` cannot be read: {error}", hint="the work itself is safe under its ref; repair or move the file"
+        ) from None
+
+
+def survey(host: StateDir, room: str) -> tuple[list[SavedEntry], dict[str, MngrError]]:
+    """The entries of a room, oldest first, and by their ids the errors of those that cannot be read."""
+    top = os.path.join(host.dir, room)
+    ids = [name for name in host.entries(top) if not name.endswith(".git")]
+    if room == SNAPSHOTS:
+        ids = [f"{agent}/{name}" for agent in ids for name in host.entries(os.path.join(top, agent))]
+    found: list[SavedEntry] = []
+    broken: dict[str, MngrError] = {}
+    for entry_id in ids:
+        try:
+            if entry := read(host, os.path.join(top, entry_id)):
+                found.append(entry)
+        except MngrError as error:
+            broken[entry_id] = error
+    return sorted(found, key=lambda entry: entry.saved_at), broken
+
+
+def entries(host: StateDir, room: str) -> list[SavedEntry]:
+    """All of a room, oldest first. Raises when one cannot be read."""
+    found, broken = survey(host, room) if host.is_ours() else ([], {})
+    for error in broken.values():
+        raise error
+    return found

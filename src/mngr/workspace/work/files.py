@@ -1,0 +1,237 @@
+"""Uncommitted files of a work tree as a git tree and back, byte for byte: no filters, no line-end conversion, no hooks.
+
+The agent may be at work meanwhile: a file that was listed and is gone when git reads it counts as deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from mngr.system import files, process
+from mngr.system.git import Git, quoted_path
+from mngr.system.process import checked
+
+# In every workspace: keeps the directory for outcome and artifacts out of git.
+OWN_MARK = ".mngr/task/.gitignore"
+NESTED = ".mngr-nested-repository.tar"
+_TRIES = 8
+# The strongest of all rules about attributes, in a git directory of our own: no file is converted in any way.
+_ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
+_CONFIG = """[include]
+\tpath = {}
+[core]
+\tautocrlf = false
+\tfileMode = true
+\tsymlinks = true
+\tignoreCase = false
+\tprotectHFS = false
+\tprotectNTFS = false
+\tsparseCheckout = false
+\tsplitIndex = false
+\tfsmonitor = false
+\tuntrackedCache = false
+\thooksPath = {}
+"""
+
+
+class OmittedPath(NamedTuple):
+    """A path that git ignores and that is too large to save."""
+
+    path: str
+    megabytes: float
+
+
+@contextmanager
+def raw_git(git: Git) -> Iterator[Git]:
+    """git on the same files and objects, with an empty index of its own and without any conversion of files."""
+    words = ("--path-format=absolute", "--show-object-format", "--git-path", "objects")
+    kind, objects = git.must("rev-parse", *words).split("\n", 1)
+    place = os.path.dirname(objects)
+    own = os.path.join(place, f"mngr-index-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        made = ["git", "init", "-q", "--bare", "--template=", f"--object-format={kind}", own]
+        checked(process.run(made, timeout=60), "git could not make an index")
+        os.mkdir(os.path.join(own, "info"))
+        files.write_new(os.path.join(own, "info", "attributes"), _ATTRIBUTES.encode())
+        config = _CONFIG.format(quoted_path(os.path.join(place, "config")), os.devnull)
+        with open(os.path.join(own, "config"), "ab") as file:
+            file.write(os.fsencode(config))
+        env = {"GIT_OBJECT_DIRECTORY": objects, "GIT_LITERAL_PATHSPECS": "1"}
+        yield Git(git.directory, git_dir=own, env=env)
+    finally:
+        files.remove_tree(own)
+
+
+def dirty_tree(git: Git, paths: Sequence[str]) -> str:
+    """HEAD's tree with these paths as they are on disk: changed, added or gone. Writes objects only."""
+    with raw_git(git) as raw:
+        if head := git.commit_of("HEAD"):
+            raw.must("read-tree", head)
+        nested: list[str] = []
+        for tries_left in reversed(range(_TRIES)):
+            added, removed, nested = _sorted_out(raw, paths)
+            raw.must("update-index", "--force-remove", "-z", "--stdin", input=_lines(removed))
+            done = raw.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", input=_lines(added))
+            if done.ok:
+                break
+            if not tries_left:  # until then the agent may have removed a file while git read it
+                checked(done, "the uncommitted files could not be read")
+        for path in nested:
+            _pack(raw, path)
+        return raw.must("write-tree")
+
+
+def _sorted_out(raw: Git, paths: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Paths for git to read, paths that hold nothing to keep, and repositories."""
+    added, removed, nested = [], [], []
+    waiting = [path.rstrip("/") for path in paths]
+    links = _links_above(raw.directory, waiting)
+    while waiting:
+        path = waiting.pop()
+        full = os.path.join(raw.directory, path)
+        seen = look(full)
+        if path.startswith(links):
+            removed.append(path)  # its directory became a link, and what that leads to is not in the work tree
+        elif seen is None or stat.S_ISREG(seen.st_mode) or stat.S_ISLNK(seen.st_mode):
+            added.append(path)
+        elif not stat.S_ISDIR(seen.st_mode):
+            removed.append(path)  # a pipe or a socket
+        elif os.path.basename(path) == ".git" or os.path.lexists(os.path.join(full, ".git")):
+            nested.append(path)
+        else:
+            removed.append(path)  # a directory that took the place of a file
+            below = raw.must("ls-files", "-z", "--cached", "--others", "--", path).split("\0")
+            waiting += [name.rstrip("/") for name in below if name.startswith(f"{path}/") and name != f"{path}/"]
+    return added, removed, nested
+
+
+def _links_above(directory: str, paths: Sequence[str]) -> tuple[str, ...]:
+    parents = {path[:at] for path in paths for at, letter in enumerate(path) if letter == "/"}
+    return tuple(f"{parent}/" for parent in parents if os.path.islink(os.path.join(directory, parent)))
+
+
+def _lines(paths: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _pack(raw: Git, path: str) -> None:
+    """Add a repository inside the work tree as an archive: git itself would keep only a pointer to its commit."""
+    archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
+    packed = process.run(["tar", "-cf", archive, "-C", raw.directory, "--", path], timeout=600)
+    if packed.ok or os.path.isdir(os.path.join(raw.directory, path)):
+        checked(packed, f"the nested repository `{path}` could not be packed")
+        blob = raw.must("hash-object", "-w", "--no-filters", "--", archive)
+        line = os.fsencode(f"100644 {blob}\t{path}{NESTED}\0")
+        raw.must("update-index", "--replace", "-z", "--index-info", input=line)
+
+
+def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[OmittedPath]]:
+    """Files that git ignores: those small enough to save, and the directories or files that are too large."""
+    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z")
+    whole = {entry for entry in git.must(*words, "--directory").split("\0") if entry.endswith("/")}
+    groups: dict[str, list[str]] = {}
+    for path in filter(None, git.must(*words).split("\0")):
+        above = (path[: at + 1] for at, letter in enumerate(path) if letter == "/")
+        if path != OWN_MARK:
+            groups.setdefault(next((entry for entry in above if entry in whole), path), []).append(path.rstrip("/"))
+    saved: list[str] = []
+    omitted: list[OmittedPath] = []
+    for entry, paths in groups.items():
+        size = sum(_size(os.path.join(git.directory, path)) for path in paths)
+        if size > megabytes * 1e6:
+            omitted.append(OmittedPath(entry, size / 1e6))
+        else:
+            saved += paths
+    return saved, omitted
+
+
+def convertible(git: Git) -> list[str]:
+    """Tracked files that may have other bytes on disk than in git although git calls them unchanged: line ends. Not
+    those that go through a program (`filter`), which keeps the real content elsewhere."""
+    rules = git.must("ls-files", "-z", "--", ":(glob)**/.gitattributes")
+    own_rules = git.must("rev-parse", "--path-format=absolute", "--git-path", "info/attributes")
+    settings = git.run("config", "--get-regexp", r"^core\.(autocrlf|eol|attr)").text
+    if not (rules or settings or os.path.exists(own_rules)):
+        return []  # nothing converts, so reading every file is saved
+    return list(filter(None, git.must("ls-files", "-z", "--", ":(attr:!filter)").split("\0")))
+
+
+def private_files(directory: str, paths: Sequence[str]) -> list[str]:
+    """The files that only their owner may read, mostly secrets. git does not record that."""
+    seen = ((path, look(os.path.join(directory, path))) for path in paths)
+    return [path for path, found in seen if found and stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077]
+
+
+def prune(git: Git, commit: str, spare: Sequence[str]) -> None:
+    """Delete every file that is not in the commit. What is below `spare` stays, and so do git's own files and the
+    repositories that the commit holds as archives."""
+    with raw_git(git) as raw:
+        raw.must("read-tree", commit)
+        names = raw.must("ls-files", "-z").split("\0")
+        packed = [name.removesuffix(NESTED) for name in names if name.endswith(NESTED)]
+        kept = [os.path.dirname(OWN_MARK), *packed, *(path.rstrip("/") for path in spare)]
+        raw.must("clean", "-q", "-ffdx", *(f"--exclude=/{_pattern(path)}" for path in kept))
+
+
+def _pattern(path: str) -> str:
+    return "".join(f"\\{letter}" if letter in "\\*?[ " else letter for letter in path)
+
+
+def write_files(git: Git, commit: str, parent: str, private: Collection[str] = (), also: Sequence[str] = ()) -> None:
+    """Give the files that `commit` changed over `parent`, and those in `also`, the bytes that the commit has. Those in
+    `private` become readable by their owner only."""
+    fields = git.must("diff-tree", "-r", "-z", "--no-renames", "--name-status", parent, commit).split("\0")
+    changes = dict(zip(fields[1::2], fields[0::2], strict=False))
+    # What is gone goes first: a file may stand where a directory was.
+    for path in [path for path, change in changes.items() if change == "D"]:
+        _remove(git.directory, path)
+        del changes[path]
+    with raw_git(git) as raw:
+        raw.must("read-tree", commit)
+        there = set(raw.must("ls-files", "-z").split("\0")) if also else ()
+        paths = {*changes, *(path for path in also if path in there)}
+        nested = {path for path in paths if path.endswith(NESTED)}
+        for chosen, only_owner in ((paths - nested - set(private), False), (paths & set(private), True)):
+            words = ("checkout-index", "-f", "-z", "--stdin")
+            written = raw.run(*words, input=_lines(sorted(chosen)), private=only_owner)
+            checked(written, "git could not write the files")
+        for path in nested:
+            _unpack(raw, f"{commit}:{path}", path.removesuffix(NESTED))
+
+
+def _unpack(raw: Git, blob: str, path: str) -> None:
+    archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
+    checked(raw.run("cat-file", "blob", blob, into=archive), f"the nested repository `{path}` could not be read")
+    files.remove_tree(os.path.join(raw.directory, path))
+    unpacked = process.run(["tar", "-xf", archive, "-C", raw.directory], timeout=600)
+    checked(unpacked, f"the nested repository `{path}` could not be unpacked")
+
+
+def _remove(directory: str, path: str) -> None:
+    """Delete a file and the directories that are empty without it."""
+    files.remove_tree(os.path.join(directory, path))
+    while path := os.path.dirname(path):
+        try:
+            os.rmdir(os.path.join(directory, path))
+        except OSError:
+            return
+
+
+def look(path: str) -> os.stat_result | None:
+    """What is there, a link as itself; None when it is gone."""
+    try:
+        return os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _size(path: str) -> int:
+    """The bytes of a file, or of all files of a repository."""
+    found = look(path)
+    if found is None or not stat.S_ISDIR(found.st_mode):
+        return found.st_size if found else 0
+    return sum(_size(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)

@@ -1,0 +1,283 @@
+"""Bring kept work back: as a workspace at a new path, or over what is left of one at its old path. Saves nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from mngr.agent.record import Record
+from mngr.errors import MngrError
+from mngr.system import files, process
+from mngr.system import git as git_tool
+from mngr.system.git import Git
+from mngr.system.interrupts import held
+from mngr.system.process import checked
+from mngr.system.state_dir import StateDir
+from mngr.workspace.plan import COPIED, MIRROR, RSYNC, WORKTREE, Plan
+from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import files as uncommitted_files
+from mngr.workspace.work import measure as unsaved_work
+from mngr.workspace.work.entry import SavedEntry
+from mngr.workspace.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir
+
+
+def relink(record: Record) -> None:
+    """Give a worktree its lost `.git` file back, if git still knows it. Then what it held can be told from git."""
+    if record.transfer != WORKTREE or record.repo is None or os.path.lexists(os.path.join(record.work_dir, ".git")):
+        return
+    os.makedirs(record.work_dir, exist_ok=True)
+    if os.path.isdir(record.repo):
+        Git(record.repo).run("worktree", "repair")
+
+
+def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]:
+    """The branch that putting back would move away from commits that nothing else holds, with its tip."""
+    if record.transfer != WORKTREE or record.repo is None or entry.branch is None or entry.plain_files:
+        return ()
+    git = Git(record.repo)
+    ref = f"refs/heads/{entry.branch}"
+    tip = git.commit_of(ref)
+    if tip is None or git.ok("merge-base", "--is-ancestor", tip, entry.parent):
+        return ()
+    return () if git.is_shared(tip, besides=entry.branch) else ((ref, tip),)
+
+
+def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[str]) -> tuple[str | None, str]:
+    """Make the work dir what it was: files, branch, and the refs of a repository of its own. What is below `spare`
+    stays. Returns the branch, and what a person should know about it. Twice is safe, also after half of it."""
+    os.makedirs(record.work_dir, exist_ok=True)
+    if entry.plain_files:
+        bring_files(Git(record.work_dir, git_dir=entry.repo), entry, spare)
+        task_dir(record.work_dir)
+        return None, ""
+    git = Git(record.work_dir)
+    if not unsaved_work.own_repository(record):
+        files.remove_tree(os.path.join(record.work_dir, ".git"))
+        _make_repository(host, entry, record)
+    _end_operations(git)
+    if record.transfer == WORKTREE:
+        with repo_lock(host, git.must("rev-parse", "--path-format=absolute", "--git-common-dir")):
+            branch, note = _place_worktree(git, entry)
+    else:
+        branch, note = entry.branch, ""
+        fetch_kept(git, entry)
+        git.must("update-ref", "--no-deref", "HEAD", entry.parent)
+        bring_refs(git, entry, None)
+        if branch is not None:
+            git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    bring_files(git, entry, spare)
+    if record.transfer != WORKTREE:
+        saved_entry.forget_refs(git, entry.refs_below)
+    task_dir(record.work_dir)
+    return branch, note
+
+
+def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
+    common = _common_dir(record.repo or "")
+    if record.transfer == WORKTREE:
+        if not common:
+            raise MngrError(f"the repository of `{record.name}`, `{record.repo}`, is gone")
+        relink(record)
+        if not unsaved_work.own_repository(record):
+            files.empty_directory(record.work_dir)  # all of it is saved: without git, no file counts as ignored
+            with repo_lock(host, common):
+                words = ["worktree", "add", "-q", "--no-checkout", "--detach", record.work_dir, entry.parent]
+                Git(record.repo or "").must(*words, doing="git could not make the worktree")
+    elif not common or record.repo is None:
+        _init(record.work_dir)
+    elif record.transfer == MIRROR:
+        clone_repository(record.repo, common, record.work_dir, COPIED if record.sandbox else "")
+    else:
+        copy_files(host, record.repo, record.work_dir, git=True)
+
+
+def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
+    """Point HEAD where it was. A branch that another work tree has is not moved: a new one stands in for it."""
+    git.must("update-ref", "--no-deref", "HEAD", entry.parent)
+    _add_refs(git, entry)
+    if entry.branch is None:
+        return None, ""
+    branch, note = entry.branch, ""
+    at = git.commit_of(f"refs/heads/{branch}")
+    place = checked_out(git).get(branch)
+    if place is not None:
+        branch = free_branch(git, f"{entry.branch}-restored")
+        note = f"branch {entry.branch} is checked out in {place} and stays where it is; the work is on {branch}"
+    elif at not in (None, entry.parent):
+        note = f"branch {branch} was at {(at or '')[:10]} and is at {entry.parent[:10]} again"
+    git.must("update-ref", f"refs/heads/{branch}", entry.parent)
+    git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    return branch, note
+
+
+def _end_operations(git: Git) -> None:
+    """A rebase or a series of picks that was under way would go on in another history."""
+    git_dir = git.must("rev-parse", "--absolute-git-dir")
+    git.run("rebase", "--quit")  # which keeps what it had put aside
+    for name in ("rebase-merge", "rebase-apply", "sequencer"):
+        files.remove_tree(os.path.join(git_dir, name))
+
+
+def _common_dir(repo: str) -> str:
+    if not os.path.isdir(repo):
+        return ""
+    found = Git(repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
+    return found.text if found.ok else ""
+
+
+def _init(directory: str) -> None:
+    checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
+
+
+def restore_into(host: StateDir, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
+    """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
+    files. On failure nothing is left behind."""
+    with host.locked("restore", timeout=300, what="another restore"):  # two would take the same branch for a free one
+        return _restore_into(host, entry, directory, branch)
+
+
+def _restore_into(host: StateDir, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
+    workspace = Workspace(_plan(entry, directory, branch), directory)
+    plan = workspace.plan
+    try:
+        if plan.source == directory:
+            workspace.claim()
+        else:
+            workspace.make(host, {})
+        if entry.plain_files:
+            bring_files(Git(directory, git_dir=entry.repo), entry)
+        else:
+            git = Git(directory)
+            if plan.source == directory:  # the repository it came from was gone when the work was saved
+                _init(directory)
+                fetch_kept(git, entry)
+                words = ("checkout", "-q", "-B", plan.branch or "", entry.parent)
+                git.must(*words, doing="git could not check out the files")
+            if plan.transfer != WORKTREE:
+                bring_refs(git, entry, plan.branch)
+            bring_files(git, entry)
+            if plan.source == directory:
+                saved_entry.forget_refs(git, entry.refs_below)
+    except BaseException:
+        with held():
+            workspace.unmake(host)
+        raise
+    return workspace
+
+
+def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
+    """What the workspace is made from: the source is the directory itself when the entry alone has all of it."""
+    agent = entry.agent
+    if entry.plain_files:
+        source = agent.source if agent is not None and agent.repo is None and not entry.whole else ""
+        return Plan(RSYNC, source if os.path.isdir(source) else directory)
+    assert agent is not None
+    wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
+    if entry.repo != agent.repo:
+        return Plan(MIRROR, directory, branch=wanted, create_branch=True, start=entry.parent)
+    repo = git_tool.look(entry.repo)
+    if repo is None:
+        raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
+    source_git, create = Git(entry.repo), True
+    if agent.transfer == WORKTREE:
+        _add_refs(source_git, entry)
+    if agent.transfer == WORKTREE or not entry.whole:  # else its repository is its own, and so are its branches
+        wanted, create = _branch_for(source_git, wanted, entry, explicit=branch is not None)
+    return Plan(
+        agent.transfer,
+        repo.top,
+        repo,
+        branch=wanted,
+        create_branch=create,
+        base_branch=agent.base_branch,
+        start=entry.parent,
+        objects=COPIED if agent.sandbox else "",
+    )
+
+
+def _add_refs(git: Git, entry: SavedEntry) -> None:
+    """The branches beside its own that a worktree had, where they are gone."""
+    for ref, tip in entry.refs:
+        if git.commit_of(ref) is None:
+            git.must("update-ref", ref, tip)
+
+
+def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = ()) -> None:
+    """The uncommitted files, over those of the last commit; of a whole entry nothing else stays, except what is too
+    large to be kept and what is below `spare`."""
+    if entry.whole:
+        uncommitted_files.prune(git, entry.commit, [*spare, *(path for path, _ in entry.left_out)])
+    converted: list[str] = []
+    if entry.whole and not entry.plain_files:
+        git.must("reset", "-q", "--hard", doing="git could not check out the files")
+        converted = uncommitted_files.convertible(git)
+    uncommitted_files.write_files(git, entry.commit, entry.parent, set(entry.private), converted)
+    # git takes a file of another size for a changed one, without a look at its content.
+    if converted and (same := set(git.changed_paths()).intersection(converted).difference(entry.changed)):
+        git.must("update-index", "-z", "--stdin", input=b"".join(os.fsencode(path) + b"\0" for path in same))
+
+
+def bring_refs(git: Git, entry: SavedEntry, branch: str | None) -> None:
+    """The branches, tags and stash of a repository of its own, besides the branch that is checked out. A whole entry
+    leaves no others."""
+    refs = {ref: tip for ref, tip in entry.refs if not ref.startswith("stash/")}
+    stashes = [tip for ref, tip in sorted(entry.refs, key=_stash_number) if ref.startswith("stash/")]
+    current = f"refs/heads/{branch}" if branch else ""
+    if entry.whole:
+        present = git.must("for-each-ref", "--format=%(refname)").split("\n")
+        foreign = ("refs/remotes/", "refs/mngr/")
+        extra = [ref for ref in present if ref and ref not in refs and ref != current and not ref.startswith(foreign)]
+        if "refs/stash" in extra:
+            git.must("stash", "clear")
+            extra.remove("refs/stash")
+        git.must("update-ref", "--stdin", input="".join(f"delete {ref}\n" for ref in extra).encode())
+    lines = [f"update {ref} {tip}\n" for ref, tip in refs.items() if ref != current]
+    git.must("update-ref", "--stdin", input="".join(lines).encode())
+    for tip in reversed(stashes):  # a stack: the newest comes last
+        git.must("stash", "store", "-m", git.must("log", "-1", "--format=%s", tip), tip)
+
+
+def _stash_number(item: tuple[str, str]) -> int:
+    head, _, number = item[0].partition("/")
+    return int(number) if head == "stash" else -1
+
+
+def fetch_kept(git: Git, entry: SavedEntry) -> None:
+    """Get an entry's objects and refs from where they are kept. `forget_refs` removes the refs."""
+    below = f"{entry.refs_below}/*"
+    git.fetch(entry.repo, f"+{below}:{below}", doing="the kept work could not be read")
+
+
+def checked_out(git: Git) -> dict[str, str]:
+    """Branches that a work tree has, each with the path of that."""
+    found, path = {}, ""
+    for line in git.must("worktree", "list", "--porcelain").split("\n"):
+        word, _, value = line.partition(" ")
+        path = value if word == "worktree" else path
+        if word == "branch":
+            found[value.removeprefix("refs/heads/")] = path
+    return found
+
+
+def _branch_for(git: Git, wanted: str, entry: SavedEntry, *, explicit: bool) -> tuple[str, bool]:
+    """The branch to restore to: the old one if it is free or still where it was, else one beside it."""
+    at = git.commit_of(f"refs/heads/{wanted}")
+    if at is None:
+        return wanted, True
+    if at == entry.parent and wanted not in checked_out(git):
+        return wanted, False
+    if explicit:
+        raise MngrError(
+            f"a branch called `{wanted}` exists already and is elsewhere or in use",
+            hint="choose another with `--branch`",
+        )
+    beside = f"{wanted}-{entry.id.replace('/', '-').rpartition('-')[2]}-restored"
+    return free_branch(git, beside), True
+
+
+def free_branch(git: Git, wanted: str) -> str:
+    """This name, or with a number after it, that no branch has."""
+    number, name = 2, wanted
+    while git.has_branch(name):
+        name, number = f"{wanted}-{number}", number + 1
+    return name
