@@ -44,7 +44,7 @@ soak: setup ## the long fault tests; those of Ray also need: .venv/bin/pip insta
 live: setup ## three tests by a real model, for at most 2 USD: needs a login or a key of yours (TYPE=claude)
 	@scripts/live
 
-docs: setup ## write docs/reference from the commands' own help
+docs: setup ## write docs/reference and docs/man from the commands' own help
 	@$(BIN)/python scripts/reference.py
 
 format: setup ## format the code and fix what can be fixed

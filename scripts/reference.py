@@ -1,6 +1,6 @@
 """Writes docs/reference (Markdown, JSON schemas) and docs/man (man pages) from the commands' own declarations.
 
-With --check it writes nothing and names the files that differ.
+Only the Markdown pages are in git. With --check it writes nothing and names those that differ.
 """
 
 import argparse
@@ -16,8 +16,7 @@ from mngr.cli.parser import helptext
 from mngr.cli.parser.helptext import usage_line
 from mngr.cli.parser.parser import Parser
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDERS = ("docs/reference", "docs/reference/schemas", "docs/man")
+DOCS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs")
 NOTE = "Written by `make docs` from the command's own help. Change the help, not this page."
 EXIT_CODES = (
     ("0", "done"),
@@ -42,7 +41,7 @@ def command_page(entry: catalog.Verb, parser: Parser) -> str:
         title = "" if member is parser else f"## {member.prog}\n\n"
         parts.append(f"{title}```text\n{member.help_text(100).strip()}\n```\n")
     if schema(entry):
-        parts.append(f"JSON: [schemas/{entry.name}.json](schemas/{entry.name}.json)\n")
+        parts.append(f"The JSON Schema of what it prints with `--format json`: `mngr {entry.name} --schema`.\n")
     return "\n".join(parts)
 
 
@@ -113,55 +112,61 @@ def main_man_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def make_files() -> dict[str, str]:
-    files = {"docs/reference/index.md": index_page(), "docs/man/mngr.1": main_man_page()}
-    for entry in entries():
-        parser = command_parser(entry)
-        files[f"docs/reference/{entry.name}.md"] = command_page(entry, parser)
-        files[f"docs/man/mngr-{entry.name}.1"] = man_page(entry, parser)
-        if found := schema(entry):
-            files[f"docs/reference/schemas/{entry.name}.json"] = json.dumps(found, indent=2) + "\n"
-    return files
+def man_pages() -> dict[str, str]:
+    """The text of each man page by its file name."""
+    pages = {f"mngr-{entry.name}.1": man_page(entry, command_parser(entry)) for entry in entries()}
+    return {"mngr.1": main_man_page(), **pages}
 
 
-def stored_files() -> dict[str, str]:
-    files = {}
-    for folder in FOLDERS:
-        full = os.path.join(ROOT, folder)
-        for name in os.listdir(full) if os.path.isdir(full) else []:
-            if os.path.isfile(os.path.join(full, name)):
-                with open(os.path.join(full, name), encoding="utf-8") as file:
-                    files[f"{folder}/{name}"] = file.read()
-    return files
+def markdown_pages() -> dict[str, str]:
+    """The text of each page of docs/reference by its file name."""
+    return {"index.md": index_page()} | {f"{e.name}.md": command_page(e, command_parser(e)) for e in entries()}
 
 
-def write_files(files: dict[str, str], names: list[str]) -> None:
-    for folder in FOLDERS:
-        os.makedirs(os.path.join(ROOT, folder), exist_ok=True)
-    for name in names:
-        path = os.path.join(ROOT, name)
+def json_schemas() -> dict[str, str]:
+    """The text of the JSON Schema of each verb that prints JSON, by its file name."""
+    found = {f"{entry.name}.json": schema(entry) for entry in entries()}
+    return {name: json.dumps(value, indent=2) + "\n" for name, value in found.items() if value}
+
+
+def differing(folder: str, files: dict[str, str]) -> list[str]:
+    """The names of files that the folder lacks, has with another text, or has too many."""
+    stored = {}
+    for name in os.listdir(folder) if os.path.isdir(folder) else []:
+        if os.path.isfile(os.path.join(folder, name)):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                stored[name] = file.read()
+    return sorted(name for name in files.keys() | stored.keys() if files.get(name) != stored.get(name))
+
+
+def write_files(folder: str, files: dict[str, str]) -> int:
+    """Make the folder hold these files and no others; return how many changed."""
+    os.makedirs(folder, exist_ok=True)
+    changed = differing(folder, files)
+    for name in changed:
+        path = os.path.join(folder, name)
         if name in files:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(files[name])
         else:
             os.unlink(path)
+    return len(changed)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit 1 naming the files that differ")
-    check = parser.parse_args().check
-    files, stored = make_files(), stored_files()
-    differing = sorted(name for name in files.keys() | stored.keys() if files.get(name) != stored.get(name))
-    if not check:
-        write_files(files, differing)
-        print(f"{len(differing)} of {len(files)} files of the reference changed")
+    if not parser.parse_args().check:
+        folders = {"reference": markdown_pages(), "reference/schemas": json_schemas(), "man": man_pages()}
+        changed = sum(write_files(os.path.join(DOCS, folder), files) for folder, files in folders.items())
+        print(f"{changed} of {sum(map(len, folders.values()))} files of the reference changed")
         return 0
-    for name in differing:
-        print(f"error: {name} differs from what the commands declare", file=sys.stderr)
-    if differing:
+    wrong = differing(os.path.join(DOCS, "reference"), markdown_pages())
+    for name in wrong:
+        print(f"error: docs/reference/{name} differs from what the commands declare", file=sys.stderr)
+    if wrong:
         print("hint: `make docs`", file=sys.stderr)
-    return 1 if differing else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
