@@ -16,7 +16,7 @@ from mngr.actions.message import Delivery
 from mngr.actions.site import Site
 from mngr.actions.usage import CollectedUsage
 from mngr.agent import state as states
-from mngr.agent.record import Record, timestamp
+from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, timestamp
 from mngr.agent.state import Status
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet.fleet import Fleet
@@ -176,15 +176,9 @@ class SimulatedSite(Site):
         record = Record(
             id,
             name,
-            "simulated",
-            "simulated",
-            "/work",
-            "none",
-            name,
-            now,
-            labels=wish["labels"],
-            started_at=now,
-            reports=True,
+            AgentSpec("simulated", "simulated", labels=wish["labels"], reports=True),
+            AgentWorkspace("/work", "none"),
+            AgentLife(name, now, started_at=now),
         )
         point, fate = chance.random(), DONE
         for word, share in ((CRASH, troubles.crashes), (BLOCKED, troubles.blocked), (SILENT, troubles.silent)):
@@ -269,7 +263,7 @@ class SimulatedSite(Site):
             self._free.append(agent.host)
             agent.placed = False
         self._become(agent, states.STOPPED, "stopped by `mngr stop`")
-        agent.record = agent.record._replace(stopped_at=timestamp(self.clock.now))
+        agent.record = agent.record.changed(stopped_at=timestamp(self.clock.now))
         return Stopped(agent.record, True)
 
     def _view(self, agent: SimulatedAgent) -> AgentView:
@@ -282,7 +276,7 @@ class SimulatedSite(Site):
             return AgentView(record, status, None)
         died_at = agent.since if agent.state == states.FAILED else None
         pane = Pane(
-            record.id, record.session, "%1", 1, "", died_at is not None, agent.exit_code, None, died_at, now, False
+            record.id, record.life.session, "%1", 1, "", died_at is not None, agent.exit_code, None, died_at, now, False
         )
         return AgentView(record, status, pane)
 

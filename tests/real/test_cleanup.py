@@ -1,12 +1,12 @@
 """`mngr cleanup`: many agents at once, by age, idleness and state, never without a yes."""
 
-import json
 import os
 import pty
 import subprocess
 
 import pytest
 
+from tests.support.records import edit_record
 from tests.support.user import MNGR, User, wait_for
 
 
@@ -42,8 +42,7 @@ def test_agents_are_chosen_by_idleness(user: User) -> None:
 
 def test_agents_are_chosen_by_age(user: User) -> None:
     record = user.host_dir / "agents" / user.create("old")["id"] / "agent.json"
-    months_ago = {"created_at": "2026-01-01T00:00:00.000000Z"}
-    record.write_text(json.dumps({**json.loads(record.read_text()), **months_ago}))
+    edit_record(record, created_at="2026-01-01T00:00:00.000000Z")
     user.create("young")
     user.mngr("cleanup", "--older-than", "1h", "--destroy", "--yes").ok()
     assert names(user) == ["young"]

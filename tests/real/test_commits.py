@@ -254,7 +254,7 @@ def test_an_operation_of_the_users_own_is_kept(user: User, transfer: str) -> Non
     """What they have resolved of a merge, a rebase, ... is theirs: nothing is merged into it and nothing aborted."""
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
     agent = fleet.create("foo", command="sleep 9999", transfer=transfer)
-    commit(user, Path(agent.record.work_dir), "a.txt", "a\n")
+    commit(user, Path(agent.record.workspace.work_dir), "a.txt", "a\n")
     user.git("checkout", "-q", "-b", "topic")
     commit(user, user.repo, "README.md", "topic\n")
     user.git("checkout", "-q", "main")
@@ -308,7 +308,7 @@ def test_a_merge_that_a_hook_stops_is_undone(user: User) -> None:
 
 def test_a_dry_run_of_push_writes_nothing_and_a_push_leaves_no_ref(user: User) -> None:
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
-    work_dir = Path(fleet.create("foo", command="sleep 9999", transfer="git-mirror").record.work_dir)
+    work_dir = Path(fleet.create("foo", command="sleep 9999", transfer="git-mirror").record.workspace.work_dir)
     commit(user, work_dir, "theirs.txt", "theirs\n")
     fleet.find("foo").pull(into="current")
     commit(user, user.repo, "1.txt", "new\n")
@@ -331,7 +331,7 @@ def test_a_dry_run_of_push_writes_nothing_and_a_push_leaves_no_ref(user: User) -
 @pytest.mark.parametrize("transfer", MODES)
 def test_the_ref_of_uncommitted_work_goes_with_that_work(user: User, transfer: str) -> None:
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
-    work_dir = Path(fleet.create("foo", command="sleep 9999", transfer=transfer).record.work_dir)
+    work_dir = Path(fleet.create("foo", command="sleep 9999", transfer=transfer).record.workspace.work_dir)
     pulled = ("for-each-ref", "--format=%(refname)", "refs/mngr/pulled")
     (work_dir / "loose.txt").write_text("1\n")
     assert fleet.find("foo").pull_uncommitted() is not None
@@ -348,7 +348,7 @@ def test_the_ref_of_uncommitted_work_goes_with_that_work(user: User, transfer: s
 
 def test_uncommitted_work_that_only_its_ref_holds_stays_until_gc_of_saved_work(user: User) -> None:
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
-    work_dir = Path(fleet.create("foo", command="sleep 9999").record.work_dir)
+    work_dir = Path(fleet.create("foo", command="sleep 9999").record.workspace.work_dir)
     (work_dir / "loose.txt").write_text("1\n")
     fleet.find("foo").pull_uncommitted()
     (work_dir / "loose.txt").unlink()

@@ -220,5 +220,5 @@ def test_the_python_api_makes_many_too(user: User) -> None:
     fleet = mngr.Fleet(environ=user.env, cwd=str(user.repo))
     a, b, c = fleet.create_many(["a", "b", "c"], command="cat", labels={"team": "x"})
     assert isinstance(a, mngr.Agent) and isinstance(c, mngr.Agent) and isinstance(b, mngr.MngrError)
-    assert (a.name, a.state, c.name, c.record.labels) == ("a", "RUNNING", "c", {"team": "x"})
+    assert (a.name, a.state, c.name, c.record.spec.labels) == ("a", "RUNNING", "c", {"team": "x"})
     assert fleet.create_many([], command="cat") == []

@@ -12,6 +12,7 @@ import pytest
 
 from mngr.cli import catalog
 from tests.support import leftovers
+from tests.support.records import edited
 from tests.support.user import User, wait_for
 
 
@@ -36,13 +37,14 @@ def broken(path: Path, how: str) -> None:
             "deep": b"[" * 100_000,
             "future": json.dumps({**value, "version": 99}).encode(),
             "no version": json.dumps({k: v for k, v in value.items() if k != "version"}).encode(),
-            "labels": json.dumps({**value, "labels": ["a"]}).encode(),
+            "labels": json.dumps(edited(value, labels=["a"])).encode(),
             "name": json.dumps({**value, "name": "../../x"}).encode(),
-            "number": json.dumps({**value, "number": "x" * 10}).encode(),
-            "time": json.dumps({**value, "started_at": "yesterday"}).encode(),
-            "relative": json.dumps({**value, "work_dir": "etc"}).encode(),
+            "number": json.dumps(edited(value, number="x" * 10)).encode(),
+            "time": json.dumps(edited(value, started_at="yesterday")).encode(),
+            "relative": json.dumps(edited(value, work_dir="etc")).encode(),
             "other id": json.dumps({**value, "id": "agent-" + "0" * 32}).encode(),
-            "lacks": json.dumps({k: v for k, v in value.items() if k != "command"}).encode(),
+            "lacks": json.dumps({**value, "spec": {"kind": "command"}}).encode(),
+            "part": json.dumps({**value, "workspace": "/"}).encode(),
         }[how]
     )
 
@@ -62,6 +64,7 @@ WAYS = (
     "relative",
     "other id",
     "lacks",
+    "part",
     "directory",
 )
 

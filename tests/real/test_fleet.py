@@ -28,7 +28,7 @@ def test_an_agent_from_creation_to_merge(user: User) -> None:
     assert agent.pull().commits == 1
     assert agent.merge().commits == 1
     assert (user.repo / "made.txt").read_text() == "made\n"
-    assert agent.label({"team": "b"}, remove=["x"]).record.labels == {"team": "b"}
+    assert agent.label({"team": "b"}, remove=["x"]).record.spec.labels == {"team": "b"}
     assert fleet.find("foo").rename("bar").name == "bar"
     assert fleet.find("bar").stop().changed
     assert fleet.find("bar").start().state == "RUNNING"
@@ -38,7 +38,7 @@ def test_an_agent_from_creation_to_merge(user: User) -> None:
     assert saved is not None
     assert [entry.id for entry in fleet.saved()] == [saved.id]
     back = fleet.restore_saved(saved.id)
-    assert (Path(back.record.work_dir) / "more.txt").read_text() == "more\n"
+    assert (Path(back.record.workspace.work_dir) / "more.txt").read_text() == "more\n"
     assert [agent.name for agent in fleet.list().agents] == ["bar"]
 
 

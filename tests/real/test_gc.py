@@ -1,7 +1,6 @@
 """`mngr gc`: leftovers go, after what exists only there was saved; everything else stays."""
 
 import fcntl
-import json
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 from mngr.actions import leftovers as found_leftovers
 from mngr.actions.site import Site
 from tests.support import leftovers
+from tests.support.records import edit_record
 from tests.support.user import User, wait_for
 
 
@@ -151,10 +151,8 @@ def test_an_interrupted_creation_goes(user: User) -> None:
     making = subprocess.Popen(["sleep", "9999"], env=user.env)  # so that it ends with the test, whatever happens
     agent = user.agent("foo")
     path = user.host_dir / "agents" / agent["id"] / "agent.json"
-    record = json.loads(path.read_text())
     started = Path(f"/proc/{making.pid}/stat").read_text().rpartition(")")[2].split()[19]
-    record.update(started_at=None, stopped_at=None, creator=[making.pid, started])
-    path.write_text(json.dumps(record))
+    edit_record(path, started_at=None, stopped_at=None, creator=[making.pid, started])
     assert user.state("foo") == "STARTING"
     assert gc(user) == []
     making.kill()

@@ -16,16 +16,17 @@ ID = "agent-" + "0" * 32
 VIEWS = """
 ESC = chr(27)
 def record(**changed):
-    from mngr.agent.record import Record
-    plain = dict(id={id!r}, name="foo", kind="command", command="cat", work_dir="/there/foo", transfer="mirror",
-                 session="mngr-foo", created_at="2026-01-01T00:00:00.000000Z", repo="/there", base_commit="0" * 40)
-    values = list(Record(**plain)._replace(**changed))
-    return {{"$record": "agents.record:Record", "values": [enc(value) for value in values]}}
+    from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record
+    spec = AgentSpec("command", "cat")
+    workspace = AgentWorkspace("/there/foo", "mirror", repo="/there", base_commit="0" * 40)
+    life = AgentLife("mngr-foo", "2026-01-01T00:00:00.000000Z")
+    values = list(Record({id!r}, "foo", spec, workspace, life).changed(**changed))
+    return {{"$record": "agent.record:Record", "values": [enc(value) for value in values]}}
 def enc(value):
     from mngr.remote.codec import Encoder
     return Encoder().encode(value)
 def view(state="RUNNING", reason="", since=1.0, **changed):
-    status = {{"$record": "agents.state:Status", "values": [state, reason, since, "seen"]}}
+    status = {{"$record": "agent.state:Status", "values": [state, reason, since, "seen"]}}
     return {{"$record": "actions.agent:AgentView", "values": [record(**changed), status, None]}}
 def found(call, number, **changed):
     if call.endswith(":listing"):

@@ -130,7 +130,7 @@ def test_what_it_would_take_for_a_command_reaches_its_model(world: World) -> Non
     assert wanted[0] == f"{claude_text.PLAIN}/clear"
     heard = "\n".join(entry.user_text for entry in world.server.log)
     assert all(text in heard for text in wanted)
-    assert not Path(world.fleet.find("a").record.work_dir, "shell").exists()
+    assert not Path(world.fleet.find("a").record.workspace.work_dir, "shell").exists()
     altered = [
         event.get("altered", "") for event in world.fleet.find("a").events() if event["type"] == "message_queued"
     ]
@@ -141,7 +141,7 @@ def test_it_asks_and_goes_on_when_answered(world: World) -> None:
     command = "echo allowed > asked; until [ -e go ]; do sleep 0.1; done"
     world.create("a", f"%% run {command}\n%% say went on", permissions="ask")
     assert world.blocks("a", "permission: ").status.reason == f"permission: Bash: {command}"
-    asked = Path(world.fleet.find("a").record.work_dir, "asked")
+    asked = Path(world.fleet.find("a").record.workspace.work_dir, "asked")
     assert not asked.exists()
     world.answer("a", "Enter", "Do you want to proceed?")
     wait_for(asked.exists, "the command to be run", TURN_SECONDS)
@@ -198,7 +198,7 @@ def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> 
     background = "a command runs in the background"
     agent = world.until("a", lambda agent: (agent.state, agent.status.reason) == ("WAITING", background), "rest")
     world.says("a", ("assistant", "started"))
-    Path(agent.record.work_dir, "go").touch()
+    Path(agent.record.workspace.work_dir, "go").touch()
 
     def roles() -> list[object]:
         return [entry["role"] for entry in world.fleet.find("a").transcript()]
@@ -216,7 +216,7 @@ def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World
     world.says("a", ("assistant", "remembered"))
     world.fleet.find("a").message(f"%% run touch began; {WORK.format(seconds=60)}")
     agent = world.fleet.find("a")
-    wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
+    wait_for(Path(agent.record.workspace.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
     world.user.tmux("kill-server")
     world.until("a", lambda agent: agent.state == "FAILED", "be gone")
     world.fleet.find("a").snapshot("early")
@@ -233,7 +233,7 @@ def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World
     clone = world.rests("b")
     world.says("b", ("assistant", "in the clone"))
     assert ("assistant", "remembered") in world.said("b")
-    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
+    assert clone.record.workspace.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
     assert usage.total(world.fleet.local, clone.id).answers == 2, "and not those of the agent that it was made from"
     assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == answers
 
@@ -287,7 +287,7 @@ def test_the_users_own_settings_and_login_are_used_and_left_alone(world: World) 
     )
     world.create("a", "%% run echo $OF_THE_USER > seen\n%% say hello")
     agent = world.rests("a")
-    assert Path(agent.record.work_dir, "seen").read_text() == "yes\n"
+    assert Path(agent.record.workspace.work_dir, "seen").read_text() == "yes\n"
     asked = [entry for entry in world.server.log if not entry.side]
     assert {entry.model for entry in asked} == {"claude-sonnet-5"}
     assert {entry.auth for entry in asked} != {"none"}

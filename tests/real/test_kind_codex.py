@@ -66,11 +66,11 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     work = "%% run touch began; until [ -e go ]; do sleep 0.1; done\n%% say worked"
     world.fleet.find("a").message(work)
     working = world.fleet.find("a")
-    wait_for(Path(working.record.work_dir, "began").exists, "its command to run", TURN_SECONDS)
+    wait_for(Path(working.record.workspace.work_dir, "began").exists, "its command to run", TURN_SECONDS)
     assert working.state == "RUNNING"
     world.fleet.find("a").message("one more\nwhile it works")  # noted at once, though its model gets it later
     assert world.fleet.find("a").state == "RUNNING"
-    Path(working.record.work_dir, "go").touch()
+    Path(working.record.workspace.work_dir, "go").touch()
     world.rests("a")
     texts = [first, work, "one more\nwhile it works"]
     wait_for(
@@ -128,7 +128,7 @@ def test_it_asks_for_permission_and_goes_on_when_allowed(world: World) -> None:
     call = {"cmd": command, "sandbox_permissions": "require_escalated", "justification": "?"}
     world.create("a", f"%% tool exec_command {json.dumps(call)}\n%% say went on", permissions="ask")
     blocked = world.blocks("a", f"permission: Bash: {command}")
-    asked = Path(blocked.record.work_dir, "asked")
+    asked = Path(blocked.record.workspace.work_dir, "asked")
     assert not asked.exists()
     with pytest.raises(MngrError, match="BLOCKED"):
         world.fleet.find("a").message("no answer")
@@ -161,7 +161,7 @@ def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> N
     world.rests("a")
     world.fleet.find("a").message("%% run touch began; sleep 60")
     agent = world.fleet.find("a")
-    wait_for(Path(agent.record.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
+    wait_for(Path(agent.record.workspace.work_dir, "began").exists, "the command to begin", TURN_SECONDS)
     world.user.tmux("kill-server")
     world.until("a", lambda agent: agent.state == "FAILED", "be gone")
     world.fleet.find("a").snapshot("early")
@@ -177,7 +177,7 @@ def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> N
     clone = world.rests("b")
     assert world.said("b")[:2] == before
     world.says("b", ("assistant", "in the clone"))
-    assert clone.record.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
+    assert clone.record.workspace.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
     assert world.said("a")[-1] == ("assistant", "again")
     assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == answers
 
@@ -201,11 +201,11 @@ def test_a_codex_inside_of_the_agent_does_not_count_as_the_agent(world: World) -
 
     def ran(agent: Agent) -> bool:
         states.add(agent.state)
-        return Path(agent.record.work_dir, "ran").exists()
+        return Path(agent.record.workspace.work_dir, "ran").exists()
 
     world.until("a", ran, "have run the other one")
     assert states == {"RUNNING"}
-    Path(agent.record.work_dir, "go").touch()
+    Path(agent.record.workspace.work_dir, "go").touch()
     world.rests("a")
     assert len(list(world.home("a").glob("sessions/*/*/*/*.jsonl"))) == 2
     assert [text for role, text in world.said("a") if role == "assistant"] == ["outside"]
@@ -238,7 +238,7 @@ def test_the_sandbox_starts_with_an_old_bubblewrap_and_with_none(world: World, v
     args = [*world.server.args("codex"), "-c", narrow]  # Codex takes no bubblewrap from where its sandbox can write
     agent = world.create("a", "%% run echo made > made\n%% say done", permissions="edits", one_shot=True, args=args)
     world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
-    assert Path(agent.record.work_dir, "made").exists(), world.fleet.find("a").transcript()
+    assert Path(agent.record.workspace.work_dir, "made").exists(), world.fleet.find("a").transcript()
 
 
 def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:
@@ -298,7 +298,7 @@ wire_api = "responses"
     assert (own / "config.toml").read_text() == settings
     assert (world.home("a") / "AGENTS.md").read_text() == "be kind"
 
-    Path(world.fleet.find("a").record.work_dir, "more").touch()
+    Path(world.fleet.find("a").record.workspace.work_dir, "more").touch()
     world.fleet.find("a").destroy(force=True)
     home = world.user.host_dir / "saved" / "a-1" / "agent" / "home"
     assert {path.name for path in home.iterdir()} == {"sessions", "threads.jsonl"}

@@ -99,7 +99,7 @@ def test_what_counts_is_the_state_at_the_moment_of_sending(shop: User) -> None:
     with pytest.raises(MngrError, match="BLOCKED"):
         waiting.message("y")
     assert not wait_until(lambda: fleet.find("foo").state != "BLOCKED", timeout=1)
-    assert os.path.exists(fleet.find("foo").record.work_dir)
+    assert os.path.exists(fleet.find("foo").record.workspace.work_dir)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_tests_and_commits_work_and_the_rest_is_denied_without_a_question(
         user.git("init", "-q", "--bare", str(user.root / "bare"))
         user.git("remote", "add", "origin", str(user.root / "bare"))
         agent = world.create("a", permissions="tests", allowed_commands=(TEST_COMMAND,))
-        work_dir, task = Path(agent.record.work_dir), Path(agent.record.work_dir, ".mngr", "task")
+        work_dir, task = Path(agent.record.workspace.work_dir), Path(agent.record.workspace.work_dir, ".mngr", "task")
         text = CONVERSATION.replace("@TASK@", str(task)).replace("@OUTSIDE@", str(outside)).replace("@URL@", server.url)
         world.rests("a")
         world.fleet.find("a").message(text.strip())

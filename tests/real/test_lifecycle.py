@@ -164,7 +164,7 @@ def test_a_start_that_fails_leaves_the_agent_as_it_was(user: User) -> None:
     user.tmux("rename-session", "-t", "=mngr-done", "moved").ok()
     user.tmux("rename-session", "-t", "=mngr-killed", "moved-too").ok()
     for agent in ended.values():
-        for session in (agent.record.session, f"{agent.record.session}-{agent.record.short_id}"):
+        for session in (agent.record.life.session, f"{agent.record.life.session}-{agent.record.short_id}"):
             user.tmux("new-session", "-d", "-s", session).ok()
     config = user.host_dir / "settings.toml"
     for text, said in (('[tmux]\nconfig = "/nowhere"\n', "names `/nowhere`"), ("", "tmux has sessions called")):

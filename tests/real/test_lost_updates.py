@@ -21,14 +21,14 @@ def test_a_label_given_during_create_or_start_stays(user: User) -> None:
     others = fleet.create_many(["two", "three"], command="sleep 9999", labels={"a": "b"}, provision=(LABEL,))
     for agent in (alone, *others):
         assert not isinstance(agent, mngr.MngrError)
-        assert agent.record.labels == {"a": "b", "team": "backend"}
+        assert agent.record.spec.labels == {"a": "b", "team": "backend"}
     fleet.find("one").stop()
     read_before = fleet.find("one").record
     lifecycle.label(fleet.local, read_before.id, {"late": "yes"})
     started = agent_process.start_process(fleet.local, read_before)
     assert fleet.find("one").record == started
-    assert started.labels == {"a": "b", "team": "backend", "late": "yes"}
-    assert started.stopped_at is None
+    assert started.spec.labels == {"a": "b", "team": "backend", "late": "yes"}
+    assert started.life.stopped_at is None
 
 
 def test_a_label_given_while_files_are_checked_out_stays(user: User) -> None:
@@ -42,12 +42,12 @@ def test_a_label_given_while_files_are_checked_out_stays(user: User) -> None:
     assert user.create("foo", "--label", "a=b")["labels"] == {"a": "b", "foo": "labelled", "project": "repo"}
     user.mngr("clone", "foo", "bar", "--no-connect").ok()
     fleet = fleet_of(user)
-    assert fleet.find("bar").record.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
+    assert fleet.find("bar").record.spec.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
     fleet.find("bar").label({}, remove=["bar"])
-    (Path(fleet.find("bar").record.work_dir) / "work.txt").write_text("work\n")
+    (Path(fleet.find("bar").record.workspace.work_dir) / "work.txt").write_text("work\n")
     fleet.find("bar").destroy(force=True)
     user.mngr("saved", "restore", "bar").ok()
-    assert fleet.find("bar").record.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
+    assert fleet.find("bar").record.spec.labels == {"a": "b", "foo": "labelled", "bar": "labelled"}
 
 
 def _target(link: str) -> str:
@@ -66,7 +66,7 @@ def has_open(process: "subprocess.Popen[bytes]", path: Path) -> bool:
 def test_two_restores_of_one_entry_at_once_make_two_agents(user: User) -> None:
     fleet = fleet_of(user)
     old = fleet.create("foo", command="sleep 9999")
-    (Path(old.record.work_dir) / "work.txt").write_text("work\n")
+    (Path(old.record.workspace.work_dir) / "work.txt").write_text("work\n")
     fleet.find("foo").destroy(force=True)
     with fleet.local.store.locked():  # none has looked yet whether the old id is free
         running = [user.popen("saved", "restore", "foo", "--name", name) for name in ("one", "two")]
@@ -78,5 +78,5 @@ def test_two_restores_of_one_entry_at_once_make_two_agents(user: User) -> None:
     assert sorted(agents) == ["one", "two"]
     assert old.id in {agent.id for agent in agents.values()}
     for agent in agents.values():
-        assert (Path(agent.record.work_dir) / "work.txt").read_text() == "work\n"
-    assert len({agent.record.work_dir for agent in agents.values()}) == 2
+        assert (Path(agent.record.workspace.work_dir) / "work.txt").read_text() == "work\n"
+    assert len({agent.record.workspace.work_dir for agent in agents.values()}) == 2

@@ -85,7 +85,11 @@ class World:
         """Until so many agents have the file."""
 
         def made() -> list[str]:
-            return [a.name for a in self.fleet.list().agents if os.path.exists(os.path.join(a.record.work_dir, name))]
+            return [
+                a.name
+                for a in self.fleet.list().agents
+                if os.path.exists(os.path.join(a.record.workspace.work_dir, name))
+            ]
 
         wait_for(lambda: len(made()) == count, f"{count} agents to write {name}")
 
@@ -134,7 +138,7 @@ def test_tasks_are_done_collected_checked_and_their_agents_stopped(world: World)
         }
     assert world.states() == {"r-one-1": "STOPPED", "r-two-1": "STOPPED"}
     agent = world.fleet.find("r-one-1")
-    assert agent.record.labels == task_names.labels("r", "one", 1)
+    assert agent.record.spec.labels == task_names.labels("r", "one", 1)
     assert runs.find(str(world.user.repo)).state == world.run.state
     assert world.user.git("status", "--porcelain") == ""
 
@@ -557,7 +561,7 @@ def counted(world: World, scripts: Mapping[str, str]) -> None:
         assert last.collected is not None and last.collected["git"][0] == f"Work of {name}"
         assert world.user.git("log", "-1", "--format=%s", f"mngr/{last.agent}") == f"Work of {name}"
     agents = world.fleet.list().agents
-    labels = [(agent.record.labels["mngr-task"], agent.record.labels["mngr-attempt"]) for agent in agents]
+    labels = [(agent.record.spec.labels["mngr-task"], agent.record.spec.labels["mngr-attempt"]) for agent in agents]
     assert len(labels) == len(set(labels))
     assert {agent.state for agent in agents} == {"STOPPED"}
 

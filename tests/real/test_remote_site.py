@@ -78,7 +78,7 @@ def test_message_capture_and_events(site, far):
 def test_exec(site, far):
     agent = make(site, far)
     done = agent.exec("pwd; printf '\\377' >&2; exit 3", timeout=60)
-    assert (done.exit_code, done.text, done.stderr) == (3, agent.record.work_dir, b"\xff")
+    assert (done.exit_code, done.text, done.stderr) == (3, agent.record.workspace.work_dir, b"\xff")
 
 
 def test_wait(site, far):
@@ -102,9 +102,9 @@ def test_stop_start_archive_rename_and_label(site, far):
     assert agent.now().state == "STOPPED"
     assert agent.start().now().state == "RUNNING"
     agent.archive()
-    assert agent.now().record.archived_at is not None
+    assert agent.now().record.life.archived_at is not None
     assert agent.rename("bar").name == "bar"
-    assert agent.label({"team": "x"}, ["none"]).record.labels == {"team": "x"}
+    assert agent.label({"team": "x"}, ["none"]).record.spec.labels == {"team": "x"}
 
 
 def test_a_limit_stops_the_agent(site, far):

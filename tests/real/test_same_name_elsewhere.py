@@ -27,14 +27,16 @@ def test_what_is_kept_of_agents_of_the_same_name_stays_apart(user: User, transfe
     ]
     for number, fleet in enumerate(fleets):
         agent = fleet.create("foo", command="sleep 9999", transfer=transfer, branch=f":branch-{number}")
-        (Path(agent.record.work_dir) / "work.txt").write_text(f"snapshot {number}\n")
+        (Path(agent.record.workspace.work_dir) / "work.txt").write_text(f"snapshot {number}\n")
         fleet.find("foo").snapshot("before")
-        (Path(agent.record.work_dir) / "work.txt").write_text(f"saved {number}\n")
+        (Path(agent.record.workspace.work_dir) / "work.txt").write_text(f"saved {number}\n")
         fleet.find("foo").destroy(force=True)
     for number, fleet in enumerate(fleets):
         (entry,) = fleet.saved()
-        assert (Path(fleet.restore_saved(entry.id).record.work_dir) / "work.txt").read_text() == f"saved {number}\n"
+        assert (
+            Path(fleet.restore_saved(entry.id).record.workspace.work_dir) / "work.txt"
+        ).read_text() == f"saved {number}\n"
         fleet.restore_snapshot("foo/before")
-        assert (Path(fleet.find("foo").record.work_dir) / "work.txt").read_text() == f"snapshot {number}\n"
+        assert (Path(fleet.find("foo").record.workspace.work_dir) / "work.txt").read_text() == f"snapshot {number}\n"
     held = user.git("for-each-ref", "--format=%(objectname)", "refs/mngr").split("\n")
     assert {entry.commit for fleet in fleets for entry in (*fleet.saved(), *fleet.snapshots())} <= set(held)

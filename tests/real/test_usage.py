@@ -10,6 +10,7 @@ import pytest
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import observations
 from mngr.mapreduce.state import AttemptUsage
+from tests.support.records import edit_record
 from tests.support.user import User, wait_for
 
 pytestmark = pytest.mark.timeout(300)  # many commands, one after another
@@ -184,7 +185,7 @@ def test_a_driver_that_is_not_there_is_told_beside_the_others(user: User) -> Non
     spend(user, "foo", "input=10 cost=1")
     spend(user, "bar", "input=5 cost=1")
     record = user.host_dir / "agents" / str(user.agent("bar")["id"]) / "agent.json"
-    record.write_text(json.dumps({**json.loads(record.read_text()), "driver": "of-tomorrow"}))
+    edit_record(record, driver="of-tomorrow")
     found = usage(user)
     assert [row["name"] for row in found["usage"]] == ["foo"]
     assert "`bar`" in found["errors"][0]["error"] and "of-tomorrow" in found["errors"][0]["error"]

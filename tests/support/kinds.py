@@ -59,7 +59,7 @@ def of_command(user: User, transfer: str) -> Subject:
         return agent
 
     def prompts(agent: Agent) -> list[str]:
-        got = Path(agent.record.work_dir) / "got.jsonl"
+        got = Path(agent.record.workspace.work_dir) / "got.jsonl"
         return [json.loads(line) for line in got.read_text().split("\n")[:-1]] if got.exists() else []
 
     stateless = ("state_within_a_second", "blocked_on_permission", "rate_limit_is_seen")

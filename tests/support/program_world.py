@@ -41,7 +41,7 @@ class ProgramWorld:
             raise AssertionError(f"{error}\nnow {seen[0].status}\n{self.screen(name)}") from None
 
     def press(self, name: str, *keys: str) -> None:
-        self.user.tmux("send-keys", "-t", self.fleet.find(name).record.session, *keys)
+        self.user.tmux("send-keys", "-t", self.fleet.find(name).record.life.session, *keys)
 
     def shows(self, name: str, text: str) -> None:
         wait_for(

@@ -6,13 +6,13 @@ import pytest
 
 from mngr.actions.agent import Agent, AgentView
 from mngr.actions.site import Site
-from mngr.agent.record import Record
 from mngr.agent.state import RUNNING, Status
 from mngr.cli.output.table import table
 from mngr.cli.parser.parser import Args
 from mngr.cli.verbs.list_ import _columns, _wanted
 from mngr.remote.channel import Opening
 from mngr.remote.site import RemoteSite
+from tests.support.records import make_record
 
 
 def row(name: str, reason: str = "") -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_local_leaves_out_agents_of_other_hosts():
     for name in ("running", "waiting", "blocked", "done", "failed", "stopped", "active"):
         setattr(args, name, False)
     args.project, args.provider, args.label, args.host_label, args.local, args.remote = [], [], [], [], True, False
-    record = Record(
+    record = make_record(
         id="agent-1", name="a", kind="command", command="sh", work_dir="/", transfer="none", session="a",
         created_at="2026-01-01T00:00:00.000000Z", project="p",
     )  # fmt: skip

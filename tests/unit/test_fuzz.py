@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from mngr import names
 from mngr.actions.message import clean
 from mngr.agent import launch, record, state
-from mngr.agent.record import CorruptRecord, Record
+from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, CorruptRecord, Record
 from mngr.cli.parser.option_values import parse_label
 from mngr.errors import MngrError, UsageError
 from mngr.system import files, process
 from mngr.system.tmux import Pane
 from mngr.workspace import plan
+from tests.support.records import edited
 
 # Text as the system can hand it over: any character, and bytes that are not UTF-8 the way Python carries them.
 odd_bytes = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
@@ -113,34 +114,44 @@ records = st.builds(
     Record,
     id=ids,
     name=agent_names,
-    kind=texts,
-    command=texts,
-    work_dir=texts.map(lambda text: f"/{text}"),
-    transfer=texts,
-    session=texts,
-    created_at=moments,
-    project=texts,
-    labels=st.dictionaries(texts, texts, max_size=3),
-    origin=st.dictionaries(texts, texts, max_size=3),
-    source=texts,
-    repo=st.none() | texts,
-    branch=st.none() | texts,
-    created_branch=st.booleans(),
-    base_branch=st.none() | texts,
-    base_commit=st.none() | texts,
-    number=st.integers(0, 10**6),
-    reports=st.booleans(),
-    boot_id=texts,
-    creator=st.none() | st.tuples(st.integers(1, 2**22), texts),
-    limits=st.just({}),
-    archived_at=st.none() | moments,
-    windows=st.dictionaries(texts, texts, max_size=2),
-    rules=st.dictionaries(texts, texts, max_size=2),
-    started_at=st.none() | moments,
-    stopped_at=st.none() | moments,
-    stop_reason=texts,
+    spec=st.builds(
+        AgentSpec,
+        kind=texts,
+        command=texts,
+        project=texts,
+        labels=st.dictionaries(texts, texts, max_size=3),
+        windows=st.dictionaries(texts, texts, max_size=2),
+        reports=st.booleans(),
+        limits=st.just({}),
+        rules=st.dictionaries(texts, texts, max_size=2),
+    ),
+    workspace=st.builds(
+        AgentWorkspace,
+        work_dir=texts.map(lambda text: f"/{text}"),
+        transfer=texts,
+        source=texts,
+        repo=st.none() | texts,
+        branch=st.none() | texts,
+        created_branch=st.booleans(),
+        base_branch=st.none() | texts,
+        base_commit=st.none() | texts,
+        origin=st.dictionaries(texts, texts, max_size=3),
+    ),
+    life=st.builds(
+        AgentLife,
+        session=texts,
+        created_at=moments,
+        number=st.integers(0, 10**6),
+        boot_id=texts,
+        creator=st.none() | st.tuples(st.integers(1, 2**22), texts),
+        started_at=st.none() | moments,
+        stopped_at=st.none() | moments,
+        stop_reason=texts,
+        archived_at=st.none() | moments,
+    ),
     extra=st.dictionaries(st.text(max_size=5).map(lambda text: f"x-{text}"), json_values, max_size=3),
 )
+record_fields = (*Record._fields, *AgentSpec._fields, *AgentWorkspace._fields, *AgentLife._fields)
 
 
 @given(records)
@@ -160,11 +171,11 @@ def test_any_bytes_are_a_record_or_a_corrupt_one(data: bytes) -> None:
         return
 
 
-@given(records, st.dictionaries(st.sampled_from(Record._fields), json_values, min_size=1, max_size=3))
+@given(records, st.dictionaries(st.sampled_from(record_fields), json_values, min_size=1, max_size=3))
 def test_a_record_with_any_field_replaced_is_good_or_corrupt(made: Record, changed: dict[str, Any]) -> None:
     value = json.loads(record.dump(made))
     try:
-        parsed = record.parse(json.dumps({**value, **changed}).encode(), "agent.json")
+        parsed = record.parse(json.dumps(edited(value, **changed)).encode(), "agent.json")
     except CorruptRecord:
         return
     facts = state.Facts(None, True, (), "", False)
@@ -234,7 +245,7 @@ def test_every_set_of_facts_has_one_state(made: Record, seen: state.Facts, from_
     assert status.state in state.STATES
     assert status.evidence
     assert status.since >= 0
-    if not seen.panes_known and made.stopped_at is None:
+    if not seen.panes_known and made.life.stopped_at is None:
         assert status.state == state.UNKNOWN
     assert (status.state == state.DONE) == (status.exit_code == 0)
 

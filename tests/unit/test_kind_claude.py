@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from mngr.agent.record import Record
 from mngr.agent.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
 from mngr.programs import hooks
@@ -19,6 +18,7 @@ from mngr.programs.claude.driver import DRIVER, composer, had_queue, reconcile
 from mngr.programs.claude.text import PLAIN, wording
 from mngr.programs.driver import AgentContext, ModelUsage, Wording
 from mngr.system.state_dir import StateDir
+from tests.support.records import make_record
 
 NOW = 1_000_000.0
 RULE = "\x1b[38;5;244m" + "─" * 40
@@ -249,7 +249,7 @@ def place(tmp_path: Path) -> AgentContext:
     """An agent's state directory, and a user's home beside it."""
     (tmp_path / "home" / ".claude").mkdir(parents=True)
     (tmp_path / "state").mkdir()
-    record = Record(
+    record = make_record(
         id="agent-" + "0123456789abcdef" * 2,
         name="a",
         kind="claude",
@@ -274,13 +274,13 @@ def test_every_question_of_the_start_is_answered_as_the_user_would(place: AgentC
     (home / ".claude.json").write_text(json.dumps(users))
     (home / ".claude" / "skills").mkdir()
     Path(place.state_dir, "env").write_text("export ANTHROPIC_API_KEY='key-0123456789-0123456789'\n")
-    launch = DRIVER.prepare(place._replace(record=place.record._replace(permissions="edits")), prompted=False)
+    launch = DRIVER.prepare(place._replace(record=place.record.changed(permissions="edits")), prompted=False)
     config = json.loads(Path(place.home, ".claude.json").read_text())
     assert config == {
         "oauthAccount": {"emailAddress": "me"},
         "customApiKeyResponses": {"approved": ["x", "-0123456789-0123456789"[-20:]], "rejected": []},
         "hasCompletedOnboarding": True,
-        "projects": {place.record.work_dir: {"allowedTools": ["Bash(ls)"], "hasTrustDialogAccepted": True}},
+        "projects": {place.record.workspace.work_dir: {"allowedTools": ["Bash(ls)"], "hasTrustDialogAccepted": True}},
     }
     assert Path(place.home, "skills").readlink() == home / ".claude" / "skills"
     assert launch.command.endswith("--session-id 01234567-89ab-4def-8123-456789abcdef --permission-mode acceptEdits")
@@ -292,7 +292,7 @@ def test_every_question_of_the_start_is_answered_as_the_user_would(place: AgentC
 def test_without_a_choice_the_programs_own_settings_decide(place: AgentContext) -> None:
     assert "permission" not in DRIVER.prepare(place, prompted=False).command
     assert "skipDangerousModePermissionPrompt" not in Path(place.home, "settings.json").read_text()
-    bypass = place._replace(record=place.record._replace(permissions="bypass"))
+    bypass = place._replace(record=place.record.changed(permissions="bypass"))
     assert "--dangerously-skip-permissions" in DRIVER.prepare(bypass, prompted=False).command
 
 
@@ -325,7 +325,7 @@ def test_whoever_sees_a_prompt_sees_the_state_that_follows_from_it(place: AgentC
 def test_servers_that_the_user_chose_in_the_repository_are_chosen(place: AgentContext, tmp_path: Path) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "settings.local.json").write_text('{"enabledMcpjsonServers": ["x"], "model": "m"}')
-    DRIVER.prepare(place._replace(record=place.record._replace(repo=str(tmp_path))), prompted=False)
+    DRIVER.prepare(place._replace(record=place.record.changed(repo=str(tmp_path))), prompted=False)
     assert json.loads(Path(place.home, "settings.json").read_text()) == {"enabledMcpjsonServers": ["x"]}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mngr.agent.record import Record, seconds_of
+from mngr.agent.record import seconds_of
 from mngr.agent.state import BLOCKED, RUNNING, WAITING
 from mngr.errors import MngrError
 from mngr.programs import hooks
@@ -15,6 +15,7 @@ from mngr.programs.codex.driver import DRIVER
 from mngr.programs.codex.record import TurnFact
 from mngr.programs.driver import AgentContext, ModelUsage
 from mngr.system.state_dir import StateDir
+from tests.support.records import make_record
 
 AT = "2026-11-16T13:53:43.273Z"
 LATER = "2026-11-16T13:53:44.687Z"
@@ -228,7 +229,7 @@ def test_conversations_that_it_went_back_to_are_told_in_order_of_time(tmp_path: 
     for name, second in (("a", 1), ("b", 2)):
         said = {**item("AgentMessage", content=[{"text": name}]), "timestamp": f"2026-11-16T13:53:0{second}.000Z"}
         (home / "sessions" / f"{name}.jsonl").write_text(json.dumps(said) + "\n")
-    record = Record("agent-" + "0" * 32, "foo", "codex", "codex", "/work", "none", "mngr-foo", AT)
+    record = make_record(name="foo", kind="codex", command="codex", work_dir="/work", session="mngr-foo", created_at=AT)
     place = AgentContext(StateDir(str(tmp_path)), record, str(tmp_path), {})
     assert [entry["text"] for entry in DRIVER.transcript(place)] == ["a", "b"]
 

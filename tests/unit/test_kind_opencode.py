@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mngr.agent.record import Record
 from mngr.errors import MngrError
 from mngr.programs.driver import AgentContext
 from mngr.programs.kind import BYPASS, EDITS
 from mngr.programs.opencode import record as opencode_record
 from mngr.programs.opencode.driver import DRIVER, IMPORT, INBOX, RECORD
 from mngr.system.state_dir import StateDir
+from tests.support.records import make_record
 
 
 def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any) -> AgentContext:
@@ -33,7 +33,7 @@ def make_place(root: Path, environ: dict[str, str] | None = None, **fields: Any)
         **fields,
     }
     given = {"HOME": str(root / "user"), **(environ or {})}
-    return AgentContext(StateDir(str(root)), Record(**values), str(root / "state"), given)
+    return AgentContext(StateDir(str(root)), make_record(**values), str(root / "state"), given)
 
 
 SESSION = {"id": "ses_1", "title": "fix it", "directory": "/work"}
@@ -203,7 +203,7 @@ def test_the_program_gets_its_own_directories_and_passes_the_users_along(tmp_pat
 def test_without_permissions_chosen_the_users_settings_decide(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     assert "OPENCODE_PERMISSION" not in DRIVER.prepare(place, prompted=False).command
-    editing = place._replace(record=place.record._replace(permissions=EDITS))
+    editing = place._replace(record=place.record.changed(permissions=EDITS))
     assert '"edit": "allow"' in DRIVER.prepare(editing, prompted=False).command
     assert '"*"' not in DRIVER.prepare(editing, prompted=False).command
 

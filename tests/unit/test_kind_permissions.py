@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.agent.record import Record, dump, parse
+from mngr.agent.record import dump, parse
 from mngr.programs import permissions
+from tests.support.records import make_record
 
 SCRIPT = Path(permissions.__file__).with_name("claude_allow.awk")
 LIST = r"""run . .venv/bin/activate && pytest
@@ -36,9 +37,9 @@ def test_a_shell_line_is_taken_apart_into_its_commands() -> None:
 
 
 def test_the_commands_of_a_record_survive_its_file() -> None:
-    record = Record("agent-" + "a" * 32, "a", "claude", "claude", "/w", "worktree", "mngr-a", "2026-01-01T00:00:00Z")
-    told = record._replace(allowed_commands=("tox", "make check"))
-    assert parse(dump(told), "x").allowed_commands == ("tox", "make check")
+    record = make_record(kind="claude", command="claude", transfer="worktree")
+    told = record.changed(allowed_commands=("tox", "make check"))
+    assert parse(dump(told), "x").spec.allowed_commands == ("tox", "make check")
     assert "tox" in permissions.allowed(told).commands and "git commit" in permissions.allowed(told).commands
     assert permissions.allowed(record).whole == permissions.PYTEST
 

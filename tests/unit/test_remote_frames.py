@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from mngr.actions.agent import Listing
 from mngr.agent.limits import Limits
-from mngr.agent.record import CorruptRecord, Record
+from mngr.agent.record import CorruptRecord
 from mngr.errors import FAILED, MngrError, NotFoundError, TimedOut
 from mngr.remote import frames
 from mngr.remote.codec import Decoder, Encoder
 from mngr.remote.frames import BadStream, FrameReader, MessageReader, pack
 from mngr.system.process import CommandFailed, ProgramMissing, Result
+from tests.support.records import make_record
 
-RECORD = Record(
+RECORD = make_record(
     id="agent-" + "a" * 32,
     name="foo",
     kind="command",
@@ -101,7 +102,7 @@ def test_an_error_of_an_unknown_class_arrives_as_the_nearest_known_one():
         {"$record": "process:run", "values": []},
         {"$record": "__main__:x", "values": []},
         {"$record": "cli.main:App", "values": []},
-        {"$record": "agents.record:Record", "values": [1]},
+        {"$record": "agent.record:Record", "values": [1]},
         {"$record": "errors:MngrError", "values": []},
         {"$error": ["subprocess:Popen"], "fields": {"exit_code": "x"}},
         {"$bytes": 5},

@@ -5,9 +5,10 @@ import pytest
 from mngr.agent.record import Record, timestamp
 from mngr.agent.state import Facts, awaits_first_message, decide
 from mngr.system.tmux import Pane
+from tests.support.records import make_record
 
 STARTED = 1_800_000_000.0
-RECORD = Record(
+RECORD = make_record(
     id="agent-" + "0" * 32, name="a", kind="command", command="x", work_dir="/w", transfer="none", session="mngr-a",
     created_at=timestamp(STARTED - 1), started_at=timestamp(STARTED), boot_id="one",
 )  # fmt: skip
@@ -49,7 +50,7 @@ def test_the_noted_exit_code_counts_when_tmux_has_none_or_is_late():
 
 
 def test_a_stop_on_purpose_is_not_a_failure():
-    stopped = RECORD._replace(stopped_at=timestamp(STARTED + 9), stop_reason="because")
+    stopped = RECORD.changed(stopped_at=timestamp(STARTED + 9), stop_reason="because")
     assert state(NOTHING._replace(events=[event("exited", exit_code=1)]), stopped) == ("STOPPED", "because")
 
 
@@ -64,7 +65,7 @@ def test_a_session_that_vanished_is_told_from_a_restart():
 
 
 def test_a_creation_is_starting_while_its_creator_lives():
-    unborn = RECORD._replace(started_at=None)
+    unborn = RECORD.changed(started_at=None)
     assert state(NOTHING._replace(creator_alive=True), unborn) == ("STARTING", "being created")
     assert state(NOTHING, unborn) == ("FAILED", "its creation was interrupted")
 
@@ -87,6 +88,6 @@ def test_the_first_message_is_awaited_until_it_is_acknowledged_or_for_two_minute
     events = [event("started", message_follows=True), event("message_delivered")]
     assert awaits_first_message(RECORD, events, STARTED + 9)
     assert not awaits_first_message(RECORD, [*events, event("message_acknowledged")], STARTED + 9)
-    assert not awaits_first_message(RECORD._replace(driver="screen"), events, STARTED + 9)
+    assert not awaits_first_message(RECORD.changed(driver="screen"), events, STARTED + 9)
     assert not awaits_first_message(RECORD, events, STARTED + 999)
     assert not awaits_first_message(RECORD, [event("started")], STARTED + 9)

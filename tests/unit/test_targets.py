@@ -8,11 +8,11 @@ import pytest
 
 from mngr.actions.agent import Agent, AgentView
 from mngr.actions.site import Site
-from mngr.agent.record import Record
 from mngr.agent.state import RUNNING, Status
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.errors import MngrError
+from tests.support.records import make_record
 
 
 class Screen(io.StringIO):
@@ -21,7 +21,7 @@ class Screen(io.StringIO):
 
 
 def agent(name: str) -> Agent:
-    record = Record(
+    record = make_record(
         id=f"agent-{name}",
         name=name,
         kind="command",

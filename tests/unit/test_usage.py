@@ -2,7 +2,6 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from mngr.agent.record import seconds_of, timestamp
 from mngr.programs.driver import ModelUsage
 from mngr.settings import layers as config
 from mngr.settings import schema as settings_schema
+from tests.support.records import make_record
 
 AT = "2026-05-01T12:00:00Z"
 
@@ -156,9 +156,7 @@ def test_only_answers_since_it_was_made_and_not_in_the_books_are_new() -> None:
 
 
 def test_answers_of_a_day_and_a_model_are_one_line_and_those_without_a_price_another() -> None:
-    class Made:
-        id, name, project, kind, created_at = "agent-1", "foo", "shop", "claude", AT
-
+    record = make_record(name="foo", project="shop", kind="claude", created_at=AT)
     noon = seconds_of(AT)
     answers = [
         ModelUsage(timestamp(noon), "m", 1, cost_usd=1.0),
@@ -167,7 +165,6 @@ def test_answers_of_a_day_and_a_model_are_one_line_and_those_without_a_price_ano
         ModelUsage(timestamp(noon + 3 * 86400), "m", 8, cost_usd=4.0),
         ModelUsage(timestamp(noon), "n", 16, cost_usd=8.0),
     ]
-    record: Any = Made()
     found = usage.daily(record, answers, known())
     first, last = usage.day_of(noon), usage.day_of(noon + 3 * 86400)
     assert [(used.day, used.model, used.input_tokens, used.cost_usd) for used in found] == [

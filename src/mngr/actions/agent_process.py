@@ -29,9 +29,9 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
     count as WAITING before it has its first message. The caller holds the agent's lock, or nobody knows the agent."""
     options = tmux_options(site)
     session = _session(site, record)
-    follows = {"message_follows": True} if message_follows and not record.one_shot else {}
-    started_at = site.store.log(record.id, "started", session=record.session, **follows)["timestamp"]
-    for name in (record.session, f"{record.session}-{record.short_id}"):
+    follows = {"message_follows": True} if message_follows and not record.spec.one_shot else {}
+    started_at = site.store.log(record.id, "started", session=record.life.session, **follows)["timestamp"]
+    for name in (record.life.session, f"{record.life.session}-{record.short_id}"):
         with held():  # a session that runs and a record that says so come together
             try:
                 site.tmux.start(session._replace(name=name), **options)
@@ -47,13 +47,13 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
                 boot_id=site.host.boot_id(),
                 creator=None,
             )
-        if started.limits:
+        if started.spec.limits:
             from mngr.actions import limits
 
             limits.watch(site, started)
         return started
     raise MngrError(
-        f"tmux has sessions called `{record.session}` and `{name}` already", hint="`tmux -L mngr ls` shows them"
+        f"tmux has sessions called `{record.life.session}` and `{name}` already", hint="`tmux -L mngr ls` shows them"
     )
 
 
@@ -62,27 +62,27 @@ def _session(site: Site, record: Record) -> Session:
     state_dir = site.store.state_dir(record.id)
     site.host.make_dir(os.path.join(launch.task_dir(record, state_dir), "artifacts"))
     env, wrapped = launch.inherited(site.environ), launch.in_shell
-    if record.sandbox:
+    if record.spec.sandbox:
         from mngr.agent import sandbox
 
         sandbox.remove_links(site.place(record))
-        env, wrapped = sandbox.inherited(record.driver, site.environ), sandbox.in_sandbox
+        env, wrapped = sandbox.inherited(record.spec.driver, site.environ), sandbox.in_sandbox
     command, own = _command(site, record, launch.identity(record, state_dir, site.host.dir))
-    if record.sandbox:
+    if record.spec.sandbox:
         write_sandbox(site, record)
     scripts = {"launch": launch.script(wrapped(launch.on_this_machine(command), state_dir), own, state_dir)}
-    for name, line in record.windows.items():
+    for name, line in record.spec.windows.items():
         scripts[f"window-{name}"] = launch.window_script(wrapped(line, state_dir), own, state_dir)
     for name, text in scripts.items():
         path = os.path.join(state_dir, f"{name}.sh")
         site.host.write(path, text.encode("utf-8", "surrogateescape"), 0o700)
     return Session(
-        name=record.session,
+        name=record.life.session,
         command=["sh", os.path.join(state_dir, "launch.sh")],
-        work_dir=record.work_dir,
+        work_dir=record.workspace.work_dir,
         env=env,
         marks={"agent": record.id},
-        windows=[(name, ["sh", os.path.join(state_dir, f"window-{name}.sh")]) for name in record.windows],
+        windows=[(name, ["sh", os.path.join(state_dir, f"window-{name}.sh")]) for name in record.spec.windows],
         recorder=_recorder(site, record),
     )
 
@@ -97,17 +97,17 @@ def write_sandbox(site: Site, record: Record, *, started: bool = True) -> None:
 
 def _command(site: Site, record: Record, own: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
     """What runs, with its variables: the record's command, or what its driver makes of it."""
-    if not record.driver and not record.one_shot:
-        return record.command, own
+    if not record.spec.driver and not record.spec.one_shot:
+        return record.spec.command, own
     from mngr.programs import driver
     from mngr.programs.driver import PROMPT
 
     known = driver.of(record)
     if known is None:
-        return record.command, own
+        return record.spec.command, own
     place = site.place(record)
     site.host.make_dir(place.home)
-    first = record.started_at is None or record.one_shot
+    first = record.life.started_at is None or record.spec.one_shot
     found = known.prepare(place, prompted=first and PROMPT in site.host.entries(place.state_dir))
     return found.command, {**own, **found.env}
 
@@ -122,7 +122,7 @@ def tmux_options(site: Site) -> TmuxOptions:
 
 
 def _recorder(site: Site, record: Record) -> list[str]:
-    if not record.recorded:
+    if not record.spec.recorded:
         return []
     from mngr.agent import recording
 
@@ -135,7 +135,7 @@ def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -
     pane = agent.pane
     server = pane.server if pane is not None else None
     roots = [pane.pid] if pane is not None and not pane.dead else []
-    if agent.record.windows and pane is not None:
+    if agent.record.spec.windows and pane is not None:
         roots += _in_windows(site, pane)
     found = site.host.processes_of(agent.id, roots, server)
     if graceful_seconds and found and pane is not None:
@@ -148,7 +148,7 @@ def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -
         # The last screen stays readable with `capture` after the session is gone.
         screen = site.tmux.capture_and_kill(pane, history=2000)
         site.host.write(os.path.join(site.store.state_dir(agent.id), store.SCREEN), screen.encode())
-    if agent.record.recorded:
+    if agent.record.spec.recorded:
         from mngr.agent import recording
 
         recording.finish(site.host, agent.id)

@@ -50,16 +50,16 @@ def check(site: Site, agent_id: str, wish: CloneRequest) -> tuple[str | None, st
     record = check_source(site, agent_id, wish.name)
     check_name(wish.name)
     check_free(site, wish.name, record.name)
-    branch = f"mngr/{wish.name}" if record.repo is not None else None
-    if record.transfer == WORKTREE and record.repo is not None:
+    branch = f"mngr/{wish.name}" if record.workspace.repo is not None else None
+    if record.workspace.transfer == WORKTREE and record.workspace.repo is not None:
         try:
-            refuse_taken_branch(Plan(WORKTREE, record.repo, branch=branch, create_branch=True))
+            refuse_taken_branch(Plan(WORKTREE, record.workspace.repo, branch=branch, create_branch=True))
         except MngrError as error:
             hint = f"choose another name: `mngr clone {record.name} OTHER-NAME`"
             raise MngrError(error.message, hint=hint) from None
     if not wish.rest:
-        return branch, record.command
-    return branch, kinds.resolve(record.kind, site.settings).command_line(wish.rest)
+        return branch, record.spec.command
+    return branch, kinds.resolve(record.spec.kind, site.settings).command_line(wish.rest)
 
 
 def check_free(site: Site, name: str, source: str) -> None:
@@ -72,12 +72,13 @@ def check_free(site: Site, name: str, source: str) -> None:
 def check_source(site: Site, agent_id: str, name: str) -> Record:
     """The agent. Raises when there is nothing to copy, or nothing of its own."""
     record = site.store.read(agent_id)
-    if record.started_at is None:
+    if record.life.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
-    if record.transfer == NONE:
+    if record.workspace.transfer == NONE:
         raise MngrError(
-            f"`{record.name}` works in your own directory `{record.work_dir}`, and has no copy that could be cloned",
-            hint=f"begin at its files: `mngr create {name} --from {process.quote(record.work_dir)}`",
+            f"`{record.name}` works in your own directory `{record.workspace.work_dir}`, "
+            "and has no copy that could be cloned",
+            hint=f"begin at its files: `mngr create {name} --from {process.quote(record.workspace.work_dir)}`",
         )
     taking.check_place(record)
     return record
@@ -101,12 +102,12 @@ def start_kept(
     of the source, if that is on this host. On any failure nothing is left."""
     old = entry.agent
     assert old is not None
-    wanted = old._replace(
+    wanted = old.changed(
         created_at=timestamp(),
         command=command,
-        command_shown=old.command_shown if command == old.command else with_hidden(command, wish.env),
-        labels={key: value for key, value in {**old.labels, **wish.labels}.items() if key != "project"},
-        project=wish.project or wish.labels.get("project") or old.project,
+        command_shown=old.spec.command_shown if command == old.spec.command else with_hidden(command, wish.env),
+        labels={key: value for key, value in {**old.spec.labels, **wish.labels}.items() if key != "project"},
+        project=wish.project or wish.labels.get("project") or old.spec.project,
     )
     record, workspace = restore.make_again(
         site,
@@ -126,7 +127,7 @@ def start_kept(
             env = os.path.join(site.store.state_dir(record.id), "env")
             more = launch.env_text(wish.env).encode("utf-8", "surrogateescape")
             site.host.write(env, site.host.read(env) + more)
-            facts = {"name": record.name, "kind": record.kind, "transfer": record.transfer}
+            facts = {"name": record.name, "kind": record.spec.kind, "transfer": record.workspace.transfer}
             site.store.log(record.id, "created", **facts, cloned_from=old.name)
             return start_process(site, record)
         except BaseException:
@@ -139,8 +140,8 @@ def _bring_large(entry: SavedEntry, record: Record) -> None:
     """What git ignores and is too large to be kept is on this host, so it is copied."""
     assert entry.agent is not None
     for path, _ in entry.left_out:
-        source = os.path.join(entry.agent.work_dir, path.rstrip("/"))
-        target = os.path.join(record.work_dir, path.rstrip("/"))
+        source = os.path.join(entry.agent.workspace.work_dir, path.rstrip("/"))
+        target = os.path.join(record.workspace.work_dir, path.rstrip("/"))
         if os.path.lexists(source) and not os.path.lexists(target):
             os.makedirs(os.path.dirname(target), exist_ok=True)
             copied = process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)

@@ -49,7 +49,7 @@ def tip(site: Site, agent_id: str) -> AgentTip:
     record = site.store.read(agent_id)
     there = _work_tree(record)
     head = there.must("rev-parse", "HEAD")
-    commits = there.count(head, *(["--not", record.base_commit] if record.base_commit else []))
+    commits = there.count(head, *(["--not", record.workspace.base_commit] if record.workspace.base_commit else []))
     return AgentTip(record, head, there.current_branch(), commits, len(there.changed_paths()))
 
 
@@ -60,7 +60,7 @@ def pull(site: Site, agent_id: str, *, into: str = "branch", dry_run: bool = Fal
     record, head = found.record, found.head
     host, here = site.near.host, home(site, record)
     branch = pulled_branch(record)
-    shared = site.is_near and record.transfer == WORKTREE
+    shared = site.is_near and record.workspace.transfer == WORKTREE
     before, pulled = here.commit_of(f"refs/heads/{branch}"), here.commit_of(f"refs/mngr/pulled/{record.name}")
     new = 0 if shared or (here.commit_of(head) and here.is_shared(head)) else found.commits
     done = Pulled(
@@ -110,7 +110,7 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
     """Make the agent's HEAD known here as `refs/mngr/pulled/NAME`; its site then knows that it is safe."""
     record = found.record
     ref = f"refs/mngr/pulled/{record.name}"
-    if site.is_near and record.transfer == WORKTREE:
+    if site.is_near and record.workspace.transfer == WORKTREE:
         here.must("update-ref", ref, found.head)
         return
     _fetch_ref(site, record, here, f"+HEAD:{ref}")
@@ -121,7 +121,7 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
 
 
 def _fetch_ref(site: Site, record: Record, here: Git, refspec: str) -> None:
-    there = site.git_path(record.work_dir)
+    there = site.git_path(record.workspace.work_dir)
     with site.carrying():
         here.fetch(there.path, refspec, env=there.env, doing=f"the commits of `{record.name}` could not be fetched")
 
@@ -131,10 +131,10 @@ def mark_home(site: Site, agent_id: str, commit: str) -> None:
     here. Twice is safe."""
     record = site.store.read(agent_id)
     there = _work_tree(record)
-    if record.repo is None or not there.commit_of(commit):
+    if record.workspace.repo is None or not there.commit_of(commit):
         return
-    cache, ref = Git(record.repo), f"refs/remotes/home/{record.id}"
-    if record.transfer == WORKTREE:
+    cache, ref = Git(record.workspace.repo), f"refs/remotes/home/{record.id}"
+    if record.workspace.transfer == WORKTREE:
         cache.must("update-ref", ref, commit)
         return
     mark = "refs/mngr/home"
@@ -152,7 +152,7 @@ def fetch_uncommitted(site: Site, agent_id: str) -> str | None:
     here, ref = home(site, record), uncommitted_ref(record.name)
     if commit is None:
         here.run("update-ref", "-d", ref)  # what was fetched before is committed or gone by now
-    elif not (site.is_near and record.transfer == WORKTREE):
+    elif not (site.is_near and record.workspace.transfer == WORKTREE):
         _fetch_ref(site, record, here, f"+{ref}:{ref}")
         site.run(drop_uncommitted, agent_id)
     return commit
@@ -192,11 +192,11 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
     if dry_run:
         return commit, _count_new(site, record, here, commit, found.head)
     if not site.is_near:
-        there = site.git_path(record.work_dir)
+        there = site.git_path(record.workspace.work_dir)
         words = ("push", "-q", "--force", "--no-verify", there.path, f"{commit}:{_PUSHED}")
         with site.carrying():
             source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
-    elif record.transfer != WORKTREE and not (agent := _work_tree(record)).commit_of(commit):
+    elif record.workspace.transfer != WORKTREE and not (agent := _work_tree(record)).commit_of(commit):
         here.must("update-ref", _PUSHED, commit)
         try:
             agent.fetch(here.directory, _PUSHED)
@@ -210,7 +210,7 @@ def _count_new(site: Site, record: Record, here: Git, commit: str, head: str) ->
     if here.commit_of(head):
         return here.count(commit, "--not", head)
     if not site.is_near:
-        return here.count(commit, "--not", *([record.base_commit] if record.base_commit else []))
+        return here.count(commit, "--not", *([record.workspace.base_commit] if record.workspace.base_commit else []))
     # Both ends' objects are needed to count, and none may be written.
     objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
     both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": git_tool.quoted_path(objects)}
@@ -227,7 +227,7 @@ def forward(site: Site, agent_id: str, commit: str) -> int:
             _forward(there, commit, f"the branch of `{record.name}`", record.name)
     finally:
         there.run("update-ref", "-d", _PUSHED)
-    if record.origin:
+    if record.workspace.origin:
         mark_home(site, agent_id, commit)
     return count
 
@@ -236,7 +236,7 @@ def diff(site: Site, agent_id: str, *options: str) -> bytes:
     """Everything the agent changed since its base, uncommitted and untracked files included, as git prints it."""
     record = site.store.read(agent_id)
     there = _work_tree(record)
-    base = record.base_commit or "HEAD"
+    base = record.workspace.base_commit or "HEAD"
     result = there.run("diff", *options, base, uncommitted_files.dirty_tree(there, there.changed_paths()))
     if not result.ok:
         raise CommandFailed(result, "git could not compare")
@@ -247,7 +247,7 @@ def summary(site: Site, agent_id: str) -> bytes:
     """The agent's commits and a diffstat, as git prints them."""
     record = site.store.read(agent_id)
     there = _work_tree(record)
-    base = record.base_commit or "HEAD"
+    base = record.workspace.base_commit or "HEAD"
     log = checked(there.run("log", "--oneline", f"{base}..HEAD"))
     return log.stdout + b"\n" + checked(there.run("diff", "--stat", base, "HEAD")).stdout
 
@@ -269,46 +269,50 @@ def uncommitted_ref(name: str) -> str:
 
 def pulled_branch(record: Record) -> str:
     """The branch here that holds the agent's commits."""
-    return record.branch if record.created_branch and record.branch else f"mngr/{record.name}"
+    return (
+        record.workspace.branch
+        if record.workspace.created_branch and record.workspace.branch
+        else f"mngr/{record.name}"
+    )
 
 
 def _work_tree(record: Record) -> Git:
     """git at the agent, on the agent's own site."""
-    if record.transfer == NONE:
+    if record.workspace.transfer == NONE:
         raise MngrError(
-            f"`{record.name}` works in place, in `{record.work_dir}`: there is nothing to move",
+            f"`{record.name}` works in place, in `{record.workspace.work_dir}`: there is nothing to move",
             hint="use git there as usual",
         )
-    if record.repo is None:
+    if record.workspace.repo is None:
         raise MngrError(
             f"`{record.name}` has no git repository",
             hint=f"move files instead: `mngr pull {record.name}:PATH` brings them here, "
             f"`mngr push {record.name}:PATH FILE` sends them",
         )
-    if not os.path.isdir(record.work_dir):
-        raise MngrError(f"the directory `{record.work_dir}` of `{record.name}` is gone")
-    return Git(record.work_dir)
+    if not os.path.isdir(record.workspace.work_dir):
+        raise MngrError(f"the directory `{record.workspace.work_dir}` of `{record.name}` is gone")
+    return Git(record.workspace.work_dir)
 
 
 def home(site: Site, record: Record) -> Git:
     """git in the repository on the caller's machine that the agent came from."""
     near = site.near
     if site.is_near:
-        assert record.repo is not None
-        if not os.path.isdir(record.repo):
-            raise MngrError(f"the directory `{record.repo}` of `{record.name}` is gone")
-        return Git(record.repo)
+        assert record.workspace.repo is not None
+        if not os.path.isdir(record.workspace.repo):
+            raise MngrError(f"the directory `{record.workspace.repo}` of `{record.name}` is gone")
+        return Git(record.workspace.repo)
     from mngr.workspace.origin import machine_id
 
-    repo = record.origin.get("repo", "")
-    if repo and record.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
+    repo = record.workspace.origin.get("repo", "")
+    if repo and record.workspace.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
         return Git(repo)
     around = git_tool.look(near.cwd)
-    if around is not None and record.base_commit and Git(around.top).commit_of(record.base_commit):
+    if around is not None and record.workspace.base_commit and Git(around.top).commit_of(record.workspace.base_commit):
         return Git(around.home)
     raise MngrError(
         f"the repository of `{record.name}` is not on this machine",
-        hint=f"run this inside a clone that has the commit {(record.base_commit or '')[:10]}",
+        hint=f"run this inside a clone that has the commit {(record.workspace.base_commit or '')[:10]}",
     )
 
 

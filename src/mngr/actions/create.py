@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mngr.actions.agent_process import start_process, tmux_options
 from mngr.actions.site import Site
 from mngr.agent import launch
-from mngr.agent.record import Record, timestamp
+from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, timestamp
 from mngr.errors import MngrError, UsageError
 from mngr.names import check_name, new_id
 from mngr.programs import kind
@@ -189,9 +189,9 @@ def make(site: Site, request: CreateRequest, reserved: Record | None = None) -> 
             if reserved is None and isinstance(refused := reserve(site, [request])[0], MngrError):
                 raise refused
             record = site.store.read(agent_id)  # raises when somebody destroyed the agent in the meantime
-            workspace = Workspace(request.planned, record.work_dir)
+            workspace = Workspace(request.planned, record.workspace.work_dir)
             base = workspace.make(site.host, request.extra_paths)
-            if base != record.base_commit:
+            if base != record.workspace.base_commit:
                 record = site.store.change(agent_id, base_commit=base)
             _write_inputs(site, request, record)
             return start_process(site, record, message_follows=request.prompt is not None)
@@ -252,7 +252,7 @@ def _write_inputs(site: Site, request: CreateRequest, record: Record) -> None:
         with provision.unpacked(site, record, request.carried) as directory:
             provision.upload(record, [(os.path.join(directory, name), path) for name, path in request.uploads])
         provision.run(site, record, request.provision, request.variables.values())
-    site.store.log(record.id, "created", name=record.name, kind=record.kind, transfer=record.transfer)
+    site.store.log(record.id, "created", name=record.name, kind=record.spec.kind, transfer=record.workspace.transfer)
     if request.prompt is not None:
         _put_prompt(site, record, request.prompt)
 
@@ -290,7 +290,7 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
     with site.store.locked():
         existing, _ = site.store.records()
         names = {other.name for other in existing}
-        numbers = {other.number for other in existing}
+        numbers = {other.life.number for other in existing}
         free = (number for number in range(len(existing) + len(requests)) if number not in numbers)
         myself = site.host.myself()
         branches = existing_branches(requests[0].planned)
@@ -300,13 +300,15 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
                     raise NameTaken(request.name)
                 refuse_taken_branch(request.planned, branches)
                 work_dir = _work_dir(site, request)
-                used = [one for one in existing if os.path.realpath(one.work_dir) == os.path.realpath(work_dir)]
+                used = [
+                    one for one in existing if os.path.realpath(one.workspace.work_dir) == os.path.realpath(work_dir)
+                ]
                 if request.target is not None and used:  # also by one that has not made it yet
                     raise MngrError(f"`{work_dir}` is the work directory of agent `{used[0].name}`", hint=TAKEN_HINT)
             except MngrError as error:
                 results.append(error)
                 continue
-            record = _record(site, request, work_dir)._replace(number=next(free), creator=myself)
+            record = _record(site, request, work_dir).changed(number=next(free), creator=myself)
             site.host.make_dir(site.store.state_dir(record.id))
             site.store.write(record, durable=False)  # what is half made does not survive a power cut anyway
             existing.append(record)
@@ -316,37 +318,37 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
 
 def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
     planned, labels = request.planned, dict(request.labels)
-    return Record(
-        id=request.agent_id,
-        name=request.name,
+    spec = AgentSpec(
         kind=request.kind.name,
         command=request.command,
         command_shown=with_hidden(request.command, request.env),
-        work_dir=work_dir,
-        transfer=planned.transfer,
-        session=site.session(request.name),
-        created_at=timestamp(),
         project=request.project or labels.pop("project", "") or os.path.basename(planned.source.rstrip("/")) or "files",
         labels=labels,
-        source=planned.source,
-        repo=planned.repo.home if planned.repo else None,
-        branch=planned.branch,
-        created_branch=planned.create_branch,
-        base_branch=planned.base_branch,
-        base_commit=planned.start,
+        windows=dict(request.windows),
         reports=request.kind.reports,
+        recorded=request.record,
+        limits=dict(request.limits),
         driver=request.kind.driver,
         permissions=request.permissions or request.kind.permissions,
         allowed_commands=request.allowed_commands,
         one_shot=request.one_shot,
         rules=dict(request.kind.rules),
         sandbox=request.sandbox,
-        shared_paths=_shared_paths(request) if request.sandbox else (),
-        recorded=request.record,
-        limits=dict(request.limits),
-        windows=dict(request.windows),
-        origin=dict(request.origin),
     )
+    workspace = AgentWorkspace(
+        work_dir=work_dir,
+        transfer=planned.transfer,
+        source=planned.source,
+        repo=planned.repo.home if planned.repo else None,
+        branch=planned.branch,
+        created_branch=planned.create_branch,
+        base_branch=planned.base_branch,
+        base_commit=planned.start,
+        origin=dict(request.origin),
+        shared_paths=_shared_paths(request) if request.sandbox else (),
+    )
+    life = AgentLife(session=site.session(request.name), created_at=timestamp())
+    return Record(request.agent_id, request.name, spec, workspace, life)
 
 
 def _shared_paths(request: CreateRequest) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ class HasWork(MngrError):
 
 
 def measure(site: Site, record: Record) -> UnsavedWork:
-    if record.started_at is None and not any(e.get("type") == "started" for e in site.store.events(record.id)):
+    if record.life.started_at is None and not any(e.get("type") == "started" for e in site.store.events(record.id)):
         return UnsavedWork()  # its creation was interrupted, so nobody worked there
     return unsaved_work.only_here(site.host, record, ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10))
 
@@ -88,9 +88,9 @@ def destroy_on(
         return destroy(site, record.id, force=force, remove_branch=remove_branch, discard=discard)
     usage.settle(site, record)
     done = site.run(destroy, record.id, force=force, remove_branch=remove_branch, discard=discard, settled=True)
-    repo = record.origin.get("repo", "")
-    if record.origin.get("machine") == machine_id(site.near.host) and not discard:
-        _forget_pulled(record._replace(repo=repo), None)
+    repo = record.workspace.origin.get("repo", "")
+    if record.workspace.origin.get("machine") == machine_id(site.near.host) and not discard:
+        _forget_pulled(record.changed(repo=repo), None)
     return done
 
 
@@ -136,52 +136,58 @@ def destroy(
 
 def _remove_workspace(site: Site, record: Record, entry: SavedEntry | None, remove_branch: bool) -> str | None:
     """Returns the branch that stays: one with commits, unless it may go and they are saved."""
-    if record.transfer == NONE:
+    if record.workspace.transfer == NONE:
         return None
-    if record.transfer != WORKTREE or record.repo is None:
-        site.host.remove(record.work_dir)
+    if record.workspace.transfer != WORKTREE or record.workspace.repo is None:
+        site.host.remove(record.workspace.work_dir)
         return None
     # The work tree it was made from may be gone; its own still knows the repository.
-    asked = (Git(place) for place in (record.repo, record.work_dir) if unsaved_work.has_repository(place))
+    asked = (
+        Git(place) for place in (record.workspace.repo, record.workspace.work_dir) if unsaved_work.has_repository(place)
+    )
     found = (git.run("rev-parse", "--path-format=absolute", "--git-common-dir") for git in asked)
     common = next((result for result in found if result.ok), None)
     if common is None:
-        site.host.remove(record.work_dir)  # the repository itself is gone
+        site.host.remove(record.workspace.work_dir)  # the repository itself is gone
         return None
     git = Git(common.text)
-    remove_worktree(site.host, git.directory, common.text, record.work_dir)
-    if not record.created_branch or record.branch is None or not git.has_branch(record.branch):
+    remove_worktree(site.host, git.directory, common.text, record.workspace.work_dir)
+    if (
+        not record.workspace.created_branch
+        or record.workspace.branch is None
+        or not git.has_branch(record.workspace.branch)
+    ):
         return None
     with repo_lock(site.host, common.text):  # of several branches with the same commits the last one stays
-        tip = git.commit_of(f"refs/heads/{record.branch}")
+        tip = git.commit_of(f"refs/heads/{record.workspace.branch}")
         assert tip is not None
-        safe = tip == record.base_commit or git.is_shared(tip, besides=record.branch)
+        safe = tip == record.workspace.base_commit or git.is_shared(tip, besides=record.workspace.branch)
         kept = entry is not None and (
-            (f"refs/heads/{record.branch}", tip) in entry.refs
+            (f"refs/heads/{record.workspace.branch}", tip) in entry.refs
             or git.ok("merge-base", "--is-ancestor", tip, entry.commit)
         )
-        if (safe or (remove_branch and kept)) and git.run("branch", "-q", "-D", "--", record.branch).ok:
+        if (safe or (remove_branch and kept)) and git.run("branch", "-q", "-D", "--", record.workspace.branch).ok:
             return None
-    return record.branch
+    return record.workspace.branch
 
 
 def _forget_home(site: Site, record: Record) -> None:
     """Remove what an agent of another machine left in the cache of its repository, and the files it began with."""
-    if not record.origin:
+    if not record.workspace.origin:
         return
     source_cache.forget_files(site, record.id)
-    if record.repo is not None and unsaved_work.has_repository(record.repo):
-        Git(record.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
+    if record.workspace.repo is not None and unsaved_work.has_repository(record.workspace.repo):
+        Git(record.workspace.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
 
 
 def _forget_pulled(record: Record, entry: SavedEntry | None) -> None:
     """Remove the refs that `pull` and `merge` made in the repository, unless nothing else holds their commits; `gc`
     reports those."""
-    if record.repo is None or not record.git or not unsaved_work.has_repository(record.repo):
+    if record.workspace.repo is None or not record.git or not unsaved_work.has_repository(record.workspace.repo):
         return
-    git = Git(record.repo)
+    git = Git(record.workspace.repo)
     loose = uncommitted_ref(record.name)
-    if entry is not None and entry.repo == record.repo and git.ok("diff", "--quiet", entry.commit, loose):
+    if entry is not None and entry.repo == record.workspace.repo and git.ok("diff", "--quiet", entry.commit, loose):
         git.run("update-ref", "-d", loose)
     ref = f"refs/mngr/pulled/{record.name}"
     commit = git.commit_of(ref)

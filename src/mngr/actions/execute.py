@@ -103,19 +103,19 @@ def prepare(
 ) -> tuple[list[str], dict[str, str]]:
     """The argument list and environment of such a command. It is `attached` when it gets our own terminal."""
     record = site.store.read(agent_id)
-    directory = os.path.join(record.work_dir, cwd) if cwd else record.work_dir
+    directory = os.path.join(record.workspace.work_dir, cwd) if cwd else record.workspace.work_dir
     if not os.path.isdir(directory):
         raise MngrError(f"the directory `{directory}` of `{record.name}` does not exist")
     state_dir = site.store.state_dir(record.id)
     own = launch.identity(record, state_dir, site.host.dir)
-    if record.sandbox:
+    if record.spec.sandbox:
         from mngr.actions.agent_process import write_sandbox
         from mngr.agent import sandbox
 
         if sandbox.ARGUMENTS not in site.host.entries(state_dir):
             write_sandbox(site, record)
         words = sandbox.words_for(state_dir, directory, command, attached=attached)
-        return words, {**sandbox.inherited(record.driver, site.environ), **own}
+        return words, {**sandbox.inherited(record.spec.driver, site.environ), **own}
     env = {**launch.inherited(site.environ), **own}
     script = 'cd "$0" || exit; [ -f "$1" ] && . "$1"; exec sh -c "$2"'
     return ["sh", "-c", script, directory, os.path.join(state_dir, "env"), command], env

@@ -48,7 +48,7 @@ def look(site: Site, agent_id: str, path: str | None) -> AgentPath:
         full = os.path.join(launch.task_dir(record, site.store.state_dir(agent_id)), "artifacts")
     else:
         full = inside(record, path)
-    whole = os.path.normpath(full) == os.path.normpath(record.work_dir)
+    whole = os.path.normpath(full) == os.path.normpath(record.workspace.work_dir)
     return AgentPath(record.name, full, os.path.lexists(full), os.path.isdir(full), whole)
 
 
@@ -130,8 +130,8 @@ def scratch(site: Site) -> Iterator[str]:
 
 def inside(record: Record, path: str) -> str:
     """A path of the work dir; one that leads outside is refused."""
-    full = os.path.normpath(os.path.join(record.work_dir, path))
-    if full != record.work_dir and not full.startswith(record.work_dir.rstrip("/") + "/"):
+    full = os.path.normpath(os.path.join(record.workspace.work_dir, path))
+    if full != record.workspace.work_dir and not full.startswith(record.workspace.work_dir.rstrip("/") + "/"):
         raise UsageError(f"`{path}` is not inside the work dir of `{record.name}`")
     return full
 

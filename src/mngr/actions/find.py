@@ -64,8 +64,8 @@ def explain(found: AgentView) -> list[str]:
     lines = [f"{record.name} is {status.state}" + (f": {status.reason}" if status.reason else "")]
     lines.append(f"evidence: {status.evidence}")
     lines.append(
-        f"kind: `{record.kind}` "
-        + ("reports its own turns in its events" if record.reports else "is RUNNING while its process lives")
+        f"kind: `{record.spec.kind}` "
+        + ("reports its own turns in its events" if record.spec.reports else "is RUNNING while its process lives")
     )
     if found.pane is not None:
         lines.append(
@@ -73,7 +73,7 @@ def explain(found: AgentView) -> list[str]:
             + ("dead" if found.pane.dead else "alive")
         )
     else:
-        lines.append(f"pane: none in session `{record.session}`")
+        lines.append(f"pane: none in session `{record.life.session}`")
     return lines
 
 
@@ -96,13 +96,13 @@ def _decided(site: Site, record: Record, panes: dict[str, Pane] | None) -> Agent
         panes_known=panes is not None,
         events=site.store.events_since_start(record.id),
         boot_id=site.host.boot_id() if pane is None else "",
-        creator_alive=record.started_at is None
-        and record.creator is not None
-        and bool(site.host.alive(dict([record.creator]))),
+        creator_alive=record.life.started_at is None
+        and record.life.creator is not None
+        and bool(site.host.alive(dict([record.life.creator]))),
     )
     # One that is made for one task does nothing but work until it ends.
-    status = state.decide(record, facts, from_events=record.reports and not record.one_shot)
-    if record.driver and status.alive and pane is not None and not record.one_shot:
+    status = state.decide(record, facts, from_events=record.spec.reports and not record.spec.one_shot)
+    if record.spec.driver and status.alive and pane is not None and not record.spec.one_shot:
         status = _as_its_driver_says(site, record, pane, status, facts.events)
     if status.state == state.WAITING and state.awaits_first_message(record, facts.events, time.time()):
         status = status._replace(state=state.RUNNING, reason="its first message is on its way")
@@ -119,7 +119,7 @@ def _as_its_driver_says(
     from mngr.programs import driver
 
     try:
-        known = driver.find(record.driver)
+        known = driver.find(record.spec.driver)
         place = site.place(record, pane)
         seen = known.look(place, status, events)
     except Exception as error:  # noqa: BLE001 (whatever the program wrote, or when it ended at this moment)

@@ -12,7 +12,7 @@ from mngr.actions import destroy, leftovers
 from mngr.actions.agent_process import end_found
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
-from mngr.agent.record import Record, seconds_of, timestamp
+from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seconds_of, timestamp
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
 from mngr.system import git as git_tool
@@ -84,12 +84,12 @@ def _look(site: Site) -> _Seen:
     with site.store.locked():
         ids = set(filter(is_id, site.host.entries(site.store.dir)))
         records, _ = site.store.records()
-    used = {os.path.realpath(record.work_dir) for record in records}
+    used = {os.path.realpath(record.workspace.work_dir) for record in records}
     strays = leftovers.stray_sessions(site, sessions, ids)
     here = git_tool.look(site.cwd) if os.path.isdir(site.cwd) and not _is_bare(site) else None
-    repos = [record.repo for record in records if record.repo]
+    repos = [record.workspace.repo for record in records if record.workspace.repo]
     for entry in saved_entry.survey(site.host, SAVED)[0]:
-        repos += [repo for repo in (entry.agent.repo if entry.agent else None, entry.repo) if repo]
+        repos += [repo for repo in (entry.agent.workspace.repo if entry.agent else None, entry.repo) if repo]
     return _Seen(
         records=records,
         ids=ids,
@@ -125,11 +125,15 @@ def _end(site: Site, session: MarkedSession, found: Leftover) -> Leftover:
 def _interrupted(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
     """Agents whose creation was broken off: nobody worked there."""
     for record in seen.records:
-        if record.started_at is not None or record.creator is None or site.host.alive(dict([record.creator])):
+        if (
+            record.life.started_at is not None
+            or record.life.creator is None
+            or site.host.alive(dict([record.life.creator]))
+        ):
             continue
         if _is_locked(site, record.id):
             continue
-        found = Leftover("interrupted creation", record.name, record.work_dir)
+        found = Leftover("interrupted creation", record.name, record.workspace.work_dir)
 
         yield _tried(found, dry_run, partial(_destroy, site, record.id))
 
@@ -180,8 +184,8 @@ def _remove_place(site: Site, found: Leftover, dry_run: bool) -> Leftover:
         if dry_run:
             return found._replace(action=WOULD)
         entry = saved_work.save_agent(site.host, record, measured, "gc")
-        if record.transfer == WORKTREE and record.repo is not None:
-            _forget_worktree(site, record.repo, found)
+        if record.workspace.transfer == WORKTREE and record.workspace.repo is not None:
+            _forget_worktree(site, record.workspace.repo, found)
         else:
             site.host.remove(found.path)
         return found._replace(saved=entry.id if entry else None)
@@ -209,22 +213,15 @@ def _as_record(site: Site, path: str) -> Record:
     return Record(
         id=f"agent-{short}{own[14:]}" if is_id(f"agent-{short}{own[14:]}") else own,
         name=name,
-        kind="command",
-        command="sh",
-        work_dir=path,
-        transfer=transfer,
-        session=site.session(name),
-        created_at=at,
-        project=name,
-        repo=repo,
-        branch=branch,
-        started_at=at,
+        spec=AgentSpec(kind="command", command="sh", project=name),
+        workspace=AgentWorkspace(path, transfer, repo=repo, branch=branch),
+        life=AgentLife(session=site.session(name), created_at=at, started_at=at),
     )
 
 
 def _worktrees(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
     """git's notes of worktrees that are gone with their records."""
-    used = {os.path.realpath(record.work_dir) for record in seen.records}
+    used = {os.path.realpath(record.workspace.work_dir) for record in seen.records}
     for repo in seen.repos:
         with site.store.locked():
             lost = leftovers.unknown_places(leftovers.lost_worktrees(site, repo), seen.ids)

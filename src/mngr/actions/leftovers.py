@@ -123,8 +123,8 @@ def old_caches(site: Site) -> list[str]:
     if broken or any(errors for _, errors in kept):
         return []  # what cannot be read may need one
     entries = [entry for some, _ in kept for entry in some]
-    used = {*(record.repo for record in records), *(entry.repo for entry in entries)}
-    used |= {entry.agent.repo for entry in entries if entry.agent}
+    used = {*(record.workspace.repo for record in records), *(entry.repo for entry in entries)}
+    used |= {entry.agent.workspace.repo for entry in entries if entry.agent}
     return [path for path in found if path not in used]
 
 

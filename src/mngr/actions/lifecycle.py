@@ -53,7 +53,7 @@ def end(site: Site, agent: AgentView, reason: str, graceful_seconds: float = 0.0
     try:
         outlived = end_processes(site, agent, graceful_seconds)
     except BaseException:
-        site.store.change(agent.id, stopped_at=agent.record.stopped_at, stop_reason=agent.record.stop_reason)
+        site.store.change(agent.id, stopped_at=agent.record.life.stopped_at, stop_reason=agent.record.life.stop_reason)
         raise
     site.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
     return Stopped(record, changed=True, outlived=outlived)
@@ -64,14 +64,14 @@ def start(site: Site, agent_id: str) -> tuple[Record, bool]:
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
         if agent.status.alive:
-            if agent.record.limits:
+            if agent.record.spec.limits:
                 from mngr.actions import limits
 
                 if not limits.is_watched(site, agent.record):  # somebody ended its watcher
                     limits.watch(site, agent.record)
             return agent.record, False
         agent.require_known()
-        if agent.record.started_at is None:
+        if agent.record.life.started_at is None:
             raise MngrError(
                 f"`{agent.name}` was not fully created: {agent.status.reason}",
                 hint=f"`mngr destroy {agent.name}`, then create it again",
@@ -104,7 +104,7 @@ def adopt(site: Site, agent_id: str) -> Record:
         record = site.store.read(agent_id)
         agent = find.agent(site, agent_id)
         ran = agent.pane is not None or agent.status.exit_code is not None
-        if record.started_at is not None or not ran:
+        if record.life.started_at is not None or not ran:
             return record
         starts = [event for event in site.store.events(agent_id) if event.get("type") == "started"]
         return site.store.change(
@@ -112,7 +112,7 @@ def adopt(site: Site, agent_id: str) -> Record:
             started_at=starts[-1]["timestamp"] if starts else timestamp(),
             boot_id=site.host.boot_id(),
             creator=None,
-            session=agent.pane.session if agent.pane is not None else record.session,
+            session=agent.pane.session if agent.pane is not None else record.life.session,
         )
 
 
@@ -120,7 +120,7 @@ def archive(site: Site, agent_id: str) -> tuple[Record, bool]:
     """Stop an agent and put it away: everything of it stays, `list` does not show it, `start` brings it back. Twice is
     safe (False)."""
     agent = find.agent(site, agent_id)
-    if agent.record.archived_at is not None and not agent.status.alive:
+    if agent.record.life.archived_at is not None and not agent.status.alive:
         return agent.record, False
     stop(site, agent_id, reason="stopped by `mngr archive`")
     with site.store.agent_locked(agent_id):
@@ -133,7 +133,7 @@ def unarchive(site: Site, agent_id: str) -> tuple[Record, bool]:
     """Show it in `list` again; it stays stopped. Twice is safe (False)."""
     with site.store.agent_locked(agent_id):
         record = site.store.read(agent_id)
-        if record.archived_at is None:
+        if record.life.archived_at is None:
             return record, False
         record = site.store.change(agent_id, archived_at=None)
         site.store.log(agent_id, "unarchived")
@@ -154,7 +154,7 @@ def rename(site: Site, agent_id: str, name: str) -> Record:
         old = site.store.read(agent_id)
         session = site.session(name)
         running = [pane.session for pane in site.tmux.panes() if pane.agent_id == agent_id]
-        changed = old._replace(name=name, session=session)
+        changed = old.changed(name=name, session=session)
         with held():  # one without the other would leave `connect` without its session
             if running and running[0] != session:
                 site.tmux.rename(running[0], session)
@@ -168,16 +168,16 @@ def label(site: Site, agent_id: str, set_to: Mapping[str, str], remove: tuple[st
     project."""
     with site.store.locked():
         old = site.store.read(agent_id)
-        labels = {key: value for key, value in {**old.labels, **set_to}.items() if key not in remove}
-        changed = old._replace(project=labels.pop("project", "") or old.project, labels=labels)
+        labels = {key: value for key, value in {**old.spec.labels, **set_to}.items() if key not in remove}
+        changed = old.changed(project=labels.pop("project", "") or old.spec.project, labels=labels)
         site.store.write(changed)
     site.store.log(agent_id, "labeled", labels=labels)
     return changed
 
 
 def _require_work_dir(agent: AgentView) -> None:
-    if not os.path.isdir(agent.record.work_dir):
+    if not os.path.isdir(agent.record.workspace.work_dir):
         raise MngrError(
-            f"the work directory of `{agent.name}`, `{agent.record.work_dir}`, is gone",
+            f"the work directory of `{agent.name}`, `{agent.record.workspace.work_dir}`, is gone",
             hint=f"`mngr destroy {agent.name}` removes what is left; `mngr saved list` shows what was saved",
         )

@@ -41,7 +41,7 @@ def change(site: Site, agent_id: str, wanted: Limits) -> Record:
         agent = find.agent(site, agent_id)
         record = site.store.change(agent_id, limits=wanted.stored())
         if agent.status.alive and agent.pane is not None:
-            watch(site, record._replace(session=agent.pane.session))
+            watch(site, record.changed(session=agent.pane.session))
         site.store.log(agent_id, "limited", **wanted._asdict())
     return record
 
@@ -50,12 +50,12 @@ def watch(site: Site, record: Record) -> None:
     """Start the watcher of a running agent, in place of one that it may have. Without limits there is none."""
     for pane_id in _watchers(site, record):
         site.tmux.kill_pane(pane_id)
-    wanted = limits.of(record.limits)
+    wanted = limits.of(record.spec.limits)
     if not wanted.any:
         return
     state_dir = site.store.state_dir(record.id)
     path = os.path.join(state_dir, limits.FILE)
-    if not record.reports and wanted.idle_mode == limits.AGENT:
+    if not record.spec.reports and wanted.idle_mode == limits.AGENT:
         wanted = wanted._replace(idle_mode=limits.OUTPUT)  # all that can be known of such a kind
     text = limits.script(
         record.id,
@@ -66,7 +66,7 @@ def watch(site: Site, record: Record) -> None:
         enforce=[sys.executable, "-I", "-c", _ENFORCE, _PACKAGES, record.id],
     )
     site.host.write(path, text.encode("utf-8", "surrogateescape"), 0o700)
-    site.tmux.add_helper(record.session, limits.WINDOW, ["sh", path], {"limits": record.id})
+    site.tmux.add_helper(record.life.session, limits.WINDOW, ["sh", path], {"limits": record.id})
 
 
 def enforce_for_watcher(agent_id: str) -> None:
@@ -113,7 +113,7 @@ def enforce(site: Site, agent_id: str, *, dry_run: bool = False) -> Enforced:
 
 def _judge(site: Site, agent: AgentView) -> LimitVerdict:
     """Whether a limit is reached at this moment."""
-    wanted = limits.of(agent.record.limits)
+    wanted = limits.of(agent.record.spec.limits)
     since = _idle_since(site, agent, wanted.idle_mode) if wanted.idle_seconds is not None else None
     return limits.judge(wanted, started=_started(agent.record), idle_since=since, now=time.time())
 
@@ -121,7 +121,7 @@ def _judge(site: Site, agent: AgentView) -> LimitVerdict:
 def explain(site: Site, agent_id: str) -> str:
     """The limits of one agent and whether they are watched, in one line."""
     agent = find.agent(site, agent_id)
-    wanted = limits.of(agent.record.limits)
+    wanted = limits.of(agent.record.spec.limits)
     text = f"limits: {wanted.describe()}"
     if not wanted.any or not agent.status.alive:
         return text
@@ -150,15 +150,15 @@ def _idle_since(site: Site, agent: AgentView, mode: str) -> float | None:
         activity = site.tmux.ask_session(agent.pane.session, "#{session_activity}")
         typed = float(activity[0]) if activity and activity[0] else time.time()
         return max(typed, limits.last_message(site.store.events_since_start(agent.id)))
-    if mode == limits.AGENT and agent.record.reports:
+    if mode == limits.AGENT and agent.record.spec.reports:
         return agent.status.since if agent.state in ("WAITING", "BLOCKED") else None
     return agent.pane.active_at
 
 
 def _watchers(site: Site, record: Record) -> list[str]:
-    lines = (line.split("\t") for line in site.tmux.ask_session(record.session, _MARK))
+    lines = (line.split("\t") for line in site.tmux.ask_session(record.life.session, _MARK))
     return [line[1] for line in lines if line[0] == record.id]
 
 
 def _started(record: Record) -> float:
-    return seconds_of(record.started_at or record.created_at)
+    return seconds_of(record.life.started_at or record.life.created_at)

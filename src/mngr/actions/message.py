@@ -51,7 +51,7 @@ def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Del
     given twice. Messages of several senders come one after another."""
     text = clean(text)
     record = site.store.read(agent_id)
-    if record.one_shot:
+    if record.spec.one_shot:
         raise MngrError(
             f"`{record.name}` does one task and takes no messages", hint="an agent made without `--one-shot` does"
         )
@@ -102,7 +102,7 @@ def ask(site: Site, agent_id: str, text: str, *, start: bool = False, timeout: f
     before = transcript.read(site, agent_id)
     if not before.kept:
         raise MngrError(
-            f"an agent of type `{record.kind}` keeps no transcript, so its answer is not known",
+            f"an agent of type `{record.spec.kind}` keeps no transcript, so its answer is not known",
             hint=f"send it without `--wait-reply`; `mngr capture {record.name}` shows its screen",
         )
     known = len(_said(before.entries))
@@ -161,7 +161,7 @@ def changes(wording: Wording | None) -> dict[str, str]:
 
 
 def _driver(record: Record) -> Driver | None:
-    if not record.driver and not record.reports:
+    if not record.spec.driver and not record.spec.reports:
         return None
     from mngr.programs import driver
 
@@ -173,7 +173,7 @@ def _refuse_blocked(agent: AgentView, *, typed: bool = True) -> None:
     is answered by messages. A program that waits for a rate limit, or could not log in to its model, takes messages,
     unless its screen asks for the login."""
     reason = agent.status.reason
-    if agent.state != BLOCKED or not agent.record.driver:
+    if agent.state != BLOCKED or not agent.record.spec.driver:
         return
     from mngr.agent.reasons import is_account, is_rate_limit
 
@@ -194,11 +194,11 @@ def _type(site: Site, known: Driver, agent: AgentView, place: AgentContext, pane
     """Bracketed paste, and Enter apart from it. What stands in the input box, such as a message that a killed `mngr`
     typed and did not send, is cleared first, and noted; but while it works the key for that would end the work."""
     rests = agent.state in (WAITING, BLOCKED)  # BLOCKED by what `_refuse_blocked` lets pass: its turn failed
-    if agent.record.driver and rests and (occupied := known.occupied(place.screen())):
+    if agent.record.spec.driver and rests and (occupied := known.occupied(place.screen())):
         site.store.log(agent.id, "input_cleared", text=occupied)
         site.tmux.press(pane.pane_id, "C-c")
     site.tmux.paste(pane.pane_id, text)
-    if agent.record.driver:
+    if agent.record.spec.driver:
         _refuse_blocked(find.agent(site, agent.id))  # it may have asked something at this very moment
     site.tmux.press(pane.pane_id, "Enter")
 
@@ -275,7 +275,7 @@ def _await_acknowledgement(
                 f"`{record.name}` ended before it took the message",
                 hint=f"`mngr capture {record.name}` shows its last screen",
             )
-        if record.driver:
+        if record.spec.driver:
             _refuse_blocked(now, typed=typed)
         if typed and presses < 3 and deadline.left(seconds) < seconds - 2.0 * (presses + 1) and now.pane is not None:
             site.tmux.press(now.pane.pane_id, "Enter")

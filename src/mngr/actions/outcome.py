@@ -51,7 +51,7 @@ def read(site: Site, agent_id: str, at_most: int = AT_MOST) -> bytes | None:
     if not os.path.lexists(place):
         return None
     record = site.store.read(agent_id)
-    home = record.work_dir if record.transfer != "none" else site.store.state_dir(agent_id)
+    home = record.workspace.work_dir if record.workspace.transfer != "none" else site.store.state_dir(agent_id)
     directory = os.path.dirname(place)
     if os.path.realpath(directory) != os.path.join(os.path.realpath(home), os.path.relpath(directory, home)):
         return b""

@@ -61,16 +61,16 @@ def export(site: Site, entry: SavedEntry) -> Portable:
     config: dict[str, str] = {}
     if agent is not None:
         key, config, agent = _portable(site, agent)
-        if agent.transfer == WORKTREE and not entry.plain_files:
+        if agent.workspace.transfer == WORKTREE and not entry.plain_files:
             entry = _with_refs(entry)
     return Portable(entry._replace(agent=agent), files, key, config)
 
 
 def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
     machine = ensure_machine_id(site.host)
-    origin = dict(record.origin) or {"machine": machine, "repo": "", "source": record.source}
+    origin = dict(record.workspace.origin) or {"machine": machine, "repo": "", "source": record.workspace.source}
     key, config = "", {}
-    repo = record.repo if record.repo and has_repository(record.repo) else None
+    repo = record.workspace.repo if record.workspace.repo and has_repository(record.workspace.repo) else None
     if repo is not None:
         found = git_tool.look(repo)
         assert found is not None
@@ -79,11 +79,11 @@ def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
         key = name if cached else cache_key(machine, found.common_dir)
         git = Git(repo)
         config = {item: value.text for item in SENT_CONFIG if (value := git.run("config", "--get", item)).ok}
-        if not record.origin:
+        if not record.workspace.origin:
             origin["repo"] = found.home
-    if record.driver in repository_trust.FILES:
-        origin["trusted"] = record.driver  # it was asked for before the first start
-    return key, config, record._replace(origin=origin, shared_paths=())
+    if record.spec.driver in repository_trust.FILES:
+        origin["trusted"] = record.spec.driver  # it was asked for before the first start
+    return key, config, record.changed(origin=origin, shared_paths=())
 
 
 def cache_key(machine: str, common_dir: str) -> str:
@@ -97,8 +97,8 @@ def _with_refs(entry: SavedEntry) -> SavedEntry:
     git, below = Git(entry.repo), entry.refs_below
     lines = git.must("for-each-ref", f"--merged={entry.parent}", "--format=%(refname) %(objectname)", "refs/tags")
     refs = dict(line.split(" ") for line in lines.split("\n") if line)
-    base = f"refs/heads/{entry.agent.base_branch}"
-    if entry.agent.base_branch and (tip := git.commit_of(base)):
+    base = f"refs/heads/{entry.agent.workspace.base_branch}"
+    if entry.agent.workspace.base_branch and (tip := git.commit_of(base)):
         refs[base] = tip
     refs |= dict(entry.refs)
     lines = "".join(f"update {below}/{ref} {tip}\n" for ref, tip in refs.items())
@@ -117,7 +117,7 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
     if agent is not None:
         agent = _settled(site, portable, agent)
     store = os.path.join(site.host.dir, room, "files.git")
-    repo = store if entry.plain_files or agent is None or agent.repo is None else agent.repo
+    repo = store if entry.plain_files or agent is None or agent.workspace.repo is None else agent.workspace.repo
     taken = site.host.entries(os.path.join(site.host.dir, room, entry.name))
     wanted = saved_entry.free_name(entry.label, taken) if room != SAVED else ""
     place = saved_entry.reserve(site.host, room, entry.name, agent, wanted)
@@ -129,7 +129,7 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
 
 def _settled(site: Site, portable: Portable, agent: Record) -> Record:
     """The record with what this machine has in place of what the other one had."""
-    origin, repo, source = dict(agent.origin), None, ""
+    origin, repo, source = dict(agent.workspace.origin), None, ""
     home = bool(origin) and origin.get("machine") == machine_id(site.host)
     if portable.key:
         if home and has_repository(origin.get("repo", "")):
@@ -140,7 +140,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
         source = repo
     if home and os.path.isdir(origin.get("source", "")):
         source = origin["source"]
-    return agent._replace(
+    return agent.changed(
         work_dir=site.work_dir(MIRROR, agent.name, agent.id),
         transfer=MIRROR if repo else RSYNC,
         repo=repo,

@@ -69,13 +69,15 @@ def unpacked(site: Site, record: Record, archive: bytes) -> Iterator[str]:
 
 def upload(record: Record, uploads: Sequence[tuple[str, str]]) -> None:
     """Copy files into the work dir. In place, where they would be the user's own, none is replaced."""
-    top = os.path.realpath(record.work_dir)
+    top = os.path.realpath(record.workspace.work_dir)
     for source, path in uploads:
-        target = os.path.join(record.work_dir, path)
+        target = os.path.join(record.workspace.work_dir, path)
         parent = os.path.realpath(os.path.dirname(target))
         if parent != top and not parent.startswith(top + "/"):
             raise MngrError(f"`{path}` leads out of the work dir, to `{parent}`, through a link")
-        if os.path.lexists(target) and (record.transfer == NONE or os.path.isdir(target) or os.path.islink(target)):
+        if os.path.lexists(target) and (
+            record.workspace.transfer == NONE or os.path.isdir(target) or os.path.islink(target)
+        ):
             raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
         os.makedirs(parent, exist_ok=True)
         checked(process.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied")
@@ -83,7 +85,7 @@ def upload(record: Record, uploads: Sequence[tuple[str, str]]) -> None:
 
 def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:
     """Run shell command lines in the work dir, with the agent's variables, one after another until one fails."""
-    if record.sandbox and commands:
+    if record.spec.sandbox and commands:
         write_sandbox(site, record, started=False)
     for command in commands:
         argv, env = execute.prepare(site, record.id, f"exec 2>&1\n{command}")

@@ -9,7 +9,7 @@ from mngr.actions import usage
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
 from mngr.agent import events
-from mngr.agent.record import Record, timestamp
+from mngr.agent.record import AgentLife, Record, timestamp
 from mngr.errors import MngrError, NotFoundError
 from mngr.names import check_name, new_id, suggest
 from mngr.system.git import Git
@@ -85,21 +85,22 @@ def make_again(
     workspace = None
     with site.store.agent_locked(record.id):
         try:
-            workspace = restoration.restore_into(site.host, entry, record.work_dir, branch)
+            workspace = restoration.restore_into(site.host, entry, record.workspace.work_dir, branch)
             _bring_history(site, saved_entry.agent_dir(site.host, entry), record, with_events)
             plan = workspace.plan
             made = {
                 "transfer": plan.transfer,
                 "repo": plan.repo.top if plan.repo else None,
-                "source": old.source if plan.repo or old.repo is None else "",
+                "source": old.workspace.source if plan.repo or old.workspace.repo is None else "",
                 "branch": plan.branch,
-                "created_branch": plan.create_branch or (old.created_branch and plan.branch == old.branch),
-                "started_at": old.started_at or timestamp(),
+                "created_branch": plan.create_branch
+                or (old.workspace.created_branch and plan.branch == old.workspace.branch),
+                "started_at": old.life.started_at or timestamp(),
                 "stopped_at": timestamp(),
                 "creator": None,
             }
             record = site.store.change(record.id, **{**made, **fields})
-            if record.driver or record.reports:
+            if record.spec.driver or record.spec.reports:
                 usage.start_page(site.host, record.id)
         except BaseException:
             with held():
@@ -123,22 +124,22 @@ def _reserve(site: Site, old: Record, name: str, taken_hint: str) -> Record:
         others = site.store.records()[0]
         if any(other.name == name for other in others):
             raise MngrError(f"an agent named `{name}` exists already", hint=taken_hint)
-        rooms = (site.store.state_dir(old.id), old.work_dir, site.work_dir(old.transfer, old.name, old.id))
+        rooms = (
+            site.store.state_dir(old.id),
+            old.workspace.work_dir,
+            site.work_dir(old.workspace.transfer, old.name, old.id),
+        )
         agent_id = new_id("agent") if any(map(os.path.lexists, rooms)) else old.id
-        taken = {other.number for other in others}
+        taken = {other.life.number for other in others}
         free = next(number for number in range(len(taken) + 1) if number not in taken)
-        record = old._replace(
-            id=agent_id,
-            name=name,
-            work_dir=site.work_dir(old.transfer, name, agent_id),
+        life = AgentLife(
             session=site.session(name),
-            number=free if old.number in taken else old.number,
-            started_at=None,
-            stopped_at=None,
-            stop_reason="",
-            archived_at=None,
+            created_at=old.life.created_at,
+            number=free if old.life.number in taken else old.life.number,
             creator=site.host.myself(),
         )
+        work_dir = site.work_dir(old.workspace.transfer, name, agent_id)
+        record = old.changed(id=agent_id, name=name, work_dir=work_dir, life=life)
         site.host.make_dir(site.store.state_dir(agent_id))
         site.store.write(record, durable=False)
     return record

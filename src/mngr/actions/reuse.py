@@ -30,9 +30,14 @@ def check(site: Site, agent_id: str, expected: Mapping[str, str]) -> None:
     """Raise with what differs. `expected` has the `type`, `command`, `transfer`, `sandbox` and `source` (a directory)
     that the agent must have; what is not in it is not asked about."""
     record = site.store.read(agent_id)
-    sandbox = record.sandbox or "off"
-    has = {"type": record.kind, "command": record.command, "transfer": record.transfer, "sandbox": sandbox}
-    shown = {**has, "command": record.command_shown or record.command}
+    sandbox = record.spec.sandbox or "off"
+    has = {
+        "type": record.spec.kind,
+        "command": record.spec.command,
+        "transfer": record.workspace.transfer,
+        "sandbox": sandbox,
+    }
+    shown = {**has, "command": record.spec.command_shown or record.spec.command}
     different = [
         f"its {what} is `{shown[what]}`, not `{wanted}`"
         for what, wanted in expected.items()
@@ -40,8 +45,8 @@ def check(site: Site, agent_id: str, expected: Mapping[str, str]) -> None:
     ]
     if "source" in expected:
         source = os.path.realpath(os.path.join(site.cwd, expected["source"]))
-        if os.path.realpath(record.source) not in (source, _top(source)):
-            different.append(f"its source is `{record.source}`, not `{source}`")
+        if os.path.realpath(record.workspace.source) not in (source, _top(source)):
+            different.append(f"its source is `{record.workspace.source}`, not `{source}`")
     if different:
         raise MngrError(
             f"`{record.name}` exists, but it is not what you ask for: {'; '.join(different)}",

@@ -34,7 +34,8 @@ def terminal(site: Site, agent_id: str) -> AgentTerminal:
     record = site.store.read(agent_id)
     own = launch.identity(record, site.store.state_dir(agent_id), site.host.dir)
     return AgentTerminal(
-        tuple(site.tmux.attach_argv(record.session)), {name: value for name, value in own.items() if name in _IDENTITY}
+        tuple(site.tmux.attach_argv(record.life.session)),
+        {name: value for name, value in own.items() if name in _IDENTITY},
     )
 
 
@@ -86,14 +87,14 @@ def cast(site: Site, agent_id: str) -> bytes:
         return data[: data.rfind(b"\n") + 1]
 
     # At the first moment of an agent its recorder is not there yet, and at the last one it is not done.
-    waits = agent.record.recorded and agent.pane is not None
+    waits = agent.record.spec.recorded and agent.pane is not None
     data = wait_until(written, timeout=_SECONDS_TO_RECORD if waits else 0.0)
     if data and not agent.status.alive:
         recording.finish(site.host, agent.id)
         data = written()
     if data:
         return data
-    if agent.record.recorded:
+    if agent.record.spec.recorded:
         raise MngrError(
             f"the recording of `{agent.name}` is empty: its recorder did not run",
             hint="`mngr doctor` checks this machine",

@@ -36,18 +36,11 @@ class Restored(NamedTuple):
     running: bool
 
 
-# What an agent is and where it runs stays when its work, its command and its labels go back.
-_IDENTITY = (
-    *("id", "name", "work_dir", "session", "created_at", "host", "number", "boot_id", "creator", "started_at"),
-    *("stopped_at", "stop_reason", "archived_at", "transfer", "repo", "source", "created_branch"),
-)
-
-
 def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool = True) -> SavedEntry:
     """Keep an agent as it is now, also while it works: what changes under our hands is read again. Nothing of it is
     changed; on failure nothing is left behind. One that is not `logged` is for a moment: no event tells of it."""
     record = site.store.read(agent_id)
-    if record.started_at is None:
+    if record.life.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
     site.host.prepare()
     with site.store.agent_locked(agent_id):
@@ -63,7 +56,7 @@ def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool =
                 site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
         except BaseException:
             with held():
-                for repo in (record.repo, place.store):
+                for repo in (record.workspace.repo, place.store):
                     if repo and os.path.isdir(repo):
                         saved_entry.forget_refs(Git(repo), place.ref)
                 site.host.remove(os.path.join(site.host.dir, SNAPSHOTS, place.id))
@@ -85,15 +78,18 @@ def would_create(site: Site, agent_id: str, name: str | None) -> str:
 
 def check_place(record: Record) -> None:
     """Raise when there is nothing to take a snapshot of, or what there is belongs to the user and not to the agent."""
-    if record.transfer == NONE:
+    if record.workspace.transfer == NONE:
         raise MngrError(
-            f"`{record.name}` works in your own directory `{record.work_dir}`: a snapshot would be restored over it",
+            f"`{record.name}` works in your own directory `{record.workspace.work_dir}`: "
+            "a snapshot would be restored over it",
             hint="commit there instead, or use an agent with a copy of its own",
         )
-    if not os.path.isdir(record.work_dir) or (record.repo is not None and not unsaved_work.own_repository(record)):
-        what = "repository" if os.path.isdir(record.work_dir) else "work directory"
+    if not os.path.isdir(record.workspace.work_dir) or (
+        record.workspace.repo is not None and not unsaved_work.own_repository(record)
+    ):
+        what = "repository" if os.path.isdir(record.workspace.work_dir) else "work directory"
         raise MngrError(
-            f"the {what} of `{record.name}` in `{record.work_dir}` is gone, so there is nothing to keep",
+            f"the {what} of `{record.name}` in `{record.workspace.work_dir}` is gone, so there is nothing to keep",
             hint="`mngr snapshot list` shows what can be restored",
         )
 
@@ -106,10 +102,10 @@ def _free_name(site: Site, record: Record) -> str:
 def _settled(site: Site, record: Record, place: EntryPlace) -> SavedEntry:
     """Read the workspace until nothing went away and no commit was made in the meantime; from an agent that never
     rests, what was seen last."""
-    git, limit = Git(record.work_dir), site.settings.number("saved.ignored_max_mb", 10)
+    git, limit = Git(record.workspace.work_dir), site.settings.number("saved.ignored_max_mb", 10)
 
     def head() -> str:
-        return f"{git.current_branch()} {git.commit_of('HEAD')}" if record.repo else ""
+        return f"{git.current_branch()} {git.commit_of('HEAD')}" if record.workspace.repo else ""
 
     entry = None
     for tries_left in reversed(range(_TRIES)):
@@ -178,22 +174,22 @@ def refuse_unreadable(word: str, broken: Mapping[str, MngrError]) -> None:
 def implied(site: Site) -> list[Record]:
     """The agents that may be meant when none is named: the one we run in, else the one whose work dir this is, else
     those of this repository or directory."""
-    agents = [record for record in _records(site) if record.archived_at is None]
+    agents = [record for record in _records(site) if record.life.archived_at is None]
     for name, field in (("MNGR_AGENT_ID", "id"), ("MNGR_AGENT_NAME", "name")):
         word = site.environ.get(name)
         if word and (found := [agent for agent in agents if getattr(agent, field) == word]):
             return found
     here = os.path.realpath(site.cwd)
-    inside = [agent for agent in agents if f"{here}/".startswith(f"{os.path.realpath(agent.work_dir)}/")]
+    inside = [agent for agent in agents if f"{here}/".startswith(f"{os.path.realpath(agent.workspace.work_dir)}/")]
     if len(inside) == 1:
         return inside
     repository = _repository(here)
     places: dict[str, str] = {}
     for agent in agents:
-        source = agent.repo or agent.source
+        source = agent.workspace.repo or agent.workspace.source
         if source not in places:
             places[source] = _repository(source)
-    return [agent for agent in agents if places[agent.repo or agent.source] == repository]
+    return [agent for agent in agents if places[agent.workspace.repo or agent.workspace.source] == repository]
 
 
 def the_implied(site: Site, doing: str) -> Record:
@@ -293,8 +289,16 @@ def _bring_conversation(site: Site, entry: SavedEntry, record: Record) -> None:
 
 def _settings(entry: SavedEntry, branch: str | None) -> dict[str, object]:
     assert entry.agent is not None
-    fields: dict[str, object] = {name: value for name, value in entry.agent._asdict().items() if name not in _IDENTITY}
-    if branch is not None and branch != entry.branch and entry.branch == entry.agent.branch:
+    past = entry.agent.workspace
+    fields: dict[str, object] = {
+        "spec": entry.agent.spec,
+        "branch": past.branch,
+        "base_branch": past.base_branch,
+        "base_commit": past.base_commit,
+        "origin": past.origin,
+        "shared_paths": past.shared_paths,
+    }
+    if branch is not None and branch != entry.branch and entry.branch == entry.agent.workspace.branch:
         fields |= {"branch": branch, "created_branch": True}
     return fields
 

@@ -110,7 +110,7 @@ def collected(site: Site, ids: Sequence[str] | None = None) -> CollectedUsage:
         try:
             known = driver.of(record)
             answers = known.usage(site.place(record)) if known is not None else []
-            found.answers.append((record, new(answers, seconds_of(record.created_at), until.get(record.id, 0.0))))
+            found.answers.append((record, new(answers, seconds_of(record.life.created_at), until.get(record.id, 0.0))))
         except (MngrError, OSError, ImportError) as error:
             hint = error.hint if isinstance(error, MngrError) else "`mngr doctor` checks this machine"
             found.errors.append(MngrError(f"what `{record.name}` used cannot be read: {error}", hint=hint))
@@ -169,7 +169,7 @@ def _all_lines(found: CollectedUsage, prices: Prices, since: float | None = None
 
 def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: float | None = None) -> list[UsageLine]:
     """Answers of one agent, by day and model; those with and those without a price apart."""
-    made = seconds_of(record.created_at)
+    made = seconds_of(record.life.created_at)
     found: dict[tuple[str, str, bool], Totals] = {}
     for answer in spent:
         at = _moment(answer.timestamp, made)
@@ -179,7 +179,7 @@ def daily(record: Record, spent: Iterable[ModelUsage], prices: Prices, since: fl
             key = (day_of(at), answer.model, cost is None)
             found[key] = found.get(key, Totals()).plus(Totals(1, *tokens, cost, int(cost is None)))
     return [
-        UsageLine(record.id, record.name, record.project, record.kind, day, model, *totals[:6])
+        UsageLine(record.id, record.name, record.spec.project, record.spec.kind, day, model, *totals[:6])
         for (day, model, _), totals in sorted(found.items())
     ]
 

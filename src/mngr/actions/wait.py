@@ -30,7 +30,7 @@ def until(
     deadline = waiting.Deadline(timeout)
     recent = waiting.Deadline(0)
     agents: list[AgentView] = []
-    driven = any(record.driver for record in site.store.records(ids)[0])
+    driven = any(record.spec.driver for record in site.store.records(ids)[0])
     every = _SECONDS_WITH_DRIVER if driven else _SECONDS_BETWEEN_LOOKS
     for changed in waiting.changes(
         [site.store.state_dir(agent_id) for agent_id in ids], deadline=deadline, at_least_every=every

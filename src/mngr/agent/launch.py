@@ -29,7 +29,7 @@ def on_this_machine(command: str) -> str:
 def task_dir(record: Record, state_dir: str) -> str:
     """Where outcome and artifacts go: inside the work dir, so that sandboxed agents may write there, in a directory
     that ignores itself in git; in the state directory for an agent that works in place."""
-    return f"{state_dir}/task" if record.transfer == "none" else f"{record.work_dir}/.mngr/task"
+    return f"{state_dir}/task" if record.workspace.transfer == "none" else f"{record.workspace.work_dir}/.mngr/task"
 
 
 def identity(record: Record, state_dir: str, host_dir: str) -> dict[str, str]:
@@ -39,10 +39,10 @@ def identity(record: Record, state_dir: str, host_dir: str) -> dict[str, str]:
         "MNGR_AGENT_ID": record.id,
         "MNGR_AGENT_NAME": record.name,
         "MNGR_AGENT_STATE_DIR": state_dir,
-        "MNGR_AGENT_WORK_DIR": record.work_dir,
+        "MNGR_AGENT_WORK_DIR": record.workspace.work_dir,
         "MNGR_HOST_DIR": host_dir,
-        "MNGR_GIT_BASE_BRANCH": record.base_branch or "",
-        "MNGR_AGENT_INDEX": str(record.number),
+        "MNGR_GIT_BASE_BRANCH": record.workspace.base_branch or "",
+        "MNGR_AGENT_INDEX": str(record.life.number),
         "MNGR_OUTCOME_FILE": f"{task}/outcome.json",
         "MNGR_ARTIFACTS_DIR": f"{task}/artifacts",
     }

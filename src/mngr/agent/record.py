@@ -4,61 +4,82 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mngr.errors import MngrError
 from mngr.names import is_id, is_name
 from mngr.system.files import json_bytes
 
-VERSION = 1
+VERSION = 2
 
 
-class Record(NamedTuple):
-    """`windows` are commands beside the agent's own, by name. `command_shown` is its command with secrets hidden, if it
+class AgentSpec(NamedTuple):
+    """What an agent is and what it runs: all that a copy of it takes over.
+
+    `windows` are commands beside the agent's own, by name. `command_shown` is its command with secrets hidden, if it
     holds any. `driver` names what knows its program (`mngr.programs.driver`); `allowed_commands` are shell lines
     that it may run with the permissions `tests`; `rules` are what settings say about a program that no driver of its
-    own knows. `origin` is where the code of an agent on another machine came from: the `machine` and its `repo`.
-    `sandbox` is empty, `on` or `no-network`; `shared_paths` are what its work dir uses of its source, which the sandbox
-    has to show."""
+    own knows. `sandbox` is empty, `on` or `no-network`."""
 
-    id: str
-    name: str
     kind: str
     command: str
-    work_dir: str
-    transfer: str
-    session: str
-    created_at: str
+    command_shown: str = ""
     project: str = ""
     labels: Mapping[str, str] = {}
+    windows: Mapping[str, str] = {}
+    reports: bool = False
+    recorded: bool = False
+    limits: Mapping[str, Any] = {}
+    driver: str = ""
+    permissions: str = ""
+    allowed_commands: tuple[str, ...] = ()
+    one_shot: bool = False
+    rules: Mapping[str, str] = {}
+    sandbox: str = ""
+
+
+class AgentWorkspace(NamedTuple):
+    """Where the agent's copy of the code is, and what it came from.
+
+    `origin` is where the code of an agent on another machine came from: the `machine` and its `repo`. `shared_paths`
+    are what its work dir uses of its source, which the sandbox has to show."""
+
+    work_dir: str
+    transfer: str
     source: str = ""
     repo: str | None = None
     branch: str | None = None
     created_branch: bool = False
     base_branch: str | None = None
     base_commit: str | None = None
+    origin: Mapping[str, str] = {}
+    shared_paths: tuple[str, ...] = ()
+
+
+class AgentLife(NamedTuple):
+    """What happened to this very agent on this very machine: no copy of it takes this over."""
+
+    session: str
+    created_at: str
     host: str = "local"
     number: int = 0
-    reports: bool = False
-    recorded: bool = False
     boot_id: str = ""
     creator: tuple[int, str] | None = None
     started_at: str | None = None
     stopped_at: str | None = None
     stop_reason: str = ""
     archived_at: str | None = None
-    limits: Mapping[str, Any] = {}
-    windows: Mapping[str, str] = {}
-    command_shown: str = ""
-    driver: str = ""
-    permissions: str = ""
-    allowed_commands: tuple[str, ...] = ()
-    one_shot: bool = False
-    rules: Mapping[str, str] = {}
-    origin: Mapping[str, str] = {}
-    sandbox: str = ""
-    shared_paths: tuple[str, ...] = ()
+
+
+class Record(NamedTuple):
+    """`extra` holds the keys of newer versions, which are kept."""
+
+    id: str
+    name: str
+    spec: AgentSpec
+    workspace: AgentWorkspace
+    life: AgentLife
     extra: Mapping[str, Any] = {}
 
     @property
@@ -68,12 +89,27 @@ class Record(NamedTuple):
     @property
     def sound(self) -> bool:
         """Whether fields of the right types also say what can be: for a record that was not read from a file."""
-        return all(check(getattr(self, name)) for name, check in _BY_NAME.items())
+        values = {"id": self.id, "name": self.name}
+        for part in (self.spec, self.workspace, self.life):
+            values |= part._asdict()
+        return all(check(values[name]) for name, check in _BY_NAME.items())
 
     @property
     def git(self) -> bool:
-        """Whether its work is in a git repository of which `repo` is the source."""
-        return self.repo is not None
+        """Whether its work is in a git repository of which `workspace.repo` is the source."""
+        return self.workspace.repo is not None
+
+    def changed(self, **fields: Any) -> Record:
+        """The record with other values of these fields, each of which is in one of its parts, or the part itself."""
+        parts: dict[str, Any] = {}
+        for part, kind in _PARTS.items():
+            inner = {name: fields.pop(name) for name in kind._fields if name in fields}
+            whole = fields.get(part, getattr(self, part))
+            parts[part] = whole._replace(**inner) if inner else whole
+        return self._replace(**{**fields, **parts})
+
+
+_PARTS: Mapping[str, Any] = {"spec": AgentSpec, "workspace": AgentWorkspace, "life": AgentLife}
 
 
 class CorruptRecord(MngrError):
@@ -86,8 +122,9 @@ def dump(record: Record) -> bytes:
 
 def as_json(record: Record) -> dict[str, Any]:
     """What `agent.json` holds."""
-    value = {"version": VERSION, **record.extra}
-    value.update({name: field for name, field in zip(record._fields, record, strict=True) if name != "extra"})
+    value = {"version": VERSION, **record.extra, "id": record.id, "name": record.name}
+    for part in _PARTS:
+        value[part] = {**record.extra.get(part, {}), **getattr(record, part)._asdict()}
     return value
 
 
@@ -100,20 +137,36 @@ def parse(data: bytes, path: str) -> Record:
     if not isinstance(value, dict):
         raise CorruptRecord(f"`{path}` is not a JSON object", hint=CORRUPT_HINT)
     version = value.pop("version", None)
-    if version != VERSION:
+    if version not in (1, VERSION):
         raise CorruptRecord(f"`{path}` has version {version!r}, this mngr knows {VERSION}", hint="upgrade mngr")
-    known = {name: value.pop(name) for name in Record._fields if name in value and name != "extra"}
-    for name in Record._fields:
-        if name not in known:
-            if name not in Record._field_defaults:
+    if version == 1:  # all fields were in one list
+        for part, kind in _PARTS.items():
+            value[part] = {name: value.pop(name) for name in kind._fields if name in value}
+    top = _fields(value, Record, ("id", "name"), path)
+    parts: dict[str, Any] = {}
+    for part, kind in _PARTS.items():
+        inner = value.pop(part, None)
+        if not isinstance(inner, dict):
+            raise CorruptRecord(f"`{path}` lacks `{part}`", hint=CORRUPT_HINT)
+        parts[part] = kind(**_fields(inner, kind, kind._fields, path))
+        if inner:
+            value[part] = inner
+    return Record(**top, **parts, extra=value)
+
+
+def _fields(value: dict[str, Any], kind: Any, names: Iterable[str], path: str) -> dict[str, Any]:
+    """Take these fields of a class out of `value`. Raises for one that is missing or of another type."""
+    found: dict[str, Any] = {}
+    for name in names:
+        if name not in value:
+            if name not in kind._field_defaults:
                 raise CorruptRecord(f"`{path}` lacks `{name}`", hint=CORRUPT_HINT)
-        elif not (_BY_NAME.get(name) or _BY_TYPE[Record.__annotations__[name].__forward_arg__])(known[name]):
-            raise CorruptRecord(f"`{path}` has a `{name}` that makes no sense: {known[name]!r}", hint=CORRUPT_HINT)
-    for name in ("allowed_commands", "shared_paths"):
-        known[name] = tuple(known.get(name, ()))
-    if known.get("creator"):
-        known["creator"] = tuple(known["creator"])
-    return Record(**known, extra=value)
+            continue
+        field = value.pop(name)
+        if not (_BY_NAME.get(name) or _BY_TYPE[kind.__annotations__[name].__forward_arg__])(field):
+            raise CorruptRecord(f"`{path}` has an invalid value for `{name}`: {field!r}", hint=CORRUPT_HINT)
+        found[name] = tuple(field) if isinstance(field, list) else field
+    return found
 
 
 def timestamp(at: float | None = None) -> str:

@@ -65,14 +65,18 @@ def write(agent: AgentContext, *, readable: Iterable[str], writable: Iterable[st
     own = [Mount(path, WRITABLE, source) for path, source in backed.items()]
     own.append(Mount(f"{home}/.gitconfig", READ_ONLY, f"{agent.state_dir}/{GIT_CONFIG}"))
     written = _named(agent, home, writable)
-    logins = driver.find(record.driver).logins(agent.environ) if record.driver else ()
-    seen = [*_tools(agent), *record.shared_paths, *_named(agent, home, readable), *_linked(agent)]
+    logins = driver.find(record.spec.driver).logins(agent.environ) if record.spec.driver else ()
+    seen = [*_tools(agent), *record.workspace.shared_paths, *_named(agent, home, readable), *_linked(agent)]
     own += map(Mount, _outermost(path for path in seen if path not in logins and _may_be_seen(path, agent, home)))
     own += [Mount(path, WRITABLE) for path in (*written, *logins)]
-    own += [Mount(record.work_dir, WRITABLE), *_repository(record.work_dir, pinned=started), *_state(agent)]
+    own += [
+        Mount(record.workspace.work_dir, WRITABLE),
+        *_repository(record.workspace.work_dir, pinned=started),
+        *_state(agent),
+    ]
     for path, source in backed.items():
         _clear_way(source, [os.path.relpath(mount.path, path) for mount in own if is_below(mount.path, path)])
-    words = bubblewrap.arguments(own, network=record.sandbox != NO_NETWORK, env=_UNSIGNED)
+    words = bubblewrap.arguments(own, network=record.spec.sandbox != NO_NETWORK, env=_UNSIGNED)
     agent.host.write(f"{agent.state_dir}/{ARGUMENTS}", bubblewrap.file_form(words))
 
 
@@ -114,7 +118,7 @@ def check_kind(name: str, known: driver.Driver, sandbox: str, permissions: str, 
 def _state(agent: AgentContext) -> list[Mount]:
     """Of its state directory: what its program and its hooks write, and its own variables and prompt."""
     names = [events.FILE, driver.HOME]
-    if agent.record.reports and not agent.record.driver:
+    if agent.record.spec.reports and not agent.record.spec.driver:
         names.append("transcript.jsonl")
     for name in names:
         if name.endswith(".jsonl") and not os.path.exists(f"{agent.state_dir}/{name}"):
@@ -149,7 +153,7 @@ def _tools(agent: AgentContext) -> list[str]:
     path = agent.environ.get("PATH", os.defpath)
     for folder in path.split(":"):
         found += [folder, *_around(folder)]
-    word = agent.record.command.split(None, 1)[0] if agent.record.command.strip() else ""
+    word = agent.record.spec.command.split(None, 1)[0] if agent.record.spec.command.strip() else ""
     program = find_program(os.path.expanduser(word), path)
     found += _packages(os.path.abspath(program)) if program else []
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -208,9 +212,9 @@ def _may_be_seen(path: str, agent: AgentContext, home: str) -> bool:
     """Not what is there anyway, nor what is around the user's home, the state of mngr or the agent's own files."""
     if not path.startswith("/") or not os.path.exists(path):
         return False
-    around = any(is_below(place, path) for place in (home, agent.host.dir, agent.record.work_dir, "/tmp"))
+    around = any(is_below(place, path) for place in (home, agent.host.dir, agent.record.workspace.work_dir, "/tmp"))
     hidden = is_below(path, agent.host.dir) and not is_below(path, f"{agent.host.dir}/lib")
-    shown = any(is_below(path, top) for top in (*SYSTEM, agent.record.work_dir))
+    shown = any(is_below(path, top) for top in (*SYSTEM, agent.record.workspace.work_dir))
     return not (around or hidden or shown)
 
 
@@ -234,7 +238,7 @@ def _clear_way(top: str, paths: Iterable[str]) -> None:
 def _git_config(agent: AgentContext) -> bytes:
     """Who commits. The rest of the user's configuration may hold credentials."""
     words = ["git", "config", "--get-regexp", r"^user\.(name|email)$"]
-    lines = process.run(words, timeout=30, cwd=agent.record.work_dir).text.split("\n")
+    lines = process.run(words, timeout=30, cwd=agent.record.workspace.work_dir).text.split("\n")
     text = "[user]\n"
     for line in lines:
         name, _, value = line.partition(" ")

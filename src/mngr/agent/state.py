@@ -54,12 +54,12 @@ class Facts(NamedTuple):
 
 def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
     """`from_events` says that this kind reports its own turns; without, a live process is RUNNING."""
-    started = _seconds(record.started_at) or _seconds(record.created_at) or 0.0
+    started = _seconds(record.life.started_at) or _seconds(record.life.created_at) or 0.0
     last_exit = next((event for event in reversed(facts.events) if event.get("type") == "exited"), None)
     alive = facts.pane is not None and not facts.pane.dead and last_exit is None
-    if record.stopped_at is not None and not alive:  # `stop` writes it down before it ends the process
+    if record.life.stopped_at is not None and not alive:  # `stop` writes it down before it ends the process
         return Status(
-            STOPPED, record.stop_reason, _seconds(record.stopped_at) or started, "record: `stopped_at` is set"
+            STOPPED, record.life.stop_reason, _seconds(record.life.stopped_at) or started, "record: `stopped_at` is set"
         )
     if not facts.panes_known:
         return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
@@ -73,11 +73,11 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
             return _alive(facts, started, from_events)
         evidence = f"tmux: pane {facts.pane.pane_id} is dead"
         return _ended(facts.pane.exit_code, facts.pane.signal, facts.pane.died_at or started, evidence)
-    if record.started_at is None:
+    if record.life.started_at is None:
         if facts.creator_alive:
             return Status(STARTING, "being created", started, "record: not started, its creator is alive")
         return Status(FAILED, "its creation was interrupted", started, "record: not started, its creator is gone")
-    if record.boot_id and facts.boot_id and record.boot_id != facts.boot_id:
+    if record.life.boot_id and facts.boot_id and record.life.boot_id != facts.boot_id:
         return Status(STOPPED, "the machine restarted", NOT_KNOWN, "record: another boot id, and no pane")
     return Status(FAILED, "its tmux session is gone", NOT_KNOWN, "tmux: no pane, and events: no `exited`")
 
@@ -106,7 +106,7 @@ def awaits_first_message(record: Record, events: Sequence[Mapping[str, Any]], no
     made it may be gone, so this is true for a while only. `events` are those since its start."""
     if not events or not events[0].get("message_follows"):
         return False
-    taken = "message_delivered" if record.driver == "screen" else "message_acknowledged"
+    taken = "message_delivered" if record.spec.driver == "screen" else "message_acknowledged"
     started = _seconds(events[0].get("timestamp")) or 0.0
     return now - started < _FIRST_MESSAGE_SECONDS and all(event.get("type") != taken for event in events)
 

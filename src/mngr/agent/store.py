@@ -47,7 +47,7 @@ class Store:
                 continue  # being made or removed at this moment
             except CorruptRecord as error:
                 bad.append(error)
-        good.sort(key=lambda r: (r.created_at, r.id))
+        good.sort(key=lambda r: (r.life.created_at, r.id))
         return good, bad
 
     def read(self, agent_id: str) -> Record:
@@ -64,7 +64,7 @@ class Store:
     def change(self, agent_id: str, **fields: Any) -> Record:
         """Replace fields of the record as it is on disk now."""
         with self.locked():
-            changed = self.read(agent_id)._replace(**fields)
+            changed = self.read(agent_id).changed(**fields)
             self.write(changed)
         return changed
 

@@ -53,7 +53,7 @@ def run_command(app: App, agent: Agent, command: str) -> int:
     env = {
         **app.environ,
         **terminal.identity,
-        "MNGR_SESSION_NAME": agent.record.session,
+        "MNGR_SESSION_NAME": agent.record.life.session,
         "MNGR_ATTACH_COMMAND": "env -u TMUX " + join(agent.site.terminal_argv(terminal.attach)),
     }
     app.stdout.flush()
@@ -79,7 +79,7 @@ def attach(app: App, agent: Agent) -> int:
         replace_self(argv)
     socket = outer.split(",")[0]
     if os.path.basename(socket) == SOCKET and site.is_near:
-        replace_self(site.tmux.argv("switch-client", "-t", f"={agent.record.session}"))
+        replace_self(site.tmux.argv("switch-client", "-t", f"={agent.record.life.session}"))
     back = join(["tmux", "-S", socket, "attach-session"])
     return replace_self(["tmux", "detach-client", "-E", f"env -u TMUX {join(argv)}; exec {back}"])
 

@@ -16,10 +16,10 @@ DELETED = "test-deleted"
 def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) -> list[Flag]:
     """The flags of all that an agent committed, removed tests first. `tests` are the places of the tests, from the top
     of the repository; `commands` those by which they are run. Changes of the product are flagged too."""
-    base = agent.record.base_commit
-    if not (agent.record.repo and base):
+    base = agent.record.workspace.base_commit
+    if not (agent.record.workspace.repo and base):
         return []
-    git = Git(agent.record.work_dir)
+    git = Git(agent.record.workspace.work_dir)
     objects = Objects(git)
     old, new = git.must("rev-parse", f"{base}^{{tree}}", "HEAD^{tree}").split("\n")
     pair = (old, new)

@@ -80,7 +80,7 @@ def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
     named = [agent.id for agent in app.fleet.find_many(names)] if names else None
     agents = app.fleet.list(named).agents
     if not (names or archived):
-        agents = [agent for agent in agents if agent.record.archived_at is None]
+        agents = [agent for agent in agents if agent.record.life.archived_at is None]
     keep = chosen(args)
     return [agent for agent in agents if keep(agent.as_json())]
 
@@ -181,7 +181,7 @@ def one_by_one(
 def of_session(app: App, session: str) -> str:
     """The id of the agent with this tmux session."""
     for agent in app.fleet.list().agents:
-        if agent.record.session == session:
+        if agent.record.life.session == session:
             return agent.id
     raise NotFoundError(
         f"no agent has a session named `{session}`", hint="`mngr list --fields name,session` shows all sessions"

@@ -66,8 +66,8 @@ def _talked(found: talk.Talked) -> dict[str, Any]:
     """The agent, its branch, how the talk ended, and what was missing after each turn."""
     return {
         "agent": found.agent.name,
-        "branch": found.agent.record.branch,
-        "work_dir": found.agent.record.work_dir,
+        "branch": found.agent.record.workspace.branch,
+        "work_dir": found.agent.record.workspace.work_dir,
         "end": found.end,
         "rounds": json_values.plain(found.turns),
     }
@@ -122,8 +122,8 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
         "dry_run": False,
     }
     app.out.emit_object(value, human=human)
-    if talked.agent.record.branch:
-        app.out.note(f"its work is on branch {talked.agent.record.branch}")
+    if talked.agent.record.workspace.branch:
+        app.out.note(f"its work is on branch {talked.agent.record.workspace.branch}")
     app.out.note(f"look: `mngr diff {name}`; take it: `mngr merge {name}`; then: `mngr destroy {name}`")
     return 0 if talked.ok else TIMED_OUT if talked.end == talk.OUT_OF_TIME else 1
 

@@ -47,9 +47,9 @@ def check(source: Agent, target: Site, name: str) -> Record:
 def clone(source: Agent, target: Site, wish: CloneRequest) -> Moved:
     """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left."""
     record = check(source, target, wish.name)
-    command, branch = record.command, f"mngr/{wish.name}" if record.repo is not None else None
+    command, branch = record.spec.command, f"mngr/{wish.name}" if record.workspace.repo is not None else None
     if wish.rest:
-        command = kind.resolve(record.kind, source.site.near.settings).command_line(wish.rest)
+        command = kind.resolve(record.spec.kind, source.site.near.settings).command_line(wish.rest)
     with _sent(source, target, new_id("agent")) as (entry, left_out):
         made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
     return Moved(Agent(target, made), left_out)

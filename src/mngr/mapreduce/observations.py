@@ -56,7 +56,7 @@ class Looks(NamedTuple):
 
 def of_run(fleet: Fleet, run: str) -> list[Agent]:
     """Every agent with the label of the run, those of other roles included, oldest first."""
-    return [agent for agent in fleet.list().agents if agent.record.labels.get(task_names.RUN) == run]
+    return [agent for agent in fleet.list().agents if agent.record.spec.labels.get(task_names.RUN) == run]
 
 
 def intended(agents: Iterable[Agent], run: str, role: str) -> dict[str, Agent]:
@@ -64,7 +64,7 @@ def intended(agents: Iterable[Agent], run: str, role: str) -> dict[str, Agent]:
     several with the same labels, the oldest is the one that was made for the attempt."""
     found: dict[str, Agent] = {}
     for agent in agents:
-        labels = agent.record.labels
+        labels = agent.record.spec.labels
         number = labels.get(task_names.ATTEMPT, "")
         if labels.get(task_names.ROLE) == role and number.isdecimal():
             found.setdefault(task_names.agent_name(run, labels.get(task_names.TASK, ""), int(number)), agent)
@@ -114,10 +114,10 @@ def observe(name: str, agent: Agent, wrote: bool | None = None) -> Observation:
         reason=status.reason,
         since=status.since - ahead if status.since else 0.0,
         active_at=pane.active_at - ahead if pane is not None else 0.0,
-        reports=record.reports,
+        reports=record.spec.reports,
         outcome=agent.site.run(outcome.exists, agent.id) if wrote is None else wrote,
-        lost=vanished and (status.state == FAILED or (status.state == STOPPED and record.stopped_at is None)),
-        half_made=vanished and record.started_at is None,
+        lost=vanished and (status.state == FAILED or (status.state == STOPPED and record.life.stopped_at is None)),
+        half_made=vanished and record.life.started_at is None,
     )
 
 

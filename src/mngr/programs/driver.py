@@ -198,9 +198,9 @@ def find(name: str) -> Driver:
 
 def of(record: Record) -> Driver | None:
     """None for a command of which mngr knows only that it runs."""
-    if record.driver:
-        return find(record.driver)
-    return find("reporting") if record.reports else None
+    if record.spec.driver:
+        return find(record.spec.driver)
+    return find("reporting") if record.spec.reports else None
 
 
 def one_shot(agent: AgentContext, template: str) -> str:
@@ -212,7 +212,7 @@ def one_shot(agent: AgentContext, template: str) -> str:
 def write_first_prompt(agent: AgentContext) -> str:
     """Write the first prompt without the blanks around it, which only a terminal needs, and return its quoted path."""
     prompt = agent.host.read(agent.prompt_file).strip()
-    if not agent.record.one_shot:
+    if not agent.record.spec.one_shot:
         check_word(prompt)
     agent.host.write(f"{agent.home}/{PROMPT}", prompt)
     return quote(f"{agent.home}/{PROMPT}")

@@ -39,7 +39,7 @@ class Allowed(NamedTuple):
 
 def allowed(record: Record) -> Allowed:
     """An agent that was told how the tests are run may do that; any other may run pytest."""
-    whole = tuple(record.allowed_commands) or PYTEST
+    whole = tuple(record.spec.allowed_commands) or PYTEST
     single = [part for command in whole for part in parts(command)]
     return Allowed(whole, tuple(dict.fromkeys([*single, *PYTEST, *SHELL])))
 
@@ -75,20 +75,20 @@ _CLAUDE = {
 
 
 def claude_words(record: Record) -> list[str]:
-    return _CLAUDE.get(record.permissions, [])
+    return _CLAUDE.get(record.spec.permissions, [])
 
 
 def claude_settings(agent: AgentContext) -> tuple[dict[str, Any], str]:
     """The rules for its settings, and the shell line that is asked before a command; empty where the program's own are
     enough. Writes the files of that hook."""
-    if agent.record.permissions != TESTS:
+    if agent.record.spec.permissions != TESTS:
         return {}, ""
     task, home = launch.task_dir(agent.record, agent.state_dir), agent.home
-    inside = task.startswith(f"{agent.record.work_dir}/")
+    inside = task.startswith(f"{agent.record.workspace.work_dir}/")
     whole, commands = allowed(agent.record)
     with open(os.path.join(os.path.dirname(__file__), "claude_allow.awk"), "rb") as file:
         agent.host.write(f"{home}/{_HOOK}", file.read())
-    roots = [task, *([os.path.relpath(task, agent.record.work_dir)] if inside else [])]
+    roots = [task, *([os.path.relpath(task, agent.record.workspace.work_dir)] if inside else [])]
     lines = [("run", text) for text in whole]
     for word, variable, name in (
         ("file", "MNGR_OUTCOME_FILE", "outcome.json"),
@@ -116,16 +116,16 @@ _CODEX_RULES = "rules/mngr.rules"
 def codex_words(agent: AgentContext) -> list[str]:
     """An agent for one task can ask nobody: what is not allowed fails."""
     record = agent.record
-    asks = [] if record.one_shot else ["-a", "on-request"]
-    if record.permissions == ASK:
+    asks = [] if record.spec.one_shot else ["-a", "on-request"]
+    if record.spec.permissions == ASK:
         return [*asks, "-s", "read-only"]
-    if record.permissions == BYPASS:
+    if record.spec.permissions == BYPASS:
         return ["--dangerously-bypass-approvals-and-sandbox"]
-    if record.permissions not in (EDITS, TESTS):
+    if record.spec.permissions not in (EDITS, TESTS):
         return []
     roots = _git_dirs(agent)
-    if record.permissions == TESTS:
-        asks = ["-c", 'approval_policy="never"'] if record.one_shot else ["-a", "never"]
+    if record.spec.permissions == TESTS:
+        asks = ["-c", 'approval_policy="never"'] if record.spec.one_shot else ["-a", "never"]
         roots.append(launch.task_dir(record, agent.state_dir))
     return [*asks, "-s", "workspace-write", *(word for path in roots for word in ("--add-dir", path))]
 
@@ -133,7 +133,7 @@ def codex_words(agent: AgentContext) -> list[str]:
 def codex_forbid(agent: AgentContext) -> None:
     """Its sandbox denies what is not allowed; this is for what could work inside of it, such as a push to a path."""
     path = f"{agent.home}/{_CODEX_RULES}"
-    if agent.record.permissions != TESTS:
+    if agent.record.spec.permissions != TESTS:
         agent.host.remove(path)
         return
     rules = [f'prefix_rule(pattern={json.dumps(text.split())}, decision="forbidden")\n' for text in NEVER]
@@ -161,14 +161,14 @@ def _git_dirs(agent: AgentContext) -> list[str]:
     repository's hooks or `config` could run commands outside its sandbox. An agent that works in place gets no
     directory: Codex then asks before it commits."""
     record = agent.record
-    if not record.git or record.transfer == "none":
+    if not record.git or record.workspace.transfer == "none":
         return []
     words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
-    found = process.run(words, cwd=record.work_dir, timeout=30)
+    found = process.run(words, cwd=record.workspace.work_dir, timeout=30)
     common, _, private = found.text.partition("\n") if found.ok else ("", "", "")
     if common == private:
         return [common] if common else []
-    folder = (record.branch or "").rpartition("/")[0]
+    folder = (record.workspace.branch or "").rpartition("/")[0]
     branches = [f"refs/heads/{folder}", f"logs/refs/heads/{folder}"] if folder else []
     shared = [f"{common}/{name}" for name in ("objects", *branches)]
     for path in shared:
@@ -190,8 +190,8 @@ _TOOLS = ("read", "list", "glob", "grep", "lsp", "edit", "task", "skill", "todor
 
 def opencode_table(agent: AgentContext) -> Mapping[str, object]:
     record = agent.record
-    if record.permissions != TESTS:
-        return _OPENCODE[record.permissions]
+    if record.spec.permissions != TESTS:
+        return _OPENCODE[record.spec.permissions]
     shell = {"*": "deny"}
     for text in allowed(record).commands:
         shell |= {text: "allow", f"{text} *": "allow"}

@@ -19,12 +19,12 @@ TRANSCRIPT = "transcript.jsonl"
 
 class ReportingDriver(Driver):
     def takes_prompt(self, record: Record) -> bool:
-        return record.one_shot
+        return record.spec.one_shot
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
-        if not agent.record.one_shot:
-            return LaunchCommand(agent.record.command)
-        return LaunchCommand(driver.one_shot(agent, agent.record.rules["one_shot"]))
+        if not agent.record.spec.one_shot:
+            return LaunchCommand(agent.record.spec.command)
+        return LaunchCommand(driver.one_shot(agent, agent.record.spec.rules["one_shot"]))
 
     def wording(self, text: str) -> Wording:
         """Such programs report the digest of a prompt."""

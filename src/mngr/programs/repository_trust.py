@@ -29,11 +29,11 @@ def claims(directory: str, programs: Sequence[str] = tuple(FILES)) -> list[Claim
 def check_new(program: str, agent: AgentContext, conversation: str) -> None:
     """Check before the first start. An agent with a conversation, such as a clone, has used these files before."""
     record = agent.record
-    if program in record.origin.get("trusted", "").split():
+    if program in record.workspace.origin.get("trusted", "").split():
         return  # the user has answered on the machine that the code came from
-    if record.started_at is None and not agent.host.entries(f"{agent.home}/{conversation}"):
-        source = record.repo or record.source or record.work_dir
-        check(program, agent.host.dir, agent.environ, record.work_dir, source)
+    if record.life.started_at is None and not agent.host.entries(f"{agent.home}/{conversation}"):
+        source = record.workspace.repo or record.workspace.source or record.workspace.work_dir
+        check(program, agent.host.dir, agent.environ, record.workspace.work_dir, source)
 
 
 def check(program: str, host_dir: str, environ: Mapping[str, str], directory: str, source: str) -> None:

@@ -31,37 +31,37 @@ class ScreenDriver(Driver):
     conversation = (SESSIONS,)
 
     def takes_prompt(self, record: Record) -> bool:
-        return record.one_shot or kind.FIRST_PROMPT in record.rules
+        return record.spec.one_shot or kind.FIRST_PROMPT in record.spec.rules
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
-        record, own = agent.record, agent.record.rules
-        if record.permissions:
+        record, own = agent.record, agent.record.spec.rules
+        if record.spec.permissions:
             raise MngrError(
-                f"mngr does not know how to set the permissions of `{record.kind}`",
+                f"mngr does not know how to set the permissions of `{record.spec.kind}`",
                 hint="give the program's own options after `--`, or in `cli_args`",
             )
         line = "{command}"
-        if record.one_shot:
+        if record.spec.one_shot:
             line = own.get(kind.ONE_SHOT, "")
             if not line:
                 raise MngrError(
-                    f"an agent of type `{record.kind}` has no form that does one task and ends",
-                    hint=f'set `agent_types.{record.kind}.one_shot`, such as "{{command}} --print {{prompt}}"',
+                    f"an agent of type `{record.spec.kind}` has no form that does one task and ends",
+                    hint=f'set `agent_types.{record.spec.kind}.one_shot`, such as "{{command}} --print {{prompt}}"',
                 )
         elif prompted:
             line = own[kind.FIRST_PROMPT]
-        elif record.started_at is not None or agent.host.entries(_sessions(agent)):  # of a clone
+        elif record.life.started_at is not None or agent.host.entries(_sessions(agent)):  # of a clone
             line = own.get(kind.RESUME, line)
         if prompted:
             _check_prompt(agent, line)
-        line = driver.one_shot(agent, line).replace("{command}", record.command)
+        line = driver.one_shot(agent, line).replace("{command}", record.spec.command)
         return LaunchCommand(line.replace("{home}", quote(_sessions(agent))), _furnish(agent))
 
     def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
-        if kind.READY not in agent.record.rules:
+        if kind.READY not in agent.record.spec.rules:
             return status
         text, given_at = plain(agent.screen()), _given_at(events)
-        state, reason = judged(agent.record.rules, text, status, given_at=given_at, now=time.time())
+        state, reason = judged(agent.record.spec.rules, text, status, given_at=given_at, now=time.time())
         if (state, reason) == (status.state, status.reason):
             return status._replace(evidence=_evidence(agent))
         return _note(agent, state, reason)
@@ -130,7 +130,7 @@ def _note(agent: AgentContext, state: str, reason: str) -> Status:
 
 
 def _evidence(agent: AgentContext) -> str:
-    return f"its screen, by the rules of `agent_types.{agent.record.kind}`"
+    return f"its screen, by the rules of `agent_types.{agent.record.spec.kind}`"
 
 
 def _check_prompt(agent: AgentContext, line: str) -> None:
@@ -141,12 +141,11 @@ def _check_prompt(agent: AgentContext, line: str) -> None:
 
 
 def _refuse(agent: AgentContext, text: str) -> None:
-    pattern = agent.record.rules.get(kind.REFUSED)
+    name, pattern = agent.record.spec.kind, agent.record.spec.rules.get(kind.REFUSED)
     found = re.search(pattern, text) if pattern else None
     if found:
         raise MngrError(
-            f"`{agent.record.kind}` would not take this as a message: `agent_types.{agent.record.kind}.refused` "
-            f"fits {found[0][:40]!r}",
+            f"`{name}` would not take this as a message: `agent_types.{name}.refused` fits {found[0][:40]!r}",
             hint="put a word before it",
         )
 
@@ -158,7 +157,7 @@ def _sessions(agent: AgentContext) -> str:
 
 def _furnish(agent: AgentContext) -> dict[str, str]:
     """Make the program's own directory with links to files of the user, and return the variables that name it."""
-    own, home = agent.record.rules, _sessions(agent)
+    own, home = agent.record.spec.rules, _sessions(agent)
     agent.host.make_dir(home)
     user = driver.user_home(agent.environ)
     links = [user + path[1:] if path.startswith("~/") else path for path in shlex.split(own.get(kind.HOME_LINKS, ""))]
@@ -172,7 +171,7 @@ def _record(agent: AgentContext) -> list[dict[str, Any]]:
     """Every line of the program's own record, if settings say where it is, oldest file first."""
     import fnmatch
 
-    pattern, home = agent.record.rules.get(kind.RECORD), _sessions(agent)
+    pattern, home = agent.record.spec.rules.get(kind.RECORD), _sessions(agent)
     if not pattern:
         return []
     listed = process.run(["find", home, "-type", "f"], timeout=30).text.split("\n")

@@ -46,7 +46,7 @@ def harvest(git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> M
     said = attempt("transcript", agent.transcript) or ()
     lines = b"".join(files.json_bytes(entry) for entry in said)
     files.write_atomic(os.path.join(directory, "transcript.jsonl"), lines)
-    if agent.record.recorded:
+    if agent.record.spec.recorded:
         cast = attempt("recording", agent.recording)
         if cast:
             files.write_atomic(os.path.join(directory, "agent.cast"), cast)
@@ -88,7 +88,7 @@ def _claim(agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] |
         data = agent.outcome(at_most=outcome.MAX_BYTES)
         if data is not None:
             files.write_atomic(os.path.join(directory, "outcome.json"), data)
-        found = outcome.parse(data, task, agent.record.work_dir)
+        found = outcome.parse(data, task, agent.record.workspace.work_dir)
         return secrets.mask_fields(plain(found), agent.site.run(outcomes.secrets, agent.id)), ""
     except outcome.UnreadableOutcome as wrong:
         return None, str(wrong)

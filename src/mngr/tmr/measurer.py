@@ -120,7 +120,7 @@ class Measurer:
     def adopt(self) -> None:
         """Find the agents that a killed orchestrator left at work. Those whose result is known are removed."""
         for agent in self._agents():
-            key = agent.record.labels.get(_KEY, "")
+            key = agent.record.spec.labels.get(_KEY, "")
             half_made = observations.observe(agent.name, agent).half_made
             if key in self._results or key in self._left or half_made:
                 self._remove(agent)
@@ -135,7 +135,9 @@ class Measurer:
 
     def _agents(self) -> list[Agent]:
         labels = {"mngr-run": self._id, "mngr-role": ROLE}
-        return [agent for agent in self._fleet.list().agents if labels.items() <= dict(agent.record.labels).items()]
+        return [
+            agent for agent in self._fleet.list().agents if labels.items() <= dict(agent.record.spec.labels).items()
+        ]
 
     @property
     def _id(self) -> str:

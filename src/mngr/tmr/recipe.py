@@ -163,7 +163,7 @@ class TestRecipe(WorkersRecipe):
 
     def unreadable(self, task: TaskState, attempt: Attempt, agent: Agent) -> str:
         try:
-            outcome.parse(agent.outcome(at_most=outcome.MAX_BYTES), task.id, agent.record.work_dir)
+            outcome.parse(agent.outcome(at_most=outcome.MAX_BYTES), task.id, agent.record.workspace.work_dir)
         except outcome.UnreadableOutcome as wrong:
             return str(wrong)
         return ""

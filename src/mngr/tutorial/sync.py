@@ -70,8 +70,8 @@ def check_command(sources: Sources) -> str:
 def _missing(job: SyncJob, agent: Agent) -> list[TutorialProblem]:
     """Everything that keeps the agent's work from being what was asked for."""
     with _clean_copy(job, agent) as copy:
-        problems = _missing_in(copy, job, agent.record.base_commit or "BASE")
-    paths = Git(agent.record.work_dir).changed_paths() if agent.record.repo else []
+        problems = _missing_in(copy, job, agent.record.workspace.base_commit or "BASE")
+    paths = Git(agent.record.workspace.work_dir).changed_paths() if agent.record.workspace.repo else []
     if changed := [path for path in paths if not is_left_by_tests(path)]:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         message = f"{changed[0]}:1: not committed, so not checked: {shown}"
@@ -83,17 +83,17 @@ def _missing(job: SyncJob, agent: Agent) -> list[TutorialProblem]:
 def _clean_copy(job: SyncJob, agent: Agent) -> Iterator[Agent]:
     """A checkout of the agent's last commit, removed afterwards. What a killed process left of it is removed before.
     Without git there is nothing but the agent's own copy."""
-    if not agent.record.repo:
+    if not agent.record.workspace.repo:
         yield agent
         return
     name, labels = f"{agent.name}-check", {"tutorial-check": agent.id}
     for left in job.fleet.list().agents:
-        if labels.items() <= dict(left.record.labels).items():
+        if labels.items() <= dict(left.record.spec.labels).items():
             left.destroy(discard=True)
     copy = job.fleet.create(
         name,
         command="true",
-        source=agent.record.work_dir,
+        source=agent.record.workspace.work_dir,
         transfer="git-mirror",
         branch=f"HEAD:mngr-check/{name}",
         unclean="exclude",
@@ -107,7 +107,7 @@ def _clean_copy(job: SyncJob, agent: Agent) -> Iterator[Agent]:
 
 
 def _missing_in(copy: Agent, job: SyncJob, base: str) -> list[TutorialProblem]:
-    there = job.sources.elsewhere(copy.record.work_dir)
+    there = job.sources.elsewhere(copy.record.workspace.work_dir)
     if not os.path.exists(os.path.join(there.root, there.script)) or there.text() != job.text:
         message = f"{job.sources.script}:1: the tutorial was changed; it is what the tests are held against"
         words = join(["git", "checkout", base, "--", job.sources.script])

@@ -129,7 +129,11 @@ def finish(app: App, made: dict[str, Made | MngrError], message: str | None, *, 
             deliver(agent, message, new=not reused[agent.id])
         text = f"{'using existing agent' if reused[agent.id] else 'created'} {agent.name}"
         text += "" if agent.site.is_near else f" at {agent.site.name}"
-        text += f" on branch {agent.record.branch}" if agent.record.branch and not reused[agent.id] else ""
+        text += (
+            f" on branch {agent.record.workspace.branch}"
+            if agent.record.workspace.branch and not reused[agent.id]
+            else ""
+        )
         return {**new_agent(agent)._asdict(), "reused": reused[agent.id]}, text
 
     agents = [result[0] for result in made.values() if not isinstance(result, MngrError)]
@@ -193,7 +197,9 @@ def _would_create(request: CreateRequest) -> Done:
 
 def new_agent(agent: Agent) -> NewAgent:
     record, host = agent.record, agent.site.name
-    return NewAgent(record.id, record.name, host, host, record.work_dir, record.branch, record.session)
+    return NewAgent(
+        record.id, record.name, host, host, record.workspace.work_dir, record.workspace.branch, record.life.session
+    )
 
 
 def first_message(args: Args, app: App) -> str | None:

@@ -42,7 +42,7 @@ def run(args: Args, app: App, address: Address | None) -> int | None:
         )
     source = agents[args.source]
     kind = args.kind or (args.type if "type" in given(args) else None)
-    if args.command is not None or kind not in (None, source.record.kind):
+    if args.command is not None or kind not in (None, source.record.spec.kind):
         _begin_at_files(args, app, source)
         return None
     _refuse_others(args, app)
@@ -57,9 +57,9 @@ def run(args: Args, app: App, address: Address | None) -> int | None:
 def _begin_at_files(args: Args, app: App, source: Agent) -> None:
     """Another program cannot continue the conversation: the agent's work dir is a source directory like any other."""
     record = source.record
-    if record.transfer != NONE and os.path.isdir(os.path.join(record.work_dir, ".git")):
+    if record.workspace.transfer != NONE and os.path.isdir(os.path.join(record.workspace.work_dir, ".git")):
         args.transfer = args.transfer or MIRROR  # a repository that goes when its agent is destroyed
-    args.source, args.project = record.work_dir, args.project or record.project
+    args.source, args.project = record.workspace.work_dir, args.project or record.spec.project
     app.out.note(f"starts from the files of `{source.name}`, without its conversation: the program is a different one")
 
 

@@ -48,7 +48,7 @@ def of(command: str, dest: str, called: str, typed: Sequence[str]) -> Iterable[C
 
 def agents() -> Iterator[Candidate]:
     for record in _records():
-        yield record.name, f"{record.kind}, {record.project}"
+        yield record.name, f"{record.spec.kind}, {record.spec.project}"
 
 
 def types() -> list[Candidate]:
@@ -106,11 +106,11 @@ def settings() -> list[Candidate]:
 
 
 def projects() -> list[Candidate]:
-    return [(record.project, "") for record in _records()]
+    return [(record.spec.project, "") for record in _records()]
 
 
 def labels() -> list[Candidate]:
-    return [(f"{name}={value}", "") for record in _records() for name, value in record.labels.items()]
+    return [(f"{name}={value}", "") for record in _records() for name, value in record.spec.labels.items()]
 
 
 _BY_NAME: dict[str, Callable[[], Iterable[Candidate]]] = {

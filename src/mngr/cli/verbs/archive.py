@@ -41,11 +41,11 @@ def run(args: Args, app: App) -> int:
     verb, undone = ("unarchive", "not archived") if args.undo else ("archive", "already archived")
 
     def act(agent: Agent) -> targets.Done:
-        record, changed = agent.record, (agent.record.archived_at is not None) == args.undo
+        record, changed = agent.record, (agent.record.life.archived_at is not None) == args.undo
         if not args.dry_run:
             record, changed = agent.site.run(lifecycle.unarchive if args.undo else lifecycle.archive, agent.id)
         text = f"would {verb} {agent.name}" if args.dry_run else f"{verb}d {agent.name}"
-        row = Archived(changed, record.archived_at, args.dry_run)
+        row = Archived(changed, record.life.archived_at, args.dry_run)
         return row, text if changed else f"{agent.name} is {undone}"
 
     interrupts.outlive_terminal()

@@ -99,7 +99,7 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
         deliver(agent, message, new=False)
     at = "" if target is source.site else f"@{target.name}"
     result = {**new_agent(agent)._asdict(), "source": source.name}
-    app.out.emit_object(result, human=f"cloned {source.name} to {agent.name}{at}{_on(agent.record.branch)}")
+    app.out.emit_object(result, human=f"cloned {source.name} to {agent.name}{at}{_on(agent.record.workspace.branch)}")
     if not args.connect:
         return 0
     from mngr.cli import connection

@@ -37,4 +37,4 @@ def run(args: Args, app: App) -> None:
     if app.out.human:
         app.out.raw(data)
     else:
-        app.out.emit_object(Diff(agent.name, agent.record.base_commit, data.decode(errors="replace")))
+        app.out.emit_object(Diff(agent.name, agent.record.workspace.base_commit, data.decode(errors="replace")))

@@ -41,10 +41,12 @@ def run(args: Args, app: App) -> int:
 
     def act(agent: Agent) -> targets.Done:
         if args.dry_run or not (labels or args.remove):
-            found = {key: value for key, value in {**agent.record.labels, **labels}.items() if key not in args.remove}
+            found = {
+                key: value for key, value in {**agent.record.spec.labels, **labels}.items() if key not in args.remove
+            }
         else:
             record = agent.label(labels, args.remove).record
-            found = {**record.labels, **({"project": record.project} if "project" in labels else {})}
+            found = {**record.spec.labels, **({"project": record.spec.project} if "project" in labels else {})}
         text = " ".join(f"{key}={value}" for key, value in found.items())
         return Labels(found, args.dry_run), f"{agent.name}: {text or 'no labels'}"
 

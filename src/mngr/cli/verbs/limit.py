@@ -66,7 +66,7 @@ def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> targets.Done:
         wanted = _wanted(args, agent)
         if changes and not args.dry_run:
-            wanted = limits.of(agent.limit(wanted).record.limits)
+            wanted = limits.of(agent.limit(wanted).record.spec.limits)
         return LimitsRow(wanted, args.dry_run), f"{agent.name}: {wanted.describe()}"
 
     return targets.finish(app, agents, act)
@@ -74,7 +74,7 @@ def run(args: Args, app: App) -> int:
 
 def _wanted(args: Args, agent: Agent) -> Limits:
     """The agent's limits with the changes of the command line."""
-    found = limits.of(agent.record.limits)
+    found = limits.of(agent.record.spec.limits)
     if args.idle_timeout is not None:
         found = found._replace(idle_seconds=args.idle_timeout or None)
     if args.timeout is not None:

@@ -99,7 +99,7 @@ def _explain(app: App, name: str) -> None:
     agent = app.fleet.find(name)
     value = Explanation(agent.name, agent.state, agent.status.reason, agent.status.evidence)
     lines = find.explain(agent.view)
-    if agent.record.limits:
+    if agent.record.spec.limits:
         from mngr.actions import limits
 
         lines.append(agent.site.run(limits.explain, agent.id))

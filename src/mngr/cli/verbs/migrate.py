@@ -70,7 +70,15 @@ def run(args: Args, app: App) -> None:
         say_left_out(app, done.left_out)
     verb = "would migrate" if args.dry_run else "migrated"
     app.out.emit_object(
-        Migrated(record.id, name, source.site.name, target.name, record.work_dir, record.branch, args.dry_run),
+        Migrated(
+            record.id,
+            name,
+            source.site.name,
+            target.name,
+            record.workspace.work_dir,
+            record.workspace.branch,
+            args.dry_run,
+        ),
         human=f"{verb} {source.name} from {source.site.name} to {target.name}",
     )
     if not args.dry_run:

@@ -56,7 +56,7 @@ def run(args: Args, app: App) -> None:
     agent = app.fleet.find(str(address._replace(path=None)))
     if args.artifacts:
         report_copy(app, agent.pull_artifacts(args.dest, dry_run=args.dry_run), args.dry_run)
-    elif address.path is not None or args.files or agent.record.repo is None or _is_place(args.dest):
+    elif address.path is not None or args.files or agent.record.workspace.repo is None or _is_place(args.dest):
         report_copy(app, agent.pull_files(address.path or ".", args.dest, dry_run=args.dry_run), args.dry_run)
     elif args.dest is not None:
         raise UsageError(

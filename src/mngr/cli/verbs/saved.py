@@ -121,7 +121,7 @@ def _list(app: App) -> None:
 
 def _row(found: KeptEntry) -> dict[str, Any]:
     entry = found.entry
-    branch = entry.agent.branch if entry.agent else None
+    branch = entry.agent.workspace.branch if entry.agent else None
     own = SavedOf(entry.id, entry.name, entry.reason, entry.saved_at, found.site.name)
     return {**own._asdict(), **content(entry, branch, found.site.clock_skew)}
 
@@ -176,10 +176,10 @@ def _restore(args: Args, app: App, found: KeptEntry) -> None:
     else:
         with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
             record = target.run(restore.as_agent, there, name=name, branch=args.branch)
-        branch = f", branch {record.branch}" if record.branch else ""
+        branch = f", branch {record.workspace.branch}" if record.workspace.branch else ""
         app.out.emit_object(
-            RestoredAgent(entry.id, record.id, record.name, record.work_dir, record.branch),
-            human=f"restored {entry.id} as stopped agent {record.name}{branch}\nfiles: {record.work_dir}",
+            RestoredAgent(entry.id, record.id, record.name, record.workspace.work_dir, record.workspace.branch),
+            human=f"restored {entry.id} as stopped agent {record.name}{branch}\nfiles: {record.workspace.work_dir}",
         )
         look = f"`mngr diff {record.name}`" if record.git else f"`mngr exec {record.name} ls`"
         app.out.note(f"`mngr start {record.name}` starts it, {look} shows its work")

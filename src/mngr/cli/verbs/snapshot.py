@@ -209,9 +209,9 @@ def _restore(args: Args, app: App) -> None:
     with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
         done = target.run(actions.restore_to, there, name=name)
     record, saved = done.record, done.saved.id if done.saved else None
-    agent = (record.id, record.name, record.work_dir, record.branch)
+    agent = (record.id, record.name, record.workspace.work_dir, record.workspace.branch)
     if done.made:
-        human = f"created {record.name} from {entry.id}, stopped\nfiles: {record.work_dir}"
+        human = f"created {record.name} from {entry.id}, stopped\nfiles: {record.workspace.work_dir}"
     else:
         human = f"reset {record.name} to {entry.id}" + (" and started it again" if done.running else "")
     app.out.emit_object(RestoredSnapshot(entry.id, *agent, saved, done.made, done.running), human=human)

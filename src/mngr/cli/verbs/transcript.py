@@ -60,7 +60,7 @@ def run(args: Args, app: App) -> None:
         what = f"only the messages sent to {agent.name} are shown"
         if not found.entries:
             what = f"no message was sent to {agent.name}; `mngr capture {agent.name}` shows its screen"
-        app.out.note(f"agents of type `{agent.record.kind}` keep no transcript; {what}")
+        app.out.note(f"agents of type `{agent.record.spec.kind}` keep no transcript; {what}")
     elif not found.entries:
         app.out.note(f"the transcript of {agent.name} is empty")
 

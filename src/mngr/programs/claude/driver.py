@@ -75,16 +75,16 @@ class ClaudeDriver(Driver):
         session = _session(agent)
         agent.host.write(f"{agent.home}/{SESSION}", json_bytes({"session_id": session[-1]}))
         words = ["--settings", f"{agent.home}/{OURS}", *session, *permissions.claude_words(record)]
-        command = f"{record.command} {join(words)}"
+        command = f"{record.spec.command} {join(words)}"
         env = {
             "CLAUDE_CONFIG_DIR": agent.home,
             claude_home.LOGIN_VARIABLE: claude_home.login_dir(agent.environ),
             "CLAUDE_CODE_DIAGNOSTICS_FILE": f"{agent.home}/{DIAGNOSTICS}",
             "DISABLE_AUTOUPDATER": "1",
         }
-        if record.permissions == BYPASS and process.run(["id", "-u"], timeout=20).text == "0":
+        if record.spec.permissions == BYPASS and process.run(["id", "-u"], timeout=20).text == "0":
             env["IS_SANDBOX"] = "1"  # without, it refuses to work without permissions as root
-        if record.one_shot:
+        if record.spec.one_shot:
             return LaunchCommand(f"{command} -p < {file}", env)
         return LaunchCommand(f'{command} -- "$(cat {file})"' if prompted else command, env)
 
@@ -196,7 +196,7 @@ def _has_queue(agent: AgentContext, status: Status, events: Sequence[Mapping[str
         return False
     lines = [line for path in _files(agent, _sessions(agent)[-1]) for line in agent.read(path).split(b"\n")]
     changes = read_lines(b"\n".join(line for line in lines if b'"queue-operation"' in line))
-    since = agent.record.started_at or ""
+    since = agent.record.life.started_at or ""
     return claude_record.waiting(line for line in changes if str(line.get("timestamp")) >= since) > 0
 
 
@@ -221,7 +221,7 @@ def _session(agent: AgentContext) -> list[str]:
     """Options that resume its last conversation with a prompt in it, or begin a new one."""
     known = _sessions(agent)
     said = [name for name in known if any(b'"type":"user"' in agent.read(path) for path in _files(agent, name))]
-    if said and not agent.record.one_shot:
+    if said and not agent.record.spec.one_shot:
         return ["--resume", said[-1]]
     own = str(uuid.UUID(agent.record.id.rpartition("-")[2], version=4))
     return ["--session-id", str(uuid.uuid4()) if known or _files(agent, own) else own]

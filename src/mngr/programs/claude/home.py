@@ -112,10 +112,12 @@ def _ours(agent: AgentContext) -> dict[str, Any]:
 def _settings(agent: AgentContext, own: str) -> dict[str, Any]:
     """The user's settings, with their choices in the repository's `settings.local.json`, which a worktree lacks. A file
     that cannot be read is an error: without it, the agent could do what the user forbids."""
-    repo = agent.record.repo or agent.record.source
+    repo = agent.record.workspace.repo or agent.record.workspace.source
     chosen = file(f"{repo}/.claude/settings.local.json") if repo else {}
     settings = {**_strict(agent, f"{own}/{SETTINGS}"), **{name: chosen[name] for name in CHOSEN if name in chosen}}
-    return {**settings, "skipDangerousModePermissionPrompt": True} if agent.record.permissions == BYPASS else settings
+    return (
+        {**settings, "skipDangerousModePermissionPrompt": True} if agent.record.spec.permissions == BYPASS else settings
+    )
 
 
 def _config(agent: AgentContext, there: Mapping[str, Any], users: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,13 +125,20 @@ def _config(agent: AgentContext, there: Mapping[str, Any], users: Mapping[str, A
     config = {**there, **{name: users[name] for name in TAKEN if name in users}, "hasCompletedOnboarding": True}
     projects, known = table(there.get("projects")), table(users.get("projects"))
     record = agent.record
-    allowed = next((known[path] for path in (record.work_dir, record.repo, record.source) if path in known), None)
+    allowed = next(
+        (
+            known[path]
+            for path in (record.workspace.work_dir, record.workspace.repo, record.workspace.source)
+            if path in known
+        ),
+        None,
+    )
     own = {
         **{name: value for name, value in table(allowed).items() if name in TAKEN_OF_PROJECT},
-        **table(projects.get(record.work_dir)),
+        **table(projects.get(record.workspace.work_dir)),
         "hasTrustDialogAccepted": True,
     }
-    config["projects"] = {**projects, record.work_dir: own}
+    config["projects"] = {**projects, record.workspace.work_dir: own}
     if key := _key(agent):
         answers = table(config.get("customApiKeyResponses"))
         approved, rejected = (list(answers.get(name) or ()) for name in ("approved", "rejected"))

@@ -91,12 +91,12 @@ class CodexDriver(Driver):
         file = driver.write_first_prompt(agent) if prompted else ""
         settings = [*_settings(agent), *permissions.codex_words(agent)]
         env = {"CODEX_HOME": agent.home, **permissions.codex_temporary_dir(agent)}
-        if record.one_shot:
+        if record.spec.one_shot:
             words = ["exec", "--skip-git-repo-check", *settings]
-            return LaunchCommand(f"{record.command} {join(words)} - < {file}", env)
+            return LaunchCommand(f"{record.spec.command} {join(words)} - < {file}", env)
         threads = _threads(agent)
-        words = ["resume", *settings, "-C", record.work_dir, threads[-1].id] if threads else settings
-        return LaunchCommand(f"{record.command} {join(words)}" + (f' -- "$(cat {file})"' if prompted else ""), env)
+        words = ["resume", *settings, "-C", record.workspace.work_dir, threads[-1].id] if threads else settings
+        return LaunchCommand(f"{record.spec.command} {join(words)}" + (f' -- "$(cat {file})"' if prompted else ""), env)
 
     def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         fact = _fact(agent)
@@ -130,7 +130,7 @@ class CodexDriver(Driver):
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
         """Codex records a prompt at once, although a busy agent's model sees it only at the next step."""
-        if agent.record.one_shot:
+        if agent.record.spec.one_shot:
             return [entry["text"] for entry in self.transcript(agent) if entry["role"] == "user"]
         return [str(line.get("text")) for line in read_lines(agent.read(HISTORY)[mark:])]
 
@@ -226,7 +226,7 @@ def _settings(agent: AgentContext) -> list[str]:
     words = ["--dangerously-bypass-hook-trust"]
     script = hooks.furnish(agent, "codex")
     run = {"SessionStart": f"sh {quote(f'{agent.home}/{THREAD_SCRIPT}')}"}
-    if not agent.record.one_shot:
+    if not agent.record.spec.one_shot:
         words.append("--no-daemon")
         run["PermissionRequest"] = f"{script} PermissionRequest {BLOCKED} permission"
         run.update({name: f"{script} {name} {state} </dev/null" for name, state in STATES.items()})
@@ -234,7 +234,7 @@ def _settings(agent: AgentContext) -> list[str]:
         name: _toml(value) for name, value in {**SETTINGS, "sqlite_home": agent.home, "log_dir": agent.home}.items()
     }
     if not _distrusted(agent):
-        settings["projects"] = f'{{{_toml(agent.record.work_dir)}={{trust_level="trusted"}}}}'
+        settings["projects"] = f'{{{_toml(agent.record.workspace.work_dir)}={{trust_level="trusted"}}}}'
     for name, command in run.items():
         settings[f"hooks.{name}"] = f'[{{hooks=[{{type="command",command={_toml(command)}}}]}}]'
     return words + [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -243,7 +243,10 @@ def _settings(agent: AgentContext) -> list[str]:
 def _distrusted(agent: AgentContext) -> bool:
     """Whether the user does not trust this code; then Codex asks."""
     projects = table(_parsed(agent.read("config.toml")).get("projects"))
-    return table(projects.get(agent.record.repo or agent.record.work_dir)).get("trust_level") == "untrusted"
+    return (
+        table(projects.get(agent.record.workspace.repo or agent.record.workspace.work_dir)).get("trust_level")
+        == "untrusted"
+    )
 
 
 def _toml(value: object) -> str:
@@ -266,9 +269,9 @@ def _unreported_threads(agent: AgentContext) -> list[CodexThread]:
     found = []
     for path in _rollouts(agent):
         thread, source = codex_record.origin(agent.read(path).partition(b"\n")[0])
-        if source == ("exec" if agent.record.one_shot else "cli"):
+        if source == ("exec" if agent.record.spec.one_shot else "cli"):
             found.append(CodexThread(thread, path))
-    return found[:1] if agent.record.one_shot else found
+    return found[:1] if agent.record.spec.one_shot else found
 
 
 def _rollouts(agent: AgentContext) -> list[str]:
@@ -284,7 +287,7 @@ def _fact(agent: AgentContext) -> codex_record.TurnFact | None:
     if not threads:
         return None
     fact = codex_record.last_fact(agent.tail(threads[-1].path))
-    return fact if fact is not None and fact.timestamp >= (agent.record.started_at or "") else None
+    return fact if fact is not None and fact.timestamp >= (agent.record.life.started_at or "") else None
 
 
 def _told(fact: codex_record.TurnFact) -> Status:

@@ -57,13 +57,13 @@ class OpenCodeDriver(Driver):
             agent.host.write(f"{agent.home}/{IMPORT}", json.dumps(text).encode("utf-8", "replace"))
             steps.append(f"MNGR_OPENCODE= {program} import {quote(f'{agent.home}/{IMPORT}')} > /dev/null")
         resumed = f" --session {quote(str(session['id']))}" if session else ""
-        if record.one_shot:
+        if record.spec.one_shot:
             title = "" if session else f" --title {quote(record.name)}"
             steps.append(f"{variables}{program} run{rest}{resumed}{title} < {quote(agent.prompt_file)}")
         else:
             if prompted:
                 steps.append(f"cp {quote(agent.prompt_file)} {quote(f'{agent.home}/{INBOX}/0')}")
-            steps.append(f"{record.command}{resumed}")
+            steps.append(f"{record.spec.command}{resumed}")
         return LaunchCommand("; ".join(steps))
 
     def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
@@ -109,11 +109,11 @@ def _exports(agent: AgentContext, session: str) -> str:
     """Variables for OpenCode alone. They are part of its command line, so that other windows keep the user's values.
     The plugin restores the user's values for the agent's tools from `MNGR_OWN_...`."""
     record = agent.record
-    settings = {"title": record.name, "interactive": not record.one_shot, "session": session, **_chosen(record)}
+    settings = {"title": record.name, "interactive": not record.spec.one_shot, "session": session, **_chosen(record)}
     own = [f'MNGR_OWN_{name}="${{{name}-}}"' for name in _OWN]
     moved = [f"{name}={quote(f'{agent.home}/{folder}')}" for name, folder in _OWN.items()]
     other = {"MNGR_OPENCODE": json.dumps(settings), "OPENCODE_DISABLE_AUTOUPDATE": "1"}
-    if record.permissions:
+    if record.spec.permissions:
         other["OPENCODE_PERMISSION"] = json.dumps(permissions.opencode_table(agent))
     first = [*own, *(f"{name}={quote(value)}" for name, value in other.items())]
     return f"export {' '.join(first)}; export {' '.join(moved)}"
@@ -122,9 +122,9 @@ def _exports(agent: AgentContext, session: str) -> str:
 def _chosen(record: Record) -> dict[str, Any]:
     """Agent and model of its command line: OpenCode uses those only for typed messages."""
     try:
-        line = "\0".join(shlex.split(record.command))
+        line = "\0".join(shlex.split(record.spec.command))
     except ValueError:
-        raise MngrError(f"`{record.command}` is not a command line", hint="check its quotes") from None
+        raise MngrError(f"`{record.spec.command}` is not a command line", hint="check its quotes") from None
     agent, model = (
         re.search(r"\0--agent[=\0]([^\0]+)", line),
         re.search(r"\0(?:-m|--model)[=\0]([^\0/]+)/([^\0]+)", line),
@@ -140,15 +140,15 @@ _PROGRAM = re.compile(rf"((?:\w+={_WORD}*\s+)*)({_WORD}+)")
 
 def _program(record: Record) -> tuple[str, str, str]:
     """The command line in three parts: variables, the program, the rest."""
-    found = _PROGRAM.match(record.command)
-    return (found[1], found[2], record.command[found.end() :]) if found else ("", "opencode", "")
+    found = _PROGRAM.match(record.spec.command)
+    return (found[1], found[2], record.spec.command[found.end() :]) if found else ("", "opencode", "")
 
 
 def _stored(agent: AgentContext, session: Mapping[str, Any]) -> bool:
     """Whether OpenCode's own database has the session, for this directory. A clone and a restored snapshot have only
     the record: a database in use cannot be copied safely."""
     there = any(name.endswith(".db") for name in agent.host.entries(f"{agent.home}/data/opencode"))
-    return there and session.get("directory") == agent.record.work_dir
+    return there and session.get("directory") == agent.record.workspace.work_dir
 
 
 def _furnish(agent: AgentContext) -> None:

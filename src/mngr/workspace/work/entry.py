@@ -99,10 +99,10 @@ def reserve(host: StateDir, room: str, name: str, record: Record | None, wanted:
 def _free_ref(record: Record | None, wanted: str) -> str:
     """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
     in the same repository."""
-    if record is None or record.repo is None or not has_repository(record.repo):
+    if record is None or record.workspace.repo is None or not has_repository(record.workspace.repo):
         return wanted
     parent, _, name = wanted.rpartition("/")
-    refs = Git(record.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
+    refs = Git(record.workspace.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
     return f"{parent}/{free_name(name, [ref.removeprefix(f'{parent}/').partition('/')[0] for ref in refs])}"
 
 

@@ -41,16 +41,16 @@ class UnsavedWork(NamedTuple):
 
 def only_here(host: StateDir, record: Record, *, ignored_max_mb: float) -> UnsavedWork:
     """Measure it. An agent that works in place has nothing of its own; a workspace that is gone has nothing left."""
-    if record.transfer == NONE or not os.path.isdir(record.work_dir):
+    if record.workspace.transfer == NONE or not os.path.isdir(record.workspace.work_dir):
         return UnsavedWork()
-    if record.repo is None:
-        return UnsavedWork(changed=differing_files(record.work_dir, record.source, skip=host.dir))
-    git = Git(record.work_dir)
+    if record.workspace.repo is None:
+        return UnsavedWork(changed=differing_files(record.workspace.work_dir, record.workspace.source, skip=host.dir))
+    git = Git(record.workspace.work_dir)
     if not own_repository(record):
         # The agent removed its own repository, or the one it belongs to is gone: all that is left are files.
-        return UnsavedWork(changed=differing_files(record.work_dir, "", skip=host.dir))
+        return UnsavedWork(changed=differing_files(record.workspace.work_dir, "", skip=host.dir))
     kept, left = uncommitted_files.ignored(git, megabytes=ignored_max_mb)
-    found = _worktree_commits(git, record) if record.transfer == WORKTREE else _own_commits(git, record)
+    found = _worktree_commits(git, record) if record.workspace.transfer == WORKTREE else _own_commits(git, record)
     return found._replace(
         changed=git.changed_paths(),
         ignored=tuple(path for path in kept if path != uncommitted_files.OWN_MARK),
@@ -62,20 +62,20 @@ def everything(host: StateDir, record: Record, *, ignored_max_mb: float) -> Unsa
     """What the workspace holds, also what is found elsewhere too: all files of a plain copy, all refs of a repository
     of its own."""
     found = only_here(host, record, ignored_max_mb=ignored_max_mb)
-    if record.repo is None:
-        return found._replace(changed=differing_files(record.work_dir, "", skip=host.dir))
-    if record.transfer == WORKTREE or not own_repository(record):
+    if record.workspace.repo is None:
+        return found._replace(changed=differing_files(record.workspace.work_dir, "", skip=host.dir))
+    if record.workspace.transfer == WORKTREE or not own_repository(record):
         return found
-    refs = _own_refs(Git(record.work_dir))
+    refs = _own_refs(Git(record.workspace.work_dir))
     return found._replace(refs=tuple(sorted((name, tip) for name, (tip, _) in refs.items())))
 
 
 def own_repository(record: Record) -> bool:
     """Whether git works in the agent's workspace with the repository it was made with. A worktree that the agent turned
     into a repository of its own has another one."""
-    if record.repo is None or not has_repository(record.work_dir):
+    if record.workspace.repo is None or not has_repository(record.workspace.work_dir):
         return False
-    return record.transfer != WORKTREE or os.path.isfile(os.path.join(record.work_dir, ".git"))
+    return record.workspace.transfer != WORKTREE or os.path.isfile(os.path.join(record.workspace.work_dir, ".git"))
 
 
 def has_repository(directory: str) -> bool:
@@ -104,9 +104,11 @@ def _worktree_commits(git: Git, record: Record) -> UnsavedWork:
     head = git.commit_of("HEAD")
     if head is None:
         return UnsavedWork()
-    branch = f"refs/heads/{record.branch}" if record.created_branch and record.branch else None
+    branch = (
+        f"refs/heads/{record.workspace.branch}" if record.workspace.created_branch and record.workspace.branch else None
+    )
     tip = git.commit_of(branch) if branch else None
-    own = [f"--exclude={record.branch}"] if branch else []
+    own = [f"--exclude={record.workspace.branch}"] if branch else []
     commits = git.count(
         head, *([tip] if tip else []), "--not", *_base(record), *own, "--branches", "--remotes", "--tags"
     )
@@ -115,11 +117,11 @@ def _worktree_commits(git: Git, record: Record) -> UnsavedWork:
 
 def _own_commits(git: Git, record: Record) -> UnsavedWork:
     """Of a repository of its own every ref counts, the stash included, unless the source or a remote holds it."""
-    assert record.repo is not None
-    source = Git(record.repo) if has_repository(record.repo) else None
+    assert record.workspace.repo is not None
+    source = Git(record.workspace.repo) if has_repository(record.workspace.repo) else None
     there = _refs(source) if source else {}
     refs = _own_refs(git)
-    known = {tip for tip, _ in there.values()} | {record.base_commit}
+    known = {tip for tip, _ in there.values()} | {record.workspace.base_commit}
     tips = dict(refs.values())
     if head := git.commit_of("HEAD"):
         tips[head] = "commit"
@@ -149,7 +151,7 @@ def _refs(git: Git) -> dict[str, tuple[str, str]]:
 
 
 def _base(record: Record) -> list[str]:
-    return [record.base_commit] if record.base_commit else []
+    return [record.workspace.base_commit] if record.workspace.base_commit else []
 
 
 def _files(directory: str, skip: str) -> dict[str, os.stat_result]:

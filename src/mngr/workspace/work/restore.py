@@ -23,18 +23,27 @@ from mngr.workspace.workspace import Workspace, clone_repository, copy_files, re
 
 def relink(record: Record) -> None:
     """Give a worktree its lost `.git` file back, if git still knows it. Then what it held can be told from git."""
-    if record.transfer != WORKTREE or record.repo is None or os.path.lexists(os.path.join(record.work_dir, ".git")):
+    if (
+        record.workspace.transfer != WORKTREE
+        or record.workspace.repo is None
+        or os.path.lexists(os.path.join(record.workspace.work_dir, ".git"))
+    ):
         return
-    os.makedirs(record.work_dir, exist_ok=True)
-    if os.path.isdir(record.repo):
-        Git(record.repo).run("worktree", "repair")
+    os.makedirs(record.workspace.work_dir, exist_ok=True)
+    if os.path.isdir(record.workspace.repo):
+        Git(record.workspace.repo).run("worktree", "repair")
 
 
 def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]:
     """The branch that putting back would move away from commits that nothing else holds, with its tip."""
-    if record.transfer != WORKTREE or record.repo is None or entry.branch is None or entry.plain_files:
+    if (
+        record.workspace.transfer != WORKTREE
+        or record.workspace.repo is None
+        or entry.branch is None
+        or entry.plain_files
+    ):
         return ()
-    git = Git(record.repo)
+    git = Git(record.workspace.repo)
     ref = f"refs/heads/{entry.branch}"
     tip = git.commit_of(ref)
     if tip is None or git.ok("merge-base", "--is-ancestor", tip, entry.parent):
@@ -45,17 +54,17 @@ def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]
 def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[str]) -> tuple[str | None, str]:
     """Make the work dir what it was: files, branch, and the refs of a repository of its own. What is below `spare`
     stays. Returns the branch, and what a person should know about it. Twice is safe, also after half of it."""
-    os.makedirs(record.work_dir, exist_ok=True)
+    os.makedirs(record.workspace.work_dir, exist_ok=True)
     if entry.plain_files:
-        bring_files(Git(record.work_dir, git_dir=entry.repo), entry, spare)
-        task_dir(record.work_dir)
+        bring_files(Git(record.workspace.work_dir, git_dir=entry.repo), entry, spare)
+        task_dir(record.workspace.work_dir)
         return None, ""
-    git = Git(record.work_dir)
+    git = Git(record.workspace.work_dir)
     if not unsaved_work.own_repository(record):
-        files.remove_tree(os.path.join(record.work_dir, ".git"))
+        files.remove_tree(os.path.join(record.workspace.work_dir, ".git"))
         _make_repository(host, entry, record)
     _end_operations(git)
-    if record.transfer == WORKTREE:
+    if record.workspace.transfer == WORKTREE:
         with repo_lock(host, git.must("rev-parse", "--path-format=absolute", "--git-common-dir")):
             branch, note = _place_worktree(git, entry)
     else:
@@ -66,29 +75,33 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
         if branch is not None:
             git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     bring_files(git, entry, spare)
-    if record.transfer != WORKTREE:
+    if record.workspace.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
-    task_dir(record.work_dir)
+    task_dir(record.workspace.work_dir)
     return branch, note
 
 
 def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
-    common = _common_dir(record.repo or "")
-    if record.transfer == WORKTREE:
+    common = _common_dir(record.workspace.repo or "")
+    if record.workspace.transfer == WORKTREE:
         if not common:
-            raise MngrError(f"the repository of `{record.name}`, `{record.repo}`, is gone")
+            raise MngrError(f"the repository of `{record.name}`, `{record.workspace.repo}`, is gone")
         relink(record)
         if not unsaved_work.own_repository(record):
-            files.empty_directory(record.work_dir)  # all of it is saved: without git, no file counts as ignored
+            files.empty_directory(
+                record.workspace.work_dir
+            )  # all of it is saved: without git, no file counts as ignored
             with repo_lock(host, common):
-                words = ["worktree", "add", "-q", "--no-checkout", "--detach", record.work_dir, entry.parent]
-                Git(record.repo or "").must(*words, doing="git could not make the worktree")
-    elif not common or record.repo is None:
-        _init(record.work_dir)
-    elif record.transfer == MIRROR:
-        clone_repository(record.repo, common, record.work_dir, COPIED if record.sandbox else "")
+                words = ["worktree", "add", "-q", "--no-checkout", "--detach", record.workspace.work_dir, entry.parent]
+                Git(record.workspace.repo or "").must(*words, doing="git could not make the worktree")
+    elif not common or record.workspace.repo is None:
+        _init(record.workspace.work_dir)
+    elif record.workspace.transfer == MIRROR:
+        clone_repository(
+            record.workspace.repo, common, record.workspace.work_dir, COPIED if record.spec.sandbox else ""
+        )
     else:
-        copy_files(host, record.repo, record.work_dir, git=True)
+        copy_files(host, record.workspace.repo, record.workspace.work_dir, git=True)
 
 
 def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
@@ -169,29 +182,33 @@ def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
     """What the workspace is made from: the source is the directory itself when the entry alone has all of it."""
     agent = entry.agent
     if entry.plain_files:
-        source = agent.source if agent is not None and agent.repo is None and not entry.whole else ""
+        source = (
+            agent.workspace.source if agent is not None and agent.workspace.repo is None and not entry.whole else ""
+        )
         return Plan(RSYNC, source if os.path.isdir(source) else directory)
     assert agent is not None
-    wanted = branch or entry.branch or agent.branch or f"mngr/{entry.name}"
-    if entry.repo != agent.repo:
+    wanted = branch or entry.branch or agent.workspace.branch or f"mngr/{entry.name}"
+    if entry.repo != agent.workspace.repo:
         return Plan(MIRROR, directory, branch=wanted, create_branch=True, start=entry.parent)
     repo = git_tool.look(entry.repo)
     if repo is None:
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
     source_git, create = Git(entry.repo), True
-    if agent.transfer == WORKTREE:
+    if agent.workspace.transfer == WORKTREE:
         _add_refs(source_git, entry)
-    if agent.transfer == WORKTREE or not entry.whole:  # else its repository is its own, and so are its branches
+    if (
+        agent.workspace.transfer == WORKTREE or not entry.whole
+    ):  # else its repository is its own, and so are its branches
         wanted, create = _branch_for(source_git, wanted, entry, explicit=branch is not None)
     return Plan(
-        agent.transfer,
+        agent.workspace.transfer,
         repo.top,
         repo,
         branch=wanted,
         create_branch=create,
-        base_branch=agent.base_branch,
+        base_branch=agent.workspace.base_branch,
         start=entry.parent,
-        objects=COPIED if agent.sandbox else "",
+        objects=COPIED if agent.spec.sandbox else "",
     )
 
 

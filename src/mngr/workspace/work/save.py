@@ -50,8 +50,8 @@ def keep_workspace(
         repo, commit, parent, branch = _keep_repository(place, record, found, message, whole)
         ref = f"{place.ref}/work"
     else:
-        base = record.source if record.repo is None and not whole else ""
-        commit, parent = _keep_plain(place, record.work_dir, base, paths, message)
+        base = record.workspace.source if record.workspace.repo is None and not whole else ""
+        commit, parent = _keep_plain(place, record.workspace.work_dir, base, paths, message)
         repo, ref = place.store, place.ref
     return SavedEntry(
         id=place.id,
@@ -70,7 +70,7 @@ def keep_workspace(
         agent=record,
         branch=branch,
         whole=whole,
-        private=tuple(uncommitted_files.private_files(record.work_dir, paths)),
+        private=tuple(uncommitted_files.private_files(record.workspace.work_dir, paths)),
     )
 
 
@@ -92,15 +92,19 @@ def _keep_plain(place: EntryPlace, directory: str, source: str, paths: Sequence[
 def _keep_repository(
     place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
 ) -> tuple[str, str, str, str | None]:
-    git = Git(record.work_dir)
+    git = Git(record.workspace.work_dir)
     branch = git.current_branch()
     parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
     paths = [*found.changed, *found.ignored, *(uncommitted_files.convertible(git) if whole else ())]
     commit = git.commit_tree(uncommitted_files.dirty_tree(git, paths), [parent], message) if paths else parent
-    repo = record.repo if record.repo and has_repository(record.repo) else saved_entry.make_store(place.store)
+    repo = (
+        record.workspace.repo
+        if record.workspace.repo and has_repository(record.workspace.repo)
+        else saved_entry.make_store(place.store)
+    )
     refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
     git.must("update-ref", "--stdin", input="".join(f"update {ref} {tip}\n" for ref, tip in refs).encode())
-    if record.transfer != WORKTREE or repo != record.repo:
+    if record.workspace.transfer != WORKTREE or repo != record.workspace.repo:
         try:
             spec, failed = f"+{place.ref}/*:{place.ref}/*", "the agent's work could not be copied to a safe place"
             Git(repo).fetch(git.directory, spec, doing=failed)
@@ -113,14 +117,14 @@ def conversation(host: StateDir, directory: str, record: Record) -> list[str]:
     """The files of an agent's state directory that hold what was said and what happened: ours, and those of its
     program, each by its path there. They may be gone by the time they are read."""
     found = [name for name in host.entries(directory) if name.endswith(".jsonl")]
-    if record.one_shot:
+    if record.spec.one_shot:
         from mngr.programs.driver import PROMPT
 
         found.append(PROMPT)  # its task, which every start does again
-    if record.driver:
+    if record.spec.driver:
         from mngr.programs import driver
 
-        parts = driver.find(record.driver).conversation
+        parts = driver.find(record.spec.driver).conversation
         found += [path for path in _files_below(directory, driver.HOME) if _is_part(path, driver.HOME, parts)]
     return found
 

@@ -133,7 +133,7 @@ def blocked_on_permission(subject: Subject) -> None:
         "be BLOCKED, with a permission for the reason",
     )
     expect(not subject.file(agent, mark), "it waits for the answer")
-    if agent.record.driver:
+    if agent.record.spec.driver:
         try:
             seen.message("yes, and no answer to anything")
         except MngrError as error:

@@ -54,7 +54,9 @@ def message_capture_transcript(subject: SiteSubject) -> None:
 def exec_with_output_and_code(subject: SiteSubject) -> None:
     agent = subject.agent()
     done = agent.exec("pwd; printf '\\377' >&2; exit 3")
-    expect((done.exit_code, done.text, done.stderr) == (3, agent.record.work_dir, b"\xff"), f"exec gave {done}")
+    expect(
+        (done.exit_code, done.text, done.stderr) == (3, agent.record.workspace.work_dir, b"\xff"), f"exec gave {done}"
+    )
     agent.destroy()
 
 
@@ -71,7 +73,7 @@ def rename_label_limit(subject: SiteSubject) -> None:
     new = f"{agent.name}-new"
     agent = agent.rename(new).label({"team": "x"}).limit(Limits(run_seconds=9999.0))
     found = subject.fleet.find(new).record
-    expect((found.labels["team"], found.limits["run_seconds"]) == ("x", 9999.0), f"the record is {found}")
+    expect((found.spec.labels["team"], found.spec.limits["run_seconds"]) == ("x", 9999.0), f"the record is {found}")
     agent.destroy()
 
 

@@ -204,7 +204,7 @@ class Subject:
     def file(self, agent: Agent, name: str) -> str:
         """What a file in the agent's work dir holds; empty when the file is missing."""
         try:
-            return self.fleet.local.host.read(os.path.join(agent.record.work_dir, name)).decode().strip()
+            return self.fleet.local.host.read(os.path.join(agent.record.workspace.work_dir, name)).decode().strip()
         except FileNotFoundError:
             return ""
 
@@ -213,7 +213,7 @@ class Subject:
         return f"until [ -e {mark}.go ]; do sleep 0.1; done"
 
     def release(self, agent: Agent, mark: str) -> None:
-        self.fleet.local.host.write(os.path.join(agent.record.work_dir, f"{mark}.go"), b"")
+        self.fleet.local.host.write(os.path.join(agent.record.workspace.work_dir, f"{mark}.go"), b"")
 
     def close(self) -> None:
         """Destroy every agent of the fleet."""
