@@ -239,6 +239,53 @@ def test_usage_errors_send_nothing(user: User) -> None:
     assert "message_queued" not in [event["type"] for event in user.events("foo")]
 
 
+MODES = {
+    "copy mode": ["copy-mode"],
+    "view mode": ["run-shell", "echo shown"],
+    "a tree": ["choose-tree"],
+    "a clock": ["clock-mode"],
+    "options": ["customize-mode"],
+    "two modes": ["copy-mode", ";", "choose-tree"],
+}
+
+
+def test_a_message_arrives_whole_in_every_mode_of_the_pane(user: User) -> None:
+    got = reader(user, "foo", bracketed=True)
+    pane = user.tmux("list-panes", "-a", "-F", "#{pane_id}").ok().stdout.strip()
+    expected = b""
+    for mode, (verb, *words) in MODES.items():
+        user.tmux(verb, "-t", pane, *words).ok()
+        assert user.mngr("message", "foo", "-m", f"{mode}\nline").ok().stdout == "foo: delivered\n"
+        expected += b"\x1b[200~" + mode.encode() + b"\nline\x1b[201~\r"
+        assert arrived(got, expected), mode
+
+
+def test_a_message_reaches_no_other_pane_that_is_synchronized(user: User) -> None:
+    got = reader(user, "foo", bracketed=True)
+    session = user.agent("foo")["session"]
+    beside = user.root / "beside"
+    split = ["split-window", "-d", "-t", f"={session}:0", f"exec cat > {beside}"]
+    user.tmux(*split, ";", "set-option", "-w", "-t", f"={session}:0", "synchronize-panes", "on").ok()
+    wait_for(beside.exists, "the other pane")
+    user.mngr("message", "foo", "-m", "one").ok()
+    assert arrived(got, b"\x1b[200~one\x1b[201~\r")
+    shown = user.tmux("show-options", "-A", "-p", "-t", f"={session}:0.0", "synchronize-panes").ok().stdout
+    assert "on" in shown and beside.read_bytes() == b""
+
+
+def test_a_pane_whose_input_is_switched_off_is_an_error_with_the_way_out(user: User) -> None:
+    got = lines_reader(user, "foo")
+    pane = user.tmux("list-panes", "-a", "-F", "#{pane_id}").ok().stdout.strip()
+    user.tmux("select-pane", "-d", "-t", pane).ok()
+    ran = user.mngr("message", "foo", "-m", "hello").failed()
+    assert "input is switched off" in ran.stderr and got.read_bytes() == b""
+    assert "message_delivered" not in [event["type"] for event in user.events("foo")]
+    hint = ran.stderr.split("hint: `")[1].split("`")[0]
+    user.run(["sh", "-c", hint]).ok()
+    user.mngr("message", "foo", "-m", "hello").ok()
+    assert arrived(got, b"hello\n")
+
+
 def test_a_paste_into_a_pane_that_has_just_died_harms_nobody(user: User) -> None:
     """As when an agent ends between the look at its state and the message: tmux 3.3 would end, with all agents."""
     user.create("other")

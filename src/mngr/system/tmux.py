@@ -24,7 +24,7 @@ _PANE_FIELDS = (
     *("@mngr_agent", "session_name", "pane_id", "pane_pid", "pane_tty", "pane_dead", "pane_dead_status"),
     *("pane_dead_signal", "pane_dead_time", "window_activity", "session_attached", "pid"),
 )
-_PANE_DEAD = "mngr-pane-dead"
+_REFUSED = "mngr-no-input"
 _OBITUARY = "Pane is dead"
 _STYLE = re.compile(r"\x1b\[[0-9;:]*m")
 _PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
@@ -156,25 +156,45 @@ class Tmux:
 
     def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
         """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
-        perhaps press Enter, apart from it. Raises for a pane whose program has ended."""
+        perhaps press Enter, apart from it. Raises for a pane that takes no input."""
         buffer = f"mngr-{os.urandom(6).hex()}"
-        # tmux 3.3 dies of a paste into a dead pane, and every agent with it. So the server itself looks, in the moment
-        # of the paste.
-        gone = f"delete-buffer -b {buffer}; display-message -p {_PANE_DEAD}"
-        taken = f"paste-buffer -p -r -d -b {buffer} -t '{pane_id}'"
-        taken += f"; send-keys -t '{pane_id}' Enter" if enter else ""
-        words = ["load-buffer", "-b", buffer, "-", ";", "if-shell", "-F", "-t", pane_id, "#{pane_dead}", gone, taken]
-        if _PANE_DEAD in self._checked_run(*words, input=text).text:
-            raise MngrError("tmux did not take the input: the program in the pane has ended")
+        taken = [f"paste-buffer -p -r -d -b {buffer} -t '{pane_id}'", *([_press(pane_id, "Enter")] if enter else [])]
+        load = ["load-buffer", "-b", buffer, "-", ";"]
+        self._to_program(pane_id, taken, before=load, refused=f"delete-buffer -b {buffer}; ", input=text)
 
     def press(self, pane_id: str, *keys: str) -> None:
-        self._checked_run("send-keys", "-t", pane_id, *keys)
+        """Press keys for the pane's program. Raises for a pane that takes no input."""
+        self._to_program(pane_id, [_press(pane_id, *keys)])
+
+    def _to_program(
+        self,
+        pane_id: str,
+        commands: Sequence[str],
+        *,
+        before: Sequence[str] = (),
+        refused: str = "",
+        input: str | None = None,
+    ) -> None:
+        """Run commands of tmux that give input to the program of a pane. In copy mode and the like, tmux itself would
+        take the keys, and pastes have no brackets: so that mode ends. Synchronized panes get nothing of it."""
+        # tmux 3.3 dies of a paste into a dead pane, and every agent with it. It drops, without a word, what is given to
+        # a pane whose input is switched off. So the server itself looks, in the moment of the paste.
+        refused += f"display-message -p -t '{pane_id}' '{_REFUSED} #{{pane_dead}}'"
+        alone = f"set-option -p -t '{pane_id}' synchronize-panes"
+        taken = [f"copy-mode -q -t '{pane_id}'", f"{alone} off", *commands, alone.replace(" -p ", " -pu ")]
+        takes_none = "#{||:#{pane_dead},#{pane_input_off}}"
+        words = [*before, "if-shell", "-F", "-t", pane_id, takes_none, refused, "; ".join(taken)]
+        said = checked(self._run(*words, input=input), "tmux did not take the input").text
+        if _REFUSED in said:
+            dead = said.endswith("1")
+            raise MngrError(
+                "tmux did not take the input: "
+                + ("the program in the pane has ended" if dead else "the pane's input is switched off"),
+                hint="" if dead else f"`{join(self.argv('select-pane', '-e', '-t', pane_id))}` switches it on",
+            )
 
     def attach_argv(self, session: str) -> list[str]:
         return self.argv("attach-session", "-t", f"={session}")
-
-    def _checked_run(self, *words: str, input: str | None = None) -> Result:
-        return checked(self._run(*words, input=input), "tmux did not take the input")
 
     def _run(self, *words: str, input: str | None = None) -> Result:
         data = None if input is None else input.encode("utf-8", "surrogateescape")
@@ -221,6 +241,10 @@ def _session_line(session: Session) -> str:
         commands.append(["pipe-pane", "-t", target, _recorder_line(session.recorder)])
     commands += [["new-window", "-d", "-t", target, "-n", name, *place, *words] for name, words in session.windows]
     return " ; ".join(map(_line, commands))
+
+
+def _press(pane_id: str, *keys: str) -> str:
+    return f"send-keys -t '{pane_id}' {' '.join(keys)}"
 
 
 def _line(words: Sequence[str]) -> str:
