@@ -47,10 +47,10 @@ class Ran(NamedTuple):
 class User:
     """Runs `mngr` and other commands in a world of its own. Paths are short: tmux sockets must be."""
 
-    def __init__(self, place: str | None = None) -> None:
+    def __init__(self, place: str | None = None, *, home: str = "h") -> None:
         self.root = Path(tempfile.mkdtemp(prefix="mngr-t-", dir=place or short_place()))
         _reaper().watch(str(self.root))
-        self.home = self.root / "h"
+        self.home = self.root / home
         self.host_dir = self.home / ".mngr"
         self.tmux_dir = self.root / "t"
         self.repo = self.root / "repo"
@@ -74,7 +74,7 @@ class User:
         if not forker.can_run(full):
             return self.run([MNGR, *words], input=input, cwd=cwd, env=env, timeout=timeout)
         data = input.encode() if isinstance(input, str) else input
-        return _ran(forker.run(words, data or b"", str(cwd or self.repo), full, timeout))
+        return ran(forker.run(words, data or b"", str(cwd or self.repo), full, timeout))
 
     def run(
         self,
@@ -95,7 +95,7 @@ class User:
             timeout=timeout,
             check=False,
         )
-        return _ran(done)
+        return ran(done)
 
     def popen(
         self, *words: str, cwd: str | Path | None = None, env: Mapping[str, str] | None = None
@@ -191,7 +191,7 @@ def _environ_of(pid: str) -> bytes:
         os.close(file)
 
 
-def _ran(done: "subprocess.CompletedProcess[bytes]") -> Ran:
+def ran(done: "subprocess.CompletedProcess[bytes]") -> Ran:
     return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
