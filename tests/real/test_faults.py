@@ -88,7 +88,7 @@ def test_a_bare_repository_is_refused(user: User) -> None:
     user.git("clone", "-q", "--bare", str(user.repo), str(bare))
     done = user.mngr(*CREATE, cwd=bare).failed()
     assert "is a bare repository" in done.stderr
-    assert "hint: clone it" in done.stderr
+    assert "hint: `cd` to a work tree" in done.stderr
     assert leftovers.found(user, repo=bare) == []
 
 

@@ -256,9 +256,10 @@ def refuse_operation(git: Git) -> None:
     """Raise when somebody has a merge, a rebase, ... in progress there: it is theirs to finish or to abort."""
     operation = git.operation()
     if operation is not None:
+        end = "reset" if operation == "bisect" else "--abort"
         raise MngrError(
             f"a {operation} is in progress in `{git.directory}`; nothing was changed",
-            hint=f"finish it, or `git -C {quote(git.directory)} {operation} --abort`, then try again",
+            hint=f"finish it, or `git -C {quote(git.directory)} {operation} {end}`, then try again",
         )
 
 
@@ -307,7 +308,7 @@ def home(site: Site, record: Record) -> Git:
     repo = record.workspace.origin.get("repo", "")
     if repo and record.workspace.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
         return Git(repo)
-    around = git_tool.look(near.cwd)
+    around = git_tool.locate(near.cwd)
     if around is not None and record.workspace.base_commit and Git(around.top).commit_of(record.workspace.base_commit):
         return Git(around.home)
     raise MngrError(
@@ -318,13 +319,24 @@ def home(site: Site, record: Record) -> Git:
 
 def checkout(site: Site, home: Git) -> str:
     """The work tree the user means: where they stand, when that is of this repository, else the repository's own."""
-    here, there = git_tool.look(site.near.cwd), git_tool.look(home.directory)
-    return here.top if here and there and here.common_dir == there.common_dir else home.directory
+    there = git_tool.repository(home.directory)
+    try:
+        here = git_tool.locate(site.near.cwd)
+    except MngrError:
+        here = None  # what they stand in is not a work tree, so they do not mean that
+    if here is not None and here.common_dir == there.common_dir:
+        return here.top
+    if not os.path.lexists(os.path.join(home.directory, ".git")):
+        raise MngrError(
+            f"`{home.directory}` is a bare repository, and the current directory is not in one of its work trees",
+            hint=f"`cd` to one: `git -C {quote(home.directory)} worktree list` shows them",
+        )
+    return home.directory
 
 
 def _forward(git: Git, commit: str, what: str, name: str) -> None:
     refuse_operation(git)
-    result = git.run("merge", "-q", "--ff-only", commit)
+    result = git.run("merge", "-q", "--no-autostash", "--ff-only", commit)
     if not result.ok:
         raise MngrError(
             f"{what} cannot be moved forward to {commit[:10]}; nothing was changed",

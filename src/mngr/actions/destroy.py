@@ -143,7 +143,7 @@ def _remove_workspace(site: Site, record: Record, entry: SavedEntry | None, remo
         return None
     # The work tree it was made from may be gone; its own still knows the repository.
     asked = (
-        Git(place) for place in (record.workspace.repo, record.workspace.work_dir) if unsaved_work.has_repository(place)
+        Git(place) for place in (record.workspace.repo, record.workspace.work_dir) if unsaved_work.is_repository(place)
     )
     found = (git.run("rev-parse", "--path-format=absolute", "--git-common-dir") for git in asked)
     common = next((result for result in found if result.ok), None)
@@ -176,14 +176,14 @@ def _forget_home(site: Site, record: Record) -> None:
     if not record.workspace.origin:
         return
     source_cache.forget_files(site, record.id)
-    if record.workspace.repo is not None and unsaved_work.has_repository(record.workspace.repo):
+    if record.workspace.repo is not None and unsaved_work.is_repository(record.workspace.repo):
         Git(record.workspace.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
 
 
 def _forget_pulled(record: Record, entry: SavedEntry | None) -> None:
     """Remove the refs that `pull` and `merge` made in the repository, unless nothing else holds their commits; `gc`
     reports those."""
-    if record.workspace.repo is None or not record.git or not unsaved_work.has_repository(record.workspace.repo):
+    if record.workspace.repo is None or not record.git or not unsaved_work.is_repository(record.workspace.repo):
         return
     git = Git(record.workspace.repo)
     loose = uncommitted_ref(record.name)

@@ -16,7 +16,7 @@ from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seco
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
 from mngr.system import git as git_tool
-from mngr.system.git import Git
+from mngr.system.git import BareRepository, Git
 from mngr.system.process import checked, join
 from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspace.work import entry as saved_entry
@@ -86,7 +86,10 @@ def _look(site: Site) -> _Seen:
         records, _ = site.store.records()
     used = {os.path.realpath(record.workspace.work_dir) for record in records}
     strays = leftovers.stray_sessions(site, sessions, ids)
-    here = git_tool.look(site.cwd) if os.path.isdir(site.cwd) and not _is_bare(site) else None
+    try:
+        here = git_tool.locate(site.cwd) if os.path.isdir(site.cwd) else None
+    except BareRepository:
+        here = None
     repos = [record.workspace.repo for record in records if record.workspace.repo]
     for entry in saved_entry.survey(site.host, SAVED)[0]:
         repos += [repo for repo in (entry.agent.workspace.repo if entry.agent else None, entry.repo) if repo]
@@ -97,10 +100,6 @@ def _look(site: Site) -> _Seen:
         sessions=[session for session in strays if leftovers.is_of(site, session)],
         repos=list(dict.fromkeys(filter(os.path.isdir, [*repos, *([here.top] if here else [])]))),
     )
-
-
-def _is_bare(site: Site) -> bool:
-    return Git(site.cwd, cautious=True).run("rev-parse", "--is-bare-repository").text == "true"
 
 
 def _tried(found: Leftover, dry_run: bool, remove: Callable[[Leftover], Leftover | None]) -> Leftover:

@@ -40,13 +40,22 @@ def merge(
         return Merged(record.name, branch, count, uncommitted, head)
     if squash:
         head = _squashed(current, head, merged_tree, message or f"Work of agent {record.name}")
-    words = ["--ff-only"] if squash else ["--no-edit", "-m", message or f"Merge agent {record.name}"]
+    # Whether a merge commit is made is the user's setting (`merge.ff`); the rest of git's settings for a merge could
+    # leave conflict markers or no merge at all.
+    words = ["-q", "--no-autostash", "--no-squash", "--commit"]
+    words += ["--ff-only"] if squash else ["--no-edit", "-m", message or f"Merge agent {record.name}"]
     try:
-        result = current.run("merge", "-q", *words, head)
+        result = current.run("merge", *words, head)
     except BaseException:
         with held():
             _abort_merge(current, head)
         raise
+    if not result.ok and not squash and b"Not possible to fast-forward" in result.stderr:
+        raise MngrError(
+            f"`{branch}` and `{record.name}` have diverged, and your git settings (`merge.ff = only`) allow no merge "
+            "commit; nothing was changed",
+            hint=f"`mngr merge {record.name} --squash` adds the work as one commit",
+        )
     if not result.ok:
         undone = "nothing was changed" if _abort_merge(current, head) else "and could not undo what it began"
         raise CommandFailed(result, f"git could not merge `{record.name}` into `{branch}`; {undone}")
@@ -78,4 +87,6 @@ def _squashed(git: Git, commit: str, merged_tree: str | None, title: str) -> str
         raise MngrError("`--squash` needs git 2.38 or newer", hint="`git --version` shows yours; merge without it")
     log = git.must("log", "--reverse", "--format=* %s", f"HEAD..{commit}")
     text = f"{title}\n\n{log}\n".encode("utf-8", "surrogateescape")
-    return git.must("commit-tree", merged_tree, "-p", "HEAD", "-F", "-", input=text, doing="git could not commit")
+    sign = ["-S"] if git.run("config", "--type=bool", "--get", "commit.gpgSign").text == "true" else []
+    words = ("commit-tree", *sign, merged_tree, "-p", "HEAD", "-F", "-")
+    return git.must(*words, input=text, doing="git could not commit; nothing was changed")

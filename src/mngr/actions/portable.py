@@ -25,7 +25,7 @@ from mngr.workspace.origin import ensure_machine_id, machine_id
 from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work.entry import SAVED, SavedEntry
-from mngr.workspace.work.measure import has_repository
+from mngr.workspace.work.measure import is_repository
 
 # Of a repository's git configuration, all that goes along: who commits, and how lines end.
 SENT_CONFIG = ("user.name", "user.email", "core.autocrlf", "core.eol")
@@ -70,10 +70,9 @@ def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
     machine = ensure_machine_id(site.host)
     origin = dict(record.workspace.origin) or {"machine": machine, "repo": "", "source": record.workspace.source}
     key, config = "", {}
-    repo = record.workspace.repo if record.workspace.repo and has_repository(record.workspace.repo) else None
+    repo = record.workspace.repo if record.workspace.repo and is_repository(record.workspace.repo) else None
     if repo is not None:
-        found = git_tool.look(repo)
-        assert found is not None
+        found = git_tool.repository(repo)
         rooms, _, name = repo.rpartition("/")
         cached = rooms == os.path.join(site.host.dir, source_cache.REPOSITORIES)
         key = name if cached else cache_key(machine, found.common_dir)
@@ -132,7 +131,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
     origin, repo, source = dict(agent.workspace.origin), None, ""
     home = bool(origin) and origin.get("machine") == machine_id(site.host)
     if portable.key:
-        if home and has_repository(origin.get("repo", "")):
+        if home and is_repository(origin.get("repo", "")):
             repo = origin["repo"]
         else:
             repo = source_cache.prepare(site, portable.key, portable.entry.parent, portable.config).repo.top

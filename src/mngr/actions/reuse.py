@@ -56,7 +56,7 @@ def check(site: Site, agent_id: str, expected: Mapping[str, str]) -> None:
 
 def _top(directory: str) -> str | None:
     try:
-        repo = git.look(directory)
+        repo = git.locate(directory)
     except MngrError:
         return None
     return os.path.realpath(repo.top) if repo is not None else None

@@ -43,7 +43,7 @@ def prepare(site: Site, key: str, commit: str, config: Mapping[str, str]) -> Cac
         for name, value in wanted.items():
             if have.get(name.lower()) != value:
                 git.must("config", "--local", name, value)
-    return Cache(Repo(directory, directory, common, None, None, ()), git.commit_of(commit) is not None)
+    return Cache(Repo(directory, directory, common), git.commit_of(commit) is not None)
 
 
 def files_place(site: Site, agent_id: str, what: str = "begin") -> str:

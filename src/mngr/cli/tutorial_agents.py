@@ -77,7 +77,7 @@ _NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None,
 
 
 def run_sync(args: Args, app: App, place: Sources) -> int:
-    top = Git(place.root).run("rev-parse", "--show-toplevel")
+    top = Git(place.root, cautious=True).run("rev-parse", "--show-toplevel")
     place = place.seen_from(top.text) if top.ok else place
     report = place.report()
     stale = [problem for problem in report.problems if problem.kind == STALE]
@@ -97,7 +97,10 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
     before = {"script": place.script, "before": len(report.problems)}
     if report.ok or args.dry_run:
         return _sync_not_started(args, app, job, report, {**before, **_NOT_STARTED})
-    if args.include_unclean is False and Git(place.root).run("status", "--porcelain", "--", place.script).text:
+    if (
+        args.include_unclean is False
+        and Git(place.root, cautious=True).run("status", "--porcelain", "--", place.script).text
+    ):
         raise UsageError(
             f"`{place.script}` has uncommitted changes, which `--exclude-unclean` would leave out",
             hint="commit it, or take all along with `--include-unclean`",

@@ -75,7 +75,7 @@ def since(directory: str, then: CodeState) -> Since | None:
 
 def _look(directory: str) -> tuple[Git, CodeState] | None:
     """Git at the top of the work tree, and the state there."""
-    asked = Git(directory).run("rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}")
+    asked = Git(directory, cautious=True).run("rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}")
     if not asked.ok:
         return None
     top, commit = asked.text.rsplit("\n", 1)

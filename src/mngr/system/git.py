@@ -18,6 +18,8 @@ _TRANSFER_SECONDS = 3600.0
 _QUICK = frozenset({"branch", "update-ref", "worktree"})
 # These look into nested repositories, with the settings that are there: of an agent in a sandbox, nobody's but its own.
 _NESTED = frozenset({"status", "diff", "diff-files", "diff-index"})
+# What git prints is read by us; where a person sees it, options say that it is to be in colour.
+_PLAIN = {"color.ui": "never", "color.diff": "never", "log.showSignature": "false"}
 # How git notes an operation that is not finished, in this order: a rebase may be stopped at a pick or a merge.
 _NOTES = {
     "rebase-merge": "rebase",
@@ -27,6 +29,7 @@ _NOTES = {
     "CHERRY_PICK_HEAD": "cherry-pick",
     "REVERT_HEAD": "revert",
     "sequencer": "cherry-pick",
+    "BISECT_LOG": "bisect",
 }
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "mngr",
@@ -37,19 +40,29 @@ _IDENTITY = {
 
 
 class Repo(NamedTuple):
-    """A repository as seen from one of its work trees. `home` is its main work tree, which outlives the others."""
+    """A repository as seen from one of its work trees. `home` outlives them all: its main work tree, or for a bare one
+    and one that is kept elsewhere its git directory."""
 
     top: str
     home: str
     common_dir: str
+
+
+class Status(NamedTuple):
+    """What is checked out in a work tree, and the paths with uncommitted changes."""
+
     head: str | None
     branch: str | None
     dirty: tuple[str, ...]
 
 
+class BareRepository(MngrError):
+    """A bare repository, which has no files for an agent to work on."""
+
+
 class Git:
     """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere. `cautious` is for
-    a directory that is not known yet: whoever told git to use a bare repository only on request may have meant it."""
+    a directory that is not known yet: a bare repository there, which may be part of a clone, is an error."""
 
     def __init__(
         self,
@@ -83,8 +96,7 @@ class Git:
             argv = ["sh", "-c", 'exec "$@" > "$0"', into, *argv]
         if private:
             argv = ["sh", "-c", 'umask 077; exec "$@"', "sh", *argv]
-        if not self._cautious:
-            full_env = with_config(full_env, {"safe.bareRepository": "all"})
+        full_env = with_config(full_env, {**_PLAIN, "safe.bareRepository": "explicit" if self._cautious else "all"})
         if words[0] not in _QUICK:
             seconds = _TRANSFER_SECONDS if words[0] in ("fetch", "push") else SECONDS
             return process.run(argv, timeout=seconds, input=input, env=full_env)
@@ -177,32 +189,42 @@ def worktree_entry(directory: str) -> str | None:
     return os.path.normpath(os.path.join(directory, path)) if path != line else None
 
 
-def look(path: str) -> Repo | None:
-    """The repository around a directory; None when there is none. A bare one is an error."""
+def locate(path: str) -> Repo | None:
+    """The repository around a directory; None when there is none. Raises for a bare one: a directory of a clone may
+    look like one, and git would obey the settings in it."""
     git = Git(path, cautious=True)
     questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
-    where = git.run("rev-parse", "--path-format=absolute", "--is-bare-repository", *questions)
+    where = git.run("rev-parse", "--path-format=absolute", *questions)
     if not where.ok:
         if "not a git repository" in where.error_text:
             return None
-        if where.text.startswith("true\n") or "must be run in a work tree" in where.error_text:
-            raise MngrError(
-                f"`{path}` is a bare repository: it has no files for an agent to work on",
-                hint="clone it and run `mngr create` in the clone",
+        if "cannot use bare repository" in where.error_text or "must be run in a work tree" in where.error_text:
+            raise BareRepository(
+                f"`{path}` is a bare repository, or inside of `.git`: there are no files for an agent to work on",
+                hint="`cd` to a work tree; of a bare repository make one with `git worktree add` or `git clone`",
             )
         raise CommandFailed(where, f"git cannot read the repository at `{path}`")
-    answers = where.text.split("\n")[1:]
+    answers = where.text.split("\n")
     if len(answers) != len(questions):  # a path with a newline in it: one question at a time
         answers = [git.must("rev-parse", "--path-format=absolute", question) for question in questions]
     git_dir, common_dir, top = answers
-    linked = git_dir != common_dir and common_dir.endswith("/.git")
-    lines = git.must("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal").split("\0")
+    main = common_dir.removesuffix("/.git")
+    return Repo(top=top, home=top if git_dir == common_dir else main, common_dir=common_dir)
+
+
+def repository(path: str) -> Repo:
+    """The repository that is known to be kept in this directory, a bare one too. It stands for its own work tree."""
+    return Repo(path, path, Git(path).must("rev-parse", "--path-format=absolute", "--git-common-dir"))
+
+
+def status(directory: str) -> Status:
+    """What is checked out in this work tree and what is changed there; of a directory without a file that git knows,
+    only its name."""
+    words = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal")
+    lines = Git(directory).must(*words).split("\0")
     facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
     head, branch = facts.get("branch.oid"), facts.get("branch.head")
-    return Repo(
-        top=top,
-        home=common_dir.removesuffix("/.git") if linked else top,
-        common_dir=common_dir,
+    return Status(
         head=None if head == "(initial)" else head,
         branch=None if branch == "(detached)" else branch,
         dirty=_status_paths(line for line in lines if not line.startswith("# ")),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mngr.errors import MngrError, UsageError
 from mngr.names import suggest
 from mngr.system import git
-from mngr.system.git import Git, Repo
+from mngr.system.git import Git, Repo, Status
 
 WORKTREE = "git-worktree"
 MIRROR = "git-mirror"
@@ -75,21 +75,24 @@ def decide(
     if transfer == NONE:
         if branch is not None:
             raise UsageError("`--branch` makes no sense with `--transfer none`: the agent works in your own checkout")
-        return [Plan(NONE, repo.top, repo, branch=repo.branch, base_branch=repo.branch, start=repo.head)] * len(names)
+        status = git.status(repo.top)
+        plan = Plan(NONE, repo.top, repo, branch=status.branch, base_branch=status.branch, start=status.head)
+        return [plan] * len(names)
     _refuse_submodules(repo, transfer)
     if transfer == RSYNC and os.path.isfile(os.path.join(repo.top, ".git")):
         raise MngrError(
             f"`{repo.top}` is a worktree of another repository, and a copy of it would still use that one",
             hint="use `--transfer git-mirror` for a repository of its own",
         )
-    if repo.head is None:
+    status = git.status(repo.top)
+    if status.head is None:
         raise MngrError(
             f"the repository `{repo.top}` has no commit yet",
             hint="commit something first (`git commit --allow-empty -m start`), or use `--transfer none`",
         )
     spec = branch or DEFAULT_BRANCH
-    plan = _with_branch(repo, transfer, spec, names[0], unclean)
-    branches = [split_branch(spec, name, repo.branch)[1] or plan.branch for name in names]
+    plan = _with_branch(repo, status, transfer, spec, names[0], unclean)
+    branches = [split_branch(spec, name, status.branch)[1] or plan.branch for name in names]
     if transfer == WORKTREE and len(set(branches)) < len(names):
         raise UsageError(
             f"`--branch {spec}` is one branch for {len(names)} agents, and git allows a branch in one work tree only",
@@ -128,7 +131,7 @@ def split_branch(spec: str, name: str, current: str | None) -> tuple[str | None,
 def _repository(source: str, *, plain: bool) -> Repo | None:
     """With `plain`, a directory that git cannot read counts as plain files."""
     try:
-        return git.look(source)
+        return git.locate(source)
     except MngrError:
         if plain:
             return None
@@ -141,26 +144,26 @@ def _holds_home(directory: str) -> bool:
     return os.path.commonpath((home, place)) == place
 
 
-def _with_branch(repo: Repo, transfer: str, spec: str, name: str, unclean: str | None) -> Plan:
+def _with_branch(repo: Repo, status: Status, transfer: str, spec: str, name: str, unclean: str | None) -> Plan:
     here = Git(repo.top)
-    base, new = split_branch(spec, name, repo.branch)
-    start = repo.head
-    if base is not None and base != repo.branch:
+    base, new = split_branch(spec, name, status.branch)
+    start = status.head
+    if base is not None and base != status.branch:
         start = here.commit_of(base)
         if start is None:
             names = here.must("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes").split("\n")
             raise UsageError(f"no branch or commit is called `{base}`", hint=suggest(base, names, "branch"))
     if new is not None and not here.ok("check-ref-format", "--branch", new):
         raise UsageError(f"`{new}` is not a branch name that git accepts", hint="for example `--branch ':feature/*'`")
-    dirty = tuple(path for path in repo.dirty if not path.startswith(".mngr/"))
-    if dirty and start == repo.head and unclean is None:
+    dirty = tuple(path for path in status.dirty if not path.startswith(".mngr/"))
+    if dirty and start == status.head and unclean is None:
         raise MngrError(
             f"`{repo.top}` has uncommitted changes: {_some(dirty)}",
             hint="`--include-unclean` carries them into the agent as a commit, `--exclude-unclean` leaves them out",
         )
-    if dirty and unclean == "include" and start != repo.head:
+    if dirty and unclean == "include" and start != status.head:
         raise UsageError(f"`--include-unclean` carries changes on top of HEAD, but `--branch` begins at `{base}`")
-    if new is None and transfer == WORKTREE and base == repo.branch:
+    if new is None and transfer == WORKTREE and base == status.branch:
         raise UsageError(
             f"branch `{base}` is checked out in `{repo.top}`, and git allows a branch in one work tree only",
             hint=f"`--branch {base}:` makes a branch from it, `--transfer git-mirror` a repository of its own",
@@ -171,7 +174,7 @@ def _with_branch(repo: Repo, transfer: str, spec: str, name: str, unclean: str |
         repo=repo,
         branch=new or base,
         create_branch=new is not None,
-        base_branch=base or repo.branch,
+        base_branch=base or status.branch,
         start=start,
         include_unclean=bool(dirty) and unclean == "include",
     )

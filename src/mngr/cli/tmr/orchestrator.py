@@ -18,7 +18,7 @@ from mngr.mapreduce.state import RUNNING, SETTLED, TaskState
 from mngr.names import suggest
 from mngr.system import git as git_tool
 from mngr.system import process
-from mngr.system.git import Repo
+from mngr.system.git import Git, Repo
 from mngr.tmr import places
 from mngr.tmr.run import TestRun
 from mngr.tmr.summary import summary, tasks_of, verdict_of
@@ -131,13 +131,13 @@ def find(app: App, name: str | None) -> Run:
 
 
 def repository(app: App) -> Repo:
-    found = git_tool.look(app.fleet.local.cwd)
+    found = git_tool.locate(app.fleet.local.cwd)
     if found is None:
         raise UsageError(
             "`mngr tmr` needs a git repository, and the current directory is not in one",
             hint="`cd` to your project; a new one needs `git init` and a commit",
         )
-    if found.head is None:
+    if Git(found.top).commit_of("HEAD") is None:
         raise UsageError("the repository has no commit yet", hint="`git add -A && git commit -m start`")
     return found
 

@@ -19,6 +19,7 @@ from mngr.mapreduce.limits import RunLimits
 from mngr.programs import kind as kinds
 from mngr.programs import repository_trust
 from mngr.system import bubblewrap, process
+from mngr.system import git as git_tool
 from mngr.system.git import Git, Repo
 from mngr.tmr import settings as tmr_settings
 from mngr.tmr.paths import folders
@@ -33,8 +34,9 @@ def asked(args: Args, app: App, repo: Repo) -> RunRequest:
     base = git.commit_of(args.base)
     if base is None:
         raise UsageError(f"no branch or commit named `{args.base}`")
-    dirty = [path for path in repo.dirty if not path.startswith(".mngr/")]
-    if dirty and base == repo.head and not args.exclude_unclean:
+    status = git_tool.status(repo.top)
+    dirty = [path for path in status.dirty if not path.startswith(".mngr/")]
+    if dirty and base == status.head and not args.exclude_unclean:
         raise MngrError(
             f"`{repo.top}` has {amount(len(dirty), 'uncommitted change')} that agents would not see: `{dirty[0]}`"
             + (", ..." if len(dirty) > 1 else ""),

@@ -33,6 +33,8 @@ def run(args: Args, app: App) -> None:
     options = [option for option, given in (("--stat", args.stat), ("--name-only", args.name_only)) if given]
     if app.out.colour:
         options.append("--color=always")
+    if not app.out.human:  # a patch that can be applied, whatever the user's settings make of one on a terminal
+        options += ["--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"]
     data = agent.diff(*options)
     if app.out.human:
         app.out.raw(data)

@@ -15,7 +15,7 @@ from mngr.system import files, process
 from mngr.system.git import Git
 from mngr.system.process import checked
 from mngr.system.state_dir import StateDir
-from mngr.workspace.work.measure import has_repository
+from mngr.workspace.work.measure import is_repository
 
 SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
 
@@ -99,7 +99,7 @@ def reserve(host: StateDir, room: str, name: str, record: Record | None, wanted:
 def _free_ref(record: Record | None, wanted: str) -> str:
     """This ref, or one with a number after it: an agent of the same name in another state directory may keep its work
     in the same repository."""
-    if record is None or record.workspace.repo is None or not has_repository(record.workspace.repo):
+    if record is None or record.workspace.repo is None or not is_repository(record.workspace.repo):
         return wanted
     parent, _, name = wanted.rpartition("/")
     refs = Git(record.workspace.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")

@@ -83,6 +83,12 @@ def has_repository(directory: str) -> bool:
     return os.path.isfile(os.path.join(worktree_entry(directory) or os.path.join(directory, ".git"), "HEAD"))
 
 
+def is_repository(directory: str) -> bool:
+    """Whether this is where a repository is kept, as `Repo.home` says it: bare ones too."""
+    bare = all(os.path.exists(os.path.join(directory, name)) for name in ("HEAD", "objects", "refs"))
+    return bare or has_repository(directory)
+
+
 def differing_files(directory: str, source: str, *, skip: str) -> tuple[str, ...]:
     """Paths whose content is not the same in both directories; a repository inside counts as one path. An absent
     source makes every file a difference."""
@@ -118,7 +124,7 @@ def _worktree_commits(git: Git, record: Record) -> UnsavedWork:
 def _own_commits(git: Git, record: Record) -> UnsavedWork:
     """Of a repository of its own every ref counts, the stash included, unless the source or a remote holds it."""
     assert record.workspace.repo is not None
-    source = Git(record.workspace.repo) if has_repository(record.workspace.repo) else None
+    source = Git(record.workspace.repo) if is_repository(record.workspace.repo) else None
     there = _refs(source) if source else {}
     refs = _own_refs(git)
     known = {tip for tip, _ in there.values()} | {record.workspace.base_commit}

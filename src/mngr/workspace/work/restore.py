@@ -190,9 +190,9 @@ def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
     wanted = branch or entry.branch or agent.workspace.branch or f"mngr/{entry.name}"
     if entry.repo != agent.workspace.repo:
         return Plan(MIRROR, directory, branch=wanted, create_branch=True, start=entry.parent)
-    repo = git_tool.look(entry.repo)
-    if repo is None:
+    if not unsaved_work.is_repository(entry.repo):
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
+    repo = git_tool.repository(entry.repo)
     source_git, create = Git(entry.repo), True
     if agent.workspace.transfer == WORKTREE:
         _add_refs(source_git, entry)

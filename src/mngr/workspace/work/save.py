@@ -12,7 +12,7 @@ from mngr.workspace.plan import WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import files as uncommitted_files
 from mngr.workspace.work.entry import SAVED, EntryPlace, SavedEntry
-from mngr.workspace.work.measure import UnsavedWork, has_repository, own_repository
+from mngr.workspace.work.measure import UnsavedWork, is_repository, own_repository
 
 
 def save_agent(
@@ -99,7 +99,7 @@ def _keep_repository(
     commit = git.commit_tree(uncommitted_files.dirty_tree(git, paths), [parent], message) if paths else parent
     repo = (
         record.workspace.repo
-        if record.workspace.repo and has_repository(record.workspace.repo)
+        if record.workspace.repo and is_repository(record.workspace.repo)
         else saved_entry.make_store(place.store)
     )
     refs = [(f"{place.ref}/work", commit), *((f"{place.ref}/{name}", tip) for name, tip in found.refs)]
