@@ -46,6 +46,33 @@ def files_in(directory: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.parametrize("broken", ["moved", "no HEAD"])
+def test_a_repository_that_git_cannot_read_is_not_taken_for_plain_files(user: User, broken: str) -> None:
+    directory = user.repo
+    if broken == "moved":
+        directory = user.root / "worktree"
+        user.git("worktree", "add", "-q", str(directory))
+        user.repo.rename(user.root / "moved")
+        user.repo = user.root / "moved"
+    else:
+        (user.repo / ".git" / "HEAD").unlink()
+    inside = directory / "sub"
+    inside.mkdir()
+    words = ("foo", "--no-connect", "--command", "sleep 9999")
+    refused = user.mngr("create", *words, cwd=inside).failed()
+    assert f"`{directory}/.git` is not a repository that git can read" in refused.stderr
+    assert user.agents() == []
+    user.mngr("gc", cwd=inside).ok()
+    user.mngr("create", *words, "--transfer", "rsync", cwd=inside).ok()
+
+
+def test_an_empty_git_directory_is_no_repository(user: User) -> None:
+    plain = user.root / "plain"
+    (plain / ".git").mkdir(parents=True)
+    user.mngr("create", "foo", "--no-connect", "--command", "sleep 9999", cwd=plain).ok()
+    assert user.agent("foo")["transfer"] == "rsync"
+
+
 @pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync", "plain"])
 def test_odd_file_names_are_saved_and_restored(user: User, transfer: str) -> None:
     if transfer == "plain":

@@ -16,7 +16,7 @@ from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seco
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
 from mngr.system import git as git_tool
-from mngr.system.git import BareRepository, Git
+from mngr.system.git import Git
 from mngr.system.process import checked, join
 from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspace.work import entry as saved_entry
@@ -88,8 +88,8 @@ def _look(site: Site) -> _Seen:
     strays = leftovers.stray_sessions(site, sessions, ids)
     try:
         here = git_tool.locate(site.cwd) if os.path.isdir(site.cwd) else None
-    except BareRepository:
-        here = None
+    except MngrError:
+        here = None  # nothing of a repository that cannot be read is removed
     repos = [record.workspace.repo for record in records if record.workspace.repo]
     for entry in saved_entry.survey(site.host, SAVED)[0]:
         repos += [repo for repo in (entry.agent.workspace.repo if entry.agent else None, entry.repo) if repo]

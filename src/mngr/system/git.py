@@ -60,6 +60,10 @@ class BareRepository(MngrError):
     """A bare repository, which has no files for an agent to work on."""
 
 
+class BrokenRepository(MngrError):
+    """A `.git` that git cannot read as a repository."""
+
+
 class Git:
     """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere. `cautious` is for
     a directory that is not known yet: a bare repository there, which may be part of a clone, is an error."""
@@ -190,13 +194,20 @@ def worktree_entry(directory: str) -> str | None:
 
 
 def locate(path: str) -> Repo | None:
-    """The repository around a directory; None when there is none. Raises for a bare one: a directory of a clone may
-    look like one, and git would obey the settings in it."""
+    """The repository around a directory; None when there is none. Raises for one that git cannot read, and for a bare
+    one: a directory of a clone may look like one, and git would obey the settings in it."""
     git = Git(path, cautious=True)
     questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
     where = git.run("rev-parse", "--path-format=absolute", *questions)
     if not where.ok:
         if "not a git repository" in where.error_text:
+            if broken := _unreadable_entry(path):
+                raise BrokenRepository(
+                    f"`{broken}` is not a repository that git can read",
+                    details=where.error_text,
+                    hint="for a worktree whose repository was moved: `git worktree repair` there; "
+                    "or `--transfer rsync` to copy plain files",
+                )
             return None
         if "cannot use bare repository" in where.error_text or "must be run in a work tree" in where.error_text:
             raise BareRepository(
@@ -210,6 +221,26 @@ def locate(path: str) -> Repo | None:
     git_dir, common_dir, top = answers
     main = common_dir.removesuffix("/.git")
     return Repo(top=top, home=top if git_dir == common_dir else main, common_dir=common_dir)
+
+
+def _unreadable_entry(path: str) -> str | None:
+    """The `.git` of a directory or of one above it, on the same file system, which git has passed over or refused. An
+    empty directory is none: some sandboxes make one as a place to mount on."""
+    directory = os.path.realpath(path)
+    try:
+        device = os.stat(directory).st_dev
+        while os.stat(directory).st_dev == device:
+            entry = os.path.join(directory, ".git")
+            if os.path.lexists(entry) and not (os.path.isdir(entry) and not os.listdir(entry)):
+                return entry
+            if directory == os.path.dirname(directory):
+                break
+            directory = os.path.dirname(directory)
+    except PermissionError as error:
+        return str(error.filename)
+    except OSError:
+        pass  # the directory itself is gone
+    return None
 
 
 def repository(path: str) -> Repo:
