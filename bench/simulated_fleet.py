@@ -9,21 +9,23 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bench.simulated_clock import SimulatedClock
-from mngr.actions import bulk_create, find, lifecycle, message, outcome, transcript, usage
-from mngr.actions.agent import Agent, AgentView
+from mngr.actions import find, lifecycle, message, outcome, transcript, usage
 from mngr.actions.lifecycle import Stopped
 from mngr.actions.message import Delivery
 from mngr.actions.site import Site
 from mngr.actions.usage import CollectedUsage
+from mngr.actions.view import AgentView
 from mngr.agent import state as states
 from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, timestamp
 from mngr.agent.state import Status
 from mngr.errors import MngrError, NotFoundError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.programs.driver import ModelUsage
 from mngr.system.tmux import Pane
+from mngr.transfer import create
 
 _LIST_SECONDS = 0.02
 _LIST_SECONDS_PER_AGENT = 0.005
@@ -84,7 +86,7 @@ class SimulatedSite(Site):
             find.listing: self._listing,
             find.records: self._records,
             find.agent: lambda id: self._view(self._known(id)),
-            bulk_create.create_each: self._create_each,
+            create.create_each: self._create_each,
             outcome.listing: self._outcomes,
             outcome.exists: lambda id: self.agents[id].outcome,
             outcome.read: self._outcome,

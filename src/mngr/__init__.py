@@ -8,8 +8,8 @@ __all__ = ["Agent", "Fleet", "MngrError", "__version__"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mngr.actions.agent import Agent
     from mngr.errors import MngrError
+    from mngr.fleet.agent import Agent
     from mngr.fleet.fleet import Fleet
 
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> object:
 
         return Fleet
     if name == "Agent":
-        from mngr.actions.agent import Agent
+        from mngr.fleet.agent import Agent
 
         return Agent
     if name == "MngrError":

@@ -27,7 +27,7 @@ def enc(value):
     return Encoder().encode(value)
 def view(state="RUNNING", reason="", since=1.0, **changed):
     status = {{"$record": "agent.state:Status", "values": [state, reason, since, "seen"]}}
-    return {{"$record": "actions.agent:AgentView", "values": [record(**changed), status, None]}}
+    return {{"$record": "actions.view:AgentView", "values": [record(**changed), status, None]}}
 def found(call, number, **changed):
     if call.endswith(":listing"):
         return pack({{"id": number, "answer": {{"$tuple": [[view(**changed)], []]}}}})

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from mngr.actions.agent import Agent
 from mngr.agent.state import RUNNING, WAITING
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr_testing.checks import kind_checks
 from mngr_testing.checks.kind_checks import CHECKS, SCRIPTED, Subject, Words

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions import usage
 from mngr.errors import MngrError, Undecided
 from mngr.fleet.fleet import Fleet
 from mngr.programs.claude import text as claude_text
 from mngr.programs.claude.driver import DRIVER
 from mngr.system.waiting import wait_until
+from mngr.transfer import usage
 from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld
 from tests.support.programs import program

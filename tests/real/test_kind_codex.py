@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions.agent import Agent
 from mngr.errors import MngrError, Undecided
+from mngr.fleet.agent import Agent
 from mngr.programs.codex.driver import DRIVER
 from mngr_testing.model_server import ModelServer
 from tests.support.program_world import TURN_SECONDS, ProgramWorld

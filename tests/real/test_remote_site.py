@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.actions import create, find, snapshots, transcript, wait
-from mngr.actions.agent import Agent
 from mngr.actions.site import Site
 from mngr.agent.limits import Limits
 from mngr.errors import MngrError, NotFoundError, TimedOut
+from mngr.fleet.agent import Agent
 from mngr.remote.channel import Opening, Unreached
 from mngr.remote.site import RemoteSite, sent
 from mngr.settings import layers as config

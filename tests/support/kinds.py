@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mngr.actions.agent import Agent
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.system.process import join
 from mngr_testing.checks.kind_checks import MODEL, SCRIPTED, Subject, Words

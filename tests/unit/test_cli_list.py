@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from mngr.actions.agent import Agent, AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.state import RUNNING, Status
 from mngr.cli.output.table import table
 from mngr.cli.parser.parser import Args
 from mngr.cli.verbs.list_ import _columns, _wanted
+from mngr.fleet.agent import Agent
 from mngr.remote.channel import Opening
 from mngr.remote.site import RemoteSite
 from tests.support.records import make_record

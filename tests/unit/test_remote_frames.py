@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.actions.agent import Listing
+from mngr.actions.usage import CollectedUsage
 from mngr.agent.limits import Limits
 from mngr.agent.record import CorruptRecord
 from mngr.errors import FAILED, MngrError, NotFoundError, TimedOut
@@ -61,8 +61,8 @@ def test_odd_bytes_of_file_names_arrive():
 
 
 def test_records_arrive_with_their_class_and_types():
-    found = again(Listing([], [CorruptRecord("bad", hint="repair it")]))
-    assert isinstance(found, Listing)
+    found = again(CollectedUsage([], [], [CorruptRecord("bad", hint="repair it")]))
+    assert isinstance(found, CollectedUsage)
     assert isinstance(found.errors[0], CorruptRecord)
     assert again(RECORD) == RECORD
     assert again(Limits(idle_seconds=3.0)) == Limits(idle_seconds=3.0)

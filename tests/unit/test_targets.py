@@ -6,12 +6,13 @@ import os
 
 import pytest
 
-from mngr.actions.agent import Agent, AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.state import RUNNING, Status
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from tests.support.records import make_record
 
 

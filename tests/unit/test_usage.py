@@ -14,6 +14,7 @@ from mngr.agent.record import seconds_of, timestamp
 from mngr.programs.driver import ModelUsage
 from mngr.settings import layers as config
 from mngr.settings import schema as settings_schema
+from mngr.transfer import usage as usage_report
 from tests.support.records import make_record
 
 AT = "2026-05-01T12:00:00Z"
@@ -122,7 +123,7 @@ def test_totals_know_what_is_not_known() -> None:
     priced, unpriced = Totals(1, 10, 5, 3, 2, 0.5), Totals(1, 1, 1, 1, 1, None, 1)
     assert priced.plus(unpriced) == Totals(2, 11, 6, 4, 3, 0.5, 1)
     assert unpriced.plus(unpriced) == Totals(2, 2, 2, 2, 2, None, 2)
-    assert usage.summed([]) == Totals() and Totals().cost_usd == 0.0
+    assert usage_report.summed([]) == Totals() and Totals().cost_usd == 0.0
     assert Totals().plus(unpriced) == unpriced
 
 
@@ -136,9 +137,9 @@ TOTALS = st.one_of(
 @given(st.lists(TOTALS))
 def test_every_order_and_grouping_gives_the_same_sum(found: list[Totals]) -> None:
     half = len(found) // 2
-    whole = usage.summed(found)
-    assert usage.summed(reversed(found)) == whole
-    assert usage.summed(found[:half]).plus(usage.summed(found[half:])) == whole
+    whole = usage_report.summed(found)
+    assert usage_report.summed(reversed(found)) == whole
+    assert usage_report.summed(found[:half]).plus(usage_report.summed(found[half:])) == whole
     assert (whole.cost_usd is None) == (bool(found) and all(item.cost_usd is None for item in found))
 
 
@@ -188,14 +189,14 @@ def test_rows_are_the_dearest_first_and_days_in_order() -> None:
         used("a", "1", 1),
     ]
     known = ("id-a", "id-b", "id-c")
-    assert [(row.name, row.id) for row in usage.grouped(found, "agent", known)] == [
+    assert [(row.name, row.id) for row in usage_report.grouped(found, "agent", known)] == [
         ("b", "id-b"),
         ("a", "id-a"),
         ("c", "id-c"),
         ("destroyed agents", None),
     ]
-    assert [row.name for row in usage.grouped(found, "day", known)] == ["1", "2", "3"]
-    assert [row.totals.answers for row in usage.grouped(found, "model", known)] == [5]
+    assert [row.name for row in usage_report.grouped(found, "day", known)] == ["1", "2", "3"]
+    assert [row.totals.answers for row in usage_report.grouped(found, "model", known)] == [5]
 
 
 @given(st.binary())

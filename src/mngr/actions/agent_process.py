@@ -14,7 +14,7 @@ from mngr.system.interrupts import held
 from mngr.system.tmux import Pane, Session, SessionExists
 
 if TYPE_CHECKING:
-    from mngr.actions.agent import AgentView
+    from mngr.actions.view import AgentView
 
     class TmuxOptions(TypedDict):
         history_lines: int

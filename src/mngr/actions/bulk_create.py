@@ -5,8 +5,7 @@ An agent that fails is removed and the others stay. An interrupt removes the age
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from mngr.actions import create
 from mngr.actions.create import CreateRequest
@@ -19,13 +18,6 @@ from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.workspace.plan import RSYNC
 from mngr.workspace.workspace import unclean_commit
-
-
-def create_many_on(
-    site: Site, requests: Sequence[CreateRequest], progress: Callable[[int], None] = lambda done: None
-) -> list[Record | MngrError]:
-    """`create_many` on this site or another machine's, with code of the caller's machine."""
-    return site.run(create_many, site.send_source(requests), progress)
 
 
 def create_many(
@@ -74,23 +66,3 @@ def with_unclean(requests: Sequence[CreateRequest]) -> list[CreateRequest]:
         return list(requests)
     start = unclean_commit(Git(planned.source), planned)
     return [one._replace(plan=one.planned._replace(start=start, include_unclean=False)) for one in requests]
-
-
-def create_each(site: Site, wishes: Mapping[str, Mapping[str, Any]]) -> list[Record | MngrError]:
-    """Create agents with arguments of their own, those of the same source, transfer and branch together."""
-    groups: dict[object, list[CreateRequest]] = {}
-    made: dict[str, Record | MngrError] = {}
-    for name, wish in wishes.items():
-        try:
-            request = create.request_for(site, name, **wish)
-        except MngrError as error:
-            made[name] = error
-            continue
-        groups.setdefault((request.source, request.transfer, request.branch, request.unclean), []).append(request)
-    for group in groups.values():
-        names = [request.name for request in group]
-        try:
-            made.update(zip(names, create_many_on(site, group), strict=True))
-        except MngrError as error:
-            made.update(dict.fromkeys(names, error))
-    return [made[name] for name in wishes]

@@ -106,19 +106,17 @@ def request_for(
     return CreateRequest(name=name, kind=kind.resolve(chosen, site.settings), rest=rest, **more)
 
 
-def with_plans(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
-    """The requests with an id and a workspace plan each. All have the same source, transfer and branch, so the
-    repository, which is on the caller's machine, is read once. Raises when an obstacle concerns all of them; changes
+def with_plans(site: Site, requests: Sequence[CreateRequest], default: str = WORKTREE) -> list[CreateRequest]:
+    """The requests with an id and a workspace plan each, by the site that has the source. All have the same source,
+    transfer and branch, so the repository is read once. Raises when an obstacle concerns all of them; changes
     nothing."""
     first = requests[0]
     names = [check_name(request.name) for request in requests]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise MngrError(f"two agents cannot both be called `{twice}`")
-    if site.is_near:
-        check(site, requests)
-    source = os.path.abspath(os.path.join(site.near.cwd, first.source))
-    default = WORKTREE if site.is_near and not first.sandbox else MIRROR
+    source = os.path.abspath(os.path.join(site.cwd, first.source))
+    default = MIRROR if first.sandbox else default
     plans = plan.decide(source, names, first.transfer, first.branch, first.unclean, default)
     if first.sandbox:
         plans = [plan.in_sandbox(planned) for planned in plans]
@@ -144,24 +142,6 @@ def check(site: Site, requests: Sequence[CreateRequest]) -> None:
         check_program(site, request)
 
 
-def preview(site: Site, request: CreateRequest) -> CreateRequest:
-    """The request with its plan. Raises what `create_on` would raise before it makes anything."""
-    (request,) = with_plans(site, [request])
-    if site.is_near:
-        refuse_taken_branch(request.planned)
-        _work_dir(site, request)
-    else:
-        site.run(check, [request])
-    return request
-
-
-def create_on(site: Site, request: CreateRequest) -> Record:
-    """Create and start an agent on this site or another machine's, with code of the caller's machine. Returns when its
-    process runs. On any failure, Ctrl-C included, no agent is left."""
-    (request,) = site.send_source([request])
-    return site.run(create, request)
-
-
 def create(site: Site, request: CreateRequest) -> Record:
     """Create and start an agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
     (request,) = planned_here(site, [request])
@@ -171,11 +151,8 @@ def create(site: Site, request: CreateRequest) -> Record:
 def planned_here(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """The requests with plans for this site, those of another machine too. Raises when the site lacks what these agents
     need."""
-    found = list(requests)
-    if requests[0].plan is None:
-        found = with_plans(site, requests)
-    else:
-        check(site, found)
+    check(site, requests)
+    found = list(requests) if requests[0].plan is not None else with_plans(site, requests)
     site.host.prepare()
     return found
 
@@ -299,7 +276,7 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
                 if request.name in names:
                     raise NameTaken(request.name)
                 refuse_taken_branch(request.planned, branches)
-                work_dir = _work_dir(site, request)
+                work_dir = choose_work_dir(site, request)
                 used = [
                     one for one in existing if os.path.realpath(one.workspace.work_dir) == os.path.realpath(work_dir)
                 ]
@@ -369,7 +346,7 @@ class NameTaken(MngrError):
         )
 
 
-def _work_dir(site: Site, request: CreateRequest) -> str:
+def choose_work_dir(site: Site, request: CreateRequest) -> str:
     planned = request.planned
     if planned.transfer == NONE:
         if request.target is not None:

@@ -6,16 +6,15 @@ import os
 from typing import NamedTuple
 
 from mngr.actions import find, source_cache, usage
-from mngr.actions.agent import AgentView
 from mngr.actions.agent_process import end_processes
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.programs.driver import HOME
 from mngr.system.git import Git
 from mngr.system.interrupts import held
-from mngr.workspace.origin import machine_id
 from mngr.workspace.plan import NONE, WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import measure as unsaved_work
@@ -79,21 +78,6 @@ def _taking(agent: AgentView, found: UnsavedWork) -> str:
     return f"merge {agent.name}" if found.commits or found.tags else f"pull {agent.name} --files DIR"
 
 
-def destroy_on(
-    site: Site, record: Record, *, force: bool = False, remove_branch: bool = False, discard: bool = False
-) -> Destroyed:
-    """`destroy` on this site or another machine's. What the agent used is noted on the caller's machine, which knows
-    the prices; the refs that `pull` made here go."""
-    if site.is_near:
-        return destroy(site, record.id, force=force, remove_branch=remove_branch, discard=discard)
-    usage.settle(site, record)
-    done = site.run(destroy, record.id, force=force, remove_branch=remove_branch, discard=discard, settled=True)
-    repo = record.workspace.origin.get("repo", "")
-    if record.workspace.origin.get("machine") == machine_id(site.near.host) and not discard:
-        _forget_pulled(record.changed(repo=repo), None)
-    return done
-
-
 def destroy(
     site: Site,
     agent_id: str,
@@ -119,7 +103,7 @@ def destroy(
             left = UnsavedWork() if discard else measure(site, agent.record)
             entry = saved_work.save_agent(site.host, agent.record, left, "destroy")
             if not settled:
-                usage.settle(site, agent.record)
+                usage.record_usage(site, agent.record)
         except BaseException:
             if agent.status.alive:  # it was, so it can be started again
                 with held():
@@ -129,7 +113,7 @@ def destroy(
             kept_branch = _remove_workspace(site, agent.record, entry, remove_branch)
             _forget_home(site, agent.record)
             if not discard:
-                _forget_pulled(agent.record, entry)
+                forget_pulled(agent.record, entry)
             _retire_state(site, agent, entry)
         return Destroyed(agent.name, entry, kept_branch, outlived)
 
@@ -180,7 +164,7 @@ def _forget_home(site: Site, record: Record) -> None:
         Git(record.workspace.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
 
 
-def _forget_pulled(record: Record, entry: SavedEntry | None) -> None:
+def forget_pulled(record: Record, entry: SavedEntry | None) -> None:
     """Remove the refs that `pull` and `merge` made in the repository, unless nothing else holds their commits; `gc`
     reports those."""
     if record.workspace.repo is None or not record.git or not unsaved_work.is_repository(record.workspace.repo):

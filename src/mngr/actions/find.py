@@ -6,8 +6,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent import state
 from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError, UsageError

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import AgentView
 from mngr.actions.agent_process import end_processes, start_process
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name

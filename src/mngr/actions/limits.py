@@ -9,8 +9,8 @@ import time
 from typing import NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent import launch, limits
 from mngr.agent.limits import Limits, LimitVerdict
 from mngr.agent.record import Record, seconds_of

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.record import Record
 from mngr.agent.state import BLOCKED, FAILED, STARTING, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Collection
 
 from mngr.actions import find
-from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent import launch
 from mngr.errors import MngrError
 

@@ -101,7 +101,7 @@ def make_again(
             }
             record = site.store.change(record.id, **{**made, **fields})
             if record.spec.driver or record.spec.reports:
-                usage.start_page(site.host, record.id)
+                usage.start_counting(site.host, record.id)
         except BaseException:
             with held():
                 take_back(site, record.id, workspace)

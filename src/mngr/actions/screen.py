@@ -6,8 +6,8 @@ import os
 from typing import NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.store import SCREEN
 from mngr.errors import MngrError
 from mngr.system.tmux import Pane

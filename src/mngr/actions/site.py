@@ -20,7 +20,6 @@ from mngr.system.state_dir import StateDir
 from mngr.system.tmux import Pane, Tmux
 
 if TYPE_CHECKING:
-    from mngr.actions.create import CreateRequest
     from mngr.programs.driver import AgentContext
 
 P = ParamSpec("P")
@@ -85,21 +84,13 @@ class Site:
         """A repository of this site, for git on the caller's machine."""
         return RemotePath(directory, {})
 
-    def fetch_files(self, path: str, target: str, *, tree: bool) -> None:
-        """Copy a file or a directory (`tree`) of this site to the caller's machine, where `target` does not exist."""
-        raise AssertionError("files of this machine need no transfer")
-
-    def send_files(self, source: str, path: str, *, tree: bool) -> None:
-        """Copy a file or a directory (`tree`) of the caller's machine to this site, in place of what is there."""
-        raise AssertionError("files of this machine need no transfer")
+    def rsync_path(self, path: str) -> RemotePath:
+        """A path of this site, for rsync on the caller's machine."""
+        return RemotePath(path, {})
 
     def terminal_argv(self, argv: Sequence[str]) -> list[str]:
         """What to run on the caller's machine so that this program of the site gets its terminal."""
         return list(argv)
-
-    def send_source(self, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
-        """Bring the code that these planned requests begin with to this site, and plan with what is there."""
-        return list(requests)
 
     def session(self, name: str) -> str:
         """What the tmux session of an agent is called."""

@@ -249,7 +249,7 @@ def _in_place(site: Site, entry: SavedEntry, agent_id: str) -> Restored:
         entry_saved = _save(site, entry, record)
         spare = [path for path, _ in entry_saved.left_out] if entry_saved else []
         branch, note = restoration.put_back(site.host, entry, record, spare)
-        usage.settle(site, record)
+        usage.record_usage(site, record)
         _bring_conversation(site, entry, record)
         record = site.store.change(agent_id, **_settings(entry, branch))
         site.store.log(agent_id, "snapshot_restored", snapshot=entry.id, saved=entry_saved.id if entry_saved else None)

@@ -4,8 +4,8 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mngr.actions import find
-from mngr.actions.agent import AgentView
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.agent.state import BLOCKED, DONE, ENDED, FAILED, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut
 from mngr.programs.driver import HOME

@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 
 from mngr.actions import screen
-from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.output.terminal import is_terminal
 from mngr.errors import UNREACHED, MngrError
+from mngr.fleet.agent import Agent
 from mngr.system.process import join, replace_self, run_attached
 from mngr.system.tmux import SOCKET
 from mngr.system.waiting import Deadline

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from mngr.actions.agent import Agent
 from mngr.cli.app import App
+from mngr.fleet.agent import Agent
 from mngr.system.git import Git
 from mngr.tmr import flags
 from mngr.tmr.flags import Flag

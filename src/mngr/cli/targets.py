@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from mngr.actions.agent import Agent
 from mngr.agent.state import STATES
 from mngr.cli.app import App
 from mngr.cli.output.output import Fields, as_mapping
 from mngr.cli.parser.parser import Args, Group, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
+from mngr.fleet.agent import Agent
 
 if TYPE_CHECKING:
     R = TypeVar("R")
@@ -90,7 +90,7 @@ def chosen(args: Args) -> Callable[[Mapping[str, Any]], bool]:
     agents."""
     if not (args.include or args.exclude):
         return lambda fields: True
-    from mngr.actions import filters
+    from mngr.cli import filters
 
     include, exclude = ([filters.parse(text) for text in texts] for texts in (args.include, args.exclude))
     return lambda fields: all(match(fields) for match in include) and not any(match(fields) for match in exclude)

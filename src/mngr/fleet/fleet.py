@@ -15,12 +15,13 @@ from mngr.actions.site import Site
 from mngr.errors import MngrError
 
 if TYPE_CHECKING:
-    from mngr.actions.agent import Agent, AgentView, Listing
     from mngr.actions.gc import Leftover
     from mngr.actions.snapshots import Restored
-    from mngr.actions.usage import UsageReport
+    from mngr.actions.view import AgentView
+    from mngr.fleet.agent import Agent, Listing
     from mngr.fleet.hosts import Hosts
     from mngr.settings.layers import Settings
+    from mngr.transfer.usage import UsageReport
     from mngr.workspace.work.entry import SavedEntry
 
 
@@ -54,7 +55,7 @@ class Fleet:
         """Every agent with its state, or those with these ids; what could not be read is in `errors`. The agents of a
         host that does not answer in time are UNKNOWN, as they were last seen."""
         from mngr.actions import find
-        from mngr.actions.agent import Agent, Listing
+        from mngr.fleet.agent import Agent, Listing
 
         answers: Sequence[tuple[Site, tuple[list[AgentView], list[MngrError]] | MngrError]]
         if self.alone:
@@ -82,7 +83,7 @@ class Fleet:
         """Agents by name, id or address, each once, in the order given. All must exist."""
         if self.alone and not any("@" in word for word in words):
             from mngr.actions import find
-            from mngr.actions.agent import Agent
+            from mngr.fleet.agent import Agent
 
             return [Agent(self.local, record) for record in self.local.run(find.records, words)]
         from mngr.fleet import search
@@ -104,15 +105,16 @@ class Fleet:
         source, transfer, branch, env, labels, ... On failure nothing is left behind; when only the message could not be
         delivered, the agent runs."""
         from mngr.actions import create
-        from mngr.actions.agent import Agent
+        from mngr.fleet.agent import Agent
         from mngr.providers.provider import HostRequest
+        from mngr.transfer import create as making
 
         address = self.hosts.address(name)
         bare = address.name or ""
         site = self.hosts.place(address.host, address.provider, HostRequest(bare))
         request = create.request_for(self.local, bare, type=type, command=command, args=args, prompt=message, **more)
         with self.hosts.occupied(site):
-            agent = Agent(site, create.create_on(site, request))
+            agent = Agent(site, making.create_on(site, request))
         if message is not None:
             from mngr.actions import message as messages
 
@@ -128,10 +130,10 @@ class Fleet:
         """Make several that differ in what they run and know: for each name the options of `create`, without a message.
         Those of the same source, transfer and branch are made together, in parallel. For each, in order, the agent, or
         why it was not made."""
-        from mngr.actions import bulk_create
-        from mngr.actions.agent import Agent
+        from mngr.fleet.agent import Agent
+        from mngr.transfer import create
 
-        made = self.local.run(bulk_create.create_each, options)
+        made = self.local.run(create.create_each, options)
         return [result if isinstance(result, MngrError) else Agent(self.local, result) for result in made]
 
     def usage(
@@ -140,12 +142,13 @@ class Fleet:
         """Tokens and money of these agents, or of all, those that were destroyed included: by agent, project, day,
         model or type. `since` is a point in time."""
         from mngr.actions import usage
+        from mngr.transfer import usage as report
 
         ids = _by_site(self._agents(agents)) if agents is not None else None
         sites = [*ids] if ids is not None else self.hosts.sites()
         answers = self.hosts.ask_each(sites, lambda site: site.run(usage.collected, ids[site] if ids else None))
         parts = [usage.CollectedUsage([], [], [a]) if isinstance(a, MngrError) else a for _, a in answers]
-        return usage.report(parts, self.local.settings, by=by, since=since, named=agents is not None)
+        return report.report(parts, self.local.settings, by=by, since=since, named=agents is not None)
 
     def gc(self, *, dry_run: bool = False, saved_before: float | None = None) -> Iterator[Leftover]:
         """Remove what interrupted work left behind, after saving what exists only there: each as it is found."""
@@ -183,7 +186,7 @@ class Fleet:
     def restore_saved(self, entry: str, *, name: str | None = None, branch: str | None = None) -> Agent:
         """Bring saved work back as a stopped agent with its work dir as it was."""
         from mngr.actions import restore
-        from mngr.actions.agent import Agent
+        from mngr.fleet.agent import Agent
 
         record = self.local.run(restore.as_agent, restore.find(self.local, entry), name=name, branch=branch)
         return Agent(self.local, record)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
-from mngr.actions import find, gc, lifecycle, usage
-from mngr.actions.agent import AgentView
+from mngr.actions import find, gc, lifecycle
 from mngr.actions.gc import FAILED, KEPT, REMOVED, WOULD, Leftover
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.hosts import DEFAULT_PROVIDER, LOCAL, MADE_FOR, Hosts
@@ -18,6 +18,7 @@ from mngr.fleet.known_hosts import KnownHost
 from mngr.providers import registry
 from mngr.providers.provider import GONE, QUEUED, RUNNING, STOPPED, UNKNOWN, HostInfo
 from mngr.system.process import checked, run
+from mngr.transfer import usage
 
 _PREPARE_SECONDS = 3600.0
 
@@ -194,7 +195,7 @@ def destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool = False
         for view in views:
             if view.status.alive:
                 site.run(lifecycle.stop, view.id)
-            usage.settle(site, view.record)
+            usage.record_usage(site, view.record)
         brought = [] if discard else kept.bring_home(site)
     hosts.destroy(host)
     return brought

@@ -19,7 +19,7 @@ from mngr.system.interrupts import check, held
 from mngr.system.waiting import Deadline
 
 if TYPE_CHECKING:
-    from mngr.actions.agent import AgentView
+    from mngr.actions.view import AgentView
     from mngr.providers.provider import HostInfo, HostRequest, Provider
     from mngr.remote.channel import Opening
     from mngr.remote.site import RemoteSite

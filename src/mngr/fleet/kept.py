@@ -8,8 +8,8 @@ from mngr.actions import destroy as destroying
 from mngr.actions import portable, restore, snapshots
 from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError
-from mngr.fleet import moves
 from mngr.fleet.fleet import Fleet
+from mngr.transfer import moves
 from mngr.workspace.work.entry import SAVED, SavedEntry
 
 Survey = Callable[[Site], tuple[list[SavedEntry], dict[str, MngrError]]]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mngr.actions.agent import AgentView
+from mngr.actions.view import AgentView
 from mngr.agent import record as records
 from mngr.agent import state
 from mngr.agent.record import CorruptRecord

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from mngr.actions import find
-from mngr.actions.agent import Agent
 from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.fleet.agent import Agent
 from mngr.fleet.hosts import Hosts
 from mngr.names import is_id, suggest
 

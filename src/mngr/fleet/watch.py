@@ -6,9 +6,10 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from mngr.actions import wait
-from mngr.actions.agent import Agent, AgentView, Listing
 from mngr.actions.site import Site
+from mngr.actions.view import AgentView
 from mngr.errors import MngrError, TimedOut
+from mngr.fleet.agent import Agent, Listing
 from mngr.fleet.hosts import Hosts
 from mngr.system.interrupts import check
 from mngr.system.waiting import Deadline

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from mngr.actions import bulk_create, find
-from mngr.actions.agent import Agent
+from mngr.actions import find
 from mngr.actions.site import Site
 from mngr.errors import MngrError
 from mngr.fleet import host_verbs
+from mngr.fleet.agent import Agent
 from mngr.fleet.hosts import Hosts
 from mngr.fleet.known_hosts import KnownHost
 from mngr.mapreduce import observations
@@ -28,6 +28,7 @@ from mngr.providers.provider import GONE, RUNNING, HostRequest, Provider, Unsupp
 from mngr.remote.channel import Unreached
 from mngr.system.interrupts import held
 from mngr.system.waiting import wait_until
+from mngr.transfer import create
 
 # What the ledger says of a host.
 MAKING, READY, LOST, DESTROYED, UNREACHED = "making", "ready", "lost", "destroyed", "unreached"
@@ -323,7 +324,7 @@ class HostPool:
 
     def _create_on(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Agent | MngrError]]:
         site = self.site(host)
-        results = bulk_create.create_each(site, options)
+        results = create.create_each(site, options)
         made = [one if isinstance(one, MngrError) else Agent(site, one) for one in results]
         if any(isinstance(one, MngrError) for one in made):
             self.answers(host)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.actions import outcome, transcript
 from mngr.actions import usage as spending
-from mngr.actions.agent import Agent
 from mngr.agent.record import CorruptRecord
 from mngr.agent.state import FAILED, STOPPED, UNKNOWN
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import task_names, task_table
 from mngr.mapreduce.attempt_end import Observation
 from mngr.mapreduce.state import Attempt, AttemptUsage, RunState, TaskState
+from mngr.transfer import usage as usage_report
 
 if TYPE_CHECKING:
     from mngr.actions.site import Site
@@ -137,12 +138,12 @@ def usage(site: Site, agent_id: str, pool: HostPool | None = None) -> AttemptUsa
     read and paid for."""
     try:
         if pool is None or site.is_near:
-            found = spending.total(site, agent_id)
+            found = usage_report.total(site, agent_id)
         else:
             answer = pool.ask({site.name: ([agent_id],)}, spending.collected)[site.name]
             if isinstance(answer, MngrError):
                 return None
-            found = spending.priced(answer, site.settings)
+            found = usage_report.priced(answer, site.settings)
     except (MngrError, OSError):
         return None
     read = found.input_tokens + found.cache_write_tokens

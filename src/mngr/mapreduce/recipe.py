@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
-from mngr.actions.agent import Agent
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState

@@ -16,10 +16,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from mngr.actions import find
-from mngr.actions.agent import Agent
 from mngr.actions.site import Site
 from mngr.agent.state import UNKNOWN
 from mngr.errors import MngrError, NotFoundError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import attempt_end, observations, orders, policy, task_names
 from mngr.mapreduce.host_pool import HostPool

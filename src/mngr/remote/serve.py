@@ -221,9 +221,9 @@ def _spent(pid: int) -> float:
 
 
 def find_verb(name: str) -> Callable[..., Any]:
-    """A function of `mngr.actions` or `mngr.remote` by its module and name."""
+    """A function that a module of `mngr.actions` defines, by its module and name."""
     module, _, word = name.partition(":")
-    if module.split(".")[:2] not in (["mngr", "actions"], ["mngr", "remote"]) or not word.isidentifier():
+    if module.split(".")[:2] != ["mngr", "actions"] or not word.isidentifier() or word.startswith("_"):
         raise MngrError(f"`{name}` is not a verb")
     import importlib
 
@@ -231,7 +231,8 @@ def find_verb(name: str) -> Callable[..., Any]:
         found = getattr(importlib.import_module(module), word)
     except (ImportError, AttributeError) as error:
         raise MngrError(f"`{name}` is not a verb of this version: {error}") from None
-    assert callable(found)
+    if not callable(found) or getattr(found, "__module__", "") != module:
+        raise MngrError(f"`{name}` is not a verb")
     return found  # type: ignore[no-any-return]
 
 

@@ -20,7 +20,6 @@ from mngr.system.process import CommandFailed, join, quote
 from mngr.system.waiting import wait_until
 
 if TYPE_CHECKING:
-    from mngr.actions.create import CreateRequest
     from mngr.settings.layers import Settings
 
 P = ParamSpec("P")
@@ -132,18 +131,7 @@ class RemoteSite(Site):
         env = with_config({**self._opening.env, **how, "GIT_ALLOW_PROTOCOL": "ssh"}, _CAREFUL_GIT)
         return RemotePath(f"{_ALIAS}:{directory}", env)
 
-    def fetch_files(self, path: str, target: str, *, tree: bool) -> None:
-        from mngr.remote import files
-
-        files.fetch(self, path, target, tree=tree)
-
-    def send_files(self, source: str, path: str, *, tree: bool) -> None:
-        from mngr.remote import files
-
-        files.send(self, source, path, tree=tree)
-
     def rsync_path(self, path: str) -> RemotePath:
-        """A path of this site, for rsync on the caller's machine."""
         return RemotePath(f"{_ALIAS}:{path}", {**self._opening.env, "RSYNC_RSH": f"sh {quote(self._script())}"})
 
     def terminal_argv(self, argv: Sequence[str]) -> list[str]:
@@ -154,11 +142,6 @@ class RemoteSite(Site):
             return [*self._opening.terminal, line]
         there = boot.terminal_line(boot.program().key, self._opening.state_dir)
         return [sys.executable, "-m", "mngr.remote.terminal", line, *self._opening.argv, there]
-
-    def send_source(self, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
-        from mngr.remote import source
-
-        return source.send(self, requests)
 
     def _script(self) -> str:
         """A script that runs a shell command line on the host, as `ssh HOST COMMAND` does, for git and rsync."""

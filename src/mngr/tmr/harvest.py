@@ -12,8 +12,8 @@ from typing import Any
 
 from mngr import secrets
 from mngr.actions import outcome as outcomes
-from mngr.actions.agent import Agent
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.json_values import plain
 from mngr.system import files
 from mngr.system.git import Git

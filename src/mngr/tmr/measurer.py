@@ -17,8 +17,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from mngr.actions import create
-from mngr.actions.agent import Agent
 from mngr.errors import MngrError, TimedOut
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import observations
 from mngr.mapreduce.host_pool import HostPool
@@ -28,6 +28,7 @@ from mngr.system.git import Git
 from mngr.system.interrupts import Terminated, held, others_ended
 from mngr.system.waiting import Deadline
 from mngr.tmr.measurement import PROBE, Ended, Measurement, MeasurementResult, SuiteEnvironment, checked, read, script
+from mngr.transfer import create as making
 
 ROLE = "job"
 _KEY = "mngr-measurement"
@@ -221,7 +222,7 @@ class Measurer:
             extra_paths=self.environment.extra_paths,
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
         )
-        return Agent(site, create.create_on(site, request))
+        return Agent(site, making.create_on(site, request))
 
     def _wait(self, agent: Agent) -> tuple[str, bool]:
         """Why it did not come to its end, if it did not, and whether that is because of its time."""

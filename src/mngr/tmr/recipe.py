@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr import prompts
-from mngr.actions.agent import Agent
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.mapreduce import attempt_end
 from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run

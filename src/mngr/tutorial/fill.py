@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mngr import prompts
-from mngr.actions.agent import Agent
 from mngr.agent import launch
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.system import files
 from mngr.tutorial import proposals

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mngr import prompts
-from mngr.actions.agent import Agent
 from mngr.e2e.code_state import is_left_by_tests
 from mngr.errors import MngrError, TimedOut
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.system.git import Git
 from mngr.system.process import join

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mngr.actions.agent import Agent
 from mngr.agent import launch, retry_time
 from mngr.agent.reasons import is_rate_limit
 from mngr.agent.state import BLOCKED, ENDED, WAITING
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.system import waiting
 

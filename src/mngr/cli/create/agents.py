@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
-from mngr.actions import create as creating
-from mngr.actions.agent import Agent
 from mngr.actions.create import CreateRequest, NameTaken
 from mngr.actions.site import Site
 from mngr.cli.app import App
@@ -18,6 +16,8 @@ from mngr.cli.output.terminal import is_terminal
 from mngr.cli.parser.option_values import read_text
 from mngr.cli.parser.parser import Args
 from mngr.errors import MngrError, UsageError
+from mngr.fleet.agent import Agent
+from mngr.transfer import create as creating
 
 if TYPE_CHECKING:
     from mngr.cli.targets import Done, Outcomes
@@ -94,8 +94,6 @@ def _use(site: Site, agent_id: str, expected: Mapping[str, str]) -> Made:
 def _create(app: App, site: Site, requests: list[CreateRequest]) -> list[Made | MngrError]:
     if len(requests) == 1:
         return [_tried(lambda: (Agent(site, creating.create_on(site, requests[0])), False))]
-    from mngr.actions import bulk_create
-
     with_line = app.out.human and not app.out.quiet and is_terminal(app.stderr)
 
     def show(text: str) -> None:
@@ -105,7 +103,7 @@ def _create(app: App, site: Site, requests: list[CreateRequest]) -> list[Made | 
 
     try:
         show(f"creating agents: 0 of {len(requests)}")
-        results = bulk_create.create_many_on(
+        results = creating.create_many_on(
             site, requests, lambda done: show(f"creating agents: {done} of {len(requests)}")
         )
     finally:

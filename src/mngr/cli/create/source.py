@@ -2,11 +2,11 @@
 
 import os
 
-from mngr.actions.agent import Agent
 from mngr.actions.clone import CloneRequest
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, given
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 from mngr.names import Address, suggest
 from mngr.workspace import sources
 from mngr.workspace.plan import MIRROR, NONE

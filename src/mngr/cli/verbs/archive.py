@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from mngr.actions import lifecycle
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
+from mngr.fleet.agent import Agent
 from mngr.system import interrupts
 
 DESCRIPTION = (

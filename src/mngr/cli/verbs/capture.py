@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from mngr.actions.agent import Agent
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
+from mngr.fleet.agent import Agent
 
 DESCRIPTION = "Print what an agent's terminal shows. For a stopped agent, print its last screen."
 EXAMPLES = (

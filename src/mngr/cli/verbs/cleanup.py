@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from mngr.actions import lifecycle
-from mngr.actions.agent import Agent
 from mngr.agent.record import seconds_of
 from mngr.agent.state import ENDED, STATES, STOPPED
 from mngr.cli import targets
@@ -15,6 +14,7 @@ from mngr.cli.output.durations import age, parse_duration
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs.destroy import DestroyResult, WouldDestroy, destroy, leave, would_destroy
 from mngr.errors import MngrError, Undecided, UsageError
+from mngr.fleet.agent import Agent
 from mngr.system import interrupts
 
 DESCRIPTION = (

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mngr.actions import clone as cloning
-from mngr.actions.agent import Agent
 from mngr.actions.clone import CloneRequest
 from mngr.actions.site import Site
 from mngr.cli.app import App
@@ -12,6 +11,7 @@ from mngr.cli.create.agents import NewAgent, deliver, first_message, new_agent
 from mngr.cli.parser.option_values import parse_label, variables
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 from mngr.names import Address
 from mngr.providers.provider import HostRequest
 
@@ -89,12 +89,12 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
     if target is source.site:
         agent = Agent(target, target.run(cloning.clone, source.id, wish))
     else:
-        from mngr.fleet import moves
+        from mngr.transfer import moves
 
         with app.fleet.hosts.occupied(target):
-            done = moves.clone(source, target, wish)
+            done = moves.clone(source.site, source.id, target, wish)
         say_left_out(app, done.left_out)
-        agent = done.agent
+        agent = Agent(target, done.record)
     if message is not None:
         deliver(agent, message, new=False)
     at = "" if target is source.site else f"@{target.name}"
@@ -111,9 +111,9 @@ def _dry_run(app: App, source: Agent, target: Site, wish: CloneRequest) -> int:
     if target is source.site:
         branch, _ = target.run(cloning.check, source.id, wish)
     else:
-        from mngr.fleet import moves
+        from mngr.transfer import moves
 
-        branch = f"mngr/{wish.name}" if moves.check(source, target, wish.name).git else None
+        branch = f"mngr/{wish.name}" if moves.check(source.site, source.id, target, wish.name).git else None
     human = f"would clone {source.name} to {wish.name}{_on(branch)}"
     app.out.emit_object(WouldClone(wish.name, source.name, branch, True), human=human)
     return 0

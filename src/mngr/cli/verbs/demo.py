@@ -33,8 +33,8 @@ from mngr.system.git import Git
 from mngr.system.process import quote
 
 if TYPE_CHECKING:
-    from mngr.actions.agent import Agent
     from mngr.actions.destroy import Destroyed
+    from mngr.fleet.agent import Agent
     from mngr_testing.model_server import ModelServer
 
 DESCRIPTION = (

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.system import interrupts
 
 DESCRIPTION = (

@@ -89,7 +89,7 @@ def _conversation(args: Args, app: App, sources: Sequence[str]) -> None:
 def _wanted(args: Args, sources: Sequence[str], events: Sequence[Mapping[str, Any]]) -> Wanted:
     include, exclude = [], []
     if args.include or args.exclude:
-        from mngr.actions import filters
+        from mngr.cli import filters
 
         names = {*_KNOWN, "data", *(name for event in events for name in event)}
         include = [filters.parse_over(text, names, EventFields._fields) for text in args.include]

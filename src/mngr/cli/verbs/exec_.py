@@ -3,12 +3,12 @@
 from typing import NotRequired, TypedDict
 
 from mngr.actions import execute
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.output.durations import parse_duration
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import FAILED, MngrError, UsageError
+from mngr.fleet.agent import Agent
 from mngr.system.process import Result, join
 
 Outcome = Result | MngrError

@@ -2,12 +2,12 @@
 
 from typing import NamedTuple
 
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.option_values import parse_label
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 
 DESCRIPTION = "Set labels with `KEY=VALUE`, remove them with `--remove KEY`. With neither, show them."
 EXAMPLES = (

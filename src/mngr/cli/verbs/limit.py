@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from mngr.actions import limits as limiting
-from mngr.actions.agent import Agent
 from mngr.agent import limits
 from mngr.agent.limits import Limits
 from mngr.cli import targets
@@ -11,6 +10,7 @@ from mngr.cli.app import App
 from mngr.cli.parser.option_values import IDLE_MODES, parse_limit
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 from mngr.system import interrupts
 
 DESCRIPTION = (

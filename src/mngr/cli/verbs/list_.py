@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from mngr.actions import find
-from mngr.actions.agent import Listing
 from mngr.actions.agent_fields import AgentFields
 from mngr.agent import state
 from mngr.agent.record import seconds_of
@@ -18,6 +17,7 @@ from mngr.cli.output.template import lookup
 from mngr.cli.output.terminal import is_terminal
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet.agent import Listing
 from mngr.names import suggest
 
 Row = dict[str, Any]

@@ -1,10 +1,10 @@
 """`mngr merge`: bring an agent's work into the current branch."""
 
-from mngr.actions.merge import Merged
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
 from mngr.cli.output.output import DryRun
 from mngr.cli.parser.parser import Args, Parser
+from mngr.transfer.merge import Merged
 
 DESCRIPTION = (
     "Merge an agent's commits into the current branch. Conflicts are detected first: if there is one, nothing changes."

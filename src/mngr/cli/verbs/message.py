@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from mngr.actions import message as messages
-from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery, Reply
 from mngr.cli import targets
 from mngr.cli.app import App
@@ -14,6 +13,7 @@ from mngr.cli.output.terminal import is_terminal
 from mngr.cli.parser.option_values import read_text
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import BLOCKED, MngrError, UsageError
+from mngr.fleet.agent import Agent
 
 Outcomes = list[tuple[Agent, Delivery | MngrError]]
 

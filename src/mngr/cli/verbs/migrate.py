@@ -7,9 +7,9 @@ from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs import destroy
 from mngr.cli.verbs.clone import say_left_out
 from mngr.errors import UsageError
-from mngr.fleet import moves
 from mngr.providers.provider import HostRequest
 from mngr.system import interrupts
+from mngr.transfer import moves
 
 DESCRIPTION = (
     "Move an agent to another host: its commits, its uncommitted files, its conversation, events, command, labels, "
@@ -61,12 +61,12 @@ def run(args: Args, app: App) -> None:
     if target is source.site:
         raise UsageError(f"`{source.name}` is on `{target.name}` already", hint="`mngr list` shows where agents are")
     if args.dry_run:
-        record = moves.check(source, target, name)
+        record = moves.check(source.site, source.id, target, name)
     else:
         interrupts.outlive_terminal()
         with hosts.occupied(target):
-            done = moves.migrate(source, target, name)
-        record = done.agent.record
+            done = moves.migrate(source.site, source.id, target, name)
+        record = done.record
         say_left_out(app, done.left_out)
     verb = "would migrate" if args.dry_run else "migrated"
     app.out.emit_object(

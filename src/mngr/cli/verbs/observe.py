@@ -2,12 +2,12 @@
 
 from typing import Any, NotRequired, TypedDict
 
-from mngr.actions.agent import Listing
 from mngr.actions.agent_fields import AgentFields
 from mngr.agent.events import new_event
 from mngr.cli.app import App
 from mngr.cli.output.output import to_json
 from mngr.cli.parser.parser import Args, Parser
+from mngr.fleet.agent import Listing
 
 DESCRIPTION = (
     "Print one JSON object per line until Ctrl-C: AGENT_DISCOVERED for every existing and every new agent, "

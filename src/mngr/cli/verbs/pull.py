@@ -4,14 +4,15 @@ import os
 from typing import NamedTuple
 
 from mngr.actions import commits
-from mngr.actions.agent import Agent
 from mngr.actions.file_copy import Copied
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
 from mngr.cli.output.output import DryRun
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 from mngr.names import parse_address
+from mngr.transfer.commits import Pulled
 
 DESCRIPTION = (
     "Bring an agent's commits into this repository as the agent's branch, which is created or fast-forwarded, never "
@@ -37,7 +38,7 @@ class CopyResult(NamedTuple):
     dry_run: bool
 
 
-RESULTS = [(commits.Pulled, DryRun), CopyResult]
+RESULTS = [(Pulled, DryRun), CopyResult]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -99,7 +100,7 @@ def _pull_commits(args: Args, app: App, agent: Agent) -> None:
         app.out.note(f"not pulled: {files}; `mngr pull {agent.name} --files DIR` copies them")
 
 
-def _sentence(pulled: commits.Pulled, args: Args) -> str:
+def _sentence(pulled: Pulled, args: Args) -> str:
     what = amount(pulled.commits, "commit")
     if not pulled.commits:
         return f"{pulled.name} has no commits of its own"

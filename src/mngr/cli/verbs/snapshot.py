@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 from mngr.actions import snapshots as actions
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
@@ -14,6 +13,7 @@ from mngr.cli.verbs.saved import SavedContent, content
 from mngr.cli.verbs.transcript import parse_count
 from mngr.errors import NotFoundError, UsageError
 from mngr.fleet import kept
+from mngr.fleet.agent import Agent
 from mngr.fleet.kept import KeptEntry, KeptListing
 from mngr.names import check_name, suggest
 from mngr.system import interrupts

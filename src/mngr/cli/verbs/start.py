@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 from mngr.actions import lifecycle
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.fleet.agent import Agent
 
 DESCRIPTION = "Run stopped or ended agents again, in their work dirs. Agents that are running are left alone."
 EXAMPLES = (

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-from mngr.actions.agent import Agent
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.output.durations import parse_duration
 from mngr.cli.parser.parser import Args, Parser
+from mngr.fleet.agent import Agent
 from mngr.system import interrupts
 
 DESCRIPTION = (

@@ -4,9 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mngr.actions import usage
-from mngr.actions.agent import Agent
-from mngr.actions.usage import BY, UsageReport
+from mngr.actions.usage import Totals
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
 from mngr.cli.output.durations import parse_duration
@@ -14,7 +12,10 @@ from mngr.cli.output.output import Problem
 from mngr.cli.output.table import Column
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import TimedOut, UsageError
+from mngr.fleet.agent import Agent
 from mngr.system import waiting
+from mngr.transfer import usage
+from mngr.transfer.usage import BY, UsageReport
 
 DESCRIPTION = (
     "Show how many tokens agents used and what they cost: as reported by the agents, otherwise by the price of the "
@@ -31,7 +32,7 @@ EXAMPLES = (
     ("mngr usage --by project --format '{name}\\t{cost_usd}'", "for a script"),
 )
 
-_KNOWN = ("name", "id", *usage.Totals._fields)
+_KNOWN = ("name", "id", *Totals._fields)
 _CENT = 0.01
 
 
@@ -42,7 +43,7 @@ class RowName(NamedTuple):
     id: str | None
 
 
-RESULTS = [{"by": str, "usage": [(RowName, usage.Totals)], "total": usage.Totals, "errors": [Problem]}]
+RESULTS = [{"by": str, "usage": [(RowName, Totals)], "total": Totals, "errors": [Problem]}]
 
 
 def add_arguments(parser: Parser) -> None:
@@ -78,11 +79,11 @@ def run(args: Args, app: App) -> None:
 
 def _awaited(args: Args, app: App, agents: Sequence[Agent] | None) -> UsageReport:
     """The first report whose total matches all of `--until`. Raises TimedOut."""
-    from mngr.actions import filters
+    from mngr.cli import filters
 
-    tests = [filters.parse_over(text, (*usage.Totals._fields, "cost")) for text in args.until]
+    tests = [filters.parse_over(text, (*Totals._fields, "cost")) for text in args.until]
     app.fleet.local.host.prepare()
-    total = usage.as_json(usage.Totals())
+    total = usage.as_json(Totals())
     for _ in waiting.changes(
         [app.fleet.local.store.dir], deadline=waiting.Deadline(args.timeout), at_least_every=2.0, step=0.1
     ):

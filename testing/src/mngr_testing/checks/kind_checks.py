@@ -15,13 +15,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from mngr.actions import usage
-from mngr.actions.agent import Agent
 from mngr.agent.state import BLOCKED, FAILED, RUNNING, WAITING
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.system import process
 from mngr.system.waiting import Deadline, wait_until
+from mngr.transfer import usage
 from mngr_testing.checks.kind_heavy import hundred_random_messages, twenty_at_once
 from mngr_testing.checks.kind_lateness import lateness
 from mngr_testing.checks.subject import MODEL, SCRIPTED, Subject, Words, expect

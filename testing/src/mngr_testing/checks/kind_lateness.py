@@ -6,8 +6,8 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from mngr.actions.agent import Agent
 from mngr.agent.state import RUNNING, WAITING
+from mngr.fleet.agent import Agent
 from mngr.system.waiting import Deadline
 from mngr_testing.checks.subject import Subject, expect
 

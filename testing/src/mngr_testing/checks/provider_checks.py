@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from mngr.actions import find
-from mngr.actions.agent import Agent
 from mngr.errors import UNREACHED, MngrError
 from mngr.fleet import host_verbs
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.fleet.known_hosts import KnownHost
 from mngr.providers.provider import GONE, RUNNING, STOPPED, HostRequest, Provider, Unsupported

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mngr.actions import snapshots
-from mngr.actions.agent import Agent
 from mngr.actions.destroy import HasWork
 from mngr.agent.limits import Limits
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.system.waiting import wait_until
 from mngr_testing.checks.provider_checks import PlaceCheck, results_of

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple, TypeVar
 
-from mngr.actions.agent import Agent
 from mngr.actions.message import Delivery
 from mngr.agent.state import ALIVE, WAITING
 from mngr.errors import MngrError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.programs import driver
 from mngr.system.waiting import wait_until

@@ -12,100 +12,21 @@ from mngr.system.process import Result
 from mngr.system.tmux import Pane
 
 if TYPE_CHECKING:
-    from mngr.actions.agent_fields import AgentFields
-    from mngr.actions.commits import Pulled
     from mngr.actions.destroy import Destroyed
     from mngr.actions.file_copy import Copied
     from mngr.actions.lifecycle import Stopped
-    from mngr.actions.merge import Merged
     from mngr.actions.message import Delivery, Reply
     from mngr.actions.site import Site
+    from mngr.actions.view import AgentView
     from mngr.agent.limits import Limits
     from mngr.agent.state import Status
+    from mngr.transfer.commits import Pulled
+    from mngr.transfer.merge import Merged
     from mngr.workspace.work.entry import SavedEntry
 
 
 _MOMENTS = ("state_since", "create_time", "start_time", "archived_at")
 _SAME_TIME_SECONDS = 5.0  # clocks that differ by less are the same clock, seen through a slow connection
-
-
-class AgentView(NamedTuple):
-    """An agent as its site saw it at one moment: plain data."""
-
-    record: Record
-    status: Status
-    pane: Pane | None
-
-    @property
-    def id(self) -> str:
-        return self.record.id
-
-    @property
-    def name(self) -> str:
-        return self.record.name
-
-    @property
-    def state(self) -> str:
-        return self.status.state
-
-    def require_known(self) -> None:
-        """Raise when tmux did not answer, so that nobody knows whether it runs."""
-        if self.state == "UNKNOWN":
-            raise MngrError(
-                f"whether `{self.name}` runs is not known: {self.status.reason}", hint="`mngr doctor` looks into it"
-            )
-
-    def as_json(self, now: float | None = None) -> dict[str, Any]:
-        """The stable, documented form of `list --format json`. What is not known is null."""
-        now = time.time() if now is None else now
-        record, status, pane = self
-        started = seconds_of(record.life.started_at) if record.life.started_at else None
-        ended = now if status.alive else status.since
-        live_pane = pane if status.alive else None
-        fields: AgentFields = {
-            "id": record.id,
-            "name": record.name,
-            "type": record.spec.kind,
-            "command": record.spec.command_shown or record.spec.command,
-            "state": status.state,
-            "state_reason": status.reason,
-            "state_since": timestamp(status.since) if status.since else None,
-            "exit_code": status.exit_code,
-            "signal": status.signal,
-            "work_dir": record.workspace.work_dir,
-            "transfer": record.workspace.transfer,
-            "repo": record.workspace.repo,
-            "initial_branch": record.workspace.branch,
-            "base_branch": record.workspace.base_branch,
-            "base_commit": record.workspace.base_commit,
-            "create_time": record.life.created_at,
-            "start_time": record.life.started_at,
-            "archived_at": record.life.archived_at,
-            "runtime_seconds": round(max(0.0, ended - started), 3) if started and ended else None,
-            "idle_seconds": round(max(0.0, now - live_pane.active_at), 3) if live_pane else None,
-            "pid": live_pane.pid if live_pane else None,
-            "session": record.life.session,
-            "attached": pane.attached if pane is not None else False,
-            "labels": {**record.spec.labels, "project": record.spec.project},
-            "limits": {
-                "idle_seconds": record.spec.limits.get("idle_seconds"),
-                "idle_mode": record.spec.limits.get("idle_mode", "output"),
-                "run_seconds": record.spec.limits.get("run_seconds"),
-            },
-            "project": record.spec.project,
-            "index": record.life.number,
-            "host": {
-                "id": record.life.host,
-                "name": record.life.host,
-                "provider": "local",
-                "provider_name": "local",
-                "state": "RUNNING",
-                "tags": {},
-                "ssh": None,
-                "snapshots": [],
-            },
-        }
-        return {**fields}
 
 
 class Agent:
@@ -186,9 +107,9 @@ class Agent:
     def destroy(self, *, force: bool = False, remove_branch: bool = False, discard: bool = False) -> Destroyed:
         """Remove it. Refused while it has work found nowhere else, unless forced; that work is saved first. With
         `discard` it is not: for agents whose results the caller has, and which had no other work."""
-        from mngr.actions import destroy
+        from mngr.transfer import destroy
 
-        return destroy.destroy_on(self.site, self.record, force=force, remove_branch=remove_branch, discard=discard)
+        return destroy.destroy(self.site, self.record, force=force, remove_branch=remove_branch, discard=discard)
 
     def archive(self, *, undo: bool = False) -> Agent:
         """Stop it and hide it in `list`, or show it again (stopped). Everything of it stays."""
@@ -284,44 +205,44 @@ class Agent:
 
     def pull(self, *, into: str = "branch", dry_run: bool = False) -> Pulled:
         """Fetch its commits: as its branch, into the `current` one (forward only), or `none`."""
-        from mngr.actions import commits
+        from mngr.transfer import commits
 
         return commits.pull(self.site, self.id, into=into, dry_run=dry_run)
 
     def pull_uncommitted(self) -> str | None:
         """Fetch what it has not committed, as a commit on top of its HEAD, and return that; None when there is nothing.
         It is kept as `refs/mngr/pulled/NAME-uncommitted`."""
-        from mngr.actions import commits
+        from mngr.transfer import commits
 
         return commits.fetch_uncommitted(self.site, self.id)
 
     def pull_files(self, path: str = ".", target: str | None = None, *, dry_run: bool = False) -> Copied:
         """Copy files of its work dir to the current directory or `target`. What they replace is saved first."""
-        from mngr.actions import file_copy
+        from mngr.transfer import file_copy
 
         return file_copy.pull(self.site, self.id, path, target, dry_run=dry_run)
 
     def pull_artifacts(self, target: str | None = None, *, dry_run: bool = False) -> Copied:
         """Copy what it put into `$MNGR_ARTIFACTS_DIR`."""
-        from mngr.actions import file_copy
+        from mngr.transfer import file_copy
 
         return file_copy.pull_artifacts(self.site, self.id, target, dry_run=dry_run)
 
     def push(self, revision: str = "HEAD", *, dry_run: bool = False) -> tuple[str, int]:
         """Move its branch forward to a commit of the repository: the commit, and how many came."""
-        from mngr.actions import commits
+        from mngr.transfer import commits
 
         return commits.push(self.site, self.id, revision, dry_run=dry_run)
 
     def push_files(self, source: str, path: str = ".", *, dry_run: bool = False) -> Copied:
         """Copy a file or directory into its work dir. What that replaces is saved first."""
-        from mngr.actions import file_copy
+        from mngr.transfer import file_copy
 
         return file_copy.push(self.site, self.id, source, path, dry_run=dry_run)
 
     def merge(self, *, squash: bool = False, message: str | None = None, dry_run: bool = False) -> Merged:
         """Merge its commits into the current branch; a conflict is found before anything is touched."""
-        from mngr.actions import merge
+        from mngr.transfer import merge
 
         return merge.merge(self.site, self.id, squash=squash, message=message, dry_run=dry_run)
 

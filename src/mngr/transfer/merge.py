@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mngr.actions.commits import checkout, fetch, home, refuse_operation, tip
+from mngr.actions.commits import refuse_operation, tip
 from mngr.actions.site import Site
 from mngr.errors import MngrError
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed
+from mngr.transfer.commits import checkout, fetch, home
 
 
 class Merged(NamedTuple):
@@ -24,7 +25,7 @@ def merge(
     site: Site, agent_id: str, *, squash: bool = False, message: str | None = None, dry_run: bool = False
 ) -> Merged:
     """Bring the agent's commits into the branch checked out here. A conflict is found before anything is touched. A
-    merge, rebase, ... that the user has in progress is an error, and stays as it is. Runs on the caller's machine."""
+    merge, rebase, ... that the user has in progress is an error, and stays as it is."""
     found = site.run(tip, agent_id)
     record, head, uncommitted = found.record, found.head, found.uncommitted
     here = home(site, record)

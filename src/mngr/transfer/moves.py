@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from mngr.actions import clone as cloning
 from mngr.actions import destroy as destroying
-from mngr.actions import lifecycle, portable, usage, wait
-from mngr.actions.agent import Agent
+from mngr.actions import find, lifecycle, portable, wait
 from mngr.actions.clone import CloneRequest
 from mngr.actions.portable import Portable
 from mngr.actions.site import Site
@@ -22,6 +21,8 @@ from mngr.system import process
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
+from mngr.transfer import destroy as removal
+from mngr.transfer import usage
 from mngr.workspace.work.entry import SavedEntry
 
 # A program that is not there, or cannot find what it needs, fails at once.
@@ -30,72 +31,74 @@ _PUSH = ("push", "-q", "--force", "--no-verify", "--no-signed")
 
 
 class Moved(NamedTuple):
-    """`left_out` are files that git ignores and that are too large to go along, with their size in MB."""
+    """`record` is that of the agent on the target. `left_out` are files that git ignores and that are too large to go
+    along, with their size in MB."""
 
-    agent: Agent
+    record: Record
     left_out: tuple[tuple[str, float], ...]
 
 
-def check(source: Agent, target: Site, name: str) -> Record:
+def check(source: Site, agent_id: str, target: Site, name: str) -> Record:
     """Raise what would be in the way of `clone` or `migrate` to another machine. Changes nothing."""
     check_name(name)
-    record = source.site.run(cloning.check_source, source.id, name)
-    target.run(cloning.check_free, name, source.name)
+    record = source.run(cloning.check_source, agent_id, name)
+    target.run(cloning.check_free, name, record.name)
     return record
 
 
-def clone(source: Agent, target: Site, wish: CloneRequest) -> Moved:
+def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest) -> Moved:
     """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left."""
-    record = check(source, target, wish.name)
+    record = check(source, agent_id, target, wish.name)
     command, branch = record.spec.command, f"mngr/{wish.name}" if record.workspace.repo is not None else None
     if wish.rest:
-        command = kind.resolve(record.spec.kind, source.site.near.settings).command_line(wish.rest)
-    with _sent(source, target, new_id("agent")) as (entry, left_out):
+        command = kind.resolve(record.spec.kind, source.near.settings).command_line(wish.rest)
+    with _sent(source, agent_id, target, new_id("agent")) as (entry, left_out):
         made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
-    return Moved(Agent(target, made), left_out)
+    return Moved(made, left_out)
 
 
-def migrate(source: Agent, target: Site, name: str) -> Moved:
+def migrate(source: Site, agent_id: str, target: Site, name: str) -> Moved:
     """Move an agent to another machine: it stops, is made again there with its id, compared, started if it ran, and
     only then destroyed here. On failure nothing is left there, and the source runs again."""
-    site = source.site
-    check(source, target, name)
-    ran = source.now().status.alive
+    check(source, agent_id, target, name)
+    view = source.run(find.agent, agent_id)
+    ran, record = view.status.alive, view.record
     if ran:
-        source.stop()
+        source.run(lifecycle.stop, agent_id)
     try:
-        usage.settle(site, source.record)
-        with _sent(source, target, source.id) as (entry, left_out):
-            made = target.run(portable.as_agent, entry, name, site.name)
+        usage.record_usage(source, record)
+        with _sent(source, agent_id, target, agent_id) as (entry, left_out):
+            made = target.run(portable.as_agent, entry, name, source.name)
         if ran:
-            made = _started(target, made, source)
+            made = _started(target, made, f"{record.name}@{source.name}")
     except _TwoOfThem:
         raise
     except BaseException:
         if ran:
             with held():
-                source.start()
+                source.run(lifecycle.start, agent_id)
         raise
     try:
         if ran:
-            site.run(destroying.destroy, source.id, discard=True, settled=True, moved=True)
+            source.run(destroying.destroy, agent_id, discard=True, settled=True, moved=True)
         else:
-            source.destroy(discard=True)
+            removal.destroy(source, record, discard=True)
     except MngrError as error:
         raise MngrError(
-            f"`{name}` is on `{target.name}` now, but the one on `{site.name}` could not be removed",
+            f"`{name}` is on `{target.name}` now, but the one on `{source.name}` could not be removed",
             details=error.explained(),
-            hint=f"`mngr destroy {source.name}@{site.name}`, and if that stops it: `mngr start {name}@{target.name}`",
+            hint=f"`mngr destroy {record.name}@{source.name}`, and if that stops it: `mngr start {name}@{target.name}`",
         ) from None
-    return Moved(Agent(target, made), left_out)
+    return Moved(made, left_out)
 
 
 class _TwoOfThem(MngrError):
     """The one on the target may run, so the source must not."""
 
 
-def _started(target: Site, made: Record, source: Agent) -> Record:
-    """Start what was made on the target. If it cannot run there it is removed, and this raises why."""
+def _started(target: Site, made: Record, source: str) -> Record:
+    """Start what was made on the target from the agent at the address `source`. If it cannot run there it is removed,
+    and this raises why."""
     try:
         started = target.run(lifecycle.start, made.id)[0]
         try:
@@ -113,27 +116,28 @@ def _started(target: Site, made: Record, source: Agent) -> Record:
                 raise _TwoOfThem(
                     f"`{made.name}` may run on `{target.name}`, which does not answer; it is stopped where it was",
                     details=str(error),
-                    hint=f"once it answers: `mngr destroy {made.name}@{target.name}`, then "
-                    f"`mngr start {source.name}@{source.site.name}`",
+                    hint=f"once it answers: `mngr destroy {made.name}@{target.name}`, then `mngr start {source}`",
                     exit_code=UNREACHED,
                 ) from None
         raise
 
 
 @contextmanager
-def _sent(source: Agent, target: Site, agent_id: str) -> Iterator[tuple[SavedEntry, tuple[tuple[str, float], ...]]]:
+def _sent(
+    source: Site, agent_id: str, target: Site, new_id: str
+) -> Iterator[tuple[SavedEntry, tuple[tuple[str, float], ...]]]:
     """The agent as a snapshot on the target with this id, for as long as the block takes."""
-    packed = source.site.run(portable.pack, source.id)
+    packed = source.run(portable.pack, agent_id)
     try:
         agent = packed.entry.agent
         assert agent is not None
-        came = carry(source.site, packed, target, packed.entry.room, agent_id)
+        came = carry(source, packed, target, packed.entry.room, new_id)
         try:
             yield came, packed.entry.left_out
         finally:
             drop(target, came)
     finally:
-        drop(source.site, packed.entry)
+        drop(source, packed.entry)
 
 
 def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str | None = None) -> SavedEntry:

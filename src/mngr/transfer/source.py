@@ -14,24 +14,24 @@ from mngr.programs import repository_trust
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
+from mngr.transfer import rsync
 from mngr.workspace.origin import ensure_machine_id
-from mngr.workspace.plan import NONE, Plan
+from mngr.workspace.plan import MIRROR, NONE, Plan
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
     from mngr.actions.site import Site
-    from mngr.remote.site import RemoteSite
 
 _PUSH_TRIES = 5
 
 
-def send(site: RemoteSite, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+def send(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """The requests, planned with what is on the host then. One round trip when the host has the commit already, and a
     `git push` when it has not."""
     if requests[0].transfer == NONE:
         return [_in_place(request) for request in requests]
     near = site.near
-    requests = create.with_plans(site, requests)
+    requests = create.with_plans(near, requests, MIRROR)
     near.host.prepare()
     machine = ensure_machine_id(near.host)
     requests = bulk_create.with_unclean(requests)
@@ -67,7 +67,7 @@ def _in_place(request: CreateRequest) -> CreateRequest:
     return request._replace(source=request.target, target=None)
 
 
-def _send_commits(site: RemoteSite, machine: str, plan: Plan) -> source_cache.Cache:
+def _send_commits(site: Site, machine: str, plan: Plan) -> source_cache.Cache:
     """The cache on the host, with the plan's start, the branch it began at, and the tags it holds."""
     assert plan.repo is not None and plan.start is not None
     here = Git(plan.source)
@@ -96,10 +96,10 @@ def _send_commits(site: RemoteSite, machine: str, plan: Plan) -> source_cache.Ca
     return cache
 
 
-def _send_files(site: RemoteSite, source: str, agent_id: str) -> str:
+def _send_files(site: Site, source: str, agent_id: str) -> str:
     directory = site.run(source_cache.files_place, agent_id)
     try:
-        site.send_files(source, directory, tree=True)
+        rsync.send(site, source, directory, tree=True)
     except BaseException:
         with held(), suppress(MngrError):  # the error that led here is the one to tell
             site.run(source_cache.forget_files, agent_id)
