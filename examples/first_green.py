@@ -21,7 +21,7 @@ def main(commands: list[str]) -> int:
     while waiting and not found:
         ended = fleet.wait(waiting, ("DONE", "FAILED"), any_of=True, timeout=3600)
         for agent in ended:
-            print(f"{agent.name} is {agent.state}: {agent.status.reason or agent.record.command}")
+            print(f"{agent.name} is {agent.state}: {agent.status.reason or agent.record.spec.command}")
             if agent.state == "DONE" and agent.pull().commits:
                 merged = agent.merge()
                 print(f"merged {merged.commits} commit(s) of {agent.name} into {merged.into}")

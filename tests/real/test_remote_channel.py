@@ -331,7 +331,7 @@ def test_a_verb_that_works_is_waited_for_and_one_that_stands_still_is_given_up(f
     assert channel.call(name, [record.id, busy], {"timeout": 60}, 5.0).text == "done"
     with pytest.raises(Unreached, match=r"`far` gave no answer and showed no progress for 1\.5 s"):
         channel.call(name, [record.id, "echo $$ > still; exec sleep 9999"], {"timeout": 9999}, 1.5)
-    pid = int((Path(record.work_dir) / "still").read_text())
+    pid = int((Path(record.workspace.work_dir) / "still").read_text())
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the command to be interrupted")
     assert [view.name for view in call(channel, find.listing)[0]] == ["foo"]
     channel.close()
