@@ -11,7 +11,7 @@ from mngr.tmr.unit import VerifiedWork
 
 def main() -> int:
     run, base, *refs = sys.argv[1:]
-    git = Git(os.getcwd())
+    git = Git.of_user(os.getcwd())
     tips = process.run(["git", "rev-parse", base, *refs], timeout=60).text.split("\n")
     work = [
         VerifiedWork(f"tests/{ref}", ref.replace("/", "-"), ref, tip) for ref, tip in zip(refs, tips[1:], strict=True)

@@ -205,7 +205,7 @@ def test_commits_are_counted_while_others_delete_branches(user: User) -> None:
     """Without a second try about one count in 300 failed with `bad object`."""
     loop = 'for i in $(seq 120); do git branch "$0-$i"; git branch -D "$0-$i"; done >/dev/null 2>&1'
     others = [subprocess.Popen(["bash", "-c", loop, name], cwd=user.repo, env=user.env) for name in ("a", "b", "c")]
-    git = Git(str(user.repo))
+    git = Git.of_user(str(user.repo))
     counted = 0
     while any(other.poll() is None for other in others):
         assert git.count("HEAD", "--not", "--exclude=main", "--branches", "--tags") >= 0

@@ -28,7 +28,7 @@ def measure(user: User, name: str) -> str:
 def test_work_on_a_test_is_held_against_its_block(user: User) -> None:
     add_greeter(user, test_hello=HELLO, test_bye=BYE)
     path = user.repo / "tests" / "test_bye.py"
-    git = Git(str(user.repo))
+    git = Git.of_user(str(user.repo))
     base = measure(user, "base")
 
     def judged(name: str, text: str, test: str = SOON) -> Faithful:

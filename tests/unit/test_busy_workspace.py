@@ -41,7 +41,7 @@ def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) ->
 
 def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:
     """A link, a directory and a file whose name no list of lines can hold, after they were listed."""
-    git = Git(str(tmp_path))
+    git = Git.of_user(str(tmp_path))
     git.must("init", "-q")
     (tmp_path / "stays").write_text("x")
     names = git.must(

@@ -18,12 +18,12 @@ def peak():
 
 source, target, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 names = ["plain", "odd\\nname", "nested/"]
-git = Git(source)
+git = Git.of_user(source)
 before = peak()
 kept = git.commit_tree(uncommitted_files.dirty_tree(git, names), [], "kept")
 saved = peak() - before
 empty = git.commit_tree(git.must("mktree", input=b""), [], "empty")
-restored = Git(target, git_dir=os.path.join(source, ".git"))
+restored = Git.of_store(target, git_dir=os.path.join(source, ".git"))
 uncommitted_files.write_files(restored, kept, empty, {"plain"})
 print(saved, peak() - before)
 """

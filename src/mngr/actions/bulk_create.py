@@ -64,5 +64,5 @@ def with_unclean(requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     planned = requests[0].planned
     if not planned.include_unclean or planned.transfer == RSYNC:
         return list(requests)
-    start = unclean_commit(Git(planned.source), planned)
+    start = unclean_commit(Git.of_user(planned.source), planned)
     return [one._replace(plan=one.planned._replace(start=start, include_unclean=False)) for one in requests]

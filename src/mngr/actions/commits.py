@@ -10,6 +10,7 @@ from mngr.agent.record import Record
 from mngr.errors import MngrError
 from mngr.system.git import Git
 from mngr.system.process import CommandFailed, checked, quote
+from mngr.workspace import copy_git
 from mngr.workspace.plan import NONE, WORKTREE
 from mngr.workspace.work import files as uncommitted_files
 
@@ -17,13 +18,15 @@ PUSHED = "refs/mngr/pushed/commit"
 
 
 class AgentTip(NamedTuple):
-    """Where the work of an agent stands, as its own site sees it. `commits` are those since its base."""
+    """Where the work of an agent stands, as its own site sees it. `commits` are those since its base, `own` is that of
+    its `Git`."""
 
     record: Record
     head: str
     branch: str | None
     commits: int
     uncommitted: int
+    own: str
 
     @property
     def sound(self) -> bool:
@@ -33,57 +36,58 @@ class AgentTip(NamedTuple):
 def tip(site: Site, agent_id: str) -> AgentTip:
     """The agent's HEAD and what it has not committed."""
     record = site.store.read(agent_id)
-    there = work_tree(record)
+    there = work_tree(site, record)
     head = there.must("rev-parse", "HEAD")
     commits = there.count(head, *(["--not", record.workspace.base_commit] if record.workspace.base_commit else []))
-    return AgentTip(record, head, there.current_branch(), commits, len(there.changed_paths()))
+    return AgentTip(record, head, there.current_branch(), commits, len(there.changed_paths()), there.own)
 
 
 def mark_home(site: Site, agent_id: str, commit: str) -> None:
     """Note that the caller's machine has this commit of the agent, so that it does not count as work found only
     here. Twice is safe."""
     record = site.store.read(agent_id)
-    there = work_tree(record)
+    there = work_tree(site, record)
     if record.workspace.repo is None or not there.commit_of(commit):
         return
-    cache, ref = Git(record.workspace.repo), f"refs/remotes/home/{record.id}"
+    cache, ref = Git.of_user(record.workspace.repo), f"refs/remotes/home/{record.id}"
     if record.workspace.transfer == WORKTREE:
         cache.must("update-ref", ref, commit)
         return
     mark = "refs/mngr/home"
     there.must("update-ref", mark, commit)
     try:
-        cache.fetch(there.directory, f"+{mark}:{ref}")
+        cache.fetch(there.directory, f"+{mark}:{ref}", own=there.own)
     finally:
         there.run("update-ref", "-d", mark)
 
 
-def commit_uncommitted(site: Site, agent_id: str) -> tuple[Record, str | None]:
-    """What the agent has not committed, as a commit under `refs/mngr/pulled/NAME-uncommitted` of its repository."""
+def commit_uncommitted(site: Site, agent_id: str) -> tuple[Record, str | None, str]:
+    """What the agent has not committed, as a commit under `refs/mngr/pulled/NAME-uncommitted` of its repository, and
+    `own` of its `Git`."""
     record = site.store.read(agent_id)
-    there = work_tree(record)
+    there = work_tree(site, record)
     changed = there.changed_paths()
     if not changed:
-        return record, None
+        return record, None, there.own
     commit = there.commit_tree(
         uncommitted_files.dirty_tree(there, changed),
         [there.must("rev-parse", "HEAD")],
         f"Not committed by {record.name}\n",
     )
     there.must("update-ref", uncommitted_ref(record.name), commit)
-    return record, commit
+    return record, commit, there.own
 
 
 def drop_uncommitted(site: Site, agent_id: str) -> None:
     """Remove the ref of `commit_uncommitted`."""
     record = site.store.read(agent_id)
-    work_tree(record).run("update-ref", "-d", uncommitted_ref(record.name))
+    work_tree(site, record).run("update-ref", "-d", uncommitted_ref(record.name))
 
 
 def forward(site: Site, agent_id: str, commit: str) -> int:
     """Move the agent's branch forward to a commit that its repository has. Returns how many are new to it."""
     record = site.store.read(agent_id)
-    there = work_tree(record)
+    there = work_tree(site, record)
     try:
         count = there.count(commit, "--not", "HEAD")
         if count:
@@ -98,7 +102,7 @@ def forward(site: Site, agent_id: str, commit: str) -> int:
 def diff(site: Site, agent_id: str, *options: str) -> bytes:
     """Everything the agent changed since its base, uncommitted and untracked files included, as git prints it."""
     record = site.store.read(agent_id)
-    there = work_tree(record)
+    there = work_tree(site, record)
     base = record.workspace.base_commit or "HEAD"
     result = there.run("diff", *options, base, uncommitted_files.dirty_tree(there, there.changed_paths()))
     if not result.ok:
@@ -109,7 +113,7 @@ def diff(site: Site, agent_id: str, *options: str) -> bytes:
 def summary(site: Site, agent_id: str) -> bytes:
     """The agent's commits and a diffstat, as git prints them."""
     record = site.store.read(agent_id)
-    there = work_tree(record)
+    there = work_tree(site, record)
     base = record.workspace.base_commit or "HEAD"
     log = checked(there.run("log", "--oneline", f"{base}..HEAD"))
     return log.stdout + b"\n" + checked(there.run("diff", "--stat", base, "HEAD")).stdout
@@ -140,7 +144,7 @@ def pulled_branch(record: Record) -> str:
     )
 
 
-def work_tree(record: Record) -> Git:
+def work_tree(site: Site, record: Record) -> Git:
     """git at the agent, on the agent's own site."""
     if record.workspace.transfer == NONE:
         raise MngrError(
@@ -155,7 +159,7 @@ def work_tree(record: Record) -> Git:
         )
     if not os.path.isdir(record.workspace.work_dir):
         raise MngrError(f"the directory `{record.workspace.work_dir}` of `{record.name}` is gone")
-    return Git(record.workspace.work_dir)
+    return copy_git.of(site.host, record)
 
 
 def move_forward(git: Git, commit: str, what: str, name: str) -> None:

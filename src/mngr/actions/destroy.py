@@ -13,8 +13,10 @@ from mngr.actions.view import AgentView
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.programs.driver import HOME
+from mngr.system import git as git_tool
 from mngr.system.git import Git
 from mngr.system.interrupts import held
+from mngr.workspace import copy_git
 from mngr.workspace.plan import NONE, WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import measure as unsaved_work
@@ -111,6 +113,7 @@ def destroy(
             raise
         with held():  # a workspace that is half gone would look like work
             kept_branch = _remove_workspace(site, agent.record, entry, remove_branch)
+            copy_git.forget(site.host, agent.record.workspace.work_dir)
             _forget_home(site, agent.record)
             if not discard:
                 forget_pulled(agent.record, entry)
@@ -125,24 +128,19 @@ def _remove_workspace(site: Site, record: Record, entry: SavedEntry | None, remo
     if record.workspace.transfer != WORKTREE or record.workspace.repo is None:
         site.host.remove(record.workspace.work_dir)
         return None
-    # The work tree it was made from may be gone; its own still knows the repository.
-    asked = (
-        Git(place) for place in (record.workspace.repo, record.workspace.work_dir) if unsaved_work.is_repository(place)
-    )
-    found = (git.run("rev-parse", "--path-format=absolute", "--git-common-dir") for git in asked)
-    common = next((result for result in found if result.ok), None)
-    if common is None:
+    if not unsaved_work.is_repository(record.workspace.repo):
         site.host.remove(record.workspace.work_dir)  # the repository itself is gone
         return None
-    git = Git(common.text)
-    remove_worktree(site.host, git.directory, common.text, record.workspace.work_dir)
+    common = git_tool.repository(record.workspace.repo).common_dir
+    git = Git.of_user(common)
+    remove_worktree(site.host, git.directory, common, record.workspace.work_dir)
     if (
         not record.workspace.created_branch
         or record.workspace.branch is None
         or not git.has_branch(record.workspace.branch)
     ):
         return None
-    with repo_lock(site.host, common.text):  # of several branches with the same commits the last one stays
+    with repo_lock(site.host, common):  # of several branches with the same commits the last one stays
         tip = git.commit_of(f"refs/heads/{record.workspace.branch}")
         assert tip is not None
         safe = tip == record.workspace.base_commit or git.is_shared(tip, besides=record.workspace.branch)
@@ -161,7 +159,7 @@ def _forget_home(site: Site, record: Record) -> None:
         return
     source_cache.forget_files(site, record.id)
     if record.workspace.repo is not None and unsaved_work.is_repository(record.workspace.repo):
-        Git(record.workspace.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
+        Git.of_user(record.workspace.repo).run("update-ref", "-d", f"refs/remotes/home/{record.id}")
 
 
 def forget_pulled(record: Record, entry: SavedEntry | None) -> None:
@@ -169,7 +167,7 @@ def forget_pulled(record: Record, entry: SavedEntry | None) -> None:
     reports those."""
     if record.workspace.repo is None or not record.git or not unsaved_work.is_repository(record.workspace.repo):
         return
-    git = Git(record.workspace.repo)
+    git = Git.of_user(record.workspace.repo)
     loose = uncommitted_ref(record.name)
     if entry is not None and entry.repo == record.workspace.repo and git.ok("diff", "--quiet", entry.commit, loose):
         git.run("update-ref", "-d", loose)

@@ -16,8 +16,10 @@ from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seco
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
 from mngr.system import git as git_tool
-from mngr.system.git import Git
+from mngr.system import git_settings
+from mngr.system.git import Git, worktree_entry
 from mngr.system.process import checked, join
+from mngr.workspace import copy_git
 from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import measure as unsaved_work
@@ -69,6 +71,7 @@ def collect(
         yield from _worktrees(site, seen, dry_run)
         yield from _refs(seen, dry_run, saved_before, elsewhere)
         yield from _locks(site, dry_run)
+        _forget_copies(site, seen, dry_run)
         for what, paths in (("program", leftovers.old_programs(site)), ("cache", leftovers.old_caches(site))):
             for path in paths:
                 found = Leftover(what, os.path.basename(path), path)
@@ -201,10 +204,9 @@ def _as_record(site: Site, path: str) -> Record:
     at = timestamp(os.stat(path).st_mtime)
     branch, repo, transfer = None, None, RSYNC
     if unsaved_work.has_repository(path):
-        git = Git(path)
-        branch = git.current_branch()
+        branch = copy_git.at(site.host, path, None, shared=False).current_branch()
         if os.path.isfile(os.path.join(path, ".git")):
-            common = git.must("rev-parse", "--path-format=absolute", "--git-common-dir")
+            common = git_settings.common_dir(worktree_entry(path) or path)
             repo = os.path.dirname(common) if os.path.basename(common) == ".git" else common
             transfer = WORKTREE
         else:  # where it was copied from is not known
@@ -233,8 +235,17 @@ def _worktrees(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
 
 
 def _forget_worktree(site: Site, repo: str, found: Leftover) -> None:
-    common = Git(repo).must("rev-parse", "--path-format=absolute", "--git-common-dir")
+    common = Git.of_user(repo).must("rev-parse", "--path-format=absolute", "--git-common-dir")
     remove_worktree(site.host, repo, common, found.path)
+
+
+def _forget_copies(site: Site, seen: _Seen, dry_run: bool) -> None:
+    """Remove git's settings for copies that are gone. They hold nothing, so nobody is told."""
+    used = {copy_git.key(record.workspace.work_dir) for record in seen.records}
+    used |= {copy_git.key(path) for path in leftovers.places(site)}
+    room = os.path.join(site.host.dir, copy_git.DIRECTORY)
+    for name in set() if dry_run else set(site.host.entries(room)).difference(used):
+        site.host.remove(os.path.join(room, name))
 
 
 def _refs(seen: _Seen, dry_run: bool, saved_before: float | None, elsewhere: Collection[str]) -> Iterator[Leftover]:
@@ -244,7 +255,7 @@ def _refs(seen: _Seen, dry_run: bool, saved_before: float | None, elsewhere: Col
     names = {name for agent in agents for name in (agent, f"{agent}-uncommitted")}
     prefix = "refs/mngr/pulled/"
     for repo in seen.repos:
-        git = Git(repo)
+        git = Git.of_user(repo)
         listed = git.run("for-each-ref", "--format=%(refname) %(objectname) %(committerdate:unix)", prefix)
         for line in filter(None, listed.text.split("\n") if listed.ok else []):
             ref, commit, at = line.split(" ")

@@ -82,7 +82,7 @@ def unknown_places(paths: Iterable[str], agent_ids: Iterable[str]) -> list[str]:
 
 def lost_worktrees(site: Site, repo: str) -> list[str]:
     """Worktrees in our room that git has a note of and that are gone."""
-    listed = Git(repo).run("worktree", "list", "--porcelain")
+    listed = Git.of_user(repo).run("worktree", "list", "--porcelain")
     room = os.path.realpath(os.path.join(site.host.dir, "worktrees"))
     paths = [line[9:] for line in listed.text.split("\n") if line.startswith("worktree ")] if listed.ok else []
     return [path for path in paths if os.path.dirname(os.path.realpath(path)) == room and not os.path.lexists(path)]

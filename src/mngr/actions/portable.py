@@ -76,7 +76,7 @@ def _portable(site: Site, record: Record) -> tuple[str, dict[str, str], Record]:
         rooms, _, name = repo.rpartition("/")
         cached = rooms == os.path.join(site.host.dir, source_cache.REPOSITORIES)
         key = name if cached else cache_key(machine, found.common_dir)
-        git = Git(repo)
+        git = Git.of_user(repo)
         config = {item: value.text for item in SENT_CONFIG if (value := git.run("config", "--get", item)).ok}
         if not record.workspace.origin:
             origin["repo"] = found.home
@@ -93,7 +93,7 @@ def cache_key(machine: str, common_dir: str) -> str:
 def _with_refs(entry: SavedEntry) -> SavedEntry:
     """A worktree shares its refs with the repository. Those that it began with go along: its base, and tags."""
     assert entry.agent is not None
-    git, below = Git(entry.repo), entry.refs_below
+    git, below = Git.of_user(entry.repo), entry.refs_below
     lines = git.must("for-each-ref", f"--merged={entry.parent}", "--format=%(refname) %(objectname)", "refs/tags")
     refs = dict(line.split(" ") for line in lines.split("\n") if line)
     base = f"refs/heads/{entry.agent.workspace.base_branch}"
@@ -150,7 +150,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
 
 def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes]) -> SavedEntry:
     """Its refs are here; keep the rest, so that it can be restored here."""
-    if Git(entry.repo).commit_of(entry.commit) is None:
+    if Git.of_user(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(f"the commits of `{entry.name}` did not arrive")
     directory = saved_entry.agent_dir(site.host, entry)
     site.host.make_dir(directory)
@@ -187,7 +187,7 @@ def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
     """Compare what was made with what came, by keeping it once more."""
     again = taking.for_a_moment(site, record.id)
     try:
-        git = Git(entry.repo)
+        git = Git.of_user(entry.repo)
         trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]
         wrong = [] if trees[0] == trees[1] else ["files"]
         if not entry.plain_files and entry.parent != again.parent:

@@ -15,6 +15,7 @@ from mngr.names import check_name, new_id, suggest
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
+from mngr.workspace import copy_git
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import restore as restoration
 from mngr.workspace.work import save as saved_work
@@ -43,7 +44,7 @@ def find(site: Site, word: str) -> SavedEntry:
 
 def show(site: Site, entry: SavedEntry, *, patch: bool, colour: bool) -> tuple[bytes, bytes]:
     """Its commits and its uncommitted files, as git prints them."""
-    git, how = Git(entry.repo), ["--color=always"] if colour else []
+    git, how = Git.of_user(entry.repo), ["--color=always"] if colour else []
     log = checked(git.run("log", "--oneline", *how, f"-{entry.commits}", entry.parent)).stdout if entry.commits else b""
     if entry.commit == entry.parent:
         return log, b""
@@ -113,7 +114,10 @@ def as_files(site: Site, entry: SavedEntry, directory: str, *, branch: str | Non
     """The workspace at a directory of the user's choice, with no agent. Refuses one that holds anything."""
     target = os.path.abspath(os.path.join(site.cwd, directory))
     refuse_taken(target)
-    restoration.restore_into(site.host, entry, target, branch)
+    try:
+        restoration.restore_into(site.host, entry, target, branch)
+    finally:
+        copy_git.forget(site.host, target)
     return target
 
 

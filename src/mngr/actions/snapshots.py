@@ -15,6 +15,7 @@ from mngr.names import suggest
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed
+from mngr.workspace import copy_git
 from mngr.workspace.plan import NONE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import measure as unsaved_work
@@ -58,7 +59,7 @@ def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool =
             with held():
                 for repo in (record.workspace.repo, place.store):
                     if repo and os.path.isdir(repo):
-                        saved_entry.forget_refs(Git(repo), place.ref)
+                        saved_entry.forget_refs(Git.of_user(repo), place.ref)
                 site.host.remove(os.path.join(site.host.dir, SNAPSHOTS, place.id))
             raise
     return entry
@@ -102,7 +103,7 @@ def _free_name(site: Site, record: Record) -> str:
 def _settled(site: Site, record: Record, place: EntryPlace) -> SavedEntry:
     """Read the workspace until nothing went away and no commit was made in the meantime; from an agent that never
     rests, what was seen last."""
-    git, limit = Git(record.workspace.work_dir), site.settings.number("saved.ignored_max_mb", 10)
+    git, limit = copy_git.of(site.host, record), site.settings.number("saved.ignored_max_mb", 10)
 
     def head() -> str:
         return f"{git.current_branch()} {git.commit_of('HEAD')}" if record.workspace.repo else ""
@@ -112,7 +113,7 @@ def _settled(site: Site, record: Record, place: EntryPlace) -> SavedEntry:
         before = head()
         try:
             found = unsaved_work.everything(site.host, record, ignored_max_mb=limit)
-            entry = saved_work.keep_workspace(place, record, found, reason="snapshot", whole=True)
+            entry = saved_work.keep_workspace(site.host, place, record, found, reason="snapshot", whole=True)
         except (CommandFailed, OSError, ValueError):
             if not tries_left and entry is None:
                 raise
@@ -214,7 +215,7 @@ def _records(site: Site) -> list[Record]:
 def _repository(directory: str) -> str:
     """What is the same for all work trees of a repository; for plain files the directory."""
     if os.path.isdir(directory):
-        found = Git(directory).run("rev-parse", "--path-format=absolute", "--git-common-dir")
+        found = Git.of_user(directory, cautious=True).run("rev-parse", "--path-format=absolute", "--git-common-dir")
         if found.ok:
             return os.path.realpath(found.text)
     return os.path.realpath(directory)

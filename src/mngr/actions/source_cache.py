@@ -34,8 +34,8 @@ def prepare(site: Site, key: str, commit: str, config: Mapping[str, str]) -> Cac
     with repo_lock(site.host, common):
         if not os.path.isfile(os.path.join(common, "HEAD")):
             site.host.make_dir(directory)
-            Git(directory).must("init", "-q", ".", doing="git could not make a repository")
-        git = Git(directory)
+            Git.of_store(directory).must("init", "-q", ".", doing="git could not make a repository")
+        git = Git.of_store(directory)
         wanted = {"receive.denyCurrentBranch": "ignore", "gc.auto": "0", **config}
         have = dict(
             item.split("\n", 1) for item in git.must("config", "--local", "-z", "--list").split("\0") if "\n" in item

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from mngr.cli.app import App
 from mngr.fleet.agent import Agent
-from mngr.system.git import Git
 from mngr.tmr import flags
 from mngr.tmr.flags import Flag
 from mngr.tmr.objects import Objects
 from mngr.tmr.paths import PathKind, Paths
+from mngr.workspace import copy_git
 
 DELETED = "test-deleted"
 
@@ -19,7 +19,7 @@ def find(app: App, agent: Agent, tests: Sequence[str], commands: Sequence[str]) 
     base = agent.record.workspace.base_commit
     if not (agent.record.workspace.repo and base):
         return []
-    git = Git(agent.record.workspace.work_dir)
+    git = copy_git.of(agent.site.host, agent.record)
     objects = Objects(git)
     old, new = git.must("rev-parse", f"{base}^{{tree}}", "HEAD^{tree}").split("\n")
     pair = (old, new)

@@ -77,7 +77,7 @@ _NOT_STARTED: dict[str, Any] = {"agent": None, "branch": None, "work_dir": None,
 
 
 def run_sync(args: Args, app: App, place: Sources) -> int:
-    top = Git(place.root, cautious=True).run("rev-parse", "--show-toplevel")
+    top = Git.of_user(place.root, cautious=True).run("rev-parse", "--show-toplevel")
     place = place.seen_from(top.text) if top.ok else place
     report = place.report()
     stale = [problem for problem in report.problems if problem.kind == STALE]
@@ -99,7 +99,7 @@ def run_sync(args: Args, app: App, place: Sources) -> int:
         return _sync_not_started(args, app, job, report, {**before, **_NOT_STARTED})
     if (
         args.include_unclean is False
-        and Git(place.root, cautious=True).run("status", "--porcelain", "--", place.script).text
+        and Git.of_user(place.root, cautious=True).run("status", "--porcelain", "--", place.script).text
     ):
         raise UsageError(
             f"`{place.script}` has uncommitted changes, which `--exclude-unclean` would leave out",

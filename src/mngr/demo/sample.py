@@ -83,7 +83,7 @@ def copy(directory: str) -> None:
 def make_repository(directory: str) -> str:
     """Make a repository with two commits, the example and the bugs, and return the last commit."""
     copy(directory)
-    git = Git(directory)
+    git = Git.of_user(directory)
     git.must("-c", "init.defaultBranch=main", "init", "-q", "--template=", doing="git could not make the repository")
     for key, value in _GIT_SETTINGS.items():
         git.must("config", "--local", key, value)

@@ -75,11 +75,11 @@ def since(directory: str, then: CodeState) -> Since | None:
 
 def _look(directory: str) -> tuple[Git, CodeState] | None:
     """Git at the top of the work tree, and the state there."""
-    asked = Git(directory, cautious=True).run("rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}")
+    asked = Git.of_user(directory, cautious=True).run("rev-parse", "--show-toplevel", "--verify", "HEAD^{commit}")
     if not asked.ok:
         return None
     top, commit = asked.text.rsplit("\n", 1)
-    git = Git(top)
+    git = Git.of_user(top)
     paths = [path for path in git.changed_paths() if not is_left_by_tests(path) and "\n" not in path]
     changed: dict[str, str | None] = {path: None for path in paths if not os.path.lexists(os.path.join(top, path))}
     there = [path for path in paths if os.path.isfile(os.path.join(top, path))]

@@ -81,7 +81,7 @@ class TmrRun:
         self.title = str(facts.get("run") or os.path.basename(self._root))
         self._repo = str(facts.get("repo") or "")
         self._works = Patches(self._repo, str(facts.get("base") or ""))
-        self._blocks = Blocks(Git(self._repo), str(facts.get("base") or ""))
+        self._blocks = Blocks(Git.of_user(self._repo), str(facts.get("base") or ""))
         self._recordings = Recordings(self._root)
         self._secret = _secrets(facts)
 

@@ -47,7 +47,7 @@ class Patches:
     """The repository of a run. One that lacks commits, or cannot be read, gives patches that say so."""
 
     def __init__(self, repo: str, base: str) -> None:
-        self._objects = Objects(Git(repo))
+        self._objects = Objects(Git.of_user(repo))
         self._base = base
         self._patches: dict[tuple[str, str], Patch] = {}
         self._commits: dict[str, list[dict[str, Any]]] = {}

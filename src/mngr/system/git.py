@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mngr.errors import MngrError
-from mngr.system import process
+from mngr.system import inside, process
 from mngr.system.interrupts import held
-from mngr.system.process import CommandFailed, Result, checked, environment
+from mngr.system.process import CommandFailed, Result, checked, environment, join
 
 SECONDS = 600.0
 # The first commits of a large repository, over a slow connection. One that is lost ends by itself.
 _TRANSFER_SECONDS = 3600.0
 # Done in a moment, and not to be ended in it: git would leave the lock of a ref behind once in a hundred times.
 _QUICK = frozenset({"branch", "update-ref", "worktree"})
-# These look into nested repositories, with the settings that are there: of an agent in a sandbox, nobody's but its own.
+# These look into nested repositories, with the settings that are there.
 _NESTED = frozenset({"status", "diff", "diff-files", "diff-index"})
 # What git prints is read by us; where a person sees it, options say that it is to be in colour.
 _PLAIN = {"color.ui": "never", "color.diff": "never", "log.showSignature": "false"}
+# For repositories that nobody but mngr uses.
+_NOTHING_RUN = {"core.hooksPath": os.devnull, "core.fsmonitor": "false"}
 # How git notes an operation that is not finished, in this order: a rebase may be stopped at a pick or a merge.
 _NOTES = {
     "rebase-merge": "rebase",
@@ -65,21 +67,42 @@ class BrokenRepository(MngrError):
 
 
 class Git:
-    """git run in one directory; with `git_dir`, on plain files there and a repository kept elsewhere. `cautious` is for
-    a directory that is not known yet: a bare repository there, which may be part of a clone, is an error."""
+    """git run in one directory. How it is made says whose settings git obeys: `of_user`, `of_agent`, `of_store`."""
 
-    def __init__(
-        self,
-        directory: str,
-        *,
-        git_dir: str | None = None,
-        cautious: bool = False,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, directory: str, words: Sequence[str], env: Mapping[str, str], config: Mapping[str, str]) -> None:
         self.directory = directory
-        self._env = env or {}
-        self._place = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
-        self._cautious = cautious
+        self.own = ""  # a directory of ours that stands for what the repository shares, of an agent's copy
+        self._words, self._env, self._config = words, env, config
+        self._prepare: Callable[[], str] | None = None
+
+    @classmethod
+    def of_user(cls, directory: str, *, cautious: bool = False) -> Git:
+        """A repository of the user: all settings count, the user's and its own. `cautious` is for a directory that is
+        not known yet: a bare repository there, which may be part of a clone, is an error."""
+        return cls(directory, ["-C", directory], {}, {"safe.bareRepository": "explicit" if cautious else "all"})
+
+    @classmethod
+    def of_store(cls, directory: str, *, git_dir: str = "", env: Mapping[str, str] | None = None) -> Git:
+        """A repository that mngr keeps: no program of its settings and no hook is run. With `git_dir`, that one is
+        used on the plain files of the directory."""
+        words = ["-C", directory, *(["--git-dir", git_dir, "--work-tree", directory] if git_dir else [])]
+        return cls(directory, words, env or {}, {"safe.bareRepository": "all", **_NOTHING_RUN})
+
+    @classmethod
+    def of_agent(cls, directory: str, own: str, repo: str | None, *, shared: bool) -> Git:
+        """An agent's copy of the code: the settings of the user count, and those of `repo`, the user's repository; its
+        own do not, nor its hooks. With `shared` it is a worktree of that repository. `own` is a directory of ours, made
+        when it is needed, that stands for what the repository of the copy shares: see `mngr.system.git_settings`."""
+        git = cls(directory, [], {"GIT_COMMON_DIR": own}, {})
+        git.own = own
+
+        def prepare() -> str:
+            from mngr.system import git_settings
+
+            return git_settings.write(directory, own, repo, shared=shared)
+
+        git._prepare = prepare
+        return git
 
     def run(
         self,
@@ -92,34 +115,43 @@ class Git:
         """Any exit code is a result. Never asks on the terminal, speaks English, holds no lock it does not need. `into`
         is a file for its output, when that may be too large for the memory. With `private` the files that git writes
         are readable by their owner only."""
+        if self._prepare is not None:
+            git_dir, self._prepare = self._prepare(), None
+            self._words = ["-C", self.directory, "--git-dir", git_dir, "--work-tree", self.directory]
         settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **self._env, **(env or {})}
-        careful = ("--ignore-submodules=dirty",) if words[0] in _NESTED and self._is_pinned() else ()
-        argv = ["git", *self._place, words[0], *careful, *words[1:]]
+        unseen = ("--ignore-submodules=dirty",) if self.own and words[0] in _NESTED else ()
+        argv = ["git", *self._words, words[0], *unseen, *words[1:]]
         full_env = {**environment(), **settings}
         if into:
             argv = ["sh", "-c", 'exec "$@" > "$0"', into, *argv]
         if private:
             argv = ["sh", "-c", 'umask 077; exec "$@"', "sh", *argv]
-        full_env = with_config(full_env, {**_PLAIN, "safe.bareRepository": "explicit" if self._cautious else "all"})
+        full_env = with_config(full_env, {**_PLAIN, **self._config})
         if words[0] not in _QUICK:
             seconds = _TRANSFER_SECONDS if words[0] in ("fetch", "push") else SECONDS
             return process.run(argv, timeout=seconds, input=input, env=full_env)
         with held():
             return process.run(argv, timeout=SECONDS, input=input, env=full_env)
 
-    def _is_pinned(self) -> bool:
-        """Whether this is the copy of an agent in a sandbox: see `mngr.agent.sandbox`."""
-        return os.path.isfile(os.path.join(self.directory, ".git", "commondir"))
-
     def must(
         self, *words: str, input: bytes | None = None, env: Mapping[str, str] | None = None, doing: str = ""
     ) -> str:
         return checked(self.run(*words, input=input, env=env), doing).text
 
-    def fetch(self, source: str, refspec: str, *, env: Mapping[str, str] | None = None, doing: str = "") -> None:
-        """Get the commits of a ref of another repository, and nothing beside them."""
-        quiet = ("-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules")
-        self.must("fetch", *quiet, source, refspec, env=env, doing=doing)
+    def fetch(
+        self,
+        source: str,
+        refspec: str,
+        *,
+        own: str = "",
+        env: Mapping[str, str] | None = None,
+        doing: str = "",
+    ) -> None:
+        """Get the commits of a ref of another repository, and nothing beside them. Of an agent's copy, `own` is what
+        its `Git` has: git obeys no settings of it there either."""
+        words = ["-q", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+        words += [f"--upload-pack={there(own, 'git-upload-pack')}"] if own else []
+        self.must("fetch", *words, source, refspec, env=env, doing=doing)
 
     def ok(self, *words: str) -> bool:
         return self.run(*words).ok
@@ -177,6 +209,11 @@ def with_config(env: Mapping[str, str], settings: Mapping[str, str]) -> dict[str
     return found
 
 
+def there(own: str, program: str) -> str:
+    """The shell line that serves an agent's copy to another git, without the settings of that copy."""
+    return f"env {join([f'GIT_COMMON_DIR={own}'])} {program}"
+
+
 def quoted_path(path: str) -> str:
     """A path in quotes, as git reads it in its configuration, or in a list that it splits at colons."""
     return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
@@ -185,9 +222,8 @@ def quoted_path(path: str) -> str:
 def worktree_entry(directory: str) -> str | None:
     """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
     try:
-        with open(os.path.join(directory, ".git"), "rb") as file:
-            line = os.fsdecode(file.read()).removesuffix("\n")
-    except OSError:
+        line = os.fsdecode(inside.read_followed(os.path.join(directory, ".git"), 1 << 16)).removesuffix("\n")
+    except (OSError, inside.UnsafePath):
         return None
     path = line.removeprefix("gitdir: ")
     return os.path.normpath(os.path.join(directory, path)) if path != line else None
@@ -196,7 +232,7 @@ def worktree_entry(directory: str) -> str | None:
 def locate(path: str) -> Repo | None:
     """The repository around a directory; None when there is none. Raises for one that git cannot read, and for a bare
     one: a directory of a clone may look like one, and git would obey the settings in it."""
-    git = Git(path, cautious=True)
+    git = Git.of_user(path, cautious=True)
     questions = ("--git-dir", "--git-common-dir", "--show-toplevel")
     where = git.run("rev-parse", "--path-format=absolute", *questions)
     if not where.ok:
@@ -245,14 +281,14 @@ def _unreadable_entry(path: str) -> str | None:
 
 def repository(path: str) -> Repo:
     """The repository that is known to be kept in this directory, a bare one too. It stands for its own work tree."""
-    return Repo(path, path, Git(path).must("rev-parse", "--path-format=absolute", "--git-common-dir"))
+    return Repo(path, path, Git.of_user(path).must("rev-parse", "--path-format=absolute", "--git-common-dir"))
 
 
 def status(directory: str) -> Status:
     """What is checked out in this work tree and what is changed there; of a directory without a file that git knows,
     only its name."""
     words = ("status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal")
-    lines = Git(directory).must(*words).split("\0")
+    lines = Git.of_user(directory).must(*words).split("\0")
     facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# "))
     head, branch = facts.get("branch.oid"), facts.get("branch.head")
     return Status(

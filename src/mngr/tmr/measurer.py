@@ -67,7 +67,7 @@ class Measurer:
         self.at_once = at_once
         self._places = threading.BoundedSemaphore(at_once)
         self._stop_asked = stop_asked
-        self._git = Git(repo)
+        self._git = Git.of_user(repo)
         self._turn = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         self._left: dict[str, Agent] = {}

@@ -47,7 +47,7 @@ class TestRun:
     def __init__(self, fleet: Fleet, run: Run) -> None:
         self.fleet, self.run = fleet, run
         self.wish = run_request.of_run(run)
-        self.git = Git(self.wish.repo)
+        self.git = Git.of_user(self.wish.repo)
         settings = self.wish.settings
         self.pool = self._hosts()
         self.measurer = Measurer(

@@ -65,7 +65,7 @@ def pull(site: Site, agent_id: str, *, into: str = "branch", dry_run: bool = Fal
     if into == "none":
         return done
     if into == "current":
-        current = Git(checkout(site, here))
+        current = Git.of_user(checkout(site, here))
         move_forward(current, head, f"`{current.current_branch() or 'HEAD'}`", record.name)
         return done._replace(branch=current.current_branch())
     if before == head or (shared and found.branch == branch):
@@ -100,28 +100,28 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
     if site.is_near and record.workspace.transfer == WORKTREE:
         here.must("update-ref", ref, found.head)
         return
-    _fetch_ref(site, record, here, f"+HEAD:{ref}")
+    _fetch_ref(site, record, here, f"+HEAD:{ref}", found.own)
     if not site.is_near:
         arrived = here.commit_of(ref)
         assert arrived is not None
         site.run(mark_home, record.id, arrived)
 
 
-def _fetch_ref(site: Site, record: Record, here: Git, refspec: str) -> None:
-    there = site.git_path(record.workspace.work_dir)
+def _fetch_ref(site: Site, record: Record, here: Git, refspec: str, own: str) -> None:
+    there, failed = site.git_path(record.workspace.work_dir), f"the commits of `{record.name}` could not be fetched"
     with site.carrying():
-        here.fetch(there.path, refspec, env=there.env, doing=f"the commits of `{record.name}` could not be fetched")
+        here.fetch(there.path, refspec, own=own, env=there.env, doing=failed)
 
 
 def fetch_uncommitted(site: Site, agent_id: str) -> str | None:
     """What the agent has not committed, as a commit on top of its HEAD, known here as
     `refs/mngr/pulled/NAME-uncommitted`; None when there is nothing. The agent's files and index stay as they are."""
-    record, commit = site.run(commit_uncommitted, agent_id)
+    record, commit, own = site.run(commit_uncommitted, agent_id)
     here, ref = home(site, record), uncommitted_ref(record.name)
     if commit is None:
         here.run("update-ref", "-d", ref)  # what was fetched before is committed or gone by now
     elif not (site.is_near and record.workspace.transfer == WORKTREE):
-        _fetch_ref(site, record, here, f"+{ref}:{ref}")
+        _fetch_ref(site, record, here, f"+{ref}:{ref}", own)
         site.run(drop_uncommitted, agent_id)
     return commit
 
@@ -130,7 +130,7 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
     """Move the agent's branch forward to a commit of this repository. Returns the commit and how many came."""
     found = site.run(tip, agent_id)
     record, here = found.record, home(site, found.record)
-    source = Git(checkout(site, here))
+    source = Git.of_user(checkout(site, here))
     commit = source.commit_of(revision)
     if commit is None:
         raise UsageError(f"no branch or commit is called `{revision}`")
@@ -138,10 +138,11 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
         return commit, _count_new(site, record, here, commit, found.head)
     if not site.is_near:
         there = site.git_path(record.workspace.work_dir)
-        words = ("push", "-q", "--force", "--no-verify", there.path, f"{commit}:{PUSHED}")
+        served = git_tool.there(found.own, "git-receive-pack")
+        words = ("push", "-q", "--force", "--no-verify", f"--receive-pack={served}", there.path, f"{commit}:{PUSHED}")
         with site.carrying():
             source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
-    elif record.workspace.transfer != WORKTREE and not (agent := work_tree(record)).commit_of(commit):
+    elif record.workspace.transfer != WORKTREE and not (agent := work_tree(site, record)).commit_of(commit):
         here.must("update-ref", PUSHED, commit)
         try:
             agent.fetch(here.directory, PUSHED)
@@ -159,7 +160,7 @@ def _count_new(site: Site, record: Record, here: Git, commit: str, head: str) ->
     # Both ends' objects are needed to count, and none may be written.
     objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
     both = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": git_tool.quoted_path(objects)}
-    return int(work_tree(record).must("rev-list", "--count", commit, "--not", "HEAD", env=both))
+    return int(work_tree(site, record).must("rev-list", "--count", commit, "--not", "HEAD", env=both))
 
 
 def home(site: Site, record: Record) -> Git:
@@ -169,15 +170,16 @@ def home(site: Site, record: Record) -> Git:
         assert record.workspace.repo is not None
         if not os.path.isdir(record.workspace.repo):
             raise MngrError(f"the directory `{record.workspace.repo}` of `{record.name}` is gone")
-        return Git(record.workspace.repo)
+        return Git.of_user(record.workspace.repo)
     from mngr.workspace.origin import machine_id
 
     repo = record.workspace.origin.get("repo", "")
     if repo and record.workspace.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
-        return Git(repo)
+        return Git.of_user(repo)
     around = git_tool.locate(near.cwd)
-    if around is not None and record.workspace.base_commit and Git(around.top).commit_of(record.workspace.base_commit):
-        return Git(around.home)
+    base = record.workspace.base_commit
+    if around is not None and base and Git.of_user(around.top).commit_of(base):
+        return Git.of_user(around.home)
     raise MngrError(
         f"the repository of `{record.name}` is not on this machine",
         hint=f"run this inside a clone that has the commit {(record.workspace.base_commit or '')[:10]}",

@@ -29,7 +29,7 @@ def merge(
     found = site.run(tip, agent_id)
     record, head, uncommitted = found.record, found.head, found.uncommitted
     here = home(site, record)
-    current = Git(checkout(site, here))
+    current = Git.of_user(checkout(site, here))
     refuse_operation(current)
     branch = current.current_branch() or "HEAD"
     fetch(site, found, here)

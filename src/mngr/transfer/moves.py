@@ -157,15 +157,15 @@ def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str
 def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) -> None:
     host = source.near.host
     if target.is_near:
-        _fetch(source, old, Git(new.repo), new.refs_below)
+        _fetch(source, old, Git.of_user(new.repo), new.refs_below)
     elif source.is_near:
-        _push(Git(old.repo), old.refs_below, target, new)
+        _push(Git.of_user(old.repo), old.refs_below, target, new)
     else:
         between = os.path.join(host.dir, f"between-{os.urandom(4).hex()}.git")
         try:
             checked(process.run(["git", "init", "-q", "--bare", between], timeout=60), "git init failed")
-            _fetch(source, old, Git(between), new.refs_below)
-            _push(Git(between), new.refs_below, target, new)
+            _fetch(source, old, Git.of_store(between), new.refs_below)
+            _push(Git.of_store(between), new.refs_below, target, new)
         finally:
             with held():
                 host.remove(between)

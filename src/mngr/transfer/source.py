@@ -70,7 +70,7 @@ def _in_place(request: CreateRequest) -> CreateRequest:
 def _send_commits(site: Site, machine: str, plan: Plan) -> source_cache.Cache:
     """The cache on the host, with the plan's start, the branch it began at, and the tags it holds."""
     assert plan.repo is not None and plan.start is not None
-    here = Git(plan.source)
+    here = Git.of_user(plan.source)
     config = {key: found.text for key in portable.SENT_CONFIG if (found := here.run("config", "--get", key)).ok}
     key = portable.cache_key(machine, plan.repo.common_dir)
     cache = site.run(source_cache.prepare, key, plan.start, config)

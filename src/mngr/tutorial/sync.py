@@ -12,10 +12,10 @@ from mngr.e2e.code_state import is_left_by_tests
 from mngr.errors import MngrError, TimedOut
 from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
-from mngr.system.git import Git
 from mngr.system.process import join
 from mngr.tutorial.check import NOT_RUN, TutorialProblem
 from mngr.tutorial.sources import Sources
+from mngr.workspace import copy_git
 
 CHANGED, UNCOMMITTED, FAILING = "script-changed", "uncommitted", "tests-failing"
 _MOST_TOLD = 60
@@ -71,7 +71,7 @@ def _missing(job: SyncJob, agent: Agent) -> list[TutorialProblem]:
     """Everything that keeps the agent's work from being what was asked for."""
     with _clean_copy(job, agent) as copy:
         problems = _missing_in(copy, job, agent.record.workspace.base_commit or "BASE")
-    paths = Git(agent.record.workspace.work_dir).changed_paths() if agent.record.workspace.repo else []
+    paths = copy_git.of(agent.site.host, agent.record).changed_paths() if agent.record.workspace.repo else []
     if changed := [path for path in paths if not is_left_by_tests(path)]:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         message = f"{changed[0]}:1: not committed, so not checked: {shown}"

@@ -145,7 +145,7 @@ def _holds_home(directory: str) -> bool:
 
 
 def _with_branch(repo: Repo, status: Status, transfer: str, spec: str, name: str, unclean: str | None) -> Plan:
-    here = Git(repo.top)
+    here = Git.of_user(repo.top)
     base, new = split_branch(spec, name, status.branch)
     start = status.head
     if base is not None and base != status.branch:

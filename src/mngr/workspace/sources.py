@@ -60,7 +60,7 @@ def _clone(host: StateDir, url: str, directory: str) -> None:
 
 def _update(url: str, directory: str) -> None:
     """Forward to what is there now. A copy that somebody changed is refused, not overwritten."""
-    git = Git(directory)
+    git = Git.of_store(directory)
     git.must("fetch", "-q", "--prune", "origin", doing=f"git could not fetch `{url}`")
     git.run("remote", "set-head", "origin", "--auto")
     git.must("merge", "-q", "--ff-only", "refs/remotes/origin/HEAD", doing=f"`{directory}` cannot follow `{url}`")

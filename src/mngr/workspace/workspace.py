@@ -45,7 +45,7 @@ class Workspace:
             return start
         try:
             if plan.include_unclean and plan.transfer != RSYNC:
-                start = unclean_commit(Git(plan.source), plan)
+                start = unclean_commit(Git.of_user(plan.source), plan)
             self.claim(0o700 if plan.transfer == RSYNC else 0o777)  # until rsync gives it the mode of the source
             if plan.transfer == WORKTREE:
                 _worktree(host, self, start)
@@ -69,7 +69,10 @@ class Workspace:
     def unmake(self, host: StateDir) -> None:
         """Remove what was made of it so far. Twice is safe."""
         if self.claimed:
+            from mngr.workspace import copy_git
+
             files.remove_tree(self.directory)
+            copy_git.forget(host, self.directory)
             self.claimed = False
         repo = self.plan.repo
         if repo is None or not (self.registered or self.made_branch):
@@ -78,7 +81,7 @@ class Workspace:
             if self.registered:
                 _forget_worktree(repo.top, repo.common_dir, self.directory)
             if self.made_branch:
-                Git(repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
+                Git.of_user(repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
             self.registered = self.made_branch = False
 
     def claim(self, mode: int = 0o777) -> None:
@@ -118,7 +121,7 @@ def remove_worktree(host: StateDir, repo: str, common_dir: str, directory: str) 
 def _forget_worktree(repo: str, common_dir: str, directory: str) -> None:
     """Remove git's note of a worktree whose directory is gone, also a locked one. A note that git was killed over may
     lack the path and is known by its name; no command of git removes that."""
-    if Git(repo).run("worktree", "remove", "--force", "--force", directory).ok:
+    if Git.of_user(repo).run("worktree", "remove", "--force", "--force", directory).ok:
         return
     note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
     if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
@@ -130,7 +133,7 @@ def _forget_worktree(repo: str, common_dir: str, directory: str) -> None:
 def _worktree(host: StateDir, workspace: Workspace, start: str | None) -> None:
     plan, directory = workspace.plan, workspace.directory
     assert plan.repo is not None and start is not None and plan.branch is not None
-    git = Git(plan.repo.top)
+    git = Git.of_user(plan.repo.top)
     rooms = os.path.join(plan.repo.common_dir, "worktrees")
     words = ["--no-track", "-b", plan.branch, directory, start] if plan.create_branch else [directory, plan.branch]
     with repo_lock(host, plan.repo.common_dir):
@@ -153,14 +156,14 @@ def _worktree(host: StateDir, workspace: Workspace, start: str | None) -> None:
             refuse_taken_branch(plan)  # in plainer words than git's
         checked(made, "git could not make the worktree")
     # Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended.
-    Git(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
+    Git.of_user(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
 
 
 def _mirror(plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None and start is not None and plan.branch is not None
     clone_repository(plan.repo.top, plan.repo.common_dir, directory, plan.objects)
     words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
-    Git(directory).must("checkout", "-q", *words, doing="git could not check out the files")
+    Git.of_user(directory).must("checkout", "-q", *words, doing="git could not check out the files")
 
 
 def clone_repository(source: str, common_dir: str, directory: str, how: str = "") -> None:
@@ -172,7 +175,7 @@ def clone_repository(source: str, common_dir: str, directory: str, how: str = ""
         # In a container that was started from a snapshot, a file of the snapshot becomes another one when it is linked.
         clone = process.run([*words, "--no-hardlinks"], timeout=COPY_SECONDS)
     checked(clone, "git could not copy the repository")
-    config = Git(source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
+    config = Git.of_user(source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
     _write_config(directory, common_dir, dict(item.split("\n", 1) for item in config if "\n" in item))
 
 
@@ -212,7 +215,7 @@ def copy_files(host: StateDir, source: str, directory: str, *, git: bool) -> Non
 def _copy(host: StateDir, plan: Plan, directory: str) -> None:
     copy_files(host, plan.source, directory, git=plan.repo is not None)
     if plan.repo is not None and plan.branch is not None:
-        git = Git(directory)
+        git = Git.of_user(directory)
         if not plan.include_unclean:
             git.must("reset", "-q", "--hard", doing="git could not reset the copy")
             git.must("clean", "-q", "-f", "-d", doing="git could not clean the copy")
@@ -234,7 +237,7 @@ def existing_branches(plan: Plan) -> list[str]:
     """All branches that a new one could get in the way of."""
     if not plan.create_branch or plan.transfer == RSYNC:
         return []
-    return Git(plan.source).must("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n")
+    return Git.of_user(plan.source).must("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").split("\n")
 
 
 def refuse_taken_branch(plan: Plan, branches: Sequence[str] | None = None) -> None:
@@ -277,7 +280,7 @@ def _bring_extra_paths(plan: Plan, directory: str, extra_paths: Mapping[str, str
             checked(
                 process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS), f"`{path}` could not be copied"
             )
-        if plan.repo is not None and not Git(directory).ok("check-ignore", "-q", "--", relative):
+        if plan.repo is not None and not Git.of_user(directory).ok("check-ignore", "-q", "--", relative):
             raise MngrError(
                 f"`workspace.extra_paths` names `{path}`, which git does not ignore: the agent would commit it",
                 hint=f"add `/{relative}` to `.gitignore` or to `.git/info/exclude`"

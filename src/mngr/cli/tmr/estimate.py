@@ -22,7 +22,7 @@ _COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
 
 
 def show(app: App, wish: RunRequest) -> int:
-    git = Git(wish.repo)
+    git = Git.of_user(wish.repo)
     with tempfile.TemporaryDirectory(prefix="mngr-tmr-") as draft:
         environment = wish.settings.environment
         measurer = Measurer(app.fleet, None, repo=wish.repo, directory=draft, environment=environment, at_once=1)

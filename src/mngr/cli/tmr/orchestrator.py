@@ -137,7 +137,7 @@ def repository(app: App) -> Repo:
             "`mngr tmr` needs a git repository, and the current directory is not in one",
             hint="`cd` to your project; a new one needs `git init` and a commit",
         )
-    if Git(found.top).commit_of("HEAD") is None:
+    if Git.of_user(found.top).commit_of("HEAD") is None:
         raise UsageError("the repository has no commit yet", hint="`git add -A && git commit -m start`")
     return found
 

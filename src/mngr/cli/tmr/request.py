@@ -30,7 +30,7 @@ from mngr.tmr.run_request import RunRequest
 def asked(args: Args, app: App, repo: Repo) -> RunRequest:
     _check_git()
     limits = _limits(args)._replace(lost_seconds=app.settings.number("tmr.lost_seconds", 120))
-    git = Git(repo.top)
+    git = Git.of_user(repo.top)
     base = git.commit_of(args.base)
     if base is None:
         raise UsageError(f"no branch or commit named `{args.base}`")

@@ -181,7 +181,7 @@ def _ask(app: App, run: Run, every: Sequence[ReviewItem]) -> list[Choice]:
             "terminal to ask",
             hint=f"name what to drop: `mngr tmr review {run.id} --drop TASK`",
         )
-    git = Git(str(run.state.facts["repo"]))
+    git = Git.of_user(str(run.state.facts["repo"]))
     choices = [Choice()] * len(every)
     at, shown = 0, -1
     while at < len(every):

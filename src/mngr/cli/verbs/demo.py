@@ -140,7 +140,7 @@ class Tour:
         self.narrator.command(f"demo={quote(self.place.directory)}; cd {self._path(sample.NAME)}")
         self.narrator.command("git log --oneline --stat -1")
         colour = ["--color=always"] if self.app.out.colour else []
-        shown = Git(self.place.repository).run("log", "--oneline", "--stat", "-1", *colour)
+        shown = Git.of_user(self.place.repository).run("log", "--oneline", "--stat", "-1", *colour)
         self.narrator.show(process.checked(shown).stdout)
 
     def begin(self) -> Run:

@@ -153,7 +153,7 @@ class ScriptedAgent:
 
     def _value(self, name: str) -> str:
         if name.startswith("head"):
-            return Git(".").commit_of(name.replace("head", "HEAD")) or ""
+            return Git.of_user(".").commit_of(name.replace("head", "HEAD")) or ""
         return self._message if name == "message" else self._env.get("MNGR_TASK", "")
 
     def _expanded(self, text: str) -> str:

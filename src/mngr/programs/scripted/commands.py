@@ -84,7 +84,7 @@ def to_bytes(text: str) -> bytes:
 def commit(message: str, author: str) -> tuple[str, str]:
     """Commit everything, and return the commit and git's words; the commit is empty when there was
     nothing to commit. A refusal is told in git's words. Uses the author's name only where git knows nobody."""
-    git = Git(".")
+    git = Git.of_user(".")
     git.must("add", "-A", doing="git cannot add the changes")
     if git.ok("diff", "--cached", "--quiet"):
         return "", "nothing to commit"

@@ -102,7 +102,7 @@ def _free_ref(record: Record | None, wanted: str) -> str:
     if record is None or record.workspace.repo is None or not is_repository(record.workspace.repo):
         return wanted
     parent, _, name = wanted.rpartition("/")
-    refs = Git(record.workspace.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
+    refs = Git.of_user(record.workspace.repo).must("for-each-ref", "--format=%(refname)", f"{parent}/").split("\n")
     return f"{parent}/{free_name(name, [ref.removeprefix(f'{parent}/').partition('/')[0] for ref in refs])}"
 
 
@@ -123,7 +123,7 @@ def agent_dir(host: StateDir, entry: SavedEntry) -> str:
 
 def check_kept(entry: SavedEntry) -> None:
     """Raise when what the entry holds cannot be reached any more; before anything is replaced."""
-    if not os.path.isdir(entry.repo) or Git(entry.repo).commit_of(entry.commit) is None:
+    if not os.path.isdir(entry.repo) or Git.of_user(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(
             f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
             hint="if the repository was moved, move it back for the time",
@@ -133,7 +133,7 @@ def check_kept(entry: SavedEntry) -> None:
 def drop(host: StateDir, entry: SavedEntry) -> None:
     """Forget an entry for good: its refs, and all that is kept beside them. Twice is safe."""
     if os.path.isdir(entry.repo):
-        forget_refs(Git(entry.repo), entry.refs_below)
+        forget_refs(Git.of_user(entry.repo), entry.refs_below)
     host.remove(directory(host, entry))
     if entry.room == SNAPSHOTS:
         try:

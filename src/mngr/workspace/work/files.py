@@ -50,7 +50,7 @@ def raw_git(git: Git) -> Iterator[Git]:
     """git on the same files and objects, with an empty index of its own and without any conversion of files."""
     words = ("--path-format=absolute", "--show-object-format", "--git-path", "objects")
     kind, objects = git.must("rev-parse", *words).split("\n", 1)
-    place = os.path.dirname(objects)
+    place = git.own or os.path.dirname(objects)
     own = os.path.join(place, f"mngr-index-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         made = ["git", "init", "-q", "--bare", "--template=", f"--object-format={kind}", own]
@@ -61,7 +61,7 @@ def raw_git(git: Git) -> Iterator[Git]:
         with open(os.path.join(own, "config"), "ab") as file:
             file.write(os.fsencode(config))
         env = {"GIT_OBJECT_DIRECTORY": objects, "GIT_LITERAL_PATHSPECS": "1"}
-        yield Git(git.directory, git_dir=own, env=env)
+        yield Git.of_store(git.directory, git_dir=own, env=env)
     finally:
         files.remove_tree(own)
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mngr.agent.record import Record
 from mngr.system.git import Git, worktree_entry
 from mngr.system.state_dir import StateDir
+from mngr.workspace import copy_git
 from mngr.workspace.plan import NONE, WORKTREE
 from mngr.workspace.work import files as uncommitted_files
 
@@ -45,7 +46,7 @@ def only_here(host: StateDir, record: Record, *, ignored_max_mb: float) -> Unsav
         return UnsavedWork()
     if record.workspace.repo is None:
         return UnsavedWork(changed=differing_files(record.workspace.work_dir, record.workspace.source, skip=host.dir))
-    git = Git(record.workspace.work_dir)
+    git = copy_git.of(host, record)
     if not own_repository(record):
         # The agent removed its own repository, or the one it belongs to is gone: all that is left are files.
         return UnsavedWork(changed=differing_files(record.workspace.work_dir, "", skip=host.dir))
@@ -66,7 +67,7 @@ def everything(host: StateDir, record: Record, *, ignored_max_mb: float) -> Unsa
         return found._replace(changed=differing_files(record.workspace.work_dir, "", skip=host.dir))
     if record.workspace.transfer == WORKTREE or not own_repository(record):
         return found
-    refs = _own_refs(Git(record.workspace.work_dir))
+    refs = _own_refs(copy_git.of(host, record))
     return found._replace(refs=tuple(sorted((name, tip) for name, (tip, _) in refs.items())))
 
 
@@ -124,7 +125,7 @@ def _worktree_commits(git: Git, record: Record) -> UnsavedWork:
 def _own_commits(git: Git, record: Record) -> UnsavedWork:
     """Of a repository of its own every ref counts, the stash included, unless the source or a remote holds it."""
     assert record.workspace.repo is not None
-    source = Git(record.workspace.repo) if is_repository(record.workspace.repo) else None
+    source = Git.of_user(record.workspace.repo) if is_repository(record.workspace.repo) else None
     there = _refs(source) if source else {}
     refs = _own_refs(git)
     known = {tip for tip, _ in there.values()} | {record.workspace.base_commit}

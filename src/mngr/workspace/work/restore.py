@@ -13,6 +13,7 @@ from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
 from mngr.system.state_dir import StateDir
+from mngr.workspace import copy_git
 from mngr.workspace.plan import COPIED, MIRROR, RSYNC, WORKTREE, Plan
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import files as uncommitted_files
@@ -31,7 +32,7 @@ def relink(record: Record) -> None:
         return
     os.makedirs(record.workspace.work_dir, exist_ok=True)
     if os.path.isdir(record.workspace.repo):
-        Git(record.workspace.repo).run("worktree", "repair")
+        Git.of_user(record.workspace.repo).run("worktree", "repair")
 
 
 def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]:
@@ -43,7 +44,7 @@ def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]
         or entry.plain_files
     ):
         return ()
-    git = Git(record.workspace.repo)
+    git = Git.of_user(record.workspace.repo)
     ref = f"refs/heads/{entry.branch}"
     tip = git.commit_of(ref)
     if tip is None or git.ok("merge-base", "--is-ancestor", tip, entry.parent):
@@ -56,17 +57,18 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
     stays. Returns the branch, and what a person should know about it. Twice is safe, also after half of it."""
     os.makedirs(record.workspace.work_dir, exist_ok=True)
     if entry.plain_files:
-        bring_files(Git(record.workspace.work_dir, git_dir=entry.repo), entry, spare)
+        bring_files(Git.of_store(record.workspace.work_dir, git_dir=entry.repo), entry, spare)
         task_dir(record.workspace.work_dir)
         return None, ""
-    git = Git(record.workspace.work_dir)
+    git = copy_git.of(host, record)
     if not unsaved_work.own_repository(record):
         files.remove_tree(os.path.join(record.workspace.work_dir, ".git"))
         _make_repository(host, entry, record)
     _end_operations(git)
     if record.workspace.transfer == WORKTREE:
-        with repo_lock(host, git.must("rev-parse", "--path-format=absolute", "--git-common-dir")):
-            branch, note = _place_worktree(git, entry)
+        assert record.workspace.repo is not None
+        with repo_lock(host, _common_dir(record.workspace.repo)):
+            branch, note = _place_worktree(git, entry, Git.of_user(record.workspace.repo))
     else:
         branch, note = entry.branch, ""
         fetch_kept(git, entry)
@@ -93,7 +95,7 @@ def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
             )  # all of it is saved: without git, no file counts as ignored
             with repo_lock(host, common):
                 words = ["worktree", "add", "-q", "--no-checkout", "--detach", record.workspace.work_dir, entry.parent]
-                Git(record.workspace.repo or "").must(*words, doing="git could not make the worktree")
+                Git.of_user(record.workspace.repo or "").must(*words, doing="git could not make the worktree")
     elif not common or record.workspace.repo is None:
         _init(record.workspace.work_dir)
     elif record.workspace.transfer == MIRROR:
@@ -104,7 +106,7 @@ def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
         copy_files(host, record.workspace.repo, record.workspace.work_dir, git=True)
 
 
-def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
+def _place_worktree(git: Git, entry: SavedEntry, repository: Git) -> tuple[str | None, str]:
     """Point HEAD where it was. A branch that another work tree has is not moved: a new one stands in for it."""
     git.must("update-ref", "--no-deref", "HEAD", entry.parent)
     _add_refs(git, entry)
@@ -112,7 +114,7 @@ def _place_worktree(git: Git, entry: SavedEntry) -> tuple[str | None, str]:
         return None, ""
     branch, note = entry.branch, ""
     at = git.commit_of(f"refs/heads/{branch}")
-    place = checked_out(git).get(branch)
+    place = checked_out(repository).get(branch)
     if place is not None:
         branch = free_branch(git, f"{entry.branch}-restored")
         note = f"branch {entry.branch} is checked out in {place} and stays where it is; the work is on {branch}"
@@ -134,7 +136,7 @@ def _end_operations(git: Git) -> None:
 def _common_dir(repo: str) -> str:
     if not os.path.isdir(repo):
         return ""
-    found = Git(repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
+    found = Git.of_user(repo).run("rev-parse", "--path-format=absolute", "--git-common-dir")
     return found.text if found.ok else ""
 
 
@@ -158,9 +160,10 @@ def _restore_into(host: StateDir, entry: SavedEntry, directory: str, branch: str
         else:
             workspace.make(host, {})
         if entry.plain_files:
-            bring_files(Git(directory, git_dir=entry.repo), entry)
+            bring_files(Git.of_store(directory, git_dir=entry.repo), entry)
         else:
-            git = Git(directory)
+            repo = plan.repo.home if plan.repo is not None else None
+            git = copy_git.at(host, directory, repo, shared=plan.transfer == WORKTREE)
             if plan.source == directory:  # the repository it came from was gone when the work was saved
                 _init(directory)
                 fetch_kept(git, entry)
@@ -193,7 +196,7 @@ def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
     if not unsaved_work.is_repository(entry.repo):
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
     repo = git_tool.repository(entry.repo)
-    source_git, create = Git(entry.repo), True
+    source_git, create = Git.of_user(entry.repo), True
     if agent.workspace.transfer == WORKTREE:
         _add_refs(source_git, entry)
     if (

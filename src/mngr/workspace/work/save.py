@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mngr.agent.record import Record, timestamp
 from mngr.system.git import Git
 from mngr.system.state_dir import StateDir
+from mngr.workspace import copy_git
 from mngr.workspace.plan import WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import files as uncommitted_files
@@ -23,7 +24,7 @@ def save_agent(
     if not (found.any or found.ignored or always):
         return None
     place = saved_entry.reserve(host, SAVED, record.name, record)
-    entry = keep_workspace(place, record, found, reason=reason)
+    entry = keep_workspace(host, place, record, found, reason=reason)
     saved_entry.write(host, entry)
     return entry
 
@@ -40,14 +41,14 @@ def save_files(host: StateDir, name: str, directory: str, paths: Sequence[str], 
 
 
 def keep_workspace(
-    place: EntryPlace, record: Record, found: UnsavedWork, *, reason: str, whole: bool = False
+    host: StateDir, place: EntryPlace, record: Record, found: UnsavedWork, *, reason: str, whole: bool = False
 ) -> SavedEntry:
     """Put what `found` names under refs. The workspace itself is not changed."""
     paths = [*found.changed, *found.ignored]
     message = f"Work of agent {record.name}, {'a snapshot' if whole else f'saved on {reason}'}\n"
     branch = None
     if own_repository(record):
-        repo, commit, parent, branch = _keep_repository(place, record, found, message, whole)
+        repo, commit, parent, branch = _keep_repository(host, place, record, found, message, whole)
         ref = f"{place.ref}/work"
     else:
         base = record.workspace.source if record.workspace.repo is None and not whole else ""
@@ -78,8 +79,8 @@ def _keep_plain(place: EntryPlace, directory: str, source: str, paths: Sequence[
     """Plain files go into a repository of our own: first as the source has them, then as they are in the directory.
     Returns both commits, the later one first."""
     saved_entry.make_store(place.store)
-    before = Git(source, git_dir=place.store) if source and os.path.isdir(source) else None
-    after = Git(directory, git_dir=place.store)
+    before = Git.of_store(source, git_dir=place.store) if source and os.path.isdir(source) else None
+    after = Git.of_store(directory, git_dir=place.store)
     empty = after.must("mktree", input=b"")
     parent = after.commit_tree(
         uncommitted_files.dirty_tree(before, paths) if before else empty, [], f"Before: {message}"
@@ -90,9 +91,9 @@ def _keep_plain(place: EntryPlace, directory: str, source: str, paths: Sequence[
 
 
 def _keep_repository(
-    place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
+    host: StateDir, place: EntryPlace, record: Record, found: UnsavedWork, message: str, whole: bool
 ) -> tuple[str, str, str, str | None]:
-    git = Git(record.workspace.work_dir)
+    git = copy_git.of(host, record)
     branch = git.current_branch()
     parent = git.commit_of("HEAD") or git.commit_tree(git.must("write-tree"), [], "Nothing was committed\n")
     paths = [*found.changed, *found.ignored, *(uncommitted_files.convertible(git) if whole else ())]
@@ -107,7 +108,7 @@ def _keep_repository(
     if record.workspace.transfer != WORKTREE or repo != record.workspace.repo:
         try:
             spec, failed = f"+{place.ref}/*:{place.ref}/*", "the agent's work could not be copied to a safe place"
-            Git(repo).fetch(git.directory, spec, doing=failed)
+            Git.of_user(repo).fetch(git.directory, spec, own=git.own, doing=failed)
         finally:
             saved_entry.forget_refs(git, place.ref)
     return repo, commit, parent, branch
