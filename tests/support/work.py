@@ -31,7 +31,7 @@ class CountingGit(Git):
     """git in an environment of its own, which remembers what it was asked to do."""
 
     def __init__(self, directory: str, env: Mapping[str, str]) -> None:
-        super().__init__(directory, env=env)
+        super().__init__(directory, ["-C", directory], env, {})
         self.calls: list[str] = []
 
     def run(self, *words: str, **options: Any) -> Result:
