@@ -91,10 +91,12 @@ def _view(site: Site, record: Record, panes: dict[str, Pane] | None) -> AgentVie
 
 def _decided(site: Site, record: Record, panes: dict[str, Pane] | None) -> AgentView:
     pane = panes.get(record.id) if panes is not None else None
+    events, trouble = _events(site, record)
     facts = state.Facts(
         pane=pane,
         panes_known=panes is not None,
-        events=site.store.events_since_start(record.id),
+        events=events,
+        events_error=trouble,
         boot_id=site.host.boot_id() if pane is None else "",
         creator_alive=record.life.started_at is None
         and record.life.creator is not None
@@ -107,6 +109,14 @@ def _decided(site: Site, record: Record, panes: dict[str, Pane] | None) -> Agent
     if status.state == state.WAITING and state.awaits_first_message(record, facts.events, time.time()):
         status = status._replace(state=state.RUNNING, reason="its first message is on its way")
     return AgentView(record, status, pane)
+
+
+def _events(site: Site, record: Record) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Its events since its start, and why they cannot be read: its program may have put something else there."""
+    try:
+        return site.store.events_since_start(record.id), ""
+    except OSError as error:
+        return (), f"its events cannot be read: `{error.filename}` is {error.strerror}"
 
 
 def _as_its_driver_says(

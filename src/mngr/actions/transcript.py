@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mngr.actions.site import Site
 from mngr.errors import NotFoundError
 from mngr.system import waiting
+from mngr.system.files import MOST_BYTES
 
 _SECONDS_BETWEEN_LOOKS = 2.0
 
@@ -40,15 +41,16 @@ def events(site: Site, agent_id: str) -> list[dict[str, Any]]:
     return site.store.events(agent_id)
 
 
-def follow_events(site: Site, agent_id: str, seen: int) -> Iterator[list[dict[str, Any]]]:
-    """New events as they come, after the first `seen`, until the agent is destroyed."""
+def follow_events(site: Site, agent_id: str) -> Iterator[list[dict[str, Any]]]:
+    """All events, then those that are added, until the agent is destroyed."""
+    found, seen = site.store.events_from(agent_id, max(0, site.store.events_size(agent_id) - MOST_BYTES))
+    yield found
     for _ in waiting.changes(
         [site.store.state_dir(agent_id)], deadline=waiting.Deadline(None), at_least_every=_SECONDS_BETWEEN_LOOKS
     ):
-        found = site.store.events(agent_id)
-        if found[seen:]:
-            yield found[seen:]
-        seen = len(found)
+        found, seen = site.store.events_from(agent_id, min(seen, site.store.events_size(agent_id)))
+        if found:
+            yield found
         if agent_id not in site.host.entries(site.store.dir):
             return
 

@@ -12,6 +12,8 @@ from mngr.names import is_id, is_name
 from mngr.system.files import json_bytes
 
 VERSION = 2
+# A later moment is the mistake of a program, and not every function of the system takes it.
+_LAST_YEAR = 5000
 
 
 class AgentSpec(NamedTuple):
@@ -181,7 +183,7 @@ def seconds_of(text: str) -> float:
     day, _, clock = whole.partition("T")
     year, month, date = map(int, day.split("-"))
     hour, minute, second = map(int, clock.split(":"))
-    if len(day) != 10 or not (rest or "0").isdecimal() or year < 1970:
+    if len(day) != 10 or not (rest or "0").isdecimal() or not 1970 <= year <= _LAST_YEAR:
         raise ValueError(f"{text!r} is not a point in time")
     if not (1 <= month <= 12 and 1 <= date <= 31 and 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second <= 60):
         raise ValueError(f"{text!r} is not a point in time")

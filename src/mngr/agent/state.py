@@ -21,6 +21,7 @@ ALIVE = frozenset({STARTING, RUNNING, WAITING, BLOCKED})
 ENDED = frozenset({DONE, FAILED, STOPPED})
 _FIRST_MESSAGE_SECONDS = 120.0
 _LATEST = 1e11
+_LONGEST_REASON, _LONGEST_ID = 1000, 100
 NOT_KNOWN = 0.0  # a point in time that nobody saw
 
 
@@ -43,13 +44,15 @@ class Status(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer."""
+    """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer; `events_error` says
+    why the events could not be read."""
 
     pane: Pane | None
     panes_known: bool
     events: Sequence[Mapping[str, Any]]
     boot_id: str
     creator_alive: bool
+    events_error: str = ""
 
 
 def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
@@ -63,6 +66,10 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
         )
     if not facts.panes_known:
         return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
+    if facts.events_error:
+        if alive and facts.pane is not None:
+            return Status(RUNNING, facts.events_error, started, _process(facts.pane))
+        return Status(UNKNOWN, facts.events_error, started, "events: they could not be read")
     if last_exit is not None:
         at = _seconds(last_exit.get("timestamp")) or started
         code = last_exit.get("exit_code")
@@ -85,20 +92,24 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
 def _alive(facts: Facts, started: float, from_events: bool) -> Status:
     pane = facts.pane
     assert pane is not None
-    process = f"tmux: process {pane.pid} is alive in pane {pane.pane_id}"
+    process = _process(pane)
     if not from_events:
         return Status(RUNNING, "", started, process)
     for event in reversed(facts.events):
         state = event.get("state")
         if event.get("type") == "state" and state in (RUNNING, WAITING, BLOCKED):
-            reason = str(event.get("reason") or "")
+            reason = str(event.get("reason") or "")[:_LONGEST_REASON]
             return Status(
                 state,
                 reason,
                 _seconds(event.get("timestamp")) or started,
-                f"events: {event.get('event_id', 'a state event')}; {process}",
+                f"events: {str(event.get('event_id', 'a state event'))[:_LONGEST_ID]}; {process}",
             )
     return Status(STARTING, "not ready yet", started, f"events: no state reported since the start; {process}")
+
+
+def _process(pane: Pane) -> str:
+    return f"tmux: process {pane.pid} is alive in pane {pane.pane_id}"
 
 
 def awaits_first_message(record: Record, events: Sequence[Mapping[str, Any]], now: float) -> bool:

@@ -11,11 +11,15 @@ from mngr.agent import events, record
 from mngr.agent.record import CorruptRecord, Record
 from mngr.errors import NotFoundError
 from mngr.names import is_id
-from mngr.system.files import read_lines
+from mngr.system.files import MOST_BYTES, NOT_PLAIN, last_lines, read_lines
 from mngr.system.state_dir import StateDir
 
 SCREEN = "screen.txt"
 _TAIL = 16384
+# A state is decided from at most so much of the end of the events; what an agent adds to them cannot cost more.
+_MOST_TAIL, _MOST_LINES = 1 << 22, 4096
+# Whoever asks for all events gets the last of them.
+_MOST_EVENTS = 500_000
 
 
 class Store:
@@ -74,7 +78,14 @@ class Store:
 
             fields = secrets.mask_fields(fields, self.secrets(agent_id))
         event = events.new_event("mngr", type, **fields)
-        self.host.append(os.path.join(self.dir, agent_id, events.FILE), event)
+        path = self._events_file(agent_id)
+        try:
+            self.host.append(path, event)
+        except OSError as error:
+            if error.strerror != NOT_PLAIN:
+                raise
+            os.replace(path, f"{path}.{os.urandom(4).hex()}.replaced")  # a pipe, a link or a directory, not by us
+            self.host.append(path, event)
         return event
 
     def secrets(self, agent_id: str) -> tuple[str, ...]:
@@ -87,25 +98,38 @@ class Store:
             return ()
 
     def events(self, agent_id: str) -> list[dict[str, Any]]:
+        """All events in order, or as many of the last ones as are read at once. Raises OSError when what is there is
+        not a plain file."""
+        return read_lines(last_lines(self.host.read_tail(self._events_file(agent_id), MOST_BYTES)[0], _MOST_EVENTS))
+
+    def events_from(self, agent_id: str, start: int) -> tuple[list[dict[str, Any]], int]:
+        """The whole events that were added after this size of the file, and the size up to which they reach."""
+        data = self.host.read_from(self._events_file(agent_id), start)
+        end = data.rfind(b"\n") + 1
+        return read_lines(last_lines(data[:end], _MOST_EVENTS)), start + (end or len(data) // MOST_BYTES * MOST_BYTES)
+
+    def events_size(self, agent_id: str) -> int:
         try:
-            return read_lines(self.host.read(os.path.join(self.dir, agent_id, events.FILE)))
+            return os.lstat(self._events_file(agent_id)).st_size
         except FileNotFoundError:
-            return []
+            return 0
+
+    def _events_file(self, agent_id: str) -> str:
+        return os.path.join(self.dir, agent_id, events.FILE)
 
     def events_since_start(self, agent_id: str) -> list[dict[str, Any]]:
         """Events of the agent's present process, as far back as its state needs them: to its last `started`, or some
-        of the last ones with a state among them, which nothing before them can change."""
-        path = os.path.join(self.dir, agent_id, events.FILE)
+        of the last ones with a state among them, which nothing before them can change. Raises OSError when what is
+        there is not a plain file."""
+        path = self._events_file(agent_id)
         size = _TAIL
         while True:
             data, whole = self.host.read_tail(path, size)
             start = data.rfind(b'"type": "started"')
-            if start >= 0:
-                return read_lines(data[data.rfind(b"\n", 0, start) + 1 :])
-            found = read_lines(data)
-            if whole or any(event.get("type") == "state" for event in found):
+            found = read_lines(last_lines(data[data.rfind(b"\n", 0, max(0, start)) + 1 :], _MOST_LINES))
+            if whole or start >= 0 or size >= _MOST_TAIL or any(event.get("type") == "state" for event in found):
                 return found
-            size *= 8
+            size *= 16
 
     def forget(self, agent_id: str) -> None:
         """Remove the state directory and the agent's locks. One that is held goes when its holder releases it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.system.files import read_lines
+from mngr.system.files import last_lines, read_lines
 from mngr.system.process import quote
 from mngr.system.state_dir import StateDir
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 HOME = "home"
 PROMPT = "prompt"
 TAIL_BYTES = 64 * 1024
+# What is read at most of a file that the program writes, and of one that is its record of the conversation.
+_READ_BYTES = 1 << 24
+_RECORD_BYTES, _RECORD_LINES = 1 << 28, 500_000
 _LONGEST_WORD = 130_000
 
 
@@ -49,18 +52,28 @@ class AgentContext(NamedTuple):
         return f"{self.state_dir}/{PROMPT}"
 
     def read(self, name: str) -> bytes:
-        """What a file in `home` holds; empty when the file is missing."""
-        try:
-            return self.host.read(f"{self.home}/{name}")
-        except FileNotFoundError:
-            return b""
+        """What a file in `home` holds, of a large one the end; empty when the file is missing. Raises OSError for what
+        is not a plain file: the program can put anything there."""
+        return self.tail(name, _READ_BYTES)
 
     def tail(self, name: str, size: int = TAIL_BYTES) -> bytes:
         return self.host.read_tail(f"{self.home}/{name}", size)[0]
 
+    def after(self, name: str, mark: int) -> bytes:
+        """What was added to a file of `home` since it had this size."""
+        return self.host.read_from(f"{self.home}/{name}", mark, _READ_BYTES)
+
+    def size(self, name: str) -> int:
+        """How large a file in `home` is; 0 when it is missing."""
+        try:
+            return os.lstat(f"{self.home}/{name}").st_size
+        except FileNotFoundError:
+            return 0
+
     def lines(self, name: str) -> list[dict[str, Any]]:
-        """The JSON objects in a file of `home`, one per line. A half-written last line is skipped."""
-        return read_lines(self.read(name))
+        """The JSON objects in a file of `home`, one per line: in all of a conversation, unless it is huge. A
+        half-written last line is skipped."""
+        return read_lines(last_lines(self.tail(name, _RECORD_BYTES), _RECORD_LINES))
 
 
 class LaunchCommand(NamedTuple):
@@ -139,7 +152,7 @@ class Driver:
 
     def mark(self, agent: AgentContext) -> int:
         """The end of the program's record now; `received` reads from there."""
-        return len(agent.read(self.prompts)) if self.prompts else 0
+        return agent.size(self.prompts) if self.prompts else 0
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str] | None:
         """The prompts that the program itself recorded since `mark`, in order. None: this program records no prompts in

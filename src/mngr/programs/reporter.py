@@ -12,9 +12,10 @@ from mngr.agent.record import Record
 from mngr.json_values import count
 from mngr.programs import driver
 from mngr.programs.driver import AgentContext, Driver, LaunchCommand, ModelUsage, Wording
-from mngr.system.files import read_lines
+from mngr.system.files import MOST_BYTES, last_lines, read_lines
 
 TRANSCRIPT = "transcript.jsonl"
+_MOST_LINES = 500_000
 
 
 class ReportingDriver(Driver):
@@ -33,11 +34,14 @@ class ReportingDriver(Driver):
         return Wording(text, hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest())
 
     def mark(self, agent: AgentContext) -> int:
-        return len(_lines(agent, events.FILE))
+        try:
+            return os.lstat(os.path.join(agent.state_dir, events.FILE)).st_size
+        except FileNotFoundError:
+            return 0
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
-        found = _lines(agent, events.FILE)[mark:]
-        return [str(event.get("text_sha256")) for event in found if event.get("type") == "prompt"]
+        data = agent.host.read_from(os.path.join(agent.state_dir, events.FILE), mark)
+        return [str(event.get("text_sha256")) for event in read_lines(data) if event.get("type") == "prompt"]
 
     def transcript(self, agent: AgentContext) -> list[dict[str, Any]]:
         return _lines(agent, TRANSCRIPT)
@@ -50,10 +54,8 @@ DRIVER = ReportingDriver()
 
 
 def _lines(agent: AgentContext, name: str) -> list[dict[str, Any]]:
-    try:
-        return read_lines(agent.host.read(os.path.join(agent.state_dir, name)))
-    except FileNotFoundError:
-        return []
+    data, _ = agent.host.read_tail(os.path.join(agent.state_dir, name), MOST_BYTES)
+    return read_lines(last_lines(data, _MOST_LINES))
 
 
 def _usage(event: Mapping[str, Any]) -> ModelUsage:

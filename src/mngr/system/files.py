@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 from typing import Any
 
 from mngr.errors import MngrError, TimedOut
@@ -13,6 +14,10 @@ from mngr.system.interrupts import held
 
 # So long a lock may outlive the process that had it.
 _SECONDS_OF_THE_DEAD = 5.0
+# The most that is read of one file at once; no file of ours grows to that size.
+MOST_BYTES = 1 << 26
+# JSON nested deeper than this is not printed, sent or compared safely: each of these takes a call for each level.
+_DEEPEST = 40
 
 
 def make_private_dir(path: str) -> None:
@@ -70,7 +75,7 @@ def append_line(path: str, value: Any, *, durable: bool = False) -> None:
     """Append one JSON object as one line, in one write, so that lines of several writers never mix. After a line that
     was torn, by a full disk or a crash, it begins a new one. With `durable` the disk has it on return."""
     line = json_bytes(value)
-    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    fd = open_plain(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(fd).st_size
         if size and os.pread(fd, 1, size - 1) != b"\n":
@@ -96,9 +101,19 @@ def read_lines(data: bytes) -> list[dict[str, Any]]:
             value = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not _too_deep(line, value):
             found.append(value)
     return found
+
+
+def _too_deep(line: bytes, value: Any) -> bool:
+    if line.count(b"{") + line.count(b"[") <= _DEEPEST:
+        return False
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [item for items in inner for item in items if isinstance(item, dict | list)]
+    return bool(level)
 
 
 def content(path: str) -> bytes:
@@ -110,19 +125,61 @@ def content(path: str) -> bytes:
         return b""
 
 
-def read_tail(path: str, size: int) -> tuple[bytes, bool]:
-    """The last `size` bytes from a line's beginning on, and whether that is the whole file. A missing file is empty."""
+def open_plain(path: str, flags: int = os.O_RDONLY) -> int:
+    """Open a file that another program may have replaced. Never waits, and raises OSError for a link, a pipe, a
+    directory or a device."""
     try:
-        with open(path, "rb") as file:
+        fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise OSError(errno.EINVAL, NOT_PLAIN, path) from None
+        raise
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    raise OSError(errno.EINVAL, NOT_PLAIN, path)
+
+
+NOT_PLAIN = "not a plain file"
+
+
+def read_plain(path: str, most: int = MOST_BYTES) -> bytes:
+    """What a plain file holds. Raises OSError for anything else, and for a file of more than `most` bytes."""
+    with open(open_plain(path), "rb") as file:
+        data = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
+    if data is None or len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most / 1e6:.0f} MB", path)
+    return data
+
+
+def read_tail(path: str, size: int) -> tuple[bytes, bool]:
+    """The last `size` bytes from a line's beginning on, and whether that is the whole file. A missing file is empty.
+    Raises OSError for one that is not a plain file."""
+    try:
+        with open(open_plain(path), "rb") as file:
             end = file.seek(0, os.SEEK_END)
             start = max(0, end - size)
             file.seek(start)
-            data = file.read()
+            data = file.read(size)
     except FileNotFoundError:
         return b"", True
-    if start == 0:
-        return data, True
-    return data[data.find(b"\n") + 1 :], False
+    return (data, True) if start == 0 else (data.partition(b"\n")[2], False)
+
+
+def read_from(path: str, start: int, most: int = MOST_BYTES) -> bytes:
+    """What a plain file holds from there on, at most so many bytes of it. A missing file is empty."""
+    try:
+        with open(open_plain(path), "rb") as file:
+            file.seek(start)
+            return file.read(most)
+    except FileNotFoundError:
+        return b""
+
+
+def last_lines(data: bytes, most: int) -> bytes:
+    """The last lines of a text."""
+    parts = data.rsplit(b"\n", most + 1)
+    return data if len(parts) <= most + 1 else b"\n".join(parts[1:])
 
 
 class locked:  # noqa: N801 (used like the function it would be with contextlib, which costs its import)
@@ -273,6 +330,9 @@ def space_hint(path: str) -> str:
     return f"only {left / 1e6:.1f} MB are left on the disk of `{path}`; free some space" if left < 100e6 else ""
 
 
+_NAMED = (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EIO, errno.EINVAL, errno.EFBIG)
+
+
 def disk_error(error: OSError) -> MngrError | None:
     """A full or read-only disk said clearly; None for any other error."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -284,7 +344,7 @@ def disk_error(error: OSError) -> MngrError | None:
         return MngrError(
             f"cannot use `{error.filename or 'a file'}`: {error.strerror}", hint="check its owner and permissions"
         )
-    if error.filename and error.errno in (errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.EIO):
+    if error.filename and error.errno in _NAMED:
         return MngrError(f"cannot use `{error.filename}`: {error.strerror}", hint="`mngr doctor` checks this machine")
     return None
 

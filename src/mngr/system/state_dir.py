@@ -27,6 +27,8 @@ class StateDir:
 
     name = "local"
     provider = "local"
+    read = staticmethod(files.read_plain)
+    read_from = staticmethod(files.read_from)
     read_tail = staticmethod(files.read_tail)
     write = staticmethod(files.write_atomic)
     append = staticmethod(files.append_line)
@@ -79,10 +81,6 @@ class StateDir:
             or name.endswith(".draft")
             or (name in _ROOMS and not self.entries(os.path.join(self.dir, name)))
         )
-
-    def read(self, path: str) -> bytes:
-        with open(path, "rb") as file:
-            return file.read()
 
     def entries(self, path: str) -> list[str]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TextIO, TypedDict
@@ -193,13 +194,23 @@ def to_json(value: Any, indent: bool = False) -> str:
     """JSON in one line, or indented by two. Text stays readable, except what could steer a terminal."""
     import json
 
-    if indent:
-        text = json.dumps(value, ensure_ascii=False, indent=2)
-    else:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    form: dict[str, Any] = {"indent": 2} if indent else {"separators": (",", ":")}
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, **form)
+    except ValueError:
+        text = json.dumps(_finite(value), ensure_ascii=False, **form)
     if text.isascii() and "\x7f" not in text:
         return text
     return re.sub(_NOT_PLAIN, lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for each number that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and (value != value or value in (math.inf, -math.inf)) else value
 
 
 def _not_a_format(text: str) -> UsageError:

@@ -64,13 +64,13 @@ def run(args: Args, app: App) -> None:
     if any(source.rpartition("/")[2] == _CONVERSATION for source in sources):
         _conversation(args, app, sources)
         return
-    events = agent.events()
+    newer = iter(agent.site.run(transcripts.follow_events, agent.id)) if args.follow else iter([agent.events()])
+    events = next(newer)
     there = sorted({str(event.get("source")) for event in events})
     if missing := [source for source in sources if source not in there]:
         named, known = (", ".join(f"`{name}`" for name in names) for names in (missing, there))
         app.out.note(f"{agent.name} has no events from {named}; it has events from {known}")
     wanted = _wanted(args, sources, events)
-    newer = agent.site.run(transcripts.follow_events, agent.id, len(events)) if args.follow else ()
     new = (filter(wanted, more) for more in newer)
     transcript.show(args, filter(wanted, events), new, lambda found: _print(app, found))
 

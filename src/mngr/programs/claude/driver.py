@@ -110,7 +110,7 @@ class ClaudeDriver(Driver):
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
         """The hook reports a prompt at once, although a busy agent's model sees it only at the next step. The blank
         that `wording` may add at the end stays there when the program shows a long text as a summary."""
-        return [prompt.rstrip() for prompt in hooks.prompts(agent.read(hooks.FILE)[mark:])]
+        return [prompt.rstrip() for prompt in hooks.prompts(agent.after(hooks.FILE, mark))]
 
     def same(self, recorded: str, received: str) -> bool:
         return claude_text.same(recorded, received)
@@ -190,11 +190,14 @@ def had_queue(events: Sequence[Mapping[str, Any]]) -> bool:
     return states[-2:] == [RUNNING, RUNNING]
 
 
+_QUEUE_BYTES = 1 << 22
+
+
 def _has_queue(agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether messages wait in its queue, by its record since its start."""
+    """Whether messages wait in its queue, by the end of its record since its start."""
     if not had_queue(events) or time.time() - status.since > 60:
         return False
-    lines = [line for path in _files(agent, _sessions(agent)[-1]) for line in agent.read(path).split(b"\n")]
+    lines = [line for path in _files(agent, _sessions(agent)[-1]) for line in agent.tail(path, _QUEUE_BYTES).split(b"\n")]
     changes = read_lines(b"\n".join(line for line in lines if b'"queue-operation"' in line))
     since = agent.record.life.started_at or ""
     return claude_record.waiting(line for line in changes if str(line.get("timestamp")) >= since) > 0
@@ -220,7 +223,7 @@ _SUGGESTION = re.compile(_BOX.pattern + r"(?:\x1b\[[0-9;]*m)*\S?(?:\x1b\[[0-9;]*
 def _session(agent: AgentContext) -> list[str]:
     """Options that resume its last conversation with a prompt in it, or begin a new one."""
     known = _sessions(agent)
-    said = [name for name in known if any(b'"type":"user"' in agent.read(path) for path in _files(agent, name))]
+    said = [name for name in known if any(b'"type":"user"' in agent.after(path, 0) for path in _files(agent, name))]
     if said and not agent.record.spec.one_shot:
         return ["--resume", said[-1]]
     own = str(uuid.UUID(agent.record.id.rpartition("-")[2], version=4))

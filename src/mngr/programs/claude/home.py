@@ -160,9 +160,7 @@ def _key(agent: AgentContext) -> str:
 
 def _strict(agent: AgentContext, path: str) -> dict[str, Any]:
     try:
-        return table(json.loads(agent.host.read(path)))
-    except FileNotFoundError:
-        return {}
+        return table(json.loads(content(path) or b"{}"))
     except (ValueError, RecursionError) as error:
         raise MngrError(
             f"`{path}` is not JSON: {error}", hint="fix the file: Claude Code cannot read it either"

@@ -24,6 +24,7 @@ from mngr.system.files import content, read_lines
 from mngr.system.process import checked, join, quote
 
 THREADS = "threads.jsonl"
+_THREADS_BYTES = 1 << 20
 THREAD_SCRIPT = "thread.sh"
 HISTORY = "history.jsonl"
 LOCKS = "thread-writer-locks"
@@ -132,7 +133,7 @@ class CodexDriver(Driver):
         """Codex records a prompt at once, although a busy agent's model sees it only at the next step."""
         if agent.record.spec.one_shot:
             return [entry["text"] for entry in self.transcript(agent) if entry["role"] == "user"]
-        return [str(line.get("text")) for line in read_lines(agent.read(HISTORY)[mark:])]
+        return [str(line.get("text")) for line in read_lines(agent.after(HISTORY, mark))]
 
     def occupied(self, screen: str) -> str:
         return typed(screen)
@@ -256,7 +257,7 @@ def _toml(value: object) -> str:
 def _threads(agent: AgentContext) -> list[CodexThread]:
     """This agent's conversations, the current one last. The user may begin another with `/new`."""
     found: dict[str, CodexThread] = {}
-    for line in agent.lines(THREADS):
+    for line in read_lines(agent.tail(THREADS, _THREADS_BYTES)):
         name, path = string(line.get("session_id")), string(line.get("transcript_path"))
         if name and "/sessions/" in path:
             found.pop(name, None)
@@ -268,7 +269,7 @@ def _unreported_threads(agent: AgentContext) -> list[CodexThread]:
     """Where no hook ran: the conversations that began in a terminal, or the first one of an agent for one task."""
     found = []
     for path in _rollouts(agent):
-        thread, source = codex_record.origin(agent.read(path).partition(b"\n")[0])
+        thread, source = codex_record.origin(agent.after(path, 0).partition(b"\n")[0])
         if source == ("exec" if agent.record.spec.one_shot else "cli"):
             found.append(CodexThread(thread, path))
     return found[:1] if agent.record.spec.one_shot else found
@@ -316,7 +317,7 @@ def _began_with_last(agent: AgentContext) -> bool:
 def _opened(agent: AgentContext, status: Status) -> Status:
     """The state before any record: ready when Codex locks a new conversation, or when it recorded its first prompt."""
     if driver.PROMPT in agent.host.entries(agent.home):
-        if not agent.read(HISTORY):
+        if not agent.size(HISTORY):
             return status
         return status._replace(state=RUNNING, reason="", evidence=f"{HISTORY}: its first prompt")
     locks = [name for name in agent.host.entries(f"{agent.home}/{LOCKS}") if not name.startswith(".")]

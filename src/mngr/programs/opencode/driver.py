@@ -79,7 +79,7 @@ class OpenCodeDriver(Driver):
         return Wording(sent, sent, "" if sent == text else "bytes that are not UTF-8 became U+FFFD")
 
     def received(self, agent: AgentContext, mark: int = 0) -> list[str]:
-        return hooks.prompts(agent.read(hooks.FILE)[mark:])
+        return hooks.prompts(agent.after(hooks.FILE, mark))
 
     def deliver(self, agent: AgentContext, text: str) -> bool:
         name = f"{time.time_ns():020d}-{os.urandom(4).hex()}"
