@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+_MOST_BYTES = 1 << 24
 T = TypeVar("T", bound=tuple[Any, ...])
 
 
@@ -20,10 +21,13 @@ def loads(data: bytes | str) -> dict[str, Any]:
 
 
 def file(path: str) -> dict[str, Any]:
-    """The JSON object in this file; empty when there is no such file."""
+    """The JSON object in this file; empty when there is no such file, or it is huge or not a regular one."""
+    import os
+    import stat
+
     try:
-        with open(path, "rb") as stream:
-            return loads(stream.read())
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            return loads(stream.read(_MOST_BYTES)) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else {}
     except OSError:
         return {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TextIO, TypedDict
@@ -210,7 +209,7 @@ def _finite(value: Any) -> Any:
         return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    return None if isinstance(value, float) and (value != value or value in (math.inf, -math.inf)) else value
+    return None if isinstance(value, float) and value - value != 0 else value  # of an infinite one that is not 0
 
 
 def _not_a_format(text: str) -> UsageError:

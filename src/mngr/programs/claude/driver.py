@@ -197,7 +197,9 @@ def _has_queue(agent: AgentContext, status: Status, events: Sequence[Mapping[str
     """Whether messages wait in its queue, by the end of its record since its start."""
     if not had_queue(events) or time.time() - status.since > 60:
         return False
-    lines = [line for path in _files(agent, _sessions(agent)[-1]) for line in agent.tail(path, _QUEUE_BYTES).split(b"\n")]
+    lines = [
+        line for path in _files(agent, _sessions(agent)[-1]) for line in agent.tail(path, _QUEUE_BYTES).split(b"\n")
+    ]
     changes = read_lines(b"\n".join(line for line in lines if b'"queue-operation"' in line))
     since = agent.record.life.started_at or ""
     return claude_record.waiting(line for line in changes if str(line.get("timestamp")) >= since) > 0
