@@ -42,7 +42,9 @@ def test_events_of_3_gb_keep_no_verb_from_its_work(user: User, two: Path) -> Non
     within_memory(user, "stop", "bad").ok()
     within_memory(user, "start", "bad").ok()
     assert states(within_memory(user, "list", "--format", "json")) == {"good": "RUNNING", "bad": "RUNNING"}
-    within_memory(user, "destroy", "bad").ok()
+    (user.work_dir("bad") / "work").write_text("work\n")
+    within_memory(user, "snapshot", "create", "bad").ok()
+    within_memory(user, "destroy", "bad", "--force").ok()
     assert states(user.mngr("list", "--format", "json")) == {"good": "RUNNING"}
 
 

@@ -12,6 +12,7 @@ from mngr.agent import events
 from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError, Undecided
 from mngr.names import suggest
+from mngr.system.files import MOST_BYTES
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed
@@ -275,7 +276,7 @@ def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
 def _conversation(site: Site, directory: str, record: Record) -> dict[str, bytes]:
     """What was said. Events are what happened, and are never taken back."""
     names = [name for name in saved_work.conversation(site.host, directory, record) if name != events.FILE]
-    return {name: site.host.read(os.path.join(directory, name)) for name in names}
+    return {name: site.host.read_tail(os.path.join(directory, name), MOST_BYTES)[0] for name in names}
 
 
 def _bring_conversation(site: Site, entry: SavedEntry, record: Record) -> None:

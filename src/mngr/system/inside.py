@@ -180,9 +180,10 @@ def _refused(error: OSError, root: str, path: str, why: str) -> Exception:
     if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.ENXIO, errno.EISDIR):
         error.filename = full
         return error
-    if os.path.islink(full):
+    try:
         return UnsafePath(f"`{full}` is a link to `{os.readlink(full)}`, which is not followed")
-    return UnsafePath(f"`{full}` {why}")
+    except OSError:
+        return UnsafePath(f"`{full}` {why}")
 
 
 def _content(file: int, path: str, most: int, tail: bool) -> bytes:

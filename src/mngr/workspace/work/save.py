@@ -114,10 +114,15 @@ def _keep_repository(
     return repo, commit, parent, branch
 
 
+_MOST_BYTES = 1 << 28
+
+
 def conversation(host: StateDir, directory: str, record: Record) -> list[str]:
     """The files of an agent's state directory that hold what was said and what happened: ours, and those of its
     program, each by its path there. They may be gone by the time they are read."""
-    found = [name for name in host.entries(directory) if name.endswith(".jsonl")]
+    found = [
+        name for name in host.entries(directory) if name.endswith(".jsonl") and _is_plain(os.path.join(directory, name))
+    ]
     if record.spec.one_shot:
         from mngr.programs.driver import PROMPT
 
@@ -131,12 +136,11 @@ def conversation(host: StateDir, directory: str, record: Record) -> list[str]:
 
 
 def copy_files(host: StateDir, source: str, target: str, paths: Iterable[str]) -> None:
-    """Those that are still there: a program that works tidies up its own."""
+    """Those that are still there: a program that works tidies up its own. Of a huge file, the end."""
     for path in paths:
-        try:
-            data = host.read(os.path.join(source, path))
-        except FileNotFoundError:
+        if not _is_plain(os.path.join(source, path)):
             continue
+        data = host.read_tail(os.path.join(source, path), _MOST_BYTES)[0]
         host.make_dir(os.path.dirname(os.path.join(target, path)))
         host.write(os.path.join(target, path), data)
 
@@ -147,8 +151,12 @@ def _files_below(directory: str, part: str) -> list[str]:
         os.path.relpath(path, directory)
         for root, _, names in os.walk(os.path.join(directory, part))
         for name in names
-        if not os.path.islink(path := os.path.join(root, name)) and os.path.isfile(path)
+        if _is_plain(path := os.path.join(root, name))
     ]
+
+
+def _is_plain(path: str) -> bool:
+    return os.path.isfile(path) and not os.path.islink(path)
 
 
 def _is_part(path: str, home: str, parts: Sequence[str]) -> bool:
