@@ -26,4 +26,4 @@ def test_a_command_may_run_the_tests_from_another_directory(user: User) -> None:
     project.tmr("tests/test_calc.py::test_sub").ok()
     assert project.status()["baseline"] == {"fail": 2, "pass": 1}
     assert project.verdicts() == {"test_sub": "fixed"}
-    assert project.row("test_sub")["task"] == "test_calc.py::test_sub"
+    assert project.row("test_sub")["task"] == "tests/test_calc.py::test_sub"

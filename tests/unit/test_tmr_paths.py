@@ -46,7 +46,7 @@ def test_a_path_has_a_kind_without_any_settings(path: str, kind: PathKind) -> No
 
 def test_implementation_globs_win_and_leave_the_rest_as_other() -> None:
     paths = Paths(implementation=("src/**", "tests/fake_server.py"))
-    assert paths.kind("src/app/test_main.py") == PathKind.IMPLEMENTATION
+    assert paths.kind("src/app/main.py") == PathKind.IMPLEMENTATION
     assert paths.kind("tests/fake_server.py") == PathKind.IMPLEMENTATION
     assert paths.kind("tests/test_a.py") == PathKind.TEST
     assert paths.kind("tools/build.py") == PathKind.OTHER
@@ -166,3 +166,20 @@ def test_a_damaged_author_is_none(line: str) -> None:
 def test_an_odd_zone_becomes_utc() -> None:
     found = ident("A B <a@b> 5 +9999")
     assert found and (found.name, found.zone) == ("A B", "+0000")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("src/app/core.py", PathKind.IMPLEMENTATION),
+        ("src/app/self_test.py", PathKind.IMPLEMENTATION),  # at the base, without a test in it
+        ("src/app/tests/data.json", PathKind.IMPLEMENTATION),
+        ("src/app/tests/checks.py", PathKind.TEST),
+        ("src/app/tests/test_a.py", PathKind.TEST),
+        ("src/app/test_new.py", PathKind.TEST),
+        ("src/app/deep/conftest.py", PathKind.TEST),
+    ],
+)
+def test_what_pytest_collected_is_a_test_and_so_is_a_new_file_of_such_a_name(path: str, kind: PathKind) -> None:
+    tests = ["src/app/tests/checks.py", "src/app/tests/test_a.py"]
+    assert Paths(("src/",)).with_tests(tests, [*tests, "src/app/core.py", "src/app/self_test.py"]).kind(path) == kind

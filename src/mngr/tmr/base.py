@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from mngr.system.git import Git
+from mngr.system.process import quote
 from mngr.tmr.baseline import BROKEN, FAIL, PASS, UNKNOWN, BaselineTest, folded
 from mngr.tmr.baseline import judge as judge_runs
 from mngr.tmr.echo import Places
@@ -48,6 +49,15 @@ class BaseCommit(NamedTuple):
     def found(self, task: str) -> CollectedTest | None:
         """Its test, or the first of its cases."""
         return self.tests.get(task) or next((self.tests[case] for case in cases(task, self.tests)), None)
+
+    @property
+    def place(self) -> str:
+        """Where in the repository pytest runs, as what comes before its own ids: empty at the top."""
+        return next((test.place for test in self.tests.values()), "")
+
+    def command_for(self, test: str) -> str:
+        """The shell command that runs a test, as a person types it at the top of the repository."""
+        return f"{self.measurer.environment.test_command} {quote(test.removeprefix(self.place))}"
 
     def own(self, task: str) -> list[str]:
         """What its test is called here, with all its cases; all of its file if that is the task."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from mngr.errors import MngrError
 from mngr.tmr.measurement import Measurement, Pytest
 from mngr.tmr.measurer import Measurer
 from mngr.tmr.rows import GOOD, Broken, RanTest, file_of, files_of
@@ -138,6 +139,13 @@ def _take(
     measurer.take_all(wanted)
     for one in wanted:
         rows = measurer.must_take(one).steps["test"].rows
+        if rows.doubt:
+            measurer.forget(one)
+            raise MngrError(
+                f"what the tests do at the base cannot be believed: {rows.doubt}",
+                hint="a plugin or a `conftest.py` of the project ends pytest or changes its results: "
+                "switch that off for these runs in `tmr.test_command`, for example by `-p no:NAME`",
+            )
         for test, ran in rows.ran.items():
             if test in seen:
                 seen[test].append(ran)

@@ -63,7 +63,7 @@ def ask(measurer: Measurer, git: Git, base: str, tests: Sequence[str], paths: Pa
     broken = spoiled(git, base, paths)
     if broken is None:
         return CanaryAnswer(None, "no file of the product is in a language that can be spoiled")
-    step = Pytest("test", tests=tests, args=(f"--maxfail={_TRIES}",), paths=files_of(tests))
+    step = Pytest("test", tests=tests, paths=files_of(tests), failures_max=_TRIES)
     # A product that is compiled cannot be built now: its tests are run anyway, and must miss the program.
     done = measurer.take(Measurement("canary", broken, [step], anyway=True))
     if "test" not in done.steps:

@@ -39,16 +39,13 @@ def deliver(
     of = {task.slug: _tests_of(task, base) for task in tasks}
     tests = [*base.tests, *sorted({test for found in of.values() for test in found} - set(base.tests))]
     stay = set(base.tests) - {test for task in tasks for test in task.verdict.get("renamed", ())}
-    place = rows.place(base.tests)
     passed = {test: one.runs for test, one in base.measured.items() if one.verdict == baseline.PASS}
-    gate = SuiteGate(
-        base.measurer, tests=tests, stay=stay, of=of, passed=passed, gate_command=base.gate_command, place=place
-    )
+    gate = SuiteGate(base.measurer, tests=tests, stay=stay, of=of, passed=passed, gate_command=base.gate_command)
     resolver, recipe = None, None
     if wish.integrator is not None:
         recipe = IntegratorRecipe(run, git, base.measurer.environment, wish.integrator)
-        command = base.measurer.environment.test_command
-        resolver = AgentResolver(engine, recipe, run, git, tests=of, test_command=command)
+        commands = {slug: [base.command_for(test) for test in found] for slug, found in of.items()}
+        resolver = AgentResolver(engine, recipe, run, git, commands=commands)
     known = KnownTests(
         failing=frozenset(_of_verdict(base, baseline.FAIL, baseline.BROKEN)),
         flaky=frozenset(_of_verdict(base, baseline.FLAKY)),

@@ -234,8 +234,9 @@ def _not_measured(base: BaseCommit, done: MeasurementResult, before: BaselineTes
         if extra := sorted(set(each.changed) - base.dirtied):
             return f"its tests change `{extra[0]}`, which is part of the code they test (step `{name}`)", ""
     step = done.steps.get("test")
-    if step is not None and not step.rows.ran and not step.rows.finished and not done.problem:
-        return f"pytest cannot start with its work: {error_line(log_tail(step))}", ""
+    if step is not None and not step.rows.finished and not done.problem:
+        what = "does not come to its end" if step.rows.ran else "cannot start"
+        return f"pytest {what} with its work: {error_line(log_tail(step))}", ""
     return "", ""
 
 

@@ -15,7 +15,7 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import SETTLED, Attempt, TaskState
 from mngr.system import files
 from mngr.system.git import Git
-from mngr.system.process import join, quote
+from mngr.system.process import join
 from mngr.tmr.conflict import Conflict, Resolver
 from mngr.tmr.objects import NewCommit, Objects, ours
 from mngr.tmr.recipe import WorkersRecipe
@@ -98,11 +98,11 @@ class AgentResolver(Resolver):
         run: Run,
         git: Git,
         *,
-        tests: Mapping[str, Sequence[str]],
-        test_command: str,
+        commands: Mapping[str, Sequence[str]],
     ) -> None:
+        """`commands` are those that run the tests of each task's work, by slug."""
         self._engine, self._recipe, self._run, self._objects = engine, recipe, run, Objects(git)
-        self._tests, self._test_command = tests, test_command
+        self._commands = commands
 
     def resolve(self, conflicts: Sequence[Conflict]) -> Sequence[str | None]:
         tasks = [self._task(conflict) for conflict in conflicts]
@@ -128,8 +128,7 @@ class AgentResolver(Resolver):
             base=conflict.base,
             tip=conflict.tip,
             theirs=conflict.theirs,
-            tests=[quote(test) for test in sorted({t for m in (*accepted, *wanted) for t in self._tests[m.slug]})],
-            test_command=self._test_command,
+            commands=sorted({command for maker in (*accepted, *wanted) for command in self._commands[maker.slug]}),
         )
         data = {"role": task_names.INTEGRATE, "about": conflict.piece.slug, "start": start, "prompt": text}
         return Task(name, f"conflict-{digest}", data)

@@ -44,11 +44,11 @@ class Pytest(NamedTuple):
     """A step that runs tests: these, or all that are collected. With `base` (the body of each test, by id) also those
     that are new or changed since; new ones are run `again` more times.
 
-    `paths` are files as in the ids of tests, from the directory in which the test command runs pytest; those that do
-    not exist at this commit are left out. `named` are files, directories and ids from the top of the repository.
+    `paths` are files; those that do not exist at this commit are left out. `named` are files, directories and ids. All
+    are from the top of the repository, wherever the test command runs pytest.
 
     With `task`, its own tests and those that are new or changed are listed, if they pass, for a step that comes `after`
-    this one."""
+    this one. Only with `failures_max` does pytest end before all tests were run."""
 
     name: str
     tests: Sequence[str] | None = None
@@ -58,11 +58,12 @@ class Pytest(NamedTuple):
     paths: Sequence[str] = ()
     named: Sequence[str] = ()
     task: str = ""
+    failures_max: int = 0
 
     def text(self, environment: SuiteEnvironment) -> str:
         # From the same root always: else a test's id depends on the files that pytest is given.
-        words = ["-p", "mngr_tmr_probe", "--rootdir=.", "--continue-on-collection-errors", *self.args, *self.paths]
-        line = _pytest(environment, self.name, words, self.named)
+        words = ["-p", "mngr_tmr_probe", "--rootdir=.", "--continue-on-collection-errors", *self.args]
+        line = _pytest(environment, self.name, words, [*self.paths, *self.named])
         text = f"run() {{\n{line}}}\ntests {self.name}\n"
         new = f'"$out/{self.name}.new"'
         for number in range(1, self.again + 1):
@@ -71,7 +72,7 @@ class Pytest(NamedTuple):
         return text
 
     def job(self, environment: SuiteEnvironment) -> dict[str, Any]:
-        found = {name: getattr(self, name) for name in ("tests", "base", "paths", "task")}
+        found = {name: getattr(self, name) for name in ("tests", "base", "paths", "task", "failures_max")}
         return {**found, "test_seconds": environment.test_seconds, "hides": environment.hides}
 
 

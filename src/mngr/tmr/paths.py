@@ -1,4 +1,5 @@
-"""What a path of the project is: implementation, or something beside it. Decided by globs alone."""
+"""What a path of the project is: implementation, or something beside it. What pytest collected tests from is a test,
+whatever the globs say; they decide the rest."""
 
 from __future__ import annotations
 
@@ -20,6 +21,8 @@ class PathKind(StrEnum):
 
 
 TEST = ("test/", "tests/", "testing/", "__tests__/", "e2e/", "test_*.py", "*_test.py", "conftest.py", "pytest.ini")
+# What pytest itself looks for, so a new file of this name is a test wherever it is.
+_TEST_NAMES = ("test_*.py", "*_test.py")
 TUTORIAL = ("tutorial.sh", "tutorials/", "/tutorial/")
 DOCS = ("/doc/", "docs/", "/man/", "*.md", "*.rst", "*.adoc", "mkdocs.yml", "LICENSE*", "COPYING*", "AUTHORS*")
 # They decide what the product is made of, so they are judged as it is.
@@ -49,6 +52,9 @@ class Paths(NamedTuple):
 
     `implementation` wins over all others. Empty, it means whatever nothing else matches; given, the rest is `other`,
     except for what builds the product. `included` are files that build files of the base include.
+
+    `collected` are the files of the base that pytest collected tests from, `named` those that have the name of a test
+    and none in them. Every `conftest.py` is a test.
     """
 
     implementation: tuple[str, ...] = ()
@@ -59,8 +65,13 @@ class Paths(NamedTuple):
     docs: tuple[str, ...] = DOCS
     other: tuple[str, ...] = OTHER
     included: frozenset[str] = frozenset()
+    collected: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
 
     def kind(self, path: str) -> PathKind:
+        is_test = path in self.collected or (path not in self.named and matches(path, _TEST_NAMES))
+        if is_test or matches(path, ("conftest.py",)):
+            return PathKind.TEST
         if matches(path, self.implementation):
             return PathKind.IMPLEMENTATION
         globs = (
@@ -74,6 +85,12 @@ class Paths(NamedTuple):
                 return kind
         beside = bool(self.implementation) and not self.builds(path)
         return PathKind.OTHER if beside or matches(path, self.non_implementation) else PathKind.IMPLEMENTATION
+
+    def with_tests(self, collected: Iterable[str], files: Iterable[str]) -> Paths:
+        """The paths, with what pytest collected from these files of the base."""
+        tests = frozenset(collected)
+        named = frozenset(path for path in files if path not in tests and matches(path, _TEST_NAMES))
+        return self._replace(collected=tests, named=named)
 
     def builds(self, path: str) -> bool:
         """Whether the file decides what the product is made of: a build file, or one that a build file includes."""

@@ -14,7 +14,6 @@ from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.system.git import Git
-from mngr.system.process import quote
 from mngr.tmr import outcome
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
@@ -139,7 +138,7 @@ class TestRecipe(WorkersRecipe):
             minutes=self._minutes,
             verdict=measured.verdict,
             failure=_shortened(measured.text),
-            command=f"{self._environment.test_command} {quote(task.id)}",
+            command=self._base.command_for(task.id),
             gate_command=self._base.gate_command,
             check_command=CHECK_COMMAND,
             implementation=self._base.paths.implementation,

@@ -20,8 +20,9 @@ _NAMED = re.compile(r"[\w.]+(?:Error|Exception|Exit|Failed|Interrupt|Warning)\b"
 
 
 class CollectedTest(NamedTuple):
-    """One collected test; `body` is a hash of what it does, whatever it is called. `function` is its id without
-    parameters, the same for all cases of a parametrised test."""
+    """One collected test, whose id and file are from the top of the repository; pytest's own id is the rest after
+    `place`. `body` is a hash of what it does, whatever it is called. `function` is its id without parameters, the same
+    for all cases of a parametrised test."""
 
     id: str
     file: str
@@ -30,6 +31,7 @@ class CollectedTest(NamedTuple):
     doc: str
     body: str
     function: str = ""
+    place: str = ""
 
 
 class RanTest(NamedTuple):
@@ -114,60 +116,89 @@ def cleared(rows: Rows, tests: Iterable[str], again: Sequence[Rows], beside: Col
     return rows._replace(ran=found)
 
 
-def place(tests: Mapping[str, CollectedTest]) -> str:
-    """Where in the repository pytest runs, as what comes before the file in a test's id: empty at the top."""
-    for test in tests.values():
-        if test.file.endswith("/" + (file := file_of(test.id))):
-            return test.file.removesuffix(file)
-    return ""
-
-
 def read(data: bytes) -> Rows:
     """The rows of one step, whose pytest may have been started several times. Torn lines are passed over."""
     return gathered(files.read_lines(data))
+
+
+class _Account:
+    """What a step's rows add up to: which tests were to be run, which were begun and ended, what our own tests did, and
+    what pytest itself says of its end."""
+
+    def __init__(self) -> None:
+        self.selected: set[str] = set()
+        self.began: set[str] = set()
+        self.ended: set[str] = set()
+        self.sentinels: dict[str, str] = {}
+        self.announced = False
+        self.finished = False
+        self.end: Mapping[str, Any] = {}
+        self.doubt = ""
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        kind, test = row.get("type"), row.get("id", "")
+        if kind == "selected":
+            self.selected.update(row["tests"])
+        elif kind == "began":
+            self.began.add(test)
+        elif kind == "sentinels":
+            self.announced = True
+        elif kind == "sentinel":
+            self.sentinels[test] = row["outcome"]
+        elif kind == "finished":
+            self.end = row
+        elif kind == "ran":
+            if test in self.ended:
+                self.doubt = self.doubt or f"there are two results of `{test}`"
+            elif test not in self.began:
+                self.doubt = self.doubt or f"there is a result of `{test}`, which was never begun"
+            self.ended.add(test)
+        self.finished = kind == "finished" or (self.finished and kind != "collected")
+
+    def problem(self) -> str:
+        """Why nothing follows from these rows; empty when every test that was to be run has one result, our own tests
+        did what they always do, and pytest's counts and exit code say the same."""
+        if self.doubt or not (self.announced and self.finished):
+            return self.doubt
+        exit_code, stopped = self.end.get("exit_code", 1), self.end.get("stopped", "")
+        if missing := sorted(self.selected - self.ended):
+            done = len(self.selected) - len(missing)
+            why = f": {stopped}" if stopped else f" (exit code {exit_code})"
+            return f"pytest ended after {done} of {len(self.selected)} tests{why}; `{missing[0]}` was not run"
+        if self.sentinels != SENTINELS:
+            wrong = next(name for name, outcome in SENTINELS.items() if self.sentinels.get(name) != outcome)
+            outcome = self.sentinels.get(wrong)
+            seen = f"is reported as {outcome}" if outcome else "was not run"
+            return f"a test that always {wrong.removeprefix('test_')} {seen}"
+        if exit_code == 0:
+            return "pytest says that all tests passed, and one always fails"
+        if exit_code != 1:
+            return f"pytest ended with exit code {exit_code}{f': {stopped}' if stopped else ''}"
+        if self.end.get("failed") != self.end.get("failed_by_pytest"):
+            return f"pytest counts {self.end.get('failed_by_pytest')} failures, and {self.end.get('failed')} were seen"
+        return ""
 
 
 def gathered(lines: Iterable[Mapping[str, Any]]) -> Rows:
     tests: dict[str, CollectedTest] = {}
     ran: dict[str, RanTest] = {}
     broken: dict[str, Broken] = {}
-    finished = False
-    sentinels: dict[str, str] = {}
-    announced = False
-    began: set[str] = set()
-    doubts: list[str] = []
-    exit_code = 1
+    account = _Account()
     for row in lines:
         kind = row.get("type")
-        if kind == "began":
-            began.add(row["id"])
-        elif kind == "sentinels":
-            announced = True
-        elif kind == "sentinel":
-            sentinels[row["id"]] = row["outcome"]
-        elif kind == "finished":
-            exit_code = row.get("exit_code", 1)
-        elif kind == "ran" and row["id"] in ran:
-            doubts.append(f"there are two results of `{row['id']}`")
-        elif kind == "ran" and row["id"] not in began:
-            doubts.append(f"there is a result of `{row['id']}`, which was never begun")
-        finished = kind == "finished" or (finished and kind != "collected")
-        if kind == "collected":
-            tests[row["id"]] = CollectedTest(**{name: row.get(name, "") for name in CollectedTest._fields})
-        elif kind == "ran":
-            failed = row["outcome"] in ("failed", "timeout")
-            said = row.get("signature", failure(row["text"]) if failed else "")
-            ran[row["id"]] = RanTest(row["id"], row["outcome"], row["seconds"], row["text"], said)
-        elif kind == "broken":
-            broken[row["id"]] = Broken(row["id"], row["text"], failure(row["text"]))
-    if sentinels and sentinels != SENTINELS:
-        wrong = next(name for name, outcome in SENTINELS.items() if sentinels.get(name) != outcome)
-        doubts.append(f"a test that always {wrong.removeprefix('test_')} is reported as {sentinels.get(wrong)}")
-    elif sentinels and exit_code == 0:
-        doubts.append("pytest says that all tests passed, and one always fails")
-    elif announced and not sentinels and finished and all(one.outcome in GOOD | {"skipped"} for one in ran.values()):
-        doubts.append("pytest is said to have come to its end, and a test that always fails was not run")
-    return Rows(tests, ran, tuple(broken.values()), finished, doubts[0] if doubts else "")
+        try:
+            account.add(row)
+            if kind == "collected":
+                tests[row["id"]] = CollectedTest(**{name: row.get(name, "") for name in CollectedTest._fields})
+            elif kind == "ran":
+                failed = row["outcome"] in ("failed", "timeout")
+                said = row.get("signature", failure(row["text"]) if failed else "")
+                ran[row["id"]] = RanTest(row["id"], row["outcome"], row["seconds"], row["text"], said)
+            elif kind == "broken":
+                broken[row["id"]] = Broken(row["id"], row["text"], failure(row["text"]))
+        except (KeyError, TypeError, AttributeError):
+            account.doubt = account.doubt or f"a row `{kind}` of the test run is damaged"
+    return Rows(tests, ran, tuple(broken.values()), account.finished, account.problem())
 
 
 def failure(text: str) -> str:

@@ -28,8 +28,10 @@ from mngr.tmr.delivery import deliver
 from mngr.tmr.integrator import IntegratorRecipe
 from mngr.tmr.measurement import Measurement, Shell, changed_in, log_tail
 from mngr.tmr.measurer import Measurer, StopAsked
+from mngr.tmr.objects import Objects
+from mngr.tmr.paths import Paths
 from mngr.tmr.recipe import TestRecipe
-from mngr.tmr.rows import CollectedTest
+from mngr.tmr.rows import NO_BODY, CollectedTest
 from mngr.tmr.steering_files import with_included
 from mngr.tmr.summary import tasks_of, verdict_of
 
@@ -156,7 +158,7 @@ class TestRun:
             tests={test["id"]: typed(CollectedTest, test) for test in self._kept(COLLECT)["tests"]},
             measured={test: typed(BaselineTest, one) for test, one in before["tests"].items()},
             functions={test: typed(BaselineTest, one) for test, one in before.get("functions", {}).items()},
-            paths=with_included(self.git, self.wish.base, settings.paths),
+            paths=with_included(self.git, self.wish.base, self._paths()),
             content=self.wish.content,
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
@@ -165,6 +167,12 @@ class TestRun:
             recorded=[os.path.join(place, "e2e") for place in measured],
             dirtied=changed_in(measured),
         )
+
+    def _paths(self) -> Paths:
+        """The paths of the settings, with the files that tests were collected from. Doctests are in files of the
+        product, and are none of their own."""
+        tests = {test["file"] for test in self._kept(COLLECT)["tests"] if test["body"] != NO_BODY}
+        return self.wish.settings.paths.with_tests(tests, Objects(self.git).files(self.wish.base))
 
     def _knows_of_tests(self) -> bool:
         """Whether the project itself looks at the marks of a test run, which are hidden from it otherwise."""
@@ -199,7 +207,7 @@ class TestRun:
         if not self.wish.canary:
             return {"test": None, "why": canary.NOT_ASKED}
         chosen = self._kept(COLLECT)["chosen"]
-        return canary.ask(self.measurer, self.git, self.wish.base, chosen, self.wish.settings.paths)._asdict()
+        return canary.ask(self.measurer, self.git, self.wish.base, chosen, self._paths())._asdict()
 
     def _baseline(self) -> Mapping[str, Any]:
         kept = self._kept(COLLECT)

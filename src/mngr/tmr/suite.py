@@ -20,7 +20,7 @@ _TESTS_MIN = 5  # worth a copy of the code of their own
 class SuiteGate(Gate):
     """`tests` are all that the delivered branch may have, `stay` those among them that must be there; `of` those that
     belong to a task's work, by slug; `passed` those that passed at the base, with what they did there: one that is
-    skipped or expected to fail now is lost; `place` is where in the repository pytest runs."""
+    skipped or expected to fail now is lost."""
 
     def __init__(
         self,
@@ -31,10 +31,9 @@ class SuiteGate(Gate):
         of: Mapping[str, Sequence[str]],
         passed: Mapping[str, Sequence[str]] | None = None,
         gate_command: str = "",
-        place: str = "",
     ) -> None:
         self._measurer, self._tests, self._stay, self._of, self._gate_command = measurer, tests, stay, of, gate_command
-        self._place, self._passed = place, passed or {}
+        self._passed = passed or {}
         self._number = 0
         self._asked: Counter[str] = Counter()
 
@@ -72,7 +71,7 @@ class SuiteGate(Gate):
         touched = {path for unit in units for path in unit.paths}
         changed: dict[str, list[str]] = {}
         for test in tests:
-            if self._place + file_of(test) in touched:
+            if file_of(test) in touched:
                 changed.setdefault(file_of(test), []).append(test)
         rest = [test for test in tests if file_of(test) not in changed]
         return [*changed.values(), *shards(rest, self._measurer.at_once)] or [[]]
@@ -98,7 +97,7 @@ class SuiteGate(Gate):
             for piece in pieces
             for maker in piece.makers
             for test in self._of[maker.slug]
-            if self._place + file_of(test) in piece.part.paths
+            if file_of(test) in piece.part.paths
         }
         due = [test for test in tests if "::" in test and (test in self._stay or test in made)]
         lost = [test for test in due if test not in found and _name(test) not in moved and file_of(test) not in broken]

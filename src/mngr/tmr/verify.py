@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mngr.tmr import expectations, flags, rows, work_strength
+from mngr.tmr import expectations, flags, work_strength
 from mngr.tmr.base import BaseCommit, BaseText
 from mngr.tmr.baseline import FAIL, FLAKY, UNKNOWN, BaselineTest
 from mngr.tmr.blocks import Blocks
@@ -102,13 +102,10 @@ def _faithful(base: BaseCommit, work: Work, seen: Verdict) -> Faithful:
     """Whether its test still cites its blocks, and ran their commands in the measurement."""
     own = seen.cases[0].partition("[")[0] if seen.cases else work.task
     before, after = Blocks(base.git, base.commit), Blocks(base.git, work.both)
-    place = rows.place(base.tests)
-    recorded = [ran for ran in map(read_every, base.recorded) if ran.tests]
+    recorded = [ran for each in base.recorded if (ran := read_every(each, base.place)).tests]
     at_base = RecordedRuns((), tuple(test for ran in recorded for test in ran.tests)) if recorded else None
-    now = read_every(os.path.join(seen.log, "e2e"))
-    return judge_citations(
-        before.test(place + work.task, base.tutorial, at_base), after.test(place + own, base.tutorial, now)
-    )
+    now = read_every(os.path.join(seen.log, "e2e"), base.place)
+    return judge_citations(before.test(work.task, base.tutorial, at_base), after.test(own, base.tutorial, now))
 
 
 def _is_wrong(task: str, before: BaselineTest, seen: Verdict) -> bool:

@@ -87,10 +87,12 @@ def _matters(path: str, script: str) -> bool:
     return not path.endswith(_DOCUMENTATION) and path != os.path.normpath(script)
 
 
-def read_every(directory: str) -> RecordedRuns:
-    """The tests of all runs below a directory of runs, as one measurement leaves them; empty if there is none."""
+def read_every(directory: str, place: str = "") -> RecordedRuns:
+    """The tests of all runs below a directory of runs, as one measurement leaves them; empty if there is none. `place`
+    is where in the repository pytest ran, if not at the top."""
     found = artifacts.runs(directory)
-    return RecordedRuns(tuple(run.name for run in found), tuple(test for run in found for test in _tests(run)))
+    tests = [test._replace(file=place + test.file) for run in found for test in _tests(run)]
+    return RecordedRuns(tuple(run.name for run in found), tuple(tests))
 
 
 def unrun(commands: Sequence[str], tests: Iterable[RecordedTest]) -> tuple[int, ...]:

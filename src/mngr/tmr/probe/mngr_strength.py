@@ -36,7 +36,7 @@ pytest_cmdline_main = probe.pytest_cmdline_main
 
 def pytest_configure(config: pytest.Config) -> None:
     if probe.ROWS and not hasattr(config, "workerinput"):
-        listed = {test.partition("::")[0] for test in probe.listed() or ()}
+        listed = {probe.from_top(test.partition("::")[0]) for test in probe.listed() or ()}
         config.args[:] = sorted(filter(os.path.exists, listed)) or config.args
         config.pluginmanager.register(StrengthPlugin(config), "mngr-strength-active")
 

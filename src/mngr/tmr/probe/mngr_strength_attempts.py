@@ -42,8 +42,23 @@ def outcome(item: pytest.Item, following: pytest.Item | None) -> str:
     """Run a test in this process: passed, failed, skipped, xfailed or xpassed."""
     from _pytest.runner import runtestprotocol
 
-    reports = runtestprotocol(item, log=False, nextitem=following)
-    return probe.judged({report.when: report for report in reports})[0]
+    subtests = Subtests()
+    name = item.config.pluginmanager.register(subtests)
+    try:
+        reports = runtestprotocol(item, log=False, nextitem=following)
+    finally:
+        item.config.pluginmanager.unregister(name=name)
+    return probe.judged([*subtests.reports, *reports])[0]
+
+
+class Subtests:
+    """The reports that come while a test runs, beside those of its phases."""
+
+    def __init__(self) -> None:
+        self.reports: list[pytest.TestReport] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.reports.append(report)
 
 
 def result(outcome: str) -> str:

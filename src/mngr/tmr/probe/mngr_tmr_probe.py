@@ -21,6 +21,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator
+from posixpath import normpath
 from typing import Any
 
 import pytest
@@ -32,6 +33,10 @@ TOP = os.path.realpath(_GIVEN.get("MNGR_TMR_TOP") or os.getcwd())
 
 
 JOB: dict[str, Any] = json.loads(pathlib.Path(_GIVEN["MNGR_TMR_JOB"]).read_text()) if "MNGR_TMR_JOB" in _GIVEN else {}
+# Options of a project that end a test run early, pick some of its tests by an earlier run, or spread them over
+# processes: a measurement is of all tests that are asked for, each once, in this process.
+_WHOLE: dict[str, Any] = {"numprocesses": 0, "dist": "no", "tx": [], "reruns": 0, "lf": False, "failedfirst": False}
+_WHOLE.update({"newfirst": False, "stepwise": False, "stepwise_skip": False})
 # By these a product could know that it is being tested.
 _MARKS = ("PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 GAVE_UP = 97
@@ -52,7 +57,7 @@ def listed() -> list[str] | None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if ROWS and not hasattr(config, "workerinput"):
-        gone = {name for name in JOB.get("paths", ()) if not os.path.exists(name)}
+        gone = {path for path in map(from_top, JOB.get("paths", ())) if not os.path.exists(path)}
         # With a file that is not there at this commit, pytest would run nothing at all.
         config.args[:] = [arg for arg in config.args if arg not in gone]
         config.pluginmanager.register(Probe(), "mngr-tmr-probe-active")
@@ -60,12 +65,41 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
-    """Workers of pytest-xdist would collect on their own; a job is one of many already."""
-    if ROWS and hasattr(config.option, "numprocesses"):
-        config.option.numprocesses = 0
-        config.option.dist = "no"
-        config.option.tx = []
+    if ROWS:
+        Place.prefix = os.path.join(os.path.relpath(config.rootpath, TOP), "").replace("./", "", 1)
+        for name, value in {**_WHOLE, "maxfail": JOB.get("failures_max", 0)}.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
     yield
+
+
+class Real:
+    """Clocks and files that a test may replace while it runs, as they were before it. Tools that do that (freezegun,
+    pyfakefs) look through all modules, so these are kept in a class; time-machine leaves this clock alone."""
+
+    _clock = staticmethod(time.clock_gettime)
+    _monotonic = time.CLOCK_MONOTONIC
+    _dumps = staticmethod(json.dumps)
+    _open = staticmethod(os.open)
+    _write = staticmethod(os.write)
+    _close = staticmethod(os.close)
+    environ = os.environ
+    exit = staticmethod(os._exit)
+    _flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+
+    @classmethod
+    def now(cls) -> float:
+        return cls._clock(cls._monotonic)
+
+    @classmethod
+    def append(cls, path: str, row: dict[str, object]) -> None:
+        data = (cls._dumps(row) + "\n").encode()
+        file = cls._open(path, cls._flags, 0o666)
+        try:
+            while data:
+                data = data[cls._write(file, data) :]
+        finally:
+            cls._close(file)
 
 
 class Watch:
@@ -78,7 +112,7 @@ class Watch:
         self._timer: threading.Timer | None = None
 
     def begin(self, what: str, seconds: float) -> None:
-        self._watched.append((what, seconds, time.monotonic()))
+        self._watched.append((what, seconds, Real.now()))
         self._set()
 
     def end(self) -> None:
@@ -87,7 +121,7 @@ class Watch:
         self._set()
 
     def took(self) -> float:
-        return time.monotonic() - self._watched[-1][2]
+        return Real.now() - self._watched[-1][2]
 
     def _set(self) -> None:
         if self._timer is not None:
@@ -95,7 +129,7 @@ class Watch:
             self._timer = None
         if self._watched and self._watched[-1][1]:
             what, seconds, began = self._watched[-1]
-            left = max(0.0, began + seconds - time.monotonic())
+            left = max(0.0, began + seconds - Real.now())
             self._timer = threading.Timer(left, self._give_up, [what, seconds])
             self._timer.daemon = True
             self._timer.start()
@@ -106,6 +140,7 @@ class Probe:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._stacks = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self.seconds = float(JOB.get("test_seconds", 0))
         tests = listed()
         self.wanted = None if tests is None else set(tests)
@@ -115,7 +150,8 @@ class Probe:
         self.touched: list[str] = []
         self.done = self._go_on()
         self.all_good = not self.done
-        self.phases: dict[str, pytest.TestReport] = {}
+        self.reports: list[pytest.TestReport] = []
+        self.failed = 0  # reports, as pytest itself counts them
         self.limits: dict[str, float | None] = {}
         self.running = ""
         self.watch = Watch(self._give_up)
@@ -130,7 +166,7 @@ class Probe:
                         rows.append(json.loads(line))
         done = {row["id"] for row in rows if row["type"] == "ran"}
         for row in [row for row in rows if row["type"] == "began"][-1:]:
-            took, limit = time.time() - row["at"], row["limit"]
+            took, limit = Real.now() - row["at"], row["limit"]
             if row["id"] in done:
                 continue
             if limit and took >= limit:  # pytest-timeout ends pytest as a whole where it cannot interrupt a test
@@ -142,12 +178,18 @@ class Probe:
         return done
 
     def row(self, kind: str, **facts: object) -> None:
-        line = json.dumps({"type": kind, "at": time.time(), **facts}) + "\n"
-        with self._lock, open(ROWS, "a", encoding="utf-8") as file:
-            file.write(line)
+        with self._lock:
+            Real.append(ROWS, {"type": kind, "at": Real.now(), **facts})
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: pathlib.Path) -> bool | None:
+        """Nothing of a measurement is a test of the project, whatever directories that collects from."""
+        return True if str(collection_path).startswith(os.path.join(TOP, ".mngr", "task")) else None
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
+            self.failed += 1
             self.row("broken", id=portable(report.nodeid), text=str(report.longrepr)[-_TEXT_MAX:])
 
     @pytest.hookimpl(trylast=True)
@@ -190,16 +232,32 @@ class Probe:
         self.row("sentinels")
         return [item for item in found if isinstance(item, pytest.Item)]
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """What will be run, after every plugin has had its say: each of these is to have one result."""
+        if not session.config.option.collectonly:
+            selected = [portable(item.nodeid) for item in session.items if item.nodeid not in self.sentinels]
+            self.row("selected", tests=selected)
+
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
-    def pytest_pyfunc_call(self) -> Iterator[None]:
-        """Hide from the product that it is being tested."""
-        hidden = {name: os.environ.pop(name) for name in _MARKS if name in os.environ} if JOB.get("hides") else {}
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Hide from the product that it is being tested: from here on pytest sets no mark any more."""
+        run = item.runtest
+
+        def without_marks() -> None:
+            hidden = {name: Real.environ.pop(name) for name in _MARKS if name in Real.environ}
+            try:
+                run()
+            finally:
+                Real.environ.update(hidden)
+
+        if JOB.get("hides"):
+            item.runtest = without_marks  # type: ignore[method-assign]
         yield
-        os.environ.update(hidden)
+        vars(item).pop("runtest", None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.phases, self.running = {}, portable(nodeid)
+        self.reports, self.running = [], portable(nodeid)
         if nodeid in self.sentinels:
             self.watch.begin("the test", 0)
             return
@@ -229,16 +287,20 @@ class Probe:
         if last:
             self.watch.end()
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.phases[report.when] = report
-        if report.when == "teardown":
-            self._ran()
+        self.reports.append(report)
+        if report.failed and not hasattr(report, "wasxfail"):
+            self.failed += 1
 
     def pytest_runtest_logfinish(self) -> None:
+        # A plugin that runs a test again, as its mark says, ends an earlier try without a tear-down.
+        if any(report.when == "teardown" for report in self.reports):
+            self._ran()
         self.watch.end()
 
     def _ran(self) -> None:
-        outcome, report = judged(self.phases)
+        outcome, report = judged(self.reports)
         for nodeid, name in self.sentinels.items():
             if portable(nodeid) == self.running:
                 self.row("sentinel", id=name, outcome=outcome)
@@ -251,13 +313,12 @@ class Probe:
         self.row("ran", id=self.running, outcome=outcome, seconds=round(self.watch.took(), 3), text=text)
 
     def _give_up(self, what: str, seconds: float) -> None:
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
-            faulthandler.dump_traceback(file, all_threads=True)
-            file.seek(0)
-            stacks = file.read()
-        self._late(self.running, self.watch.took(), f"{what} did not end within {seconds:g} s", stacks)
+        faulthandler.dump_traceback(self._stacks, all_threads=True)
+        self._stacks.seek(0)
+        words = f"{what} did not end within {seconds:g} s"
+        self._late(self.running, self.watch.took(), words, self._stacks.read())
         sys.stdout.flush()
-        os._exit(GAVE_UP)
+        Real.exit(GAVE_UP)
 
     def _late(self, test: str, took: float, words: str, more: str = "") -> None:
         text = f"{words}\n{more}"[:_TEXT_MAX]
@@ -265,27 +326,32 @@ class Probe:
         self.row("ran", id=test, outcome="timeout", seconds=round(took, 3), text=text, signature=said)
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if self.all_good:
             _list("touched", self.touched)
-        self.row("finished", exit_code=int(exitstatus))
+        stopped = str(session.shouldfail or session.shouldstop or "")
+        counts = {"failed": self.failed, "failed_by_pytest": session.testsfailed}
+        self.row("finished", exit_code=int(session.exitstatus), stopped=stopped, **counts)
 
 
 def _list(name: str, tests: list[str]) -> None:
     """For the steps that come after this one."""
     if tests:
-        path = pathlib.Path(f"{ROWS.removesuffix('.rows')}.{name}")
+        path = pathlib.Path(f"{ROWS[: -len('.rows')]}.{name}")
         path.write_text("".join(f"{test}\n" for test in tests), "utf-8")
 
 
-def judged(phases: dict[str, pytest.TestReport]) -> tuple[str, pytest.TestReport | None]:
-    """Outcome and the report that tells why: the first phase that did not pass decides."""
-    for report in (phases[when] for when in ("setup", "call", "teardown") if when in phases):
-        if report.failed:
-            return "failed", report
-        if report.skipped:
+def judged(reports: list[pytest.TestReport]) -> tuple[str, pytest.TestReport | None]:
+    """Outcome and the report that tells why. A phase may have several reports, of its subtests too: any that failed
+    decides. Whether the test was skipped or expected to fail is said by the last of each phase."""
+    if failed := [report for report in reports if report.failed]:
+        return "failed", failed[0]
+    phases = {report.when: report for report in reports}
+    for when in ("setup", "call", "teardown"):
+        report = phases.get(when)
+        if report is not None and report.skipped:
             return ("xfailed" if hasattr(report, "wasxfail") else "skipped"), report
-        if hasattr(report, "wasxfail") and report.when == "call":
+        if report is not None and hasattr(report, "wasxfail") and when == "call":
             return "xpassed", report
     return "passed", None
 
@@ -302,8 +368,23 @@ def own_limit(item: pytest.Item) -> float | None:
         return None
 
 
+class Place:
+    """Where in the repository pytest runs, as what comes before the file in its own ids: empty at the top."""
+
+    prefix = ""
+
+
+def from_top(path: str) -> str:
+    return os.path.join(TOP, path)
+
+
 def portable(nodeid: str) -> str:
-    """The id without the place of this checkout, which a parameter may contain: the same in every copy of the code."""
+    """The id of a test from the top of the repository, the same in every copy of the code: without the place of this
+    checkout, which a parameter may contain."""
+    nodeid = Place.prefix + nodeid
+    if "/../" in nodeid:  # beside the directory that pytest runs in
+        file, colons, rest = nodeid.partition("::")
+        nodeid = normpath(file) + colons + rest
     for written in (TOP, TOP.encode("unicode_escape").decode("ascii")):
         nodeid = nodeid.replace(written, CHECKOUT)
     return nodeid
@@ -311,11 +392,11 @@ def portable(nodeid: str) -> str:
 
 def described(item: pytest.Item) -> dict[str, object]:
     path, line, _ = item.location
-    # From the top of the repository, wherever in it pytest runs.
     path = os.path.relpath(os.path.join(str(item.config.rootpath), path), TOP)
     function = getattr(item, "function", None)
     nodeid, name = portable(item.nodeid), portable(item.name)
     facts = {"id": nodeid, "file": path, "line": (line or 0) + 1, "name": name, "doc": "", "body": "-" * 16}
+    facts["place"] = Place.prefix
     # Without its parameters: the function, of which this is one case.
     plain = getattr(item, "originalname", None) or item.name
     is_case = name.startswith(f"{plain}[") and nodeid.endswith(name)
