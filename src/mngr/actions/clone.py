@@ -87,7 +87,7 @@ def check_source(site: Site, agent_id: str, name: str) -> Record:
 def clone(site: Site, agent_id: str, wish: CloneRequest) -> Record:
     """Make the copy and start it. On any failure nothing is left."""
     branch, command = check(site, agent_id, wish)
-    entry = taking.for_a_moment(site, agent_id)
+    entry = taking.temporary(site, agent_id)
     try:
         return start_kept(site, entry, wish, branch, command)
     finally:

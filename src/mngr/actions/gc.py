@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from mngr.actions import destroy, leftovers
+from mngr.actions import destroy, leftovers, removal
 from mngr.actions.agent_process import end_found
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
@@ -16,7 +16,7 @@ from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seco
 from mngr.errors import MngrError, TimedOut
 from mngr.names import is_id, is_name, new_id
 from mngr.system import git as git_tool
-from mngr.system import git_settings
+from mngr.system import git_settings, trash
 from mngr.system.git import Git, worktree_entry
 from mngr.system.process import checked, join
 from mngr.workspace import copy_git
@@ -24,8 +24,8 @@ from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import measure as unsaved_work
 from mngr.workspace.work import save as saved_work
-from mngr.workspace.work.entry import SAVED, SavedEntry
-from mngr.workspace.workspace import remove_worktree
+from mngr.workspace.work.entry import SAVED, SNAPSHOTS, SavedEntry
+from mngr.workspace.workspace import forget_worktree, repo_lock
 
 REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
 # What a state directory may hold and nobody would miss.
@@ -62,6 +62,8 @@ def collect(
     if not site.host.is_ours():
         return
     with site.host.locked("gc", timeout=60, what="the clean-up"):
+        yield from _trash(site, dry_run)
+        yield from _unfinished(site, dry_run)
         seen = _look(site)
         for session in seen.sessions:
             yield _tried(Leftover("session", session.name), dry_run, partial(_end, site, session))
@@ -72,11 +74,50 @@ def collect(
         yield from _refs(seen, dry_run, saved_before, elsewhere)
         yield from _locks(site, dry_run)
         _forget_copies(site, seen, dry_run)
-        for what, paths in (("program", leftovers.old_programs(site)), ("cache", leftovers.old_caches(site))):
+        for what, paths in (
+            ("program", leftovers.old_programs(site)),
+            ("cache", leftovers.old_caches(site)),
+            ("temporary file", leftovers.temporary_files(site, seen.ids, seen.records, seen.repos)),
+        ):
             for path in paths:
                 found = Leftover(what, os.path.basename(path), path)
-                yield _tried(found, dry_run, lambda it: site.host.remove(it.path))
+                yield _tried(found, dry_run, partial(_discard, site))
         yield from _saved(site, saved_before, dry_run)
+
+
+def _discard(site: Site, found: Leftover) -> Leftover:
+    """Remove a file or a tree. What cannot be deleted is in the trash then."""
+    left = trash.discard(site.host.dir, found.path)
+    return found._replace(action=FAILED, note=left) if left else found
+
+
+def _trash(site: Site, dry_run: bool) -> Iterator[Leftover]:
+    """Removals that were interrupted, and what could not be deleted before."""
+    for agent in removal.pending(site):
+        if not _is_locked(site, agent.id):
+            found = Leftover("interrupted removal", agent.name, agent.workspace.work_dir)
+            yield _tried(found, dry_run, partial(_finish_removal, site, agent.id))
+    busy = {agent.id for agent in removal.pending(site)}
+    for name in trash.names(site.host.dir):
+        agent_id = name.removesuffix(".work")
+        if agent_id not in busy and not _is_locked(site, agent_id):
+            found = Leftover("trash", name, trash.place(site.host.dir, name))
+            yield _tried(found, dry_run, lambda it: saved_entry.finish_drop(site.host, it.name))
+
+
+def _finish_removal(site: Site, agent_id: str, found: Leftover) -> Leftover:
+    with site.store.agent_locked(agent_id):
+        done = removal.finish(site, agent_id)
+    note = f"branch {done.kept_branch} stays" if done.kept_branch else ""
+    return found._replace(action=FAILED, note=done.left) if done.left else found._replace(note=note)
+
+
+def _unfinished(site: Site, dry_run: bool) -> Iterator[Leftover]:
+    """Saved work and snapshots that were never complete: what they were made of is where it was."""
+    for room, what in ((SAVED, "unfinished saved work"), (SNAPSHOTS, "unfinished snapshot")):
+        for path in saved_entry.unfinished(site.host, room):
+            found = Leftover(what, os.path.relpath(path, os.path.join(site.host.dir, room)), path)
+            yield _tried(found, dry_run, lambda it: saved_entry.discard(site.host, it.path))
 
 
 def _look(site: Site) -> _Seen:
@@ -85,7 +126,7 @@ def _look(site: Site) -> _Seen:
     sessions = leftovers.sessions(site)
     places = leftovers.places(site)
     with site.store.locked():
-        ids = set(filter(is_id, site.host.entries(site.store.dir)))
+        ids = set(filter(is_id, [*site.host.entries(site.store.dir), *trash.names(site.host.dir)]))
         records, _ = site.store.records()
     used = {os.path.realpath(record.workspace.work_dir) for record in records}
     strays = leftovers.stray_sessions(site, sessions, ids)
@@ -142,7 +183,8 @@ def _interrupted(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
 
 def _destroy(site: Site, agent_id: str, found: Leftover) -> Leftover:
     done = destroy.destroy(site, agent_id, force=True)
-    return found._replace(saved=done.entry.id if done.entry else None)
+    found = found._replace(saved=done.entry.id if done.entry else None)
+    return found._replace(action=FAILED, note=done.left) if done.left else found
 
 
 def _state_dirs(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
@@ -187,10 +229,13 @@ def _remove_place(site: Site, found: Leftover, dry_run: bool) -> Leftover:
             return found._replace(action=WOULD)
         entry = saved_work.save_agent(site.host, record, measured, "gc")
         if record.workspace.transfer == WORKTREE and record.workspace.repo is not None:
-            _forget_worktree(site, record.workspace.repo, found)
+            common = _common_dir(record.workspace.repo)
+            with repo_lock(site.host, common):
+                done = _discard(site, found)
+                forget_worktree(common, found.path)
         else:
-            site.host.remove(found.path)
-        return found._replace(saved=entry.id if entry else None)
+            done = _discard(site, found)
+        return done._replace(saved=entry.id if entry else None)
     except (MngrError, OSError) as error:
         return found._replace(action=FAILED, note=str(error))
 
@@ -225,18 +270,21 @@ def _worktrees(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
     used = {os.path.realpath(record.workspace.work_dir) for record in seen.records}
     for repo in seen.repos:
         with site.store.locked():
-            lost = leftovers.unknown_places(leftovers.lost_worktrees(site, repo), seen.ids)
+            lost = leftovers.unknown_places(leftovers.lost_worktrees(site, _common_dir(repo)), seen.ids)
         for path in lost:
-            if os.path.realpath(path) in used:
-                continue
-            found = Leftover("worktree", os.path.basename(path), path, note=f"in {repo}")
+            if os.path.realpath(path) not in used:
+                found = Leftover("worktree", os.path.basename(path), path, note=f"in {repo}")
+                yield _tried(found, dry_run, partial(_forget_worktree, site, repo))
 
-            yield _tried(found, dry_run, partial(_forget_worktree, site, repo))
+
+def _common_dir(repo: str) -> str:
+    return Git.of_user(repo).must("rev-parse", "--path-format=absolute", "--git-common-dir")
 
 
 def _forget_worktree(site: Site, repo: str, found: Leftover) -> None:
-    common = Git.of_user(repo).must("rev-parse", "--path-format=absolute", "--git-common-dir")
-    remove_worktree(site.host, repo, common, found.path)
+    common = _common_dir(repo)
+    with repo_lock(site.host, common):
+        forget_worktree(common, found.path)
 
 
 def _forget_copies(site: Site, seen: _Seen, dry_run: bool) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from mngr.actions.site import Site
-from mngr.actions.source_cache import REPOSITORIES
+from mngr.actions.source_cache import FILES, REPOSITORIES
+from mngr.agent.record import Record
 from mngr.names import is_id
-from mngr.system.git import Git
+from mngr.workspace import copy_git
+from mngr.workspace.plan import MIRROR, RSYNC
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work.entry import SAVED, SNAPSHOTS
+from mngr.workspace.workspace import NOTE
 
 RECORD = "agent.json"
 _ROOMS = ("worktrees", "clones")
@@ -80,12 +83,50 @@ def unknown_places(paths: Iterable[str], agent_ids: Iterable[str]) -> list[str]:
     return [path for path in paths if path.rpartition("-")[2] not in short]
 
 
-def lost_worktrees(site: Site, repo: str) -> list[str]:
-    """Worktrees in our room that git has a note of and that are gone."""
-    listed = Git.of_user(repo).run("worktree", "list", "--porcelain")
+def lost_worktrees(site: Site, common_dir: str) -> list[str]:
+    """Worktrees in our room that git has a note of and that are gone, or whose note is not whole: with one of those,
+    git itself fails in the whole repository."""
     room = os.path.realpath(os.path.join(site.host.dir, "worktrees"))
-    paths = [line[9:] for line in listed.text.split("\n") if line.startswith("worktree ")] if listed.ok else []
-    return [path for path in paths if os.path.dirname(os.path.realpath(path)) == room and not os.path.lexists(path)]
+    found = []
+    for name in sorted(entries(os.path.join(common_dir, "worktrees"))):
+        note = os.path.join(common_dir, "worktrees", name)
+        path = os.path.dirname(os.fsdecode(_read(os.path.join(note, "gitdir"))).removesuffix("\n"))
+        if path and os.path.dirname(os.path.realpath(path)) == room and not os.path.lexists(path):
+            found.append(path)
+        elif not path or not all(_read(os.path.join(note, part)) for part in NOTE):
+            found.append(os.path.join(room, name))
+    return [path for path in found if is_id(f"agent-{path.rpartition('-')[2]}{'0' * 24}")]
+
+
+def temporary_files(site: Site, known: Collection[str], records: Sequence[Record], repos: Iterable[str]) -> list[str]:
+    """What a process makes for as long as it works, of processes that have ended: indexes for git, drafts of files. And
+    what is on the way between machines, when it is a day old."""
+    from glob import escape, glob
+
+    top = escape(site.host.dir)
+    rooms = ["", "hosts/*/", "saved/*/", "snapshots/*/*/", *(f"agents/{record.id}/" for record in records)]
+    found = [path for room in rooms for path in glob(f"{top}/{room}*.*.*.draft") if _is_over(path.split(".")[-3])]
+    copies = (record.workspace.work_dir for record in records if record.workspace.transfer in (MIRROR, RSYNC))
+    stores = (os.path.join(site.host.dir, room, "files.git") for room in (SAVED, SNAPSHOTS))
+    for repo in (*repos, *copies, *stores, *glob(f"{top}/{copy_git.DIRECTORY}/*")):
+        for git_dir in (repo, os.path.join(repo, ".git")):
+            names = (name for name in entries(git_dir) if name.startswith("mngr-index-"))
+            found += [os.path.join(git_dir, name) for name in names if _is_over(name.split("-")[2])]
+    sent = _old(site, os.path.join(site.host.dir, FILES), 1)
+    found += [path for path in sent if is_id(os.path.basename(path)) and os.path.basename(path) not in known]
+    yesterday = time.time() - 86400
+    return found + [path for path in glob(f"{top}/between-*.git") if os.stat(path).st_mtime < yesterday]
+
+
+def _is_over(pid: str) -> bool:
+    """Whether the process with this id has ended."""
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, OSError):
+        return False
+    return False
 
 
 def entries(path: str) -> list[str]:

@@ -44,7 +44,7 @@ class Portable(NamedTuple):
 
 def pack(site: Site, agent_id: str) -> Portable:
     """An agent as it is now. `drop` removes what this made; the agent may work on meanwhile."""
-    entry = taking.for_a_moment(site, agent_id)
+    entry = taking.temporary(site, agent_id, for_others=True)
     try:
         return export(site, entry)
     except BaseException:
@@ -119,7 +119,7 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
     repo = store if entry.plain_files or agent is None or agent.workspace.repo is None else agent.workspace.repo
     taken = site.host.entries(os.path.join(site.host.dir, room, entry.name))
     wanted = saved_entry.free_name(entry.label, taken) if room != SAVED else ""
-    place = saved_entry.reserve(site.host, room, entry.name, agent, wanted)
+    place = saved_entry.reserve(site.host, room, entry.name, agent, wanted, for_others=True)
     if repo == store:
         saved_entry.make_store(store)
     ref = place.ref if entry.plain_files else f"{place.ref}/work"
@@ -148,8 +148,9 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
     )
 
 
-def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes]) -> SavedEntry:
-    """Its refs are here; keep the rest, so that it can be restored here."""
+def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes], *, temporary: bool = False) -> SavedEntry:
+    """Its refs are here; keep the rest, so that it can be restored here. A `temporary` one is in no list, and the
+    caller drops it."""
     if Git.of_user(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(f"the commits of `{entry.name}` did not arrive")
     directory = saved_entry.agent_dir(site.host, entry)
@@ -159,7 +160,8 @@ def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes]) -> Saved
             raise MngrError(f"`{path}` is not a file of an agent")
         site.host.make_dir(os.path.dirname(os.path.join(directory, path)))
         site.host.write(os.path.join(directory, path), data)
-    saved_entry.write(site.host, entry)
+    if not temporary:
+        saved_entry.write(site.host, entry)
     return entry
 
 
@@ -185,7 +187,7 @@ def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record
 
 def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
     """Compare what was made with what came, by keeping it once more."""
-    again = taking.for_a_moment(site, record.id)
+    again = taking.temporary(site, record.id)
     try:
         git = Git.of_user(entry.repo)
         trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]

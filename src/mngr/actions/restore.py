@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from mngr.actions import usage
+from mngr.actions import removal, usage
 from mngr.actions.create import take_back
 from mngr.actions.site import Site
 from mngr.agent import events
 from mngr.agent.record import AgentLife, Record, timestamp
 from mngr.errors import MngrError, NotFoundError
 from mngr.names import check_name, new_id, suggest
+from mngr.system import trash
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
 from mngr.workspace import copy_git
+from mngr.workspace.plan import Plan
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import restore as restoration
 from mngr.workspace.work import save as saved_work
@@ -82,24 +84,24 @@ def make_again(
     old = entry.agent
     assert old is not None
     check_name(name)
+    removal.resume(site, old.id)
     record = _reserve(site, old, name, taken_hint)
     workspace = None
+
+    def note(plan: Plan) -> None:
+        """The branch that is about to be made is known to whoever has to remove it."""
+        made = plan.create_branch or (old.workspace.created_branch and plan.branch == old.workspace.branch)
+        repo, source = (plan.repo.top if plan.repo else None), old.workspace.source
+        if not plan.repo and old.workspace.repo is not None:
+            source = ""
+        fields = {"transfer": plan.transfer, "repo": repo, "source": source, "branch": plan.branch}
+        site.store.change(record.id, **fields, created_branch=made)
+
     with site.store.agent_locked(record.id):
         try:
-            workspace = restoration.restore_into(site.host, entry, record.workspace.work_dir, branch)
+            workspace = restoration.restore_into(site.host, entry, record.workspace.work_dir, branch, note)
             _bring_history(site, saved_entry.agent_dir(site.host, entry), record, with_events)
-            plan = workspace.plan
-            made = {
-                "transfer": plan.transfer,
-                "repo": plan.repo.top if plan.repo else None,
-                "source": old.workspace.source if plan.repo or old.workspace.repo is None else "",
-                "branch": plan.branch,
-                "created_branch": plan.create_branch
-                or (old.workspace.created_branch and plan.branch == old.workspace.branch),
-                "started_at": old.life.started_at or timestamp(),
-                "stopped_at": timestamp(),
-                "creator": None,
-            }
+            made = {"started_at": old.life.started_at or timestamp(), "stopped_at": timestamp(), "creator": None}
             record = site.store.change(record.id, **{**made, **fields})
             if record.spec.driver or record.spec.reports:
                 usage.start_counting(site.host, record.id)
@@ -130,6 +132,8 @@ def _reserve(site: Site, old: Record, name: str, taken_hint: str) -> Record:
             raise MngrError(f"an agent named `{name}` exists already", hint=taken_hint)
         rooms = (
             site.store.state_dir(old.id),
+            trash.place(site.host.dir, old.id),
+            trash.place(site.host.dir, f"{old.id}.work"),
             old.workspace.work_dir,
             site.work_dir(old.workspace.transfer, old.name, old.id),
         )

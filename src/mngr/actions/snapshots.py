@@ -38,9 +38,12 @@ class Restored(NamedTuple):
     running: bool
 
 
-def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool = True) -> SavedEntry:
+def create(
+    site: Site, agent_id: str, name: str | None = None, *, temporary: bool = False, for_others: bool = False
+) -> SavedEntry:
     """Keep an agent as it is now, also while it works: what changes under our hands is read again. Nothing of it is
-    changed; on failure nothing is left behind. One that is not `logged` is for a moment: no event tells of it."""
+    changed; on failure nothing is left behind. A `temporary` one is in no list and in no event, and the caller drops
+    it; one that is `for_others` may outlive this process."""
     record = site.store.read(agent_id)
     if record.life.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
@@ -49,26 +52,23 @@ def create(site: Site, agent_id: str, name: str | None = None, *, logged: bool =
         record = site.store.read(agent_id)
         check_place(record)
         wanted = name or _free_name(site, record)
-        place = saved_entry.reserve(site.host, SNAPSHOTS, record.name, record, wanted)
+        place = saved_entry.reserve(site.host, SNAPSHOTS, record.name, record, wanted, for_others=for_others)
         try:
             entry = _settled(site, record, place)
             _keep_conversation(site, record, entry, "env")
-            saved_entry.write(site.host, entry)
-            if logged:
+            if not temporary:
+                saved_entry.write(site.host, entry)
                 site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
         except BaseException:
             with held():
-                for repo in (record.workspace.repo, place.store):
-                    if repo and os.path.isdir(repo):
-                        saved_entry.forget_refs(Git.of_user(repo), place.ref)
-                site.host.remove(os.path.join(site.host.dir, SNAPSHOTS, place.id))
+                saved_entry.discard(site.host, os.path.join(site.host.dir, SNAPSHOTS, place.id))
             raise
     return entry
 
 
-def for_a_moment(site: Site, agent_id: str) -> SavedEntry:
-    """A snapshot that the caller forgets again, with `saved_entry.drop`."""
-    return create(site, agent_id, f"moment-{os.urandom(4).hex()}", logged=False)
+def temporary(site: Site, agent_id: str, *, for_others: bool = False) -> SavedEntry:
+    """A snapshot that the caller removes again, with `saved_entry.drop`."""
+    return create(site, agent_id, f"moment-{os.urandom(4).hex()}", temporary=True, for_others=for_others)
 
 
 def would_create(site: Site, agent_id: str, name: str | None) -> str:

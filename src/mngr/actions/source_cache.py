@@ -14,7 +14,7 @@ from mngr.system.git import Git, Repo
 from mngr.workspace.workspace import repo_lock
 
 REPOSITORIES = "repos"
-_FILES = "sources"
+FILES = "sources"
 
 
 class Cache(NamedTuple):
@@ -62,4 +62,4 @@ def forget_files(site: Site, agent_id: str, what: str = "") -> None:
 def _place(site: Site, agent_id: str, what: str) -> str:
     if not is_id(agent_id) or not (what.isalpha() or not what):
         raise UsageError(f"`{agent_id}/{what}` is not a place for files")
-    return os.path.join(site.host.dir, _FILES, agent_id, what).rstrip("/")
+    return os.path.join(site.host.dir, FILES, agent_id, what).rstrip("/")

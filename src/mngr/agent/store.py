@@ -132,8 +132,12 @@ class Store:
             size *= 16
 
     def forget(self, agent_id: str) -> None:
-        """Remove the state directory and the agent's locks. One that is held goes when its holder releases it."""
+        """Remove the state directory and the agent's locks."""
         self.host.remove(self.state_dir(agent_id))
+        self.forget_locks(agent_id)
+
+    def forget_locks(self, agent_id: str) -> None:
+        """Remove the agent's locks. One that is held goes when its holder releases it."""
         for lock in (agent_id, f"{agent_id}.message", f"{agent_id}.recording"):
             self.host.remove_lock(lock)
 

@@ -82,7 +82,8 @@ def brought(kept: KeptEntry, target: Site) -> Iterator[SavedEntry]:
     if kept.site is target:
         yield kept.entry
         return
-    came = moves.carry(kept.site, kept.site.run(portable.export, kept.entry), target, kept.entry.room)
+    packed = kept.site.run(portable.export, kept.entry)
+    came = moves.carry(kept.site, packed, target, kept.entry.room, temporary=True)
     try:
         yield came
     finally:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mngr.actions import destroy as far
-from mngr.actions.destroy import Destroyed, forget_pulled
+from mngr.actions import removal
+from mngr.actions.destroy import Destroyed
 from mngr.actions.site import Site
 from mngr.agent.record import Record
 from mngr.transfer import usage
@@ -21,5 +22,5 @@ def destroy(
     done = site.run(far.destroy, record.id, force=force, remove_branch=remove_branch, discard=discard, settled=True)
     repo = record.workspace.origin.get("repo", "")
     if record.workspace.origin.get("machine") == machine_id(site.near.host) and not discard:
-        forget_pulled(record.changed(repo=repo), None)
+        removal.forget_pulled(record.changed(repo=repo))
     return done

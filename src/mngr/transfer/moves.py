@@ -131,7 +131,7 @@ def _sent(
     try:
         agent = packed.entry.agent
         assert agent is not None
-        came = carry(source, packed, target, packed.entry.room, new_id)
+        came = carry(source, packed, target, packed.entry.room, new_id, temporary=True)
         try:
             yield came, packed.entry.left_out
         finally:
@@ -140,15 +140,18 @@ def _sent(
         drop(source, packed.entry)
 
 
-def carry(source: Site, packed: Portable, target: Site, room: str, agent_id: str | None = None) -> SavedEntry:
-    """Bring kept work to another machine, among its saved work or its snapshots. Its agent may get another id."""
+def carry(
+    source: Site, packed: Portable, target: Site, room: str, agent_id: str | None = None, *, temporary: bool = False
+) -> SavedEntry:
+    """Bring kept work to another machine, among its saved work or its snapshots. Its agent may get another id. The
+    caller drops a `temporary` one."""
     entry = packed.entry
     if entry.agent is not None and agent_id is not None:
         packed = packed._replace(entry=entry._replace(agent=entry.agent._replace(id=agent_id)))
     came = target.run(portable.reserve, packed._replace(files={}), room)
     try:
         _carry_refs(source, entry, target, came)
-        return target.run(portable.complete, came, packed.files)
+        return target.run(portable.complete, came, packed.files, temporary=temporary)
     except BaseException:
         drop(target, came)
         raise

@@ -69,9 +69,13 @@ class Workspace:
     def unmake(self, host: StateDir) -> None:
         """Remove what was made of it so far. Twice is safe."""
         if self.claimed:
+            from mngr.system import trash
             from mngr.workspace import copy_git
 
-            files.remove_tree(self.directory)
+            trash.discard(host.dir, self.directory)
+            copy_git.forget(host, self.directory)
+
+            trash.discard(host.dir, self.directory)
             copy_git.forget(host, self.directory)
             self.claimed = False
         repo = self.plan.repo
@@ -79,7 +83,7 @@ class Workspace:
             return
         with repo_lock(host, repo.common_dir):
             if self.registered:
-                _forget_worktree(repo.top, repo.common_dir, self.directory)
+                forget_worktree(repo.common_dir, self.directory)
             if self.made_branch:
                 Git.of_user(repo.top).run("branch", "-q", "-D", "--", self.plan.branch or "")
             self.registered = self.made_branch = False
@@ -110,24 +114,38 @@ def _why(plan: Plan, directory: str) -> str:
     return files.space_hint(directory) or files.space_hint(plan.source)
 
 
-def remove_worktree(host: StateDir, repo: str, common_dir: str, directory: str) -> None:
-    """Remove the directory and git's note of it. Twice is safe; a repository that is gone is fine."""
-    files.remove_tree(directory)
-    if os.path.isdir(common_dir):
-        with repo_lock(host, common_dir):
-            _forget_worktree(repo, common_dir, directory)
-
-
-def _forget_worktree(repo: str, common_dir: str, directory: str) -> None:
-    """Remove git's note of a worktree whose directory is gone, also a locked one. A note that git was killed over may
-    lack the path and is known by its name; no command of git removes that."""
-    if Git.of_user(repo).run("worktree", "remove", "--force", "--force", directory).ok:
+def forget_worktree(common_dir: str, directory: str) -> None:
+    """Remove git's note of a worktree whose directory is gone, also a locked one. Twice is safe; a repository that is
+    gone is fine. What is at its path by now stays. The caller holds `repo_lock`."""
+    room = os.path.join(common_dir, "worktrees")
+    if not os.path.isdir(room):
         return
-    note = os.path.join(common_dir, "worktrees", os.path.basename(directory))
-    if os.path.isdir(note) and not os.path.exists(os.path.join(note, "gitdir")):
-        files.remove_tree(note)
-        if not os.listdir(os.path.dirname(note)):  # git itself removes the list of worktrees with its last entry
-            os.rmdir(os.path.dirname(note))
+    if (
+        not os.path.lexists(directory)
+        and Git.of_user(common_dir).run("worktree", "remove", "--force", "-f", directory).ok
+    ):
+        return
+    # No command of git removes a note over which git was killed, or one whose path has been taken again.
+    for name in os.listdir(room):
+        note = os.path.join(room, name)
+        path = os.fsdecode(files.content(os.path.join(note, "gitdir"))).removesuffix("\n")
+        lost = path == os.path.join(directory, ".git") and worktree_entry(directory) != note
+        whole = all(_has_content(os.path.join(note, part)) for part in NOTE)
+        if lost or (name == os.path.basename(directory) and not whole):
+            files.remove_tree(note)
+    if not os.listdir(room):  # git itself removes the list of worktrees with its last entry
+        os.rmdir(room)
+
+
+# What git writes of a worktree before it says so.
+NOTE = ("gitdir", "commondir", "HEAD")
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except OSError:
+        return False
 
 
 def _worktree(host: StateDir, workspace: Workspace, start: str | None) -> None:

@@ -15,7 +15,8 @@ DESCRIPTION = (
     "Remove agents: processes, tmux session and work dir. An agent with uncommitted files, or with commits that no "
     "other branch has, is refused without `--force`. With `--force`, that work is saved first (`mngr saved`). A host "
     "that was created for an agent (`NAME@.PROVIDER`) is destroyed with its last agent, after saved work and snapshots "
-    "have come to this machine."
+    "have come to this machine. A file that cannot be deleted does not stop it: the work dir goes to the trash, where "
+    "`mngr gc` tries again."
 )
 EXAMPLES = (
     ("mngr destroy fix-login", "refused if it has work that exists only there"),
@@ -25,11 +26,13 @@ EXAMPLES = (
 
 
 class DestroyResult(NamedTuple):
-    """`saved`: the id of the saved work. `outlived`: ids of processes that could not be ended."""
+    """`saved`: the id of the saved work. `outlived`: ids of processes that could not be ended. `left`: what could not
+    be deleted."""
 
     saved: str | None
     kept_branch: str | None
     outlived: tuple[int, ...]
+    left: str
 
 
 class WouldDestroy(NamedTuple):
@@ -82,7 +85,8 @@ def destroy(agent: Agent, force: bool, remove_branch: bool = False) -> tuple[Des
         for path, megabytes in done.entry.left_out:
             text += f"; not saved: `{path}` ({megabytes:.0f} MB, ignored by git)"
     text += f"; branch {done.kept_branch} stays" if done.kept_branch else ""
-    return DestroyResult(done.entry.id if done.entry else None, done.kept_branch, done.outlived), text
+    text += f"; could not delete {done.left}; `mngr gc` tries again" if done.left else ""
+    return DestroyResult(done.entry.id if done.entry else None, done.kept_branch, done.outlived, done.left), text
 
 
 def would_destroy(agent: Agent, force: bool) -> tuple[WouldDestroy, str]:

@@ -14,11 +14,11 @@ from mngr.fleet import host_verbs
 
 DESCRIPTION = (
     "Remove leftovers of killed commands and of directories that were deleted by hand: work dirs and git worktree "
-    "entries that belong to no agent, unfinished creations, tmux sessions without a record, locks, and refs of agents "
-    "that no longer exist. The same on every known host that answers, and there also old copies of mngr and of "
-    "repositories that no agent needs; also hosts that mngr created and no longer knows, and known hosts that are "
-    "gone. Work that exists only in such a work dir is saved first (`mngr saved`). Agents, and what another `mngr` is "
-    "creating now, are left alone."
+    "entries that belong to no agent, unfinished creations, removals and snapshots, temporary files, tmux sessions "
+    "without a record, locks, and refs of agents that no longer exist; and what `mngr destroy` could not delete. The "
+    "same on every known host that answers, and there also old copies of mngr and of repositories that no agent needs; "
+    "also hosts that mngr created and no longer knows, and known hosts that are gone. Work that exists only in such a "
+    "work dir is saved first (`mngr saved`). Agents, and what another `mngr` is creating now, are left alone."
 )
 EXAMPLES = (
     ("mngr gc --dry-run", "list what would be removed"),

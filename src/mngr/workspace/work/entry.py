@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Collection
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from mngr.agent import record as records
-from mngr.agent.record import Record
+from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
-from mngr.system import files, process
+from mngr.system import files, process, trash
 from mngr.system.git import Git
+from mngr.system.interrupts import held
 from mngr.system.process import checked
 from mngr.system.state_dir import StateDir
+from mngr.workspace import copy_git
+from mngr.workspace.plan import MIRROR, RSYNC
 from mngr.workspace.work.measure import is_repository
 
 SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
+_ENTRY, _UNFINISHED = "entry.json", "unfinished.json"
+_DAY = 86400
 
 
 class SavedEntry(NamedTuple):
@@ -73,18 +80,21 @@ class EntryPlace(NamedTuple):
     store: str
 
 
-def reserve(host: StateDir, room: str, name: str, record: Record | None, wanted: str = "") -> EntryPlace:
+def reserve(
+    host: StateDir, room: str, name: str, record: Record | None, wanted: str = "", *, for_others: bool = False
+) -> EntryPlace:
     """An id, taken by making its directory, and refs that are free in the repository of this agent. Saved work gets the
-    first free `NAME-N`, a snapshot the `wanted` name, below that of its agent."""
+    first free `NAME-N`, a snapshot the `wanted` name, below that of its agent. Until `write` it is unfinished, and
+    `gc` removes it after the end of this process; one that is `for_others`, after a day."""
     if room == SNAPSHOTS:
         check_name(wanted, "snapshot name")
         host.make_dir(os.path.join(host.dir, room, name))
     number = 1
     while True:
         entry_id = f"{name}/{wanted}" if room == SNAPSHOTS else f"{name}-{number}"
+        directory = os.path.join(host.dir, room, entry_id)
         try:
-            os.mkdir(os.path.join(host.dir, room, entry_id), 0o700)
-            break
+            os.mkdir(directory, 0o700)
         except FileExistsError:
             if room == SNAPSHOTS:
                 raise MngrError(
@@ -92,8 +102,23 @@ def reserve(host: StateDir, room: str, name: str, record: Record | None, wanted:
                     hint=f"choose another name, or remove that one: `mngr snapshot destroy {entry_id}`",
                 ) from None
             number += 1
-    ref = f"refs/mngr/{room}/{name}/{wanted or number}"
-    return EntryPlace(entry_id, _free_ref(record, ref), os.path.join(host.dir, room, "files.git"))
+            continue
+        try:
+            ref = _free_ref(record, f"refs/mngr/{room}/{name}/{wanted or number}")
+            store = os.path.join(host.dir, room, "files.git")
+            mark = {
+                "ref": ref,
+                "repos": [store, *filter(None, [record.workspace.repo] if record else [])],
+                "copy": record.workspace.work_dir if record and record.workspace.transfer in (MIRROR, RSYNC) else "",
+                "maker": None if for_others else host.myself(),
+                "made_at": timestamp(),
+            }
+            host.write(os.path.join(directory, _UNFINISHED), files.json_bytes(mark))
+        except BaseException:
+            with held():
+                host.remove(directory)
+            raise
+        return EntryPlace(entry_id, ref, store)
 
 
 def _free_ref(record: Record | None, wanted: str) -> str:
@@ -131,15 +156,73 @@ def check_kept(entry: SavedEntry) -> None:
 
 
 def drop(host: StateDir, entry: SavedEntry) -> None:
-    """Forget an entry for good: its refs, and all that is kept beside them. Twice is safe."""
-    if os.path.isdir(entry.repo):
-        forget_refs(Git.of_user(entry.repo), entry.refs_below)
-    host.remove(directory(host, entry))
-    if entry.room == SNAPSHOTS:
+    """Forget an entry for good. Twice is safe."""
+    discard(host, directory(host, entry))
+
+
+def discard(host: StateDir, path: str) -> None:
+    """Remove the directory of an entry, which is gone at once, then its refs and all that is kept beside them."""
+    name = f"entry.{os.urandom(8).hex()}"
+    trash.set_aside(host.dir, path, name)
+    if os.path.basename(os.path.dirname(os.path.dirname(path))) == SNAPSHOTS:
         try:
-            os.rmdir(os.path.dirname(directory(host, entry)))
+            os.rmdir(os.path.dirname(path))
         except OSError:
             pass  # its agent has others
+    finish_drop(host, name)
+
+
+def finish_drop(host: StateDir, name: str) -> None:
+    """Remove the refs of an entry that is in the trash under this name, and then what is kept beside them. Twice is
+    safe; for anything else in the trash this does nothing but delete it."""
+    path = trash.place(host.dir, name)
+    if mark := _mark(host, path):
+        gits = [Git.of_user(repo) for repo in mark["repos"] if os.path.isdir(repo)]
+        if is_repository(mark["copy"]):  # its refs are there until they are fetched
+            gits.append(copy_git.at(host, mark["copy"], mark["repos"][-1], shared=False))
+        for git in gits:
+            forget_refs(git, mark["ref"])
+    with suppress(MngrError):
+        if (entry := read(host, path)) and os.path.isdir(entry.repo):
+            forget_refs(Git.of_user(entry.repo), entry.refs_below)
+    trash.delete(host.dir, name)
+
+
+def _mark(host: StateDir, path: str) -> dict[str, Any] | None:
+    """What `reserve` wrote into the directory of an entry that is not finished."""
+    try:
+        mark = json.loads(host.read(os.path.join(path, _UNFINISHED)))
+        ours = mark["ref"].startswith("refs/mngr/") and seconds_of(mark["made_at"]) and mark["repos"][0]
+        return mark if ours and isinstance(mark["copy"], str) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def unfinished(host: StateDir, room: str) -> list[str]:
+    """The directories of entries that nobody will finish: whoever made them has ended. Of what is made for another
+    machine that is not known, so it is a day old."""
+    found = []
+    for path in _directories(host, room):
+        if os.path.exists(os.path.join(path, _ENTRY)):
+            continue
+        mark = _mark(host, path)
+        if mark is None:
+            over = not host.entries(path)
+        elif mark["maker"] is None:
+            over = time.time() - seconds_of(mark["made_at"]) > _DAY
+        else:
+            over = not host.alive(dict([mark["maker"]]))
+        if over:
+            found.append(path)
+    return found
+
+
+def _directories(host: StateDir, room: str) -> list[str]:
+    top = os.path.join(host.dir, room)
+    paths = [os.path.join(top, name) for name in sorted(host.entries(top)) if not name.endswith(".git")]
+    if room == SNAPSHOTS:
+        paths = [os.path.join(path, name) for path in paths for name in sorted(host.entries(path))]
+    return [path for path in paths if os.path.isdir(path)]
 
 
 def forget_refs(git: Git, below: str) -> None:
@@ -160,12 +243,13 @@ def make_store(path: str) -> str:
 
 def write(host: StateDir, entry: SavedEntry) -> None:
     value = {**entry._asdict(), "agent": json.loads(records.dump(entry.agent)) if entry.agent else None}
-    host.write(os.path.join(directory(host, entry), "entry.json"), files.json_bytes(value, indent=1), durable=True)
+    host.write(os.path.join(directory(host, entry), _ENTRY), files.json_bytes(value, indent=1), durable=True)
+    host.remove(os.path.join(directory(host, entry), _UNFINISHED))
 
 
 def read(host: StateDir, directory: str) -> SavedEntry | None:
     """None for one that is being written at this moment."""
-    path = os.path.join(directory, "entry.json")
+    path = os.path.join(directory, _ENTRY)
     try:
         value: dict[str, Any] = json.loads(host.read(path).decode("utf-8", "surrogateescape"))
         records.seconds_of(value["saved_at"])
@@ -186,18 +270,14 @@ def read(host: StateDir, directory: str) -> SavedEntry | None:
 
 def survey(host: StateDir, room: str) -> tuple[list[SavedEntry], dict[str, MngrError]]:
     """The entries of a room, oldest first, and by their ids the errors of those that cannot be read."""
-    top = os.path.join(host.dir, room)
-    ids = [name for name in host.entries(top) if not name.endswith(".git")]
-    if room == SNAPSHOTS:
-        ids = [f"{agent}/{name}" for agent in ids for name in host.entries(os.path.join(top, agent))]
     found: list[SavedEntry] = []
     broken: dict[str, MngrError] = {}
-    for entry_id in ids:
+    for path in _directories(host, room):
         try:
-            if entry := read(host, os.path.join(top, entry_id)):
+            if entry := read(host, path):
                 found.append(entry)
         except MngrError as error:
-            broken[entry_id] = error
+            broken[os.path.relpath(path, os.path.join(host.dir, room))] = error
     return sorted(found, key=lambda entry: entry.saved_at), broken
 
 

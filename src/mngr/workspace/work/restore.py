@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mngr.agent.record import Record
 from mngr.errors import MngrError
@@ -144,16 +144,23 @@ def _init(directory: str) -> None:
     checked(process.run(["git", "init", "-q", directory], timeout=60), "git could not make a repository")
 
 
-def restore_into(host: StateDir, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
+def restore_into(
+    host: StateDir,
+    entry: SavedEntry,
+    directory: str,
+    branch: str | None,
+    planned: Callable[[Plan], object] = lambda plan: None,
+) -> Workspace:
     """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
-    files. On failure nothing is left behind."""
+    files. `planned` is called with the plan before anything is made. On failure nothing is left behind."""
     with host.locked("restore", timeout=300, what="another restore"):  # two would take the same branch for a free one
-        return _restore_into(host, entry, directory, branch)
+        plan = _plan(entry, directory, branch)
+        planned(plan)
+        return _restore_into(host, entry, directory, plan)
 
 
-def _restore_into(host: StateDir, entry: SavedEntry, directory: str, branch: str | None) -> Workspace:
-    workspace = Workspace(_plan(entry, directory, branch), directory)
-    plan = workspace.plan
+def _restore_into(host: StateDir, entry: SavedEntry, directory: str, plan: Plan) -> Workspace:
+    workspace = Workspace(plan, directory)
     try:
         if plan.source == directory:
             workspace.claim()
