@@ -54,6 +54,35 @@ def state_dir(user: User, name: str) -> Path:
     return user.host_dir / "agents" / user.agent(name)["id"]
 
 
+def test_a_shared_extra_path_opens_nothing_outside_of_the_repository(secretive: User) -> None:
+    """No trust is asked for these paths. Neither now, nor when the repository puts a link there later."""
+    user = secretive
+    (user.repo / ".gitignore").write_text("/key\n/data\n")
+    user.git("add", ".gitignore")
+    user.git("commit", "-qm", "ignore")
+    (user.repo / ".mngr").mkdir()
+    settings = user.repo / ".mngr" / "settings.toml"
+    (user.repo / "key").symlink_to(user.home / ".ssh" / "id_ed25519")
+    (user.repo / "link").symlink_to(user.home)
+    for path in ("key", "link/.ssh", "link/.ssh/id_ed25519"):
+        settings.write_text(f'[workspace]\nextra_paths = {{"{path}" = "share"}}\n')
+        ran = user.mngr(
+            "create", "foo", "--sandbox", "--no-connect", "--exclude-unclean", "--command", "sleep 9"
+        ).failed()
+        assert f"leads out of `{user.repo}`, to `{user.home}/.ssh" in ran.stderr
+    settings.write_text('[workspace]\nextra_paths = {"data" = "share"}\n')
+    (user.repo / "data").mkdir()
+    (user.repo / "data" / "a").write_text("shared")
+    created(user, "foo", "--exclude-unclean")
+    assert inside(user, "foo", "cat data/a") == "shared"
+    user.mngr("stop", "foo").ok()
+    (user.repo / "data" / "a").unlink()
+    (user.repo / "data").rmdir()
+    (user.repo / "data").symlink_to(user.home / ".ssh")
+    user.mngr("start", "foo").ok()
+    assert CANARY not in inside(user, "foo", "ls -R data; cat data/*; true")
+
+
 def test_secrets_of_the_user_are_out_of_reach(secretive: User) -> None:
     user = secretive
     created(user, "other")

@@ -10,6 +10,7 @@ from mngr.actions.site import Site
 from mngr.agent import launch, store
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.system import inside
 from mngr.system.interrupts import held
 from mngr.system.tmux import Pane, Session, SessionExists
 
@@ -60,7 +61,9 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
 def _session(site: Site, record: Record) -> Session:
     """The session to start. Writes the scripts that it runs."""
     state_dir = site.store.state_dir(record.id)
-    site.host.make_dir(os.path.join(launch.task_dir(record, state_dir), "artifacts"))
+    root, task = launch.task_place(record, state_dir)
+    inside.remove_links(root, f"{task}/artifacts", below=os.path.dirname(task))
+    inside.make_directory(root, f"{task}/artifacts")
     env, wrapped = launch.inherited(site.environ), launch.in_shell
     if record.spec.sandbox:
         from mngr.agent import sandbox

@@ -15,11 +15,18 @@ from mngr.names import check_name, new_id
 from mngr.programs import kind
 from mngr.programs.kind import Kind
 from mngr.settings.layers import Settings
-from mngr.system import process
+from mngr.system import inside, process
 from mngr.system.interrupts import held
 from mngr.workspace import plan
 from mngr.workspace.plan import MIRROR, NONE, RSYNC, SHARED, WORKTREE, Plan
-from mngr.workspace.workspace import TAKEN_HINT, Workspace, existing_branches, refuse_taken, refuse_taken_branch
+from mngr.workspace.workspace import (
+    TAKEN_HINT,
+    Workspace,
+    existing_branches,
+    extra_path,
+    refuse_taken,
+    refuse_taken_branch,
+)
 
 
 class CreateRequest(NamedTuple):
@@ -329,11 +336,13 @@ def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
 
 
 def _shared_paths(request: CreateRequest) -> tuple[str, ...]:
-    """What the work dir will lead to in its source."""
+    """What the work dir will lead to in its source, and a sandbox will show. Raise if that would be elsewhere."""
     planned = request.planned
     objects = [f"{planned.repo.common_dir}/objects"] if planned.objects == SHARED and planned.repo else []
-    links = [path for path, how in request.extra_paths.items() if how == "share"]
-    return (*objects, *(os.path.normpath(os.path.join(planned.source, path)) for path in links))
+    links = [extra_path(planned.source, path) for path, how in request.extra_paths.items() if how == "share"]
+    for path in links:
+        inside.resolve(planned.source, path)
+    return (*objects, *(os.path.join(planned.source, path) for path in links))
 
 
 class NameTaken(MngrError):

@@ -26,10 +26,16 @@ def on_this_machine(command: str) -> str:
     return command.replace(SCRIPTED, join([sys.executable, "-I", "-S", "-c", _RUN_SCRIPTED, ours]))
 
 
+def task_place(record: Record, state_dir: str) -> tuple[str, str]:
+    """Where outcome and artifacts go, as a directory and a path below it: inside the work dir, so that sandboxed agents
+    may write there, in a directory that ignores itself in git; in the state directory for an agent that works in
+    place. The agent writes there, so mngr goes through `system/inside.py`."""
+    return (state_dir, "task") if record.workspace.transfer == "none" else (record.workspace.work_dir, ".mngr/task")
+
+
 def task_dir(record: Record, state_dir: str) -> str:
-    """Where outcome and artifacts go: inside the work dir, so that sandboxed agents may write there, in a directory
-    that ignores itself in git; in the state directory for an agent that works in place."""
-    return f"{state_dir}/task" if record.workspace.transfer == "none" else f"{record.workspace.work_dir}/.mngr/task"
+    """The same as one path, for the agent and its program."""
+    return os.path.join(*task_place(record, state_dir))
 
 
 def identity(record: Record, state_dir: str, host_dir: str) -> dict[str, str]:

@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mngr.agent import events, launch
+from mngr.agent.record import Record
 from mngr.errors import MngrError, UsageError
 from mngr.programs import driver
 from mngr.programs.driver import AgentContext
 from mngr.programs.kind import BYPASS
-from mngr.system import bubblewrap, files, process
+from mngr.system import bubblewrap, files, inside, process
 from mngr.system.bubblewrap import READ_ONLY, SYSTEM, WRITABLE, Mount, is_below
 from mngr.system.process import find_program, join, quote
 
@@ -66,7 +67,7 @@ def write(agent: AgentContext, *, readable: Iterable[str], writable: Iterable[st
     own.append(Mount(f"{home}/.gitconfig", READ_ONLY, f"{agent.state_dir}/{GIT_CONFIG}"))
     written = _named(agent, home, writable)
     logins = driver.find(record.spec.driver).logins(agent.environ) if record.spec.driver else ()
-    seen = [*_tools(agent), *record.workspace.shared_paths, *_named(agent, home, readable), *_linked(agent)]
+    seen = [*_tools(agent), *_shared(record), *_named(agent, home, readable), *_linked(agent)]
     own += map(Mount, _outermost(path for path in seen if path not in logins and _may_be_seen(path, agent, home)))
     own += [Mount(path, WRITABLE) for path in (*written, *logins)]
     own += [
@@ -144,6 +145,17 @@ def _repository(work_dir: str, *, pinned: bool) -> list[Mount]:
             files.write_new(f"{place}/{name}", text, 0o644)
     names = ("config", "config.worktree", "commondir", "hooks")
     return [Mount(place, WRITABLE), *(Mount(f"{place}/{name}") for name in names)]
+
+
+def _shared(record: Record) -> Iterator[str]:
+    """What the work dir shares with its source, without what has become a link that leads out of the source."""
+    for path in record.workspace.shared_paths:
+        try:
+            if is_below(path, record.workspace.source):
+                inside.resolve(record.workspace.source, path)
+        except inside.UnsafePath:
+            continue
+        yield path
 
 
 def _tools(agent: AgentContext) -> list[str]:

@@ -107,10 +107,25 @@ def link(root: str, path: str, target: str) -> None:
         os.symlink(target, name, dir_fd=fd)
 
 
-def remove_links(root: str, path: str) -> None:
-    """Remove the first part of the path that is a link, or not a directory, if one is."""
+def remove(root: str, path: str) -> None:
+    """Remove a file, a link or a whole directory. Twice is safe."""
+    with _parent(root, path) as (fd, name):
+        try:
+            if fd >= 0:
+                os.unlink(name, dir_fd=fd)
+        except FileNotFoundError:
+            pass
+        except IsADirectoryError:
+            import shutil
+
+            shutil.rmtree(name, dir_fd=fd)
+
+
+def remove_links(root: str, path: str, *, below: str = "") -> None:
+    """Remove the first part of the path that is a link, or not a directory, if one is: of those below `below`, where
+    nothing is anybody's work."""
     parts = _parts(path)
-    for count in range(1, len(parts) + 1):
+    for count in range(len(_parts(below)) + 1, len(parts) + 1):
         found = facts(root, "/".join(parts[:count]))
         if found is None:
             return

@@ -17,6 +17,7 @@ from mngr.system.process import checked
 from mngr.transfer import rsync
 from mngr.workspace.origin import ensure_machine_id
 from mngr.workspace.plan import MIRROR, NONE, Plan
+from mngr.workspace.workspace import extra_path
 
 if TYPE_CHECKING:
     from mngr.actions.create import CreateRequest
@@ -109,10 +110,8 @@ def _send_files(site: Site, source: str, agent_id: str) -> str:
 
 def _carrying(request: CreateRequest, source: str) -> CreateRequest:
     """The request with its files in it: uploads, and the ignored files that every copy of the code needs."""
-    extra = tuple((os.path.join(source, path), os.path.normpath(path)) for path in request.extra_paths)
-    for full, path in extra:
-        if not os.path.lexists(full):
-            raise MngrError(f"`workspace.extra_paths` names `{path}`, which does not exist in `{source}`")
+    paths = [extra_path(source, path) for path in request.extra_paths]
+    extra = tuple((os.path.join(source, path), path) for path in paths)
     project = request.project or request.labels.get("project") or os.path.basename(source.rstrip("/"))
     uploads = (*request.uploads, *extra)
     carried, names = provision.packed(uploads) if uploads else (b"", ())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mngr import prompts
-from mngr.agent import launch
+from mngr.actions import outcome
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
@@ -48,11 +48,8 @@ class FillJob:
 
     def look(self, agent: Agent) -> tuple[int, str]:
         """How many headings have no example that can be kept, and what the agent is told about it."""
-        place = launch.task_dir(agent.record, self.fleet.local.store.state_dir(agent.id))
-        try:
-            found, problem = proposals.read(self.fleet.local.host.read(os.path.join(place, "artifacts", PROPOSALS)))
-        except OSError:
-            found, problem = [], "it is not there"
+        data = outcome.artifact(self.fleet.local, agent.id, PROPOSALS)
+        found, problem = proposals.read(data) if data is not None else ([], "it is not there")
         judged = proposals.judge(found, self.headings, self.blocks, self.program, self.problem_of)
         bad = [one for one in judged if one.problem]
         self.good = [one for one in judged if not one.problem]

@@ -5,12 +5,12 @@ What is missing is measured here after every turn. What the agent says about it 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mngr.agent import launch, retry_time
+from mngr.actions import outcome
+from mngr.agent import retry_time
 from mngr.agent.reasons import is_rate_limit
 from mngr.agent.state import BLOCKED, ENDED, WAITING
 from mngr.fleet.agent import Agent
@@ -82,15 +82,9 @@ def _end(agent: Agent, missing: int, over: bool, last: bool) -> str:
     return OUT_OF_ROUNDS if last else ""
 
 
-def _outcome_path(fleet: Fleet, agent: Agent) -> str:
-    return os.path.join(launch.task_dir(agent.record, fleet.local.store.state_dir(agent.id)), "outcome.json")
-
-
 def _say(fleet: Fleet, agent: Agent, message: str) -> None:
     """An outcome of an earlier turn goes first, so that the next one is seen."""
-    outcome = _outcome_path(fleet, agent)
-    if os.path.lexists(outcome):
-        fleet.local.host.remove(outcome)
+    outcome.remove(fleet.local, agent.id)
     agent.message(message)
 
 
@@ -105,7 +99,7 @@ def _turn(
         [fleet.local.store.state_dir(agent.id)], deadline=deadline, at_least_every=_SECONDS_BETWEEN_LOOKS
     ):
         agent = agent.now()
-        if agent.state in (WAITING, *ENDED) or os.path.exists(_outcome_path(fleet, agent)):
+        if agent.state in (WAITING, *ENDED) or outcome.exists(fleet.local, agent.id):
             return agent, True
         if agent.state != BLOCKED:
             reason = ""

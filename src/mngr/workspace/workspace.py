@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from mngr.errors import MngrError
-from mngr.system import files, process
+from mngr.system import files, inside, process
 from mngr.system.git import Git, quoted_path, worktree_entry
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed, checked
@@ -16,6 +16,7 @@ from mngr.system.state_dir import StateDir
 from mngr.workspace.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
 
 COPY_SECONDS = 3600.0
+TASK = ".mngr/task"
 TAKEN_HINT = "name a directory that does not exist yet"
 # Of a repository's settings, what a copy of it needs: who commits, how files are converted, and the kind of hash.
 _CARRIED = r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
@@ -283,21 +284,17 @@ def refuse_taken_branch(plan: Plan, branches: Sequence[str] | None = None) -> No
 def _bring_extra_paths(plan: Plan, directory: str, extra_paths: Mapping[str, str]) -> None:
     """Untracked files an agent needs (`workspace.extra_paths`): copied, or shared by a link."""
     for path, how in extra_paths.items():
-        relative = os.path.normpath(path)
+        relative = extra_path(plan.source, path)
         source, target = os.path.join(plan.source, relative), os.path.join(directory, relative)
-        if os.path.isabs(relative) or relative.startswith(".."):
-            raise MngrError(f"`workspace.extra_paths` names `{path}`, which is not below the source directory")
         if os.path.lexists(target):
             continue  # tracked, or copied with everything else
-        if not os.path.lexists(source):
-            raise MngrError(f"`workspace.extra_paths` names `{path}`, which does not exist in `{plan.source}`")
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        if how == "share":
-            os.symlink(source, target)
-        else:
-            checked(
-                process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS), f"`{path}` could not be copied"
-            )
+        above, name = os.path.split(relative)
+        with inside.directory(directory, above, make=0o777) as fd:
+            if how == "share":
+                os.symlink(source, name, dir_fd=fd)
+            else:
+                words = ["cp", "-a", "--", source, os.path.join(inside.for_programs(fd, os.path.dirname(target)), name)]
+                checked(process.run(words, timeout=COPY_SECONDS), f"`{path}` could not be copied")
         if plan.repo is not None and not Git.of_user(directory).ok("check-ignore", "-q", "--", relative):
             raise MngrError(
                 f"`workspace.extra_paths` names `{path}`, which git does not ignore: the agent would commit it",
@@ -306,8 +303,29 @@ def _bring_extra_paths(plan: Plan, directory: str, extra_paths: Mapping[str, str
             )
 
 
-def task_dir(directory: str) -> None:
-    """A place for outcome and artifacts inside the work dir, which git ignores without a change to the repository."""
-    task = os.path.join(directory, ".mngr", "task")
-    os.makedirs(os.path.join(task, "artifacts"), exist_ok=True)
-    files.write_atomic(os.path.join(task, ".gitignore"), b"*\n", 0o644)
+def extra_path(source: str, path: str) -> str:
+    """A path of `workspace.extra_paths` relative to the source and without links, except that it may be one itself: a
+    repository may name these paths without trust. Raise for one that leads out of the source or into git's own."""
+    above, name = os.path.split(os.path.normpath(path))
+    if name in ("", ".", "..") or ".git" in path.lower().split("/"):
+        raise MngrError(f"`workspace.extra_paths` names `{path}`, which is not a file or directory of the source")
+    try:
+        relative = os.path.normpath(os.path.join(inside.resolve(source, above), name))
+    except inside.UnsafePath:
+        end = os.path.realpath(os.path.join(source, path))
+        raise MngrError(
+            f"`workspace.extra_paths` names `{path}`, which is not below the source directory: "
+            f"`{path}` leads out of `{source}`, to `{end}`"
+        ) from None
+    if not os.path.lexists(os.path.join(source, relative)):
+        raise MngrError(f"`workspace.extra_paths` names `{path}`, which does not exist in `{source}`")
+    return relative
+
+
+def task_dir(directory: str, *, replace: bool = False) -> None:
+    """Make the directory for outcome and artifacts inside the work dir, which git ignores without a change to the
+    repository. Raise if a link is in its place; with `replace`, one below `.mngr` is removed."""
+    if replace:
+        inside.remove_links(directory, f"{TASK}/artifacts", below=os.path.dirname(TASK))
+    inside.make_directory(directory, f"{TASK}/artifacts")
+    inside.write(directory, f"{TASK}/.gitignore", b"*\n", 0o644)

@@ -58,7 +58,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
     os.makedirs(record.workspace.work_dir, exist_ok=True)
     if entry.plain_files:
         bring_files(Git.of_store(record.workspace.work_dir, git_dir=entry.repo), entry, spare)
-        task_dir(record.workspace.work_dir)
+        task_dir(record.workspace.work_dir, replace=True)
         return None, ""
     git = copy_git.of(host, record)
     if not unsaved_work.own_repository(record):
@@ -79,7 +79,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
     bring_files(git, entry, spare)
     if record.workspace.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
-    task_dir(record.workspace.work_dir)
+    task_dir(record.workspace.work_dir, replace=True)
     return branch, note
 
 

@@ -1,0 +1,120 @@
+"""Links, pipes and devices where mngr reads and writes below an agent's or a repository's directory."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.support.user import User
+
+CREATE = ("--no-connect", "--command", "sleep 9999")
+
+
+def commit_link(user: User, path: str, target: str | Path) -> None:
+    """A repository as it can be cloned: with a link that git carries."""
+    place = user.repo / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(target)
+    user.git("add", "-f", path)
+    user.git("commit", "-q", "-m", "a link")
+
+
+def write_settings(user: User, text: str) -> None:
+    (user.repo / ".mngr").mkdir(exist_ok=True)
+    (user.repo / ".mngr" / "settings.toml").write_text(text)
+
+
+def ignore(user: User, *patterns: str) -> None:
+    (user.repo / ".gitignore").write_text("".join(f"{pattern}\n" for pattern in patterns))
+    user.git("add", ".gitignore")
+    user.git("commit", "-q", "-m", "ignore")
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync"])
+@pytest.mark.parametrize("link", [".mngr", ".mngr/task", ".mngr/task/artifacts"])
+def test_create_refuses_a_task_directory_that_is_a_link(user: User, link: str, transfer: str) -> None:
+    outside = user.root / "outside"
+    outside.mkdir()
+    (outside / ".gitignore").write_text("mine\n")
+    commit_link(user, link, outside)
+    ran = user.mngr("create", "foo", *CREATE, "--transfer", transfer).failed()
+    assert f"{link}` is a link to `{outside}`, which is not followed" in ran.stderr
+    assert os.listdir(outside) == [".gitignore"] and (outside / ".gitignore").read_text() == "mine\n"
+    assert user.agents() == [] and user.git("branch", "--list", "mngr/*") == ""
+
+
+def test_a_link_that_an_agent_puts_in_place_of_its_task_directory_is_replaced(user: User) -> None:
+    work_dir = Path(user.create("foo")["work_dir"])
+    snapshot = user.mngr("snapshot", "create", "foo", "--format", "json").ok().json
+    outside = user.root / "outside"
+    outside.mkdir()
+    (outside / ".gitignore").write_text("mine\n")
+    task = work_dir / ".mngr" / "task"
+    for restart in (["stop", "foo"], ["start", "foo"]):
+        user.mngr("exec", "foo", f"rm -rf .mngr/task; ln -s {outside} .mngr/task").ok()
+        user.mngr(*restart).ok()
+    assert task.is_dir() and not task.is_symlink()
+    user.mngr("exec", "foo", f"rm -rf .mngr/task; ln -s {outside} .mngr/task").ok()
+    user.mngr("snapshot", "restore", snapshot["id"]).ok()
+    assert task.is_dir() and not task.is_symlink()
+    assert os.listdir(outside) == [".gitignore"] and (outside / ".gitignore").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("how", ["copy", "share"])
+@pytest.mark.parametrize("git", [True, False])
+def test_extra_paths_do_not_leave_the_source_through_a_link(user: User, how: str, git: bool) -> None:
+    """As in an unpacked archive: `link/settings.toml` with `link -> ../..` would plant the user's own settings."""
+    outside = user.root / "outside"
+    outside.mkdir()
+    (outside / "settings.toml").write_text("planted\n")
+    source = user.repo
+    if git:
+        commit_link(user, "link", "../outside")
+    else:
+        source = user.root / "archive" / "a"
+        source.mkdir(parents=True)
+        (source / "link").symlink_to("../../outside")
+    (source / ".mngr").mkdir()
+    (source / ".mngr" / "settings.toml").write_text(f'[workspace]\nextra_paths = {{"link/settings.toml" = "{how}"}}\n')
+    before = sorted(os.listdir(user.root))
+    ran = user.mngr("create", "foo", *CREATE, cwd=source).failed()
+    assert f"`link/settings.toml` leads out of `{source}`, to `{outside}" in ran.stderr
+    assert sorted(os.listdir(user.root)) == before and os.listdir(outside) == ["settings.toml"]
+    assert not (user.host_dir / "settings.toml").exists()
+
+
+def test_extra_paths_follow_links_that_stay_inside(user: User) -> None:
+    commit_link(user, "link", "config")
+    ignore(user, "/config/.env")
+    (user.repo / "config").mkdir()
+    (user.repo / "config" / ".env").write_text("KEY=1\n")
+    write_settings(user, '[workspace]\nextra_paths = ["link/.env"]\n')
+    work_dir = Path(user.create("foo")["work_dir"])
+    assert (work_dir / "config" / ".env").read_text() == "KEY=1\n"
+
+
+def test_an_extra_path_that_is_itself_a_link_stays_one(user: User) -> None:
+    ignore(user, "/.env")
+    (user.root / "secrets").write_text("KEY=1\n")
+    (user.repo / ".env").symlink_to("../secrets")
+    write_settings(user, '[workspace]\nextra_paths = [".env"]\n')
+    work_dir = Path(user.create("foo")["work_dir"])
+    assert os.readlink(work_dir / ".env") == "../secrets"
+
+
+@pytest.mark.parametrize("path", [".git/config", ".GIT/hooks", "sub/.git/config", "../x", "/etc/passwd"])
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror", "rsync"])
+def test_extra_paths_name_nothing_of_git_and_nothing_outside(user: User, transfer: str, path: str) -> None:
+    write_settings(user, f'[workspace]\nextra_paths = ["{path}"]\n')
+    ran = user.mngr("create", "foo", *CREATE, "--transfer", transfer).failed()
+    assert f"`workspace.extra_paths` names `{path}`" in ran.stderr
+    assert user.agents() == []
+
+
+def test_a_pipe_is_not_read_and_not_waited_for_as_an_extra_path(user: User) -> None:
+    ignore(user, "/pipe")
+    os.mkfifo(user.repo / "pipe")
+    write_settings(user, '[workspace]\nextra_paths = ["pipe"]\n')
+    work_dir = Path(user.create("foo")["work_dir"])
+    assert stat.S_ISFIFO((work_dir / "pipe").lstat().st_mode)
