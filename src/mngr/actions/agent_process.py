@@ -10,7 +10,6 @@ from mngr.actions.site import Site
 from mngr.agent import launch, store
 from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.system import inside
 from mngr.system.interrupts import held
 from mngr.system.tmux import Pane, Session, SessionExists
 
@@ -60,6 +59,8 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
 
 def _session(site: Site, record: Record) -> Session:
     """The session to start. Writes the scripts that it runs."""
+    from mngr.system import inside
+
     state_dir = site.store.state_dir(record.id)
     root, task = launch.task_place(record, state_dir)
     inside.remove_links(root, f"{task}/artifacts", below=os.path.dirname(task))
