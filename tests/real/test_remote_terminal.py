@@ -21,3 +21,18 @@ def test_connect_makes_a_terminal_through_the_plain_stream_of_a_provider(user: U
     terminal.type("stty -a | grep -c ' echo '")
     terminal.shows("1")
     user.mngr("destroy", "foo", "--force").ok()
+
+
+def test_connect_runs_nothing_of_the_current_directory(user: User, tmp_path: Path) -> None:
+    """Python looks for modules where it is started: a clone may hold files called as those of the standard library."""
+    there = f"env HOME={tmp_path} TMUX_TMPDIR={user.tmux_dir} sh -c"
+    write_settings(user, f'[providers.plain]\nopen = "{there}"\n')
+    for name in ("pty", "socket", "termios", "select", "signal", "mngr"):
+        (user.repo / f"{name}.py").write_text(f"open({str(user.root / 'ran')!r}, 'a').write('{name}\\n')\n")
+    user.mngr("create", "foo@box.plain", "--no-connect", "--exclude-unclean", "--command", "echo hello; cat").ok()
+    terminal = Terminal(user, "mngr connect foo; echo left with $?")
+    terminal.shows("hello")
+    terminal.press("C-b", "d")
+    terminal.shows("left with 0")
+    assert not (user.root / "ran").exists()
+    user.mngr("destroy", "foo", "--force").ok()

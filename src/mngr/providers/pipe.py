@@ -53,7 +53,7 @@ def _connection(module: str, path: str, env: Mapping[str, str]) -> Iterator[sock
     connection = _connected(path)
     if connection is None:
         with open(f"{path}.log", "ab") as errors, open(os.devnull, "r+b") as nothing:
-            argv = [sys.executable, "-m", module, path]
+            argv = [sys.executable, "-P", "-m", module, path]
             start(argv, cwd="/", env=env, descriptors=(nothing.fileno(), nothing.fileno(), errors.fileno()))
         connection = wait_until(lambda: _connected(path), timeout=START_SECONDS)
     if connection is None:

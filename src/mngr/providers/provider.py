@@ -184,7 +184,7 @@ class HelperProvider(SettingsProvider):
     def opening(self, host: str) -> Opening:
         from mngr.remote.channel import Opening
 
-        argv = [sys.executable, "-m", "mngr.providers.pipe", self.helper, self._socket(), self._key(host)]
+        argv = [sys.executable, "-P", "-m", "mngr.providers.pipe", self.helper, self._socket(), self._key(host)]
         seconds = self._number("connect_seconds", self.connect_seconds)
         opening = Opening(host, argv, self.environ, self._text("host_dir"), seconds)
         return opening._replace(recover=lambda error: self.explain(host, error))

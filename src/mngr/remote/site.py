@@ -141,7 +141,7 @@ class RemoteSite(Site):
         if self._opening.terminal:
             return [*self._opening.terminal, line]
         there = boot.terminal_line(boot.program().key, self._opening.state_dir)
-        return [sys.executable, "-m", "mngr.remote.terminal", line, *self._opening.argv, there]
+        return [sys.executable, "-P", "-m", "mngr.remote.terminal", line, *self._opening.argv, there]
 
     def _script(self) -> str:
         """A script that runs a shell command line on the host, as `ssh HOST COMMAND` does, for git and rsync."""

@@ -253,7 +253,7 @@ def default_command() -> str:
     from mngr.system.process import find_program, run
 
     for python in filter(None, (find_program("python3"), sys.executable)):
-        if run([python, "-c", "import pytest"], timeout=60).ok:
+        if run([python, "-c", "import pytest"], timeout=60, cwd="/").ok:
             return f"{quote(python)} -m pytest"
     raise MngrError(
         "no Python here has pytest",

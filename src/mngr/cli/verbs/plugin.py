@@ -149,7 +149,7 @@ def _pip(verb: str) -> list[str]:
 
     if find_spec("pip") is not None:
         quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
-        return [sys.executable, "-m", "pip", verb, *quiet, *(["--yes"] if verb == "uninstall" else [])]
+        return [sys.executable, "-P", "-m", "pip", verb, *quiet, *(["--yes"] if verb == "uninstall" else [])]
     if process.find_program("uv") is not None:
         return ["uv", "pip", verb, "--quiet", "--python", sys.executable]
     raise MngrError(

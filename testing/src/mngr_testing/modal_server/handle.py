@@ -47,7 +47,7 @@ class ModalServer:
 
     def __enter__(self) -> ModalServer:
         self._directory = tempfile.mkdtemp(prefix="mngr-modal-server-")
-        argv = [sys.executable, "-m", "mngr_testing.modal_server", "--control", "--log", self._log_path]
+        argv = [sys.executable, "-P", "-m", "mngr_testing.modal_server", "--control", "--log", self._log_path]
         (stdin, self._orders), (self._answers, stdout) = os.pipe(), os.pipe()
         errors = os.open(self._errors_path, os.O_WRONLY | os.O_CREAT, 0o600)
         descriptors = (stdin, stdout, errors)
