@@ -118,3 +118,34 @@ def test_a_pipe_is_not_read_and_not_waited_for_as_an_extra_path(user: User) -> N
     write_settings(user, '[workspace]\nextra_paths = ["pipe"]\n')
     work_dir = Path(user.create("foo")["work_dir"])
     assert stat.S_ISFIFO((work_dir / "pipe").lstat().st_mode)
+
+
+@pytest.mark.parametrize("scope", ["settings.toml", "settings.local.toml"])
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/stdin", "pipe", ".."])
+def test_settings_of_a_clone_have_to_be_a_regular_file(user: User, target: str, scope: str) -> None:
+    """Otherwise each verb there would take all memory, or wait for ever."""
+    commit_link(user, f".mngr/{scope}", target)
+    if target == "pipe":
+        os.mkfifo(user.repo / ".mngr" / "pipe")
+    ran = user.mngr("list").failed()
+    assert ran.stderr.startswith(f"error: cannot read `.mngr/{scope}`: not a regular file\n")
+
+
+def test_settings_may_be_a_link_to_a_file(user: User) -> None:
+    (user.root / "elsewhere.toml").write_text('[commands.list]\nformat = "json"\n')
+    commit_link(user, ".mngr/settings.toml", "../../elsewhere.toml")
+    assert user.mngr("list").ok().json["agents"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("#" * 250_000 + "\n", "is larger than 250 kB"),
+        (".".join(["a"] * 20_000) + " = 1\n", "is nested too deeply"),
+        (".".join(['"a"'] * 20_000) + " = 1\n", "is nested too deeply"),
+        ("a = " + "{a = " * 20_000 + "1" + "}" * 20_000, "is nested too deeply"),
+    ],
+)
+def test_settings_of_a_clone_have_a_limit(user: User, text: str, why: str) -> None:
+    write_settings(user, text)
+    assert f"`.mngr/settings.toml` {why}" in user.mngr("list").failed(1 if "larger" in why else 2).stderr

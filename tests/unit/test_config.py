@@ -340,7 +340,7 @@ def test_an_unknown_key_in_a_variable_or_override_names_it(place):
         ("[workspace]\nextra_paths = 'a'", 'not `"a"`'),
         ("[commands.create]\nx = 2026-01-01", "not `2026-01-01`"),
         ('tmux.config = "a\\u0000"', 'not `"a\\u0000"`'),
-        ("commands.create" + ".x" * 5000 + " = 1", "list or table, not a table"),
+        ("commands.create" + ".x" * 1000 + " = 1", "list or table, not a table"),
     ],
 )
 def test_a_wrong_type_names_the_file_the_key_the_expected_and_the_found(place, text, said):

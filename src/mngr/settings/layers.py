@@ -22,6 +22,8 @@ SCOPES = ("user", "project", "local")
 FILES = {"project": ".mngr/settings.toml", "local": ".mngr/settings.local.toml"}
 VARIABLE_PREFIX = "MNGR__"
 SESSION_PREFIX = "MNGR_PREFIX"  # a variable
+_MOST_BYTES = 250_000
+_MOST_DOTS = 2_000_000  # the squares of those in each line
 
 
 class Settings:
@@ -240,18 +242,31 @@ def scope_path(scope: str, host_dir: str, cwd: str) -> str:
 
 
 def read_bytes(path: str, source: str) -> bytes:
+    """The content of a settings file, which may be a link, since what it says is not trusted for its place; empty if
+    there is none. Raises for what is not a regular file, or too large for settings."""
+    if not os.path.lexists(path):
+        return b""
+    from mngr.system import inside
+
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        data = inside.read_followed(path, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return b""
+    except inside.UnsafePath:
+        raise MngrError(f"cannot read `{source}`: not a regular file", hint=f"check it: `ls -ld {path}`") from None
     except OSError as error:
         raise MngrError(f"cannot read `{source}`: {error.strerror}", hint=f"check it: `ls -ld {path}`") from None
+    if len(data) > _MOST_BYTES:
+        raise MngrError(f"`{source}` is larger than {_MOST_BYTES // 1000} kB", hint=f"check it: `ls -ld {path}`")
+    return data
 
 
 def parse_toml(data: bytes, source: str) -> dict[str, object]:
     import tomllib
 
+    # Python's parser takes seconds for a key of thousands of parts.
+    if sum(line.count(b".") ** 2 for line in data.split(b"\n")) > _MOST_DOTS:
+        raise UsageError(f"`{source}` is nested too deeply")
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
