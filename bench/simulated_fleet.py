@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bench.simulated_clock import SimulatedClock
-from mngr.actions import find, lifecycle, message, outcome, transcript, usage
+from mngr.actions import create, find, lifecycle, message, outcome, transcript, usage
+from mngr.actions.create import CreateRequest
 from mngr.actions.lifecycle import Stopped
 from mngr.actions.message import Delivery
 from mngr.actions.site import Site
@@ -25,7 +26,6 @@ from mngr.mapreduce.recipe import AgentLaunch, Recipe
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.programs.driver import ModelUsage
 from mngr.system.tmux import Pane
-from mngr.transfer import create
 
 _LIST_SECONDS = 0.02
 _LIST_SECONDS_PER_AGENT = 0.005
@@ -86,7 +86,7 @@ class SimulatedSite(Site):
             find.listing: self._listing,
             find.records: self._records,
             find.agent: lambda id: self._view(self._known(id)),
-            create.create_each: self._create_each,
+            create.create: self._create_each,
             outcome.listing: self._outcomes,
             outcome.exists: lambda id: self.agents[id].outcome,
             outcome.read: self._outcome,
@@ -151,23 +151,24 @@ class SimulatedSite(Site):
 
         self.clock.at(self.clock.now + seconds, do)
 
-    def _create_each(self, wishes: Mapping[str, Mapping[str, Any]]) -> list[Record | MngrError]:
+    def _create_each(self, requests: Sequence[CreateRequest], progress: object) -> list[Record | MngrError]:
         made: list[Record | MngrError] = []
-        for name, wish in wishes.items():
+        for request in requests:
             while self._free and not self._free[0].up:
                 self._free.popleft()
-            result = self._create(name, wish, self._free[0]) if self._free else MngrError("no host has room")
+            result = self._create(request, self._free[0]) if self._free else MngrError("no host has room")
             if not isinstance(result, MngrError):
                 self._free.popleft()
             made.append(result)
         return made
 
-    def create_on(self, host: Host, wishes: Mapping[str, Mapping[str, Any]]) -> list[Record | MngrError]:
+    def create_on(self, host: Host, requests: Sequence[CreateRequest]) -> list[Record | MngrError]:
         """Called by a thread for each host."""
         with self._lock:
-            return [self._create(name, wish, host) for name, wish in wishes.items()]
+            return [self._create(request, host) for request in requests]
 
-    def _create(self, name: str, wish: Mapping[str, Any], host: Host) -> Record | MngrError:
+    def _create(self, request: CreateRequest, host: Host) -> Record | MngrError:
+        name = request.name
         assert name not in self.names, f"`{name}` is made twice"
         chance, troubles = random.Random(f"{self._seed} {name}"), self._troubles
         if chance.random() < troubles.launch_errors:
@@ -178,7 +179,7 @@ class SimulatedSite(Site):
         record = Record(
             id,
             name,
-            AgentSpec("simulated", "simulated", labels=wish["labels"], reports=True),
+            AgentSpec("simulated", "simulated", labels=request.labels, reports=True),
             AgentWorkspace("/work", "none"),
             AgentLife(name, now, started_at=now),
         )
@@ -325,7 +326,7 @@ class SimulatedRecipe(Recipe):
         self.accepted: Counter[str] = Counter()
 
     def launch(self, task: TaskState, attempt: Attempt) -> AgentLaunch:
-        return AgentLaunch("simulated", message="Do your task.")
+        return AgentLaunch("command", ("simulated",), message="Do your task.")
 
     def collect(self, task: TaskState, attempt: Attempt, agent: Agent) -> Mapping[str, Any]:
         written = agent.site.run(outcome.read, agent.id)

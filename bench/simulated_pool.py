@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from bench.simulated_fleet import Host, SimulatedSite
-from mngr.actions import find, wait
+from mngr.actions import create, find, wait
 from mngr.actions.site import Site
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
@@ -16,7 +16,7 @@ from mngr.fleet.hosts import Hosts
 from mngr.mapreduce.host_pool import HostPool, HostRules
 from mngr.mapreduce.run import Run
 from mngr.providers.provider import GONE, RUNNING, HostInfo, HostRequest, Provider
-from mngr.transfer import create
+from mngr.transfer.create import request_for
 
 _ASK_SECONDS = 0.1
 _ASK_SECONDS_PER_HOST = 0.00015
@@ -56,7 +56,7 @@ class SimulatedHostSite(Site):
             return self._silence()
         if not self._host.up:
             raise MngrError(f"`{self.name}` did not answer within 10 s")
-        if verb is create.create_each:
+        if verb is create.create:
             return self._whole.create_on(self._host, *args)
         if verb is find.listing and not any(args):
             args = (list(self._host.agents),)
@@ -106,7 +106,8 @@ class SimulatedPool(HostPool):
     def _create_on(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Agent | MngrError]]:
         site = self.site(host)
         try:
-            results = site.run(create.create_each, options)
+            requests = [request_for(site, name, **some) for name, some in options.items()]
+            results = site.run(create.create, requests)
         except MngrError as error:
             results = [error] * len(options)
             self.answers(host)

@@ -12,7 +12,7 @@ from mngr.actions import create, find
 from mngr.programs.kind import Kind
 from mngr.remote.channel import Channel, Unreached
 from tests.support.containers import IMAGE, Containers
-from tests.support.far import REPOSITORY, call, use
+from tests.support.far import REPOSITORY, call, create_one, use
 from tests.support.net_hosts import NetHosts, cache
 from tests.support.sshd import Sshd, new_key
 from tests.support.user import User, wait_for
@@ -77,7 +77,7 @@ def test_an_agent_lives_on_a_host_and_outlives_a_cut_link_but_not_a_reboot(hosts
     channel = Channel(hosts.opening("h1", env=far.env))
     assert use(channel, "/root/repo").splitlines()[::2] == ["/root", "init"]
     request = create.CreateRequest(name="bar", kind=Kind("command"), rest=("sleep 9999",), source="/root/repo")
-    call(channel, create.create, request)
+    create_one(channel, request)
     hosts.cut("h1")
     with pytest.raises(Unreached, match=r"`h1` did not answer within 0.5 s"):
         Channel(hosts.opening("h1", env=far.env, seconds=0.5))
@@ -111,7 +111,7 @@ def test_an_agent_lives_in_a_container_and_is_kept_by_a_snapshot(containers, far
     channel = Channel(containers.opening("one", env=far.env))
     assert use(channel, "/root/repo").splitlines()[::2] == ["/root", "init"]
     request = create.CreateRequest(name="bar", kind=Kind("command"), rest=("sleep 9999",), source="/root/repo")
-    call(channel, create.create, request)
+    create_one(channel, request)
     channel.close()
     containers.podman("commit", "one", "localhost/kept:1").ok()
     containers.podman("kill", "one").ok()

@@ -11,7 +11,7 @@ from mngr.programs.kind import Kind
 from mngr.providers.ssh import explain
 from mngr.remote.channel import Channel, Opening, Unreached
 from tests.support.containers import Containers
-from tests.support.far import REPOSITORY, call, use
+from tests.support.far import REPOSITORY, call, create_one, use
 from tests.support.net_hosts import NetHosts
 from tests.support.sshd import Sshd
 from tests.support.user import User
@@ -189,7 +189,7 @@ def test_a_disk_that_fills_up_while_an_agent_is_made_is_an_error_and_leaves_noth
         channel = Channel(hosts.opening("odd", env=far.env, state_dir="/disk/mngr"))
         request = create.CreateRequest(name="foo", kind=Kind("command"), rest=("sleep 99",), source="/root/large")
         with pytest.raises(MngrError) as raised:
-            call(channel, create.create, request)
+            create_one(channel, request)
         assert "free some space" in raised.value.hint
         assert call(channel, find.listing) == ([], [])
         assert host.run(["git", "-C", "/root/large", "branch", "--list", "mngr/*"]).ok().stdout == ""

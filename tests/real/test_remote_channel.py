@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mngr.actions import bulk_create, create, execute, find
+from mngr.actions import create, execute, find
 from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError
 from mngr.programs.kind import Kind
@@ -50,7 +50,7 @@ def shell(channel: Channel, record: Record, line: str) -> Result:
 
 def make(channel: Channel, far: User, name: str = "foo", command: str = "sleep 9999", **more):
     request = create.CreateRequest(name=name, kind=Kind("command"), rest=(command,), source=str(far.repo), **more)
-    return call(channel, create.create, request)
+    return far_machine.create_one(channel, request)
 
 
 def test_the_program_is_sent_once_and_the_state_directory_is_private(far):
@@ -123,7 +123,7 @@ def test_progress_is_called_here_while_the_verb_runs_there(channel, far):
     told: list[int] = []
     kind, rest, source = Kind("command"), ("sleep 99",), str(far.repo)
     requests = [create.CreateRequest(name=name, kind=kind, rest=rest, source=source) for name in ("foo", "bar")]
-    call(channel, bulk_create.create_many, requests, told.append)
+    call(channel, create.create, requests, told.append)
     assert told == [1, 2]
 
 

@@ -14,6 +14,7 @@ from mngr.fleet.agent import Agent
 from mngr.remote.channel import Opening, Unreached
 from mngr.remote.site import RemoteSite, sent
 from mngr.settings import layers as config
+from mngr.transfer.create import request_for
 from tests.support import far as far_machine
 from tests.support.user import User, wait_for
 
@@ -40,8 +41,11 @@ def site(request: pytest.FixtureRequest, far: User) -> Iterator[Site]:
 
 
 def make(site: Site, far: User, name: str = "foo", command: str = "cat", **more) -> Agent:
-    request = create.request_for(site, name, command=command, source=str(far.repo), **more)
-    return Agent(site, site.run(create.create, request))
+    request = request_for(site, name, command=command, source=str(far.repo), **more)
+    (made,) = site.run(create.create, [request])
+    if isinstance(made, MngrError):
+        raise made
+    return Agent(site, made)
 
 
 def test_create_list_and_find(site, far):

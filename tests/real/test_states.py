@@ -219,7 +219,8 @@ def test_old_states_of_a_scripted_agent_do_not_count_after_a_restart(user: User)
 def test_a_new_agent_is_not_waiting_before_it_has_its_first_message(user: User) -> None:
     fleet = Fleet(environ=user.env, cwd=str(user.repo))
     request = create.CreateRequest(name="a", kind=kinds.resolve("scripted", fleet.local.settings), prompt="say hello")
-    agent = fleet.find(create.create(fleet.local, request).id)
+    create.create(fleet.local, [request])
+    agent = fleet.find("a")
     wait_for(lambda: "WAITING" in [event.get("state") for event in fleet.find("a").events()], "the agent to be ready")
     seen = fleet.find("a").status
     assert (seen.state, seen.reason) == ("RUNNING", "its first message is on its way")

@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mngr.actions import create, destroy, execute, find, lifecycle
+from mngr.actions.create import CreateRequest
+from mngr.agent.record import Record
+from mngr.errors import MngrError
 from mngr.programs.kind import Kind
 from mngr.remote.channel import Channel, Opening
 from tests.support.user import User
@@ -33,10 +36,18 @@ def call(channel: Channel, verb: Callable[..., Any], *args: object, **options: o
     return channel.call(f"{verb.__module__}:{verb.__name__}", args, options)
 
 
+def create_one(channel: Channel, request: CreateRequest) -> Record:
+    (made,) = call(channel, create.create, [request])
+    if isinstance(made, MngrError):
+        raise made
+    assert isinstance(made, Record)
+    return made
+
+
 def use(channel: Channel, repo: str, name: str = "foo") -> str:
     """Make an agent, look at it, run a command beside it, stop it and destroy it. Returns what the command printed."""
     request = create.CreateRequest(name=name, kind=Kind("command"), rest=("sleep 9999",), source=repo)
-    record = call(channel, create.create, request)
+    record = create_one(channel, request)
     views, errors = call(channel, find.listing)
     assert ([(view.name, view.state) for view in views], errors) == ([(name, "RUNNING")], [])
     done = call(channel, execute.execute, record.id, "echo $HOME; pwd; git log --format=%s", timeout=60)

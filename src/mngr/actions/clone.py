@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mngr.actions import restore
 from mngr.actions import snapshots as taking
 from mngr.actions.agent_process import start_process
-from mngr.actions.create import take_back, with_hidden
+from mngr.actions.create import undo_create, with_hidden
 from mngr.actions.site import Site
 from mngr.agent import launch
 from mngr.agent.record import Record, timestamp
@@ -132,7 +132,7 @@ def start_kept(
             return start_process(site, record)
         except BaseException:
             with held():
-                take_back(site, record.id, workspace)
+                undo_create(site, record.id, workspace)
             raise
 
 

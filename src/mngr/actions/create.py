@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mngr.actions.agent_process import start_process, tmux_options
 from mngr.actions.site import Site
 from mngr.agent import launch
 from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, timestamp
-from mngr.errors import MngrError, UsageError
+from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import check_name, new_id
-from mngr.programs import kind
 from mngr.programs.kind import Kind
 from mngr.settings.layers import Settings
 from mngr.system import inside, process
+from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.workspace import plan
 from mngr.workspace.plan import MIRROR, NONE, RSYNC, SHARED, WORKTREE, Plan
@@ -26,13 +27,14 @@ from mngr.workspace.workspace import (
     extra_path,
     refuse_taken,
     refuse_taken_branch,
+    unclean_commit,
 )
 
 
 class CreateRequest(NamedTuple):
     """What to create. `target` is where the workspace goes, by default our own directory. The
     `prompt` is the first message: a program that can begin with one does; to any other the caller sends it. `plan` and
-    `agent_id` are decided by `with_plans`, on the machine that has the source. An agent on another machine has an
+    `agent_id` are decided by `plan_requests`, on the machine that has the source. An agent on another machine has an
     `origin`, the repository that it came from; its `uploads` are then in `carried`, a tar archive."""
 
     name: str
@@ -79,7 +81,7 @@ class CreateRequest(NamedTuple):
 
     @property
     def planned(self) -> Plan:
-        assert self.plan is not None, "`with_plans` comes first"
+        assert self.plan is not None, "`plan_requests` comes first"
         return self.plan
 
 
@@ -98,22 +100,7 @@ def extra_paths(settings: Settings) -> dict[str, str]:
     return {path: str(value.value) for path, value in settings.table("workspace.extra_paths").items()}
 
 
-def request_for(
-    site: Site,
-    name: str,
-    *,
-    type: str | None = None,
-    command: str | None = None,
-    args: Sequence[str] = (),
-    **more: Any,
-) -> CreateRequest:
-    """A request for an agent that runs a shell `command`, or an agent `type` with `args`."""
-    chosen = "command" if command is not None else type or kind.default_name(site.settings)
-    rest = (command,) if command is not None else tuple(args)
-    return CreateRequest(name=name, kind=kind.resolve(chosen, site.settings), rest=rest, **more)
-
-
-def with_plans(site: Site, requests: Sequence[CreateRequest], default: str = WORKTREE) -> list[CreateRequest]:
+def plan_requests(site: Site, requests: Sequence[CreateRequest], default: str = WORKTREE) -> list[CreateRequest]:
     """The requests with an id and a workspace plan each, by the site that has the source. All have the same source,
     transfer and branch, so the repository is read once. Raises when an obstacle concerns all of them; changes
     nothing."""
@@ -149,39 +136,76 @@ def check(site: Site, requests: Sequence[CreateRequest]) -> None:
         check_program(site, request)
 
 
-def create(site: Site, request: CreateRequest) -> Record:
-    """Create and start an agent. Returns when its process runs. On any failure, Ctrl-C included, nothing is left."""
-    (request,) = planned_here(site, [request])
-    return make(site, request)
-
-
-def planned_here(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
-    """The requests with plans for this site, those of another machine too. Raises when the site lacks what these agents
-    need."""
+def create(
+    site: Site, requests: Sequence[CreateRequest], progress: Callable[[int], None] = lambda done: None
+) -> list[Record | MngrError]:
+    """Create and start agents of the same source, transfer and branch, several in parallel. Return for each request, in
+    order, its record once its process runs, or why it was not made: then nothing of it is left. Raise when an obstacle
+    concerns all of them. An interrupt removes the agents that have not started yet. `progress` is called with the
+    number of agents that are done."""
     check(site, requests)
-    found = list(requests) if requests[0].plan is not None else with_plans(site, requests)
+    requests = list(requests) if requests[0].plan is not None else plan_requests(site, requests)
+    requests = commit_uncommitted(requests)
     site.host.prepare()
-    return found
+    begun: set[str] = set()
 
-
-def make(site: Site, request: CreateRequest, reserved: Record | None = None) -> Record:
-    """Create and start an agent as planned; `reserved` is its record if the caller has called `reserve` for it. On any
-    failure, Ctrl-C included, nothing is left."""
-    agent_id, workspace = request.agent_id, None
-    with site.store.agent_locked(agent_id):
+    def make(pair: tuple[CreateRequest, Record | MngrError]) -> Record | MngrError:
+        request, reserved = pair
+        begun.add(request.agent_id)
         try:
-            if reserved is None and isinstance(refused := reserve(site, [request])[0], MngrError):
-                raise refused
-            record = site.store.read(agent_id)  # raises when somebody destroyed the agent in the meantime
+            return reserved if isinstance(reserved, MngrError) else _make(site, request, reserved)
+        except MngrError as error:
+            return error
+        except OSError as error:
+            from mngr.system.files import disk_error
+
+            if known := disk_error(error):
+                return known
+            raise
+
+    try:
+        pairs = list(zip(requests, reserve(site, requests), strict=True))
+        if len(pairs) == 1:
+            return [make(pairs[0])]
+        from mngr.system import parallel
+
+        count = itertools.count(1)
+        results, raised = parallel.each(make, pairs, lambda at, result: progress(next(count)))
+        if raised is not None:
+            raise raised
+        return [result for result in results if result is not None]
+    except BaseException:
+        with held():
+            for one in requests:
+                if one.agent_id not in begun:
+                    site.store.forget(one.agent_id)
+        raise
+
+
+def commit_uncommitted(requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+    """The requests with the uncommitted changes of the source as one commit, at which they all begin. A plain copy has
+    the changes anyway."""
+    planned = requests[0].planned
+    if not planned.include_unclean or planned.transfer == RSYNC:
+        return list(requests)
+    start = unclean_commit(Git.of_user(planned.source), planned)
+    return [one._replace(plan=one.planned._replace(start=start, include_unclean=False)) for one in requests]
+
+
+def _make(site: Site, request: CreateRequest, record: Record) -> Record:
+    """Create and start a reserved agent. On any failure, Ctrl-C included, nothing is left."""
+    workspace = None
+    with site.store.agent_locked(record.id):
+        try:
+            if not site.store.exists(record.id):
+                raise NotFoundError(f"`{record.name}` was destroyed in the meantime")
             workspace = Workspace(request.planned, record.workspace.work_dir)
-            base = workspace.make(site.host, request.extra_paths)
-            if base != record.workspace.base_commit:
-                record = site.store.change(agent_id, base_commit=base)
+            workspace.make(site.host, request.extra_paths)
             _write_inputs(site, request, record)
             return start_process(site, record, message_follows=request.prompt is not None)
         except BaseException:
             with held():
-                take_back(site, agent_id, workspace)
+                undo_create(site, record.id, workspace)
             raise
 
 
@@ -254,7 +278,7 @@ def _put_prompt(site: Site, record: Record, text: str) -> None:
         site.store.log(record.id, "message_queued", message_id=new_id("msg"), text=text, **message.changes(wording))
 
 
-def take_back(site: Site, agent_id: str, workspace: Workspace | None) -> None:
+def undo_create(site: Site, agent_id: str, workspace: Workspace | None) -> None:
     """Remove what was made so far. What cannot be removed stays visible in `list`, for `destroy`. The caller holds the
     agent's lock."""
     try:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from mngr.actions import restore, source_cache
 from mngr.actions import snapshots as taking
-from mngr.actions.create import take_back
+from mngr.actions.create import undo_create
 from mngr.actions.site import Site
 from mngr.agent import events
 from mngr.agent.record import Record
@@ -179,7 +179,7 @@ def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record
         _verify(site, entry, record)
     except BaseException:
         with held():
-            take_back(site, record.id, workspace)
+            undo_create(site, record.id, workspace)
         raise
     site.store.log(record.id, "migrated", came_from=came_from)
     return record

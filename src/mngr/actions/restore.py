@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from mngr.actions import removal, usage
-from mngr.actions.create import take_back
+from mngr.actions.create import undo_create
 from mngr.actions.site import Site
 from mngr.agent import events
 from mngr.agent.record import AgentLife, Record, timestamp
@@ -107,7 +107,7 @@ def make_again(
                 usage.start_counting(site.host, record.id)
         except BaseException:
             with held():
-                take_back(site, record.id, workspace)
+                undo_create(site, record.id, workspace)
             raise
     return record, workspace
 

@@ -54,6 +54,9 @@ class Store:
         good.sort(key=lambda r: (r.life.created_at, r.id))
         return good, bad
 
+    def exists(self, agent_id: str) -> bool:
+        return os.path.lexists(os.path.join(self.dir, agent_id, "agent.json"))
+
     def read(self, agent_id: str) -> Record:
         try:
             return self._parsed(agent_id)

@@ -104,37 +104,37 @@ class Fleet:
         `type` an agent type with its `args`. `more` are the other fields of `mngr.actions.create.CreateRequest`:
         source, transfer, branch, env, labels, ... On failure nothing is left behind; when only the message could not be
         delivered, the agent runs."""
-        from mngr.actions import create
-        from mngr.fleet.agent import Agent
         from mngr.providers.provider import HostRequest
-        from mngr.transfer import create as making
 
         address = self.hosts.address(name)
         bare = address.name or ""
         site = self.hosts.place(address.host, address.provider, HostRequest(bare))
-        request = create.request_for(self.local, bare, type=type, command=command, args=args, prompt=message, **more)
+        options = {"type": type, "command": command, "args": args, "prompt": message, **more}
         with self.hosts.occupied(site):
-            agent = Agent(site, making.create_on(site, request))
+            (agent,) = self._created(site, {bare: options})
+            if isinstance(agent, MngrError):
+                raise agent
         if message is not None:
             from mngr.actions import message as messages
 
             site.run(messages.first, agent.id, message)
         return agent
 
-    def create_many(self, names: Sequence[str], **options: Any) -> Sequence[Agent | MngrError]:
-        """Create agents that differ in their names only, in parallel. Returns for each name, in order, the agent or the
-        error; a failed agent is removed, the others stay. The options are those of `create`, without a message."""
-        return self.create_each(dict.fromkeys(names, options))
+    def create_many(
+        self, names: Sequence[str] | Mapping[str, Mapping[str, Any]], **options: Any
+    ) -> Sequence[Agent | MngrError]:
+        """Make and start several agents, in parallel: agents that differ in their names only, or for each name the
+        options that it has beside the common ones. The options are those of `create`, without a message. Return for
+        each, in order, the agent, or why it was not made; the others stay."""
+        own = names if isinstance(names, Mapping) else {name: {} for name in names}
+        return self._created(self.local, {name: {**options, **own[name]} for name in own})
 
-    def create_each(self, options: Mapping[str, Mapping[str, Any]]) -> Sequence[Agent | MngrError]:
-        """Make several that differ in what they run and know: for each name the options of `create`, without a message.
-        Those of the same source, transfer and branch are made together, in parallel. For each, in order, the agent, or
-        why it was not made."""
+    def _created(self, site: Site, options: Mapping[str, Mapping[str, Any]]) -> Sequence[Agent | MngrError]:
         from mngr.fleet.agent import Agent
         from mngr.transfer import create
 
-        made = self.local.run(create.create_each, options)
-        return [result if isinstance(result, MngrError) else Agent(self.local, result) for result in made]
+        made = create.create(site, create.requests_for(self.local, options))
+        return [one if isinstance(one, MngrError) else Agent(site, one) for one in made]
 
     def usage(
         self, agents: Sequence[str | Agent] | None = None, *, by: str = "agent", since: float | None = None

@@ -324,7 +324,7 @@ class HostPool:
 
     def _create_on(self, host: str, options: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, Agent | MngrError]]:
         site = self.site(host)
-        results = create.create_each(site, options)
+        results = create.create(site, create.requests_for(site, options))
         made = [one if isinstance(one, MngrError) else Agent(site, one) for one in results]
         if any(isinstance(one, MngrError) for one in made):
             self.answers(host)

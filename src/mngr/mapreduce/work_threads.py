@@ -190,7 +190,7 @@ class WorkThreads:
     def _make(self, launches: Mapping[Order, tuple[Attempt, AgentLaunch]]) -> None:
         options = {attempt.agent: self._creation(one, launch) for one, (attempt, launch) in launches.items()}
         pool, hosts = self._pool, {attempt.agent: attempt.host for attempt, _ in launches.values()}
-        made = self._fleet.create_each(options) if pool is None else pool.create_each(hosts, options)
+        made = self._fleet.create_many(options) if pool is None else pool.create_each(hosts, options)
         facts = []
         for (one, (attempt, _)), result in zip(launches.items(), made, strict=True):
             if isinstance(result, MngrError):

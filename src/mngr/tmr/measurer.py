@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from mngr.actions import create
 from mngr.errors import MngrError, TimedOut
 from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
@@ -28,7 +27,7 @@ from mngr.system.git import Git
 from mngr.system.interrupts import Terminated, held, others_ended
 from mngr.system.waiting import Deadline
 from mngr.tmr.measurement import PROBE, Ended, Measurement, MeasurementResult, SuiteEnvironment, checked, read, script
-from mngr.transfer import create as making
+from mngr.transfer import create
 
 ROLE = "job"
 _KEY = "mngr-measurement"
@@ -222,7 +221,10 @@ class Measurer:
             extra_paths=self.environment.extra_paths,
             uploads=((place, ".mngr/task/job"), (PROBE, ".mngr/task/job/probe")),
         )
-        return Agent(site, making.create_on(site, request))
+        (made,) = create.create(site, [request])
+        if isinstance(made, MngrError):
+            raise made
+        return Agent(site, made)
 
     def _wait(self, agent: Agent) -> tuple[str, bool]:
         """Why it did not come to its end, if it did not, and whether that is because of its time."""

@@ -5,62 +5,73 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mngr.actions import bulk_create, create
+from mngr.actions import create as far
 from mngr.actions.create import CreateRequest
 from mngr.actions.site import Site
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.programs import kind
 from mngr.workspace.plan import MIRROR, WORKTREE
 from mngr.workspace.workspace import refuse_taken_branch
 
 
-def preview(site: Site, request: CreateRequest) -> CreateRequest:
-    """The request with its plan. Raises what `create_on` would raise before it makes anything."""
-    (request,) = create.with_plans(site.near, [request], WORKTREE if site.is_near else MIRROR)
-    site.run(create.check, [request])
+def create(
+    site: Site, requests: Sequence[CreateRequest | MngrError], progress: Callable[[int], None] = lambda done: None
+) -> list[Record | MngrError]:
+    """Create and start agents. Those of the same source, transfer and branch are made together, in parallel, with one
+    look at the repository. Return for each request, in order, its record, or why it was not made: then nothing of it is
+    left, and the others stay. A request that is an error already stays that error."""
+    groups: dict[object, list[int]] = {}
+    for at, request in enumerate(requests):
+        if not isinstance(request, MngrError):
+            shared = request.source, request.transfer, request.branch, request.unclean
+            groups.setdefault((*shared, request.sandbox, request.shared_objects), []).append(at)
+    results: dict[int, Record | MngrError] = {at: one for at, one in enumerate(requests) if isinstance(one, MngrError)}
+    for group in groups.values():
+        some = [one for at in group if not isinstance(one := requests[at], MngrError)]
+        try:
+            if not site.is_near:
+                from mngr.transfer import source
+
+                some = source.send(site, some)
+            results.update(zip(group, site.run(far.create, some, progress), strict=True))
+        except MngrError as error:
+            results.update(dict.fromkeys(group, error))
+    return [results[at] for at in range(len(requests))]
+
+
+def plan(site: Site, request: CreateRequest) -> CreateRequest:
+    """The request with its plan. Raise what stands in the way of `create`; nothing is made."""
+    (request,) = far.plan_requests(site.near, [request], WORKTREE if site.is_near else MIRROR)
+    site.run(far.check, [request])
     if site.is_near:
         refuse_taken_branch(request.planned)
-        create.choose_work_dir(site, request)
+        far.choose_work_dir(site, request)
     return request
 
 
-def create_on(site: Site, request: CreateRequest) -> Record:
-    """Create and start an agent on this site or another machine's, with code of the caller's machine. Returns when its
-    process runs. On any failure, Ctrl-C included, no agent is left."""
-    return site.run(create.create, _sent(site, [request])[0])
+def request_for(
+    site: Site,
+    name: str,
+    *,
+    type: str | None = None,
+    command: str | None = None,
+    args: Sequence[str] = (),
+    **more: Any,
+) -> CreateRequest:
+    """A request for an agent that runs a shell `command`, or an agent `type` with `args`."""
+    chosen = "command" if command is not None else type or kind.default_name(site.settings)
+    rest = (command,) if command is not None else tuple(args)
+    return CreateRequest(name=name, kind=kind.resolve(chosen, site.settings), rest=rest, **more)
 
 
-def create_many_on(
-    site: Site, requests: Sequence[CreateRequest], progress: Callable[[int], None] = lambda done: None
-) -> list[Record | MngrError]:
-    """`create_many` on this site or another machine's, with code of the caller's machine."""
-    return site.run(bulk_create.create_many, _sent(site, requests), progress)
+def requests_for(site: Site, options: Mapping[str, Mapping[str, Any]]) -> list[CreateRequest | MngrError]:
+    """For each name the request with these options of `Fleet.create`, or what is wrong with them."""
 
-
-def create_each(site: Site, wishes: Mapping[str, Mapping[str, Any]]) -> list[Record | MngrError]:
-    """Create agents with arguments of their own, those of the same source, transfer and branch together."""
-    groups: dict[object, list[CreateRequest]] = {}
-    made: dict[str, Record | MngrError] = {}
-    for name, wish in wishes.items():
+    def request(name: str, some: Mapping[str, Any]) -> CreateRequest | MngrError:
         try:
-            request = create.request_for(site, name, **wish)
+            return request_for(site, name, **some)
         except MngrError as error:
-            made[name] = error
-            continue
-        groups.setdefault((request.source, request.transfer, request.branch, request.unclean), []).append(request)
-    for group in groups.values():
-        names = [request.name for request in group]
-        try:
-            made.update(zip(names, create_many_on(site, group), strict=True))
-        except MngrError as error:
-            made.update(dict.fromkeys(names, error))
-    return [made[name] for name in wishes]
+            return error
 
-
-def _sent(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
-    """The requests, with the code they begin with on the site where they will run."""
-    if site.is_near:
-        return list(requests)
-    from mngr.transfer import source
-
-    return source.send(site, requests)
+    return [request(name, some) for name, some in options.items()]

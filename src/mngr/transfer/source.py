@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from mngr.actions import bulk_create, create, portable, provision, source_cache
+from mngr.actions import create, portable, provision, source_cache
 from mngr.errors import MngrError, UsageError
 from mngr.programs import repository_trust
 from mngr.system.git import Git
@@ -32,10 +32,10 @@ def send(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     if requests[0].transfer == NONE:
         return [_in_place(request) for request in requests]
     near = site.near
-    requests = create.with_plans(near, requests, MIRROR)
+    requests = create.plan_requests(near, requests, MIRROR)
     near.host.prepare()
     machine = ensure_machine_id(near.host)
-    requests = bulk_create.with_unclean(requests)
+    requests = create.commit_uncommitted(requests)
     plan = requests[0].planned
     origin = {"machine": machine, "repo": plan.repo.home if plan.repo else "", "source": plan.source}
     origin["trusted"] = " ".join(_trusted(near, {request.kind.driver for request in requests}, plan))

@@ -6,8 +6,9 @@ that is false also `name`, `error` and `hint`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from mngr.actions.create import CreateRequest, NameTaken
 from mngr.actions.site import Site
@@ -21,11 +22,6 @@ from mngr.transfer import create as creating
 
 if TYPE_CHECKING:
     from mngr.cli.targets import Done, Outcomes
-
-    P = ParamSpec("P")
-    T = TypeVar("T")
-    # An agent, and whether it existed before.
-    Made = tuple[Agent, bool]
 
 
 class NewAgent(NamedTuple):
@@ -71,70 +67,66 @@ def existing(site: Site, names: Sequence[str]) -> dict[str, str]:
 
 def make(
     app: App, site: Site, wanted: dict[str, CreateRequest | str], expected: Mapping[str, str] | None
-) -> dict[str, Made | MngrError]:
+) -> tuple[dict[str, Agent | MngrError], set[str]]:
     """Create the agents, or use those that exist, if they are as `expected`. `wanted` has for each name a request, or
-    the id of the agent."""
+    the id of the agent. Return what came of each name, and the names of those that existed. Raise the error of a single
+    agent, and one that concerns all."""
     requests = [request for request in wanted.values() if not isinstance(request, str)]
-    new = [request.name for request in requests]
-    made = dict(zip(new, _create(app, site, requests), strict=True)) if requests else {}
+    with _progress_line(app, len(requests)) as show:
+        results = creating.create(site, requests, show)
+    used = {name: agent_id for name, agent_id in wanted.items() if isinstance(agent_id, str)}
+    made: dict[str, Agent | MngrError] = {}
+    for request, result in zip(requests, results, strict=True):
+        made[request.name] = result if isinstance(result, MngrError) else Agent(site, result)
     if expected is not None:
-        used = {name: agent_id for name, agent_id in wanted.items() if isinstance(agent_id, str)}
+        from mngr.actions import reuse
+
         # Somebody may have created one in the meantime.
-        used |= existing(site, [name for name in new if isinstance(made[name], NameTaken)])
-        made.update((name, _tried(_use, site, agent_id, expected)) for name, agent_id in used.items())
-    return {name: made[name] for name in wanted}
+        used |= existing(site, [name for name, result in made.items() if isinstance(result, NameTaken)])
+        for name, agent_id in used.items():
+            try:
+                made[name] = Agent(site, site.run(reuse.use, agent_id, expected))
+            except MngrError as error:
+                made[name] = error
+    first = next(iter(made.values()))
+    if isinstance(first, MngrError) and all(one is first for one in made.values()):
+        raise first
+    return {name: made[name] for name in wanted}, set(used)
 
 
-def _use(site: Site, agent_id: str, expected: Mapping[str, str]) -> Made:
-    from mngr.actions import reuse
-
-    return Agent(site, site.run(reuse.use, agent_id, expected)), True
-
-
-def _create(app: App, site: Site, requests: list[CreateRequest]) -> list[Made | MngrError]:
-    if len(requests) == 1:
-        return [_tried(lambda: (Agent(site, creating.create_on(site, requests[0])), False))]
-    with_line = app.out.human and not app.out.quiet and is_terminal(app.stderr)
+@contextmanager
+def _progress_line(app: App, count: int) -> Iterator[Callable[[int], None]]:
+    """A line on the terminal that says how many agents of several are done, and goes at the end."""
+    if count < 2 or not (app.out.human and not app.out.quiet and is_terminal(app.stderr)):
+        yield lambda done: None
+        return
 
     def show(text: str) -> None:
-        if with_line:
-            app.stderr.write(f"\r\x1b[K{text}")
-            app.stderr.flush()
+        app.stderr.write(f"\r\x1b[K{text}")
+        app.stderr.flush()
 
     try:
-        show(f"creating agents: 0 of {len(requests)}")
-        results = creating.create_many_on(
-            site, requests, lambda done: show(f"creating agents: {done} of {len(requests)}")
-        )
+        show(f"creating agents: 0 of {count}")
+        yield lambda done: show(f"creating agents: {done} of {count}")
     finally:
         show("")
-    return [result if isinstance(result, MngrError) else (Agent(site, result), False) for result in results]
 
 
-def _tried(act: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | MngrError:
-    try:
-        return act(*args, **options)
-    except MngrError as error:
-        return error
-
-
-def finish(app: App, made: dict[str, Made | MngrError], message: str | None, *, many: bool) -> int:
+def finish(
+    app: App, made: Mapping[str, Agent | MngrError], reused: Collection[str], message: str | None, *, many: bool
+) -> int:
     """Send the message to each agent and report on all. An agent that did not get it counts as failed, and runs."""
-    reused = {result[0].id: result[1] for result in made.values() if not isinstance(result, MngrError)}
 
     def tell(agent: Agent) -> Done:
+        old, branch = agent.name in reused, agent.record.workspace.branch
         if message is not None:
-            deliver(agent, message, new=not reused[agent.id])
-        text = f"{'using existing agent' if reused[agent.id] else 'created'} {agent.name}"
+            deliver(agent, message, new=not old)
+        text = f"{'using existing agent' if old else 'created'} {agent.name}"
         text += "" if agent.site.is_near else f" at {agent.site.name}"
-        text += (
-            f" on branch {agent.record.workspace.branch}"
-            if agent.record.workspace.branch and not reused[agent.id]
-            else ""
-        )
-        return {**new_agent(agent)._asdict(), "reused": reused[agent.id]}, text
+        text += f" on branch {branch}" if branch and not old else ""
+        return {**new_agent(agent)._asdict(), "reused": old}, text
 
-    agents = [result[0] for result in made.values() if not isinstance(result, MngrError)]
+    agents = [result for result in made.values() if not isinstance(result, MngrError)]
     if not many:
         row, text = tell(agents[0])
         app.out.emit_object(row, human=text)
@@ -158,7 +150,7 @@ def dry_run(
 
     def would(name: str, request: CreateRequest | str) -> Done:
         if not isinstance(request, str):
-            return _would_create(creating.preview(site, request))
+            return _would_create(creating.plan(site, request))
         if expected is None:
             raise NameTaken(name)
         from mngr.actions import reuse
@@ -166,13 +158,19 @@ def dry_run(
         site.run(reuse.check, request, expected)
         return WouldReuse(name, True, True), f"would use existing agent {name}"
 
+    def tried(name: str, request: CreateRequest | str) -> Done | MngrError:
+        try:
+            return would(name, request)
+        except MngrError as error:
+            return error
+
     if not many:
         row, text = would(*next(iter(wanted.items())))
         app.out.emit_object(row, human=text)
         return 0
     from mngr.cli import targets
 
-    return targets.report(app, [({"name": name}, _tried(would, name, request)) for name, request in wanted.items()])
+    return targets.report(app, [({"name": name}, tried(name, request)) for name, request in wanted.items()])
 
 
 def _would_create(request: CreateRequest) -> Done:

@@ -142,11 +142,9 @@ def run(args: Args, app: App) -> int:
         }
         if args.dry_run:
             return create_agents.dry_run(app, site, wanted, expected, many=many)
-        made = create_agents.make(app, site, wanted, expected)
+        made, reused = create_agents.make(app, site, wanted, expected)
         first = made[names[0]]
-        if not many and isinstance(first, MngrError):
-            raise first
-    code = create_agents.finish(app, made, message, many=many)
+    code = create_agents.finish(app, made, reused, message, many=many)
     if many or isinstance(first, MngrError):
         if args.connect and "connect" in given(args) and code != FAILED:
             app.out.note(f"not connected, since there are {len(names)}: `mngr connect {names[0]}` attaches to one")
@@ -155,7 +153,7 @@ def run(args: Args, app: App) -> int:
         return 0
     from mngr.cli import connection
 
-    return connection.after_start(app, first[0], args.connect_command)
+    return connection.after_start(app, first, args.connect_command)
 
 
 def _expected(args: Args, app: App) -> dict[str, str]:
