@@ -40,3 +40,18 @@ def test_what_is_kept_of_agents_of_the_same_name_stays_apart(user: User, transfe
         assert (Path(fleet.find("foo").record.workspace.work_dir) / "work.txt").read_text() == f"snapshot {number}\n"
     held = user.git("for-each-ref", "--format=%(objectname)", "refs/mngr").split("\n")
     assert {entry.commit for fleet in fleets for entry in (*fleet.saved(), *fleet.snapshots())} <= set(held)
+
+
+def test_rename_to_a_name_that_the_other_directory_has(user: User) -> None:
+    other = {"MNGR_HOST_DIR": str(user.root / "other")}
+    user.create("foo")
+    user.mngr("create", "bar", "--no-connect", "--command", "sleep 9999", env=other).ok()
+    before = user.agent("foo")
+    user.mngr("rename", "foo", "bar").ok()
+    agent = user.agent("bar")
+    assert agent["session"] == f"mngr-bar-{agent['id'][6:14]}"
+    assert (agent["pid"], agent["state"]) == (before["pid"], "RUNNING")
+    user.tmux("has-session", "-t", f"={agent['session']}").ok()
+    user.mngr("destroy", "bar").ok()
+    assert [one["state"] for one in user.mngr("list", "--format", "json", env=other).json["agents"]] == ["RUNNING"]
+    user.mngr("destroy", "bar", env=other).ok()

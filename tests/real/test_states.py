@@ -11,6 +11,7 @@ import pytest
 from mngr.actions import create, message
 from mngr.fleet.fleet import Fleet
 from mngr.programs import kind as kinds
+from mngr.system.state_dir import StateDir
 from mngr.system.tmux import Session, Tmux
 from tests.support.timing import best_of
 from tests.support.user import User, wait_for
@@ -127,7 +128,9 @@ def test_a_killed_tmux_server_is_told_and_all_can_be_started(user: User) -> None
 
 def test_a_server_that_is_about_to_end_has_no_panes_and_another_one_starts(user: User) -> None:
     """A client that comes in its last moment, which is most of these times, gets no answer."""
-    tmux = Tmux(user.env)
+    host = StateDir(str(user.host_dir))
+    host.prepare()
+    tmux = Tmux(user.env, host)
     for _ in range(15):
         tmux.start(Session("a", ["sleep", "9999"], str(user.root), {}, {"agent": "a"}))
         assert [pane.session for pane in tmux.panes()] == ["a"]

@@ -11,7 +11,8 @@ from mngr.agent import launch, store
 from mngr.agent.record import Record
 from mngr.errors import MngrError
 from mngr.system.interrupts import held
-from mngr.system.tmux import Pane, Session, SessionExists
+from mngr.system.process import join
+from mngr.system.tmux import SOCKET, Pane, Session, SessionExists
 
 if TYPE_CHECKING:
     from mngr.actions.view import AgentView
@@ -34,7 +35,7 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
     for name in (record.life.session, f"{record.life.session}-{record.short_id}"):
         with held():  # a session that runs and a record that says so come together
             try:
-                site.tmux.start(session._replace(name=name), **options)
+                site.tmux.start(session._replace(name=name), **options, running=lambda: _socket_in_use(site))
             except SessionExists:
                 continue  # another state directory on this tmux server has an agent of this name
             started = site.store.change(
@@ -44,7 +45,7 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
                 stopped_at=None,
                 stop_reason="",
                 archived_at=None,
-                boot_id=site.host.boot_id(),
+                **site.host.here(),
                 creator=None,
             )
         if started.spec.limits:
@@ -53,8 +54,21 @@ def start_process(site: Site, record: Record, *, message_follows: bool = False) 
             limits.watch(site, started)
         return started
     raise MngrError(
-        f"tmux has sessions called `{record.life.session}` and `{name}` already", hint="`tmux -L mngr ls` shows them"
+        f"tmux has sessions called `{record.life.session}` and `{name}` already",
+        hint=f"`{join(site.tmux.argv('ls'))}` shows them",
     )
+
+
+def _socket_in_use(site: Site) -> str:
+    """The socket of a tmux server that runs agents of this state directory; empty when none does."""
+    ours = site.host.entries(site.store.dir)
+    if len(ours) < 2:
+        return ""
+    from mngr.system.process_table import tmux_of_agents
+
+    running = tmux_of_agents()
+    sockets = (socket for agent_id in ours for socket, _ in running.get(agent_id, ()))
+    return next((socket for socket in sockets if os.path.basename(socket) == SOCKET and os.path.exists(socket)), "")
 
 
 def _session(site: Site, record: Record) -> Session:
@@ -135,8 +149,11 @@ def _recorder(site: Site, record: Record) -> list[str]:
 
 
 def end_processes(site: Site, agent: AgentView, graceful_seconds: float = 0.0) -> tuple[int, ...]:
-    """Hang up the terminal, then ask, then kill. Returns the processes that are still there after all."""
+    """Hang up the terminal, then ask, then kill. Returns the processes that are still there after all. Raises for an
+    agent whose processes may be on another machine."""
     pane = agent.pane
+    if pane is None and site.host.is_elsewhere(agent.record.life.machine, agent.record.life.boot_id):
+        agent.require_known()
     server = pane.server if pane is not None else None
     roots = [pane.pid] if pane is not None and not pane.dead else []
     if agent.record.spec.windows and pane is not None:

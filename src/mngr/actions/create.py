@@ -300,7 +300,7 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
         names = {other.name for other in existing}
         numbers = {other.life.number for other in existing}
         free = (number for number in range(len(existing) + len(requests)) if number not in numbers)
-        myself = site.host.myself()
+        myself, here = site.host.myself(), site.host.here()
         branches = existing_branches(requests[0].planned)
         for request in requests:
             try:
@@ -316,7 +316,7 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
             except MngrError as error:
                 results.append(error)
                 continue
-            record = _record(site, request, work_dir).changed(number=next(free), creator=myself)
+            record = _record(site, request, work_dir).changed(number=next(free), creator=myself, **here)
             site.host.make_dir(site.store.state_dir(record.id))
             site.store.write(record, durable=False)  # what is half made does not survive a power cut anyway
             existing.append(record)

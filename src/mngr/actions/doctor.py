@@ -205,7 +205,7 @@ def _tmux_server(site: Site) -> Check:
     try:
         sessions = leftovers.sessions(site)
     except MngrError as error:
-        hint = error.hint or "see what it says: `tmux -L mngr ls`"
+        hint = error.hint or f"see what it says: `{join(site.tmux.argv('ls'))}`"
         if "File name too long" in error.details:
             hint = "its socket needs a shorter directory: `export TMUX_TMPDIR=/tmp`"
         return _failed("tmux server", error, hint=hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from mngr.system.tmux import Pane
 _DRAWN_SECONDS = 1.0
 _QUIET_SECONDS = 3.0
 _LINES = 12
+_ENDING_SECONDS = 2.0
 
 
 def listing(site: Site, only: Collection[str] | None = None) -> tuple[list[AgentView], list[MngrError]]:
@@ -26,14 +28,16 @@ def listing(site: Site, only: Collection[str] | None = None) -> tuple[list[Agent
     if not site.host.is_ours():
         return [], []
     records, corrupt = site.store.records(only)
-    panes, trouble = _panes(site) if records else ({}, [])
-    views = [view for record in records if (view := _view(site, record, panes)) is not None]
-    return views, [*corrupt, *trouble]
+    if not records:
+        return [], [*corrupt]
+    terminals = _Terminals(site)
+    views = [view for record in records if (view := _view(site, record, terminals)) is not None]
+    return views, [*corrupt, *terminals.errors]
 
 
 def agent(site: Site, agent_id: str) -> AgentView:
     """One agent as it is now."""
-    view = _view(site, site.store.read(agent_id), _panes(site)[0])
+    view = _view(site, site.store.read(agent_id), _Terminals(site))
     return view if view is not None else agent(site, agent_id)
 
 
@@ -77,19 +81,69 @@ def explain(found: AgentView) -> list[str]:
     return lines
 
 
-def _view(site: Site, record: Record, panes: dict[str, Pane] | None) -> AgentView | None:
+class _Terminals:
+    """What tmux shows at one moment: the pane of each agent, or None when it does not answer."""
+
+    def __init__(self, site: Site) -> None:
+        self._tmux = site.tmux
+        self._asked = 0
+        self._others: dict[str, tuple[str, int]] | None = None
+        self.panes: dict[str, Pane] | None = None
+        self.errors: list[MngrError] = []
+        try:
+            self.panes = {pane.agent_id: pane for pane in site.tmux.panes()}
+        except MngrError as error:
+            self.errors.append(error)
+
+    def other_server(self, agent_id: str) -> tuple[str, int] | None:
+        """The tmux server in which an agent without a pane runs, if that is not the one that was asked."""
+        if self._others is None:
+            self._asked = next((pane.server for pane in (self.panes or {}).values()), 0) or self._tmux.server_pid()
+            self._others = _other_servers(self._tmux.socket, self._asked)
+        if agent_id in self._others and not self._asked:  # it may be a server that is just ending
+            from mngr.system.waiting import wait_until
+
+            def ended() -> bool:
+                self._others = _other_servers(self._tmux.socket, self._asked)
+                return agent_id not in self._others
+
+            wait_until(ended, timeout=_ENDING_SECONDS, every=0.05)
+        return self._others.get(agent_id)
+
+
+def _other_servers(socket: str, asked: int) -> dict[str, tuple[str, int]]:
+    """By agent, what runs in a tmux server like ours that is not the one that was asked."""
+    from mngr.system.process_table import tmux_of_agents
+
+    return {
+        agent: place
+        for agent, places in tmux_of_agents().items()
+        for place in places
+        if place[1] != asked and os.path.basename(place[0]) == os.path.basename(socket)
+    }
+
+
+def _view(site: Site, record: Record, terminals: _Terminals) -> AgentView | None:
     """The agent of this record, or of the one that has taken its place; None if it was destroyed meanwhile."""
-    view = _decided(site, record, panes)
-    if panes is None or view.pane is not None or view.state != state.FAILED or view.status.exit_code is not None:
+    view = _decided(site, record, terminals)
+    if (
+        terminals.panes is None
+        or view.pane is not None
+        or view.state != state.FAILED
+        or view.status.exit_code is not None
+    ):
         return view
     # Whoever ends a session writes so into the record first, which may have been after we had read that.
     now = site.store.records([record.id])[0]
     if now == [record]:
-        return view
-    return _view(site, now[0], _panes(site)[0]) if now else None
+        return _decided(site, record, terminals, terminals.other_server(record.id))
+    return _view(site, now[0], _Terminals(site)) if now else None
 
 
-def _decided(site: Site, record: Record, panes: dict[str, Pane] | None) -> AgentView:
+def _decided(
+    site: Site, record: Record, terminals: _Terminals, other_server: tuple[str, int] | None = None
+) -> AgentView:
+    panes, life = terminals.panes, record.life
     pane = panes.get(record.id) if panes is not None else None
     events, trouble = _events(site, record)
     facts = state.Facts(
@@ -98,9 +152,11 @@ def _decided(site: Site, record: Record, panes: dict[str, Pane] | None) -> Agent
         events=events,
         events_error=trouble,
         boot_id=site.host.boot_id() if pane is None else "",
-        creator_alive=record.life.started_at is None
-        and record.life.creator is not None
-        and bool(site.host.alive(dict([record.life.creator]))),
+        creator_alive=life.started_at is None
+        and life.creator is not None
+        and bool(site.host.alive(dict([life.creator]))),
+        elsewhere=pane is None and life.stopped_at is None and site.host.is_elsewhere(life.machine, life.boot_id),
+        other_server=other_server,
     )
     # One that is made for one task does nothing but work until it ends.
     status = state.decide(record, facts, from_events=record.spec.reports and not record.spec.one_shot)
@@ -149,13 +205,6 @@ def _as_its_driver_says(
     shown = [line.strip() for line in screen.split("\n") if line.strip(" │─╭╮╰╯|+-")]
     reason = "not ready, and shows: " + " / ".join(shown[-_LINES:]) if shown else "not ready, and shows nothing"
     return seen._replace(state=state.BLOCKED, reason=reason[:1000], evidence="screen: nothing that its driver knows")
-
-
-def _panes(site: Site) -> tuple[dict[str, Pane] | None, list[MngrError]]:
-    try:
-        return {pane.agent_id: pane for pane in site.tmux.panes()}, []
-    except MngrError as error:
-        return None, [error]
 
 
 def _unknown(name: str, host: str | None, names: list[str], errors: Sequence[MngrError]) -> MngrError:

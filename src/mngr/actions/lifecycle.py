@@ -14,6 +14,7 @@ from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
 from mngr.system.interrupts import held
+from mngr.system.tmux import SessionExists
 
 
 class Stopped(NamedTuple):
@@ -110,7 +111,7 @@ def adopt(site: Site, agent_id: str) -> Record:
         return site.store.change(
             agent_id,
             started_at=starts[-1]["timestamp"] if starts else timestamp(),
-            boot_id=site.host.boot_id(),
+            **site.host.here(),
             creator=None,
             session=agent.pane.session if agent.pane is not None else record.life.session,
         )
@@ -151,16 +152,27 @@ def rename(site: Site, agent_id: str, name: str) -> Record:
     """Give an agent another name. Its branch, its directory and its running process's variables keep the old one."""
     with site.store.agent_locked(agent_id), site.store.locked():
         check_rename(site, agent_id, name)
-        old = site.store.read(agent_id)
-        session = site.session(name)
-        running = [pane.session for pane in site.tmux.panes() if pane.agent_id == agent_id]
-        changed = old.changed(name=name, session=session)
+        agent = find.agent(site, agent_id)
+        agent.require_known()  # its session has to be renamed with it
+        old, session = agent.record, site.session(name)
         with held():  # one without the other would leave `connect` without its session
-            if running and running[0] != session:
-                site.tmux.rename(running[0], session)
+            if agent.pane is not None and agent.pane.session != session:
+                session = _rename_session(site, agent.pane.session, session, old.short_id)
+            changed = old.changed(name=name, session=session)
             site.store.write(changed)
     site.store.log(agent_id, "renamed", old=old.name, new=name)
     return changed
+
+
+def _rename_session(site: Site, old: str, new: str, short_id: str) -> str:
+    """Another state directory on this tmux server may have a session of that name: then the agent's id is added."""
+    try:
+        site.tmux.rename(old, new)
+    except SessionExists:
+        new = f"{new}-{short_id}"
+        if old != new:
+            site.tmux.rename(old, new)
+    return new
 
 
 def label(site: Site, agent_id: str, set_to: Mapping[str, str], remove: tuple[str, ...] = ()) -> Record:

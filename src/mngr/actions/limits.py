@@ -39,6 +39,7 @@ def change(site: Site, agent_id: str, wanted: Limits) -> Record:
     """Give an agent new limits. A running one gets a new watcher, so that they hold from now on."""
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
+        agent.require_known()  # one that runs unseen would have no watcher
         record = site.store.change(agent_id, limits=wanted.stored())
         if agent.status.alive and agent.pane is not None:
             watch(site, record.changed(session=agent.pane.session))

@@ -145,6 +145,7 @@ def _reserve(site: Site, old: Record, name: str, taken_hint: str) -> Record:
             created_at=old.life.created_at,
             number=free if old.life.number in taken else old.life.number,
             creator=site.host.myself(),
+            **site.host.here(),
         )
         work_dir = site.work_dir(old.workspace.transfer, name, agent_id)
         record = old.changed(id=agent_id, name=name, work_dir=work_dir, life=life)

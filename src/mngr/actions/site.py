@@ -48,7 +48,7 @@ class Site:
         self.cwd = cwd or os.getcwd()
         self.host = StateDir(config.host_dir(self.environ))
         self.store = Store(self.host)
-        self.tmux = Tmux(self.environ)
+        self.tmux = Tmux(self.environ, self.host)
         if settings is not None:
             self.__dict__["settings"] = settings
 

@@ -34,10 +34,11 @@ class AgentView(NamedTuple):
         return self.status.state
 
     def require_known(self) -> None:
-        """Raise when tmux did not answer, so that nobody knows whether it runs."""
+        """Raise when it cannot be seen whether it runs."""
         if self.state == "UNKNOWN":
             raise MngrError(
-                f"whether `{self.name}` runs is not known: {self.status.reason}", hint="`mngr doctor` looks into it"
+                f"whether `{self.name}` runs is not known: {self.status.reason}",
+                hint=self.status.hint or "`mngr doctor` looks into it",
             )
 
     def as_json(self, now: float | None = None) -> dict[str, Any]:

@@ -60,12 +60,14 @@ class AgentWorkspace(NamedTuple):
 
 
 class AgentLife(NamedTuple):
-    """What happened to this very agent on this very machine: no copy of it takes this over."""
+    """What happened to this very agent on this very machine: no copy of it takes this over. `machine` and `boot_id` say
+    where its process, or its creator, was started."""
 
     session: str
     created_at: str
     host: str = "local"
     number: int = 0
+    machine: str = ""
     boot_id: str = ""
     creator: tuple[int, str] | None = None
     started_at: str | None = None

@@ -32,6 +32,7 @@ class Status(NamedTuple):
     evidence: str
     exit_code: int | None = None
     signal: int | None = None
+    hint: str = ""
 
     @property
     def alive(self) -> bool:
@@ -45,7 +46,9 @@ class Status(NamedTuple):
 
 class Facts(NamedTuple):
     """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer; `events_error` says
-    why the events could not be read."""
+    why the events could not be read. `elsewhere` says that its process is, or was, on another machine with this state
+    directory. `other_server` is a tmux server that its processes are in, and that is not the one that was asked: its
+    socket and its process."""
 
     pane: Pane | None
     panes_known: bool
@@ -53,6 +56,8 @@ class Facts(NamedTuple):
     boot_id: str
     creator_alive: bool
     events_error: str = ""
+    elsewhere: bool = False
+    other_server: tuple[str, int] | None = None
 
 
 def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
@@ -80,13 +85,39 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
             return _alive(facts, started, from_events)
         evidence = f"tmux: pane {facts.pane.pane_id} is dead"
         return _ended(facts.pane.exit_code, facts.pane.signal, facts.pane.died_at or started, evidence)
+    if facts.elsewhere:
+        return _on_another_machine(record, started)
+    if record.life.started_at is None and facts.creator_alive:
+        return Status(STARTING, "being created", started, "record: not started, its creator is alive")
+    if facts.other_server is not None:
+        return _in_another_server(*facts.other_server, started)
     if record.life.started_at is None:
-        if facts.creator_alive:
-            return Status(STARTING, "being created", started, "record: not started, its creator is alive")
         return Status(FAILED, "its creation was interrupted", started, "record: not started, its creator is gone")
     if record.life.boot_id and facts.boot_id and record.life.boot_id != facts.boot_id:
         return Status(STOPPED, "the machine restarted", NOT_KNOWN, "record: another boot id, and no pane")
     return Status(FAILED, "its tmux session is gone", NOT_KNOWN, "tmux: no pane, and events: no `exited`")
+
+
+def _on_another_machine(record: Record, started: float) -> Status:
+    machine = record.life.machine
+    return Status(
+        UNKNOWN,
+        f"it was started on another machine, `{machine}`",
+        started,
+        f"record: machine `{machine}`, and no pane here",
+        hint=f"do this on `{machine}`; if that is gone for good, remove `machines/{machine}` in the state directory",
+    )
+
+
+def _in_another_server(socket: str, pid: int, started: float) -> Status:
+    """Its session may be there, and the server's socket is gone, or somewhere else."""
+    return Status(
+        UNKNOWN,
+        f"its processes run in another tmux server, process {pid}, with the socket `{socket}`",
+        started,
+        f"processes: in the tmux server {pid}; tmux: no pane in the server that was asked",
+        hint=f"`kill -USR1 {pid}` makes a socket again that was deleted; `tmux -S {socket} ls` shows what is there",
+    )
 
 
 def _alive(facts: Facts, started: float, from_events: bool) -> Status:

@@ -9,7 +9,6 @@ from mngr.cli.output.terminal import is_terminal
 from mngr.errors import UNREACHED, MngrError
 from mngr.fleet.agent import Agent
 from mngr.system.process import join, replace_self, run_attached
-from mngr.system.tmux import SOCKET
 from mngr.system.waiting import Deadline
 
 # What ssh, and what stands for it, ends with when the host is not reached.
@@ -78,7 +77,7 @@ def attach(app: App, agent: Agent) -> int:
     if not outer:
         replace_self(argv)
     socket = outer.split(",")[0]
-    if os.path.basename(socket) == SOCKET and site.is_near:
+    if site.is_near and os.path.realpath(socket) == os.path.realpath(site.tmux.socket):
         replace_self(site.tmux.argv("switch-client", "-t", f"={agent.record.life.session}"))
     back = join(["tmux", "-S", socket, "attach-session"])
     return replace_self(["tmux", "detach-client", "-E", f"env -u TMUX {join(argv)}; exec {back}"])

@@ -20,6 +20,7 @@ from mngr.errors import MngrError
 from mngr.secrets import named_values
 from mngr.system import interrupts
 from mngr.system.interrupts import Terminated, held
+from mngr.system.state_dir import StateDir
 from mngr.system.terminal import OnTerminal
 from mngr.system.tmux import Tmux
 
@@ -99,7 +100,7 @@ class Watched:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._env = {**environ, "TERM": "xterm-256color"}
         self._session = environ["MNGR_SESSION_NAME"]
-        self._tmux = Tmux(environ)
+        self._tmux = Tmux(environ, StateDir(environ["MNGR_HOST_DIR"]))
         self._line = looking_on(environ["MNGR_ATTACH_COMMAND"])
         self._pane = recorder.Terminal(0, "", (0, 0))
         self._size = self._ask()

@@ -126,6 +126,11 @@ def content(path: str) -> bytes:
         return b""
 
 
+def make_file(path: str) -> None:
+    """An empty file, unless there is one."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
 def open_plain(path: str, flags: int = os.O_RDONLY) -> int:
     """Open a file that another program may have replaced. Never waits, and raises OSError for a link, a pipe, a
     directory or a device."""

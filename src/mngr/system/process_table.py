@@ -30,6 +30,30 @@ def of_agent(agent_id: str, roots: Collection[int], server: int | None) -> dict[
     return _identified(found)
 
 
+def tmux_of_agents() -> dict[str, set[tuple[str, int]]]:
+    """For each agent that runs on this machine, the tmux servers that its processes descend from: the path of the
+    socket, and the process. Empty where there is no /proc."""
+    found: dict[str, set[tuple[str, int]]] = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        if not name.isdigit():
+            continue
+        variables = dict(entry.partition(b"=")[::2] for entry in _environment(int(name)).split(b"\0"))
+        agent, (socket, _, rest) = variables.get(b"MNGR_AGENT_ID"), variables.get(b"TMUX", b"").partition(b",")
+        server = rest.partition(b",")[0]
+        if agent and server.isdigit() and int(server) in _ancestors(int(name)):
+            found.setdefault(os.fsdecode(agent), set()).add((os.fsdecode(socket), int(server)))
+    return found
+
+
+def _environment(pid: int) -> bytes:
+    """Of a process that may be looked at and has not ended."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def descendants(pid: int) -> dict[int, str]:
     """A process and all that descend from it, with their start times."""
     return _identified(_with_descendants({pid}, _table()))
@@ -138,11 +162,7 @@ def _having(marks: Collection[bytes], pids: Iterable[int]) -> set[int]:
         return {int(line.split()[0]) for line in lines if any(b" " + mark + b" " in line for mark in marks)}
     found = set()
     for pid in pids:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                text = b"\0" + file.read()
-        except OSError:
-            continue
+        text = b"\0" + _environment(pid)
         if any(b"\0" + mark + b"\0" in text for mark in marks):
             found.add(pid)
     return found

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, suppress
+from functools import cached_property
 
 from mngr.errors import MngrError
 from mngr.system import files, process
 
 FORMAT = "mngr state, format 1\n"
 FORMAT_FILE = "format"
-_ROOMS = ("agents", "locks", "worktrees", "clones", "saved", "snapshots")
+_ROOMS = ("agents", "locks", "worktrees", "clones", "saved", "snapshots", "machines")
 # What a person or we may have put there before the first agent; anything else is another program's.
 _NEUTRAL = frozenset(
     {
@@ -64,6 +66,8 @@ class StateDir:
         if not ours:
             os.chmod(self.dir, 0o700)
             files.write_atomic(os.path.join(self.dir, FORMAT_FILE), FORMAT.encode())
+        if not os.path.lexists(self.machine_file):
+            files.make_file(self.machine_file)
 
     def _format(self) -> str:
         try:
@@ -95,6 +99,35 @@ class StateDir:
 
     def remove_lock(self, name: str) -> None:
         files.remove_lock(os.path.join(self.dir, "locks", name))
+
+    @cached_property
+    def machine(self) -> str:
+        """What this machine is called in records and among `machines/`: its name, and the beginning of its own id. A
+        home directory may be on several machines, which can have one id (copied disks) or one name."""
+        name = re.sub(r"[^\w.-]", "_", os.uname().nodename).lstrip(".")[:64]
+        own = files.content("/etc/machine-id")[:8].decode("ascii", "replace")
+        return f"{name}-{own}" if own.isalnum() else name
+
+    @property
+    def machine_file(self) -> str:
+        """Where the tmux socket of this machine is noted, from the first start of an agent on it. Empty before."""
+        return os.path.join(self.dir, "machines", self.machine)
+
+    def is_elsewhere(self, machine: str, boot_id: str) -> bool:
+        """Whether what was started on `machine`, at its boot `boot_id`, may run on another machine with this state
+        directory, where it cannot be seen from here. False once the file of that machine was removed."""
+        ours = self.boot_id()
+        if not machine or not boot_id or boot_id == ours or machine == self.machine:
+            return False
+        if not os.path.lexists(os.path.join(self.dir, "machines", machine)):
+            return False
+        of_same_kernel = boot_id.rpartition("-")[0] == ours.rpartition("-")[0]  # another container
+        # A disk is mounted by one machine at a time: then it was this one, before it restarted.
+        return of_same_kernel or os.major(os.stat(self.dir).st_dev) == 0
+
+    def here(self) -> dict[str, str]:
+        """Where a process that we start now runs, as records have it."""
+        return {"machine": self.machine, "boot_id": self.boot_id()}
 
     def boot_id(self) -> str:
         try:

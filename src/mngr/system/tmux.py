@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from mngr.errors import MngrError
-from mngr.system import process
+from mngr.system import files, process
 from mngr.system.process import Result, checked, join
+from mngr.system.state_dir import StateDir
 
 SOCKET = "mngr"
+_LONGEST_SOCKET = 100  # bytes; the kernel refuses longer ones, some systems a few bytes later
 SECONDS = 20.0
 _SECONDS_TO_END = 10.0
 _EXITED = "server exited"  # what a client says whose server is about to end, or ended
@@ -63,14 +66,40 @@ class Session(NamedTuple):
 
 
 class Tmux:
-    """The tmux server of one host."""
+    """The tmux server of one host. From the first start on the state directory has the path of its socket: so whoever
+    has another `TMUX_TMPDIR` asks the same server."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], host: StateDir) -> None:
         self._env = {name: environ[name] for name in _SERVER_ENV if name in environ}
+        self._host = host
 
     def argv(self, *words: str) -> list[str]:
         # Without `-u`, in a locale that is not UTF-8, tmux prints `_` for every tab and every letter beyond ASCII.
-        return ["tmux", "-u", "-L", SOCKET, *words]
+        return ["tmux", "-u", "-S", self.socket, *words]
+
+    @property
+    def socket(self) -> str:
+        """The path of the server's socket: the noted one, or where tmux itself would make it."""
+        return self._noted() or self._usual_socket()
+
+    def _noted(self) -> str:
+        """Empty before the first start. Also when the directory has gone, as that of a login does when it ends: nobody
+        can reach a server there."""
+        try:
+            path = os.fsdecode(files.content(self._host.machine_file)).rstrip("\n")
+        except NotADirectoryError:
+            return ""  # this is no state directory
+        return path if path and os.path.isdir(os.path.dirname(path)) else ""
+
+    def _usual_socket(self) -> str:
+        place = self._env.get("TMUX_TMPDIR", "")
+        return f"{os.path.realpath(place if os.path.isdir(place) else '/tmp')}/tmux-{os.getuid()}/{SOCKET}"
+
+    def server_pid(self) -> int:
+        """The process of the server; 0 when there is none. One that does not answer is an error."""
+        words = ("display-message", "-p", "#{pid}")
+        result = _unless_gone(self._run(*words), "the tmux server did not answer")
+        return int(result.text) if result.ok and result.text.isdecimal() else 0
 
     def panes(self) -> list[Pane]:
         """Every pane marked as an agent's; none without a server. A server that does not answer is an error."""
@@ -88,8 +117,35 @@ class Tmux:
         result = _unless_gone(self._run("list-panes", *where, "-F", form), "the tmux server did not answer")
         return result.text.split("\n") if result.ok else []
 
-    def start(self, session: Session, *, history_lines: int = 50000, config: str | None = None) -> None:
-        """Start a detached session. Raises SessionExists when its name is taken."""
+    def start(
+        self,
+        session: Session,
+        *,
+        history_lines: int = 50000,
+        config: str | None = None,
+        running: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Start a detached session. Raises SessionExists when its name is taken. The first start notes the socket; it
+        asks `running` for that of a server with sessions that were started before there was a note."""
+        if self._noted():
+            self._start(session, history_lines, config)
+            return
+        with self._host.locked("tmux", timeout=60, what="the tmux server"):
+            if not self._noted():
+                socket = running() or self._usual_socket()
+                _make_room(socket)
+                self._host.write(self._host.machine_file, os.fsencode(socket) + b"\n")
+                try:
+                    self._start(session, history_lines, config)
+                except SessionExists:
+                    raise
+                except BaseException:
+                    self._host.write(self._host.machine_file, b"")
+                    raise
+                return
+        self._start(session, history_lines, config)
+
+    def _start(self, session: Session, history_lines: int, config: str | None) -> None:
         lines = [*(_line(words) for words in _server_options(history_lines, config)), _session_line(session)]
         words, text = ("-f", os.devnull, "start-server", ";", "source-file", "-"), "\n".join(lines)
         result = self._run(*words, input=text)
@@ -102,8 +158,7 @@ class Tmux:
                 return result if _EXITED not in result.error_text else None
 
             result = wait_until(again, timeout=_SECONDS_TO_END) or result
-        if "duplicate session" in result.error_text:
-            raise SessionExists(f"a tmux session called `{session.name}` exists already")
+        _refuse_duplicate(result, session.name)
         checked(result, f"tmux could not start the session `{session.name}`")
 
     def kill(self, session: str) -> None:
@@ -144,7 +199,10 @@ class Tmux:
         _unless_gone(self._run("kill-pane", "-t", pane_id), f"tmux could not end the pane `{pane_id}`")
 
     def rename(self, old: str, new: str) -> None:
-        checked(self._run("rename-session", "-t", f"={old}", new), f"tmux could not rename the session `{old}`")
+        """Raises SessionExists when the new name is taken."""
+        result = self._run("rename-session", "-t", f"={old}", new)
+        _refuse_duplicate(result, new)
+        checked(result, f"tmux could not rename the session `{old}`")
 
     def capture(self, pane: Pane, *, history: int = 0, escapes: bool = False) -> str:
         """What the pane shows, with up to `history` lines above it."""
@@ -199,6 +257,31 @@ class Tmux:
     def _run(self, *words: str, input: str | None = None) -> Result:
         data = None if input is None else input.encode("utf-8", "surrogateescape")
         return process.run(self.argv(*words), timeout=SECONDS, input=data, env=self._env)
+
+
+def _refuse_duplicate(result: Result, name: str) -> None:
+    if "duplicate session" in result.error_text:
+        raise SessionExists(f"a tmux session called `{name}` exists already")
+
+
+def _make_room(socket: str) -> None:
+    """Make the directory of a socket, for nobody else. Raises for one that others could change."""
+    room = os.path.dirname(socket)
+    if len(os.fsencode(socket)) > _LONGEST_SOCKET:
+        raise MngrError(
+            f"the path of the tmux socket is too long: `{socket}`",
+            hint="it needs a shorter directory: `export TMUX_TMPDIR=/tmp`",
+        )
+    try:
+        os.makedirs(room, 0o700, exist_ok=True)
+    except OSError as error:
+        raise MngrError(f"the directory `{room}` of the tmux socket cannot be made: {error.strerror}") from None
+    info = os.lstat(room)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o007:
+        raise MngrError(
+            f"other users could change the directory `{room}` of the tmux socket",
+            hint="`export TMUX_TMPDIR=DIR` with a directory of your own",
+        )
 
 
 class SessionExists(MngrError):
