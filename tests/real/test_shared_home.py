@@ -1,4 +1,5 @@
-"""A home that several machines have, as on the nodes of a cluster: an agent of another machine is UNKNOWN, and is neither started a second time, nor ended, destroyed or cleaned up here."""
+"""A home that several machines have, as on the nodes of a cluster: an agent of another machine is UNKNOWN, and is
+neither started a second time, nor ended, destroyed or cleaned up here."""
 
 import os
 import subprocess
