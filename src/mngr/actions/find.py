@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mngr.actions.site import Site
@@ -98,7 +99,9 @@ class _Terminals:
     def other_server(self, agent_id: str) -> tuple[str, int] | None:
         """The tmux server in which an agent without a pane runs, if that is not the one that was asked."""
         if self._others is None:
-            self._asked = next((pane.server for pane in (self.panes or {}).values()), 0) or self._tmux.server_pid()
+            self._asked = next((pane.server for pane in (self.panes or {}).values()), 0)
+            with suppress(MngrError):  # then every server counts as another one
+                self._asked = self._asked or self._tmux.server_pid()
             self._others = _other_servers(self._tmux.socket, self._asked)
         if agent_id in self._others and not self._asked:  # it may be a server that is just ending
             from mngr.system.waiting import wait_until
