@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -185,8 +186,25 @@ class Git:
         return int(checked(self.rev_list("--count", *words)).text)
 
     def changed_paths(self) -> tuple[str, ...]:
-        """Paths with uncommitted changes, untracked files included, ignored ones not."""
-        return _status_paths(self.must("status", "--porcelain=v2", "-z", "--untracked-files=all").split("\0"))
+        """Paths with uncommitted changes, untracked files included, ignored ones not. A submodule with such changes
+        counts as one path."""
+        found = _status_paths(self.must("status", "--porcelain=v2", "-z", "--untracked-files=all").split("\0"))
+        inside = set(self.submodules()).difference(found) if self.own else set()
+        return (*found, *sorted(path for path in inside if self.inner(path).changed_paths()))
+
+    def submodules(self) -> list[str]:
+        """Paths that the index has as a commit of another repository, where there is a repository."""
+        lines = self.must("ls-files", "--stage", "-z").split("\0")
+        paths = [line.partition("\t")[2] for line in lines if line.startswith("160000 ")]
+        places = {path: os.path.join(self.directory, path) for path in paths}
+        dirs = {path: worktree_entry(place) or os.path.join(place, ".git") for path, place in places.items()}
+        return [path for path, git_dir in dirs.items() if os.path.isfile(os.path.join(git_dir, "HEAD"))]
+
+    def inner(self, path: str) -> Git:
+        """git in a repository inside of an agent's copy, which may have settings of its own, too."""
+        number = zlib.crc32(os.fsencode(path))
+        own = os.path.join(self.own, f"inner-{number:08x}")
+        return Git.of_agent(os.path.join(self.directory, path), own, None, shared=False)
 
     def is_shared(self, commit: str, *, besides: str | None = None) -> bool:
         """Whether a branch, remote branch or tag (other than `besides`) holds this commit."""
