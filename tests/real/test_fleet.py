@@ -31,7 +31,7 @@ def test_an_agent_from_creation_to_merge(user: User) -> None:
     assert agent.label({"team": "b"}, remove=["x"]).record.spec.labels == {"team": "b"}
     assert fleet.find("foo").rename("bar").name == "bar"
     assert fleet.find("bar").stop().changed
-    assert fleet.find("bar").start().state == "RUNNING"
+    assert fleet.find("bar").start()[0].state == "RUNNING"
     with pytest.raises(mngr.MngrError, match="found nowhere else"):
         fleet.find("bar").destroy()
     saved = fleet.find("bar").destroy(force=True).entry

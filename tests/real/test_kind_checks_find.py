@@ -53,7 +53,7 @@ def subject(user: User, *, words: Words = SCRIPTED, prompts: Prompts | None = No
 
 def told(agent: Agent) -> list[str]:
     """What the agent was told, in full, from its transcript."""
-    return [entry["text"] for entry in agent.transcript() if entry["role"] == "user"]
+    return [entry["text"] for entry in agent.transcript().entries if entry["role"] == "user"]
 
 
 def fails(check: str, kind: Subject) -> str:

@@ -201,7 +201,7 @@ def test_what_runs_in_the_background_is_told_and_begins_a_turn(world: World) -> 
     Path(agent.record.workspace.work_dir, "go").touch()
 
     def roles() -> list[object]:
-        return [entry["role"] for entry in world.fleet.find("a").transcript()]
+        return [entry["role"] for entry in world.fleet.find("a").transcript().entries]
 
     wait_for(lambda: roles()[-2:] == ["system", "assistant"], "a turn at its end", TURN_SECONDS)
     world.rests_well("a")
@@ -233,7 +233,9 @@ def test_the_conversation_goes_on_after_clear_a_kill_and_in_a_clone(world: World
     clone = world.rests("b")
     world.says("b", ("assistant", "in the clone"))
     assert ("assistant", "remembered") in world.said("b")
-    assert clone.record.workspace.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
+    assert clone.record.workspace.work_dir in str(
+        [entry["text"] for entry in world.fleet.find("b").transcript().entries]
+    )
     assert usage.total(world.fleet.local, clone.id).answers == 2, "and not those of the agent that it was made from"
     assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == answers
 

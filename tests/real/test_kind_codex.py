@@ -55,7 +55,7 @@ def test_a_conversation_is_told_by_states_transcript_and_usage(world: World) -> 
     agent = world.create("a", first)
     assert agent.state in ("RUNNING", "WAITING")  # acknowledged
     world.rests("a")
-    tools = [entry for entry in world.fleet.find("a").transcript() if "tool" in entry]
+    tools = [entry for entry in world.fleet.find("a").transcript().entries if "tool" in entry]
     assert [(entry["role"], entry.get("input"), entry.get("exit_code")) for entry in tools] == [
         ("tool_call", "echo out-put", None),
         ("tool_result", None, 0),
@@ -177,7 +177,9 @@ def test_the_conversation_goes_on_after_a_kill_and_in_a_clone(world: World) -> N
     clone = world.rests("b")
     assert world.said("b")[:2] == before
     world.says("b", ("assistant", "in the clone"))
-    assert clone.record.workspace.work_dir in str([entry["text"] for entry in world.fleet.find("b").transcript()])
+    assert clone.record.workspace.work_dir in str(
+        [entry["text"] for entry in world.fleet.find("b").transcript().entries]
+    )
     assert world.said("a")[-1] == ("assistant", "again")
     assert len(DRIVER.usage(world.fleet.local.place(world.fleet.find("a").record))) == answers
 
@@ -238,7 +240,7 @@ def test_the_sandbox_starts_with_an_old_bubblewrap_and_with_none(world: World, v
     args = [*world.server.args("codex"), "-c", narrow]  # Codex takes no bubblewrap from where its sandbox can write
     agent = world.create("a", "%% run echo made > made\n%% say done", permissions="edits", one_shot=True, args=args)
     world.until("a", lambda agent: agent.state not in ("STARTING", "RUNNING"), "end")
-    assert Path(agent.record.workspace.work_dir, "made").exists(), world.fleet.find("a").transcript()
+    assert Path(agent.record.workspace.work_dir, "made").exists(), world.fleet.find("a").transcript().entries
 
 
 def test_one_task_may_commit_in_its_worktree_and_ends(world: World) -> None:

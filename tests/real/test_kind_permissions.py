@@ -72,7 +72,7 @@ def test_tests_and_commits_work_and_the_rest_is_denied_without_a_question(
         world.rests("a")
         world.fleet.find("a").message(text.strip())
         seen = world.until("a", lambda agent: agent.state in ("WAITING", "BLOCKED"), "end its turn")
-        results = [entry for entry in world.fleet.find("a").transcript() if entry["role"] == "tool_result"]
+        results = [entry for entry in world.fleet.find("a").transcript().entries if entry["role"] == "tool_result"]
         told = json.dumps(results, indent=1)
         assert seen.state == "WAITING", f"{seen.status}\n{told}"
         world.says("a", ("assistant", "went on"))

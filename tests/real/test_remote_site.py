@@ -75,7 +75,7 @@ def test_message_capture_and_events(site, far):
     types = [event["type"] for event in agent.events()]
     assert types[:2] == ["created", "started"]
     assert "message_delivered" in types
-    assert agent.transcript()[0]["text"] == "hello\nwörld"
+    assert agent.transcript().entries[0]["text"] == "hello\nwörld"
     assert site.run(transcript.events, agent.id) == agent.events()
 
 
@@ -104,7 +104,7 @@ def test_stop_start_archive_rename_and_label(site, far):
     agent = make(site, far)
     agent.stop()
     assert agent.now().state == "STOPPED"
-    assert agent.start().now().state == "RUNNING"
+    assert agent.start()[0].now().state == "RUNNING"
     agent.archive()
     assert agent.now().record.life.archived_at is not None
     assert agent.rename("bar").name == "bar"

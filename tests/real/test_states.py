@@ -229,7 +229,9 @@ def test_a_new_agent_is_not_waiting_before_it_has_its_first_message(user: User) 
     assert (seen.state, seen.reason) == ("RUNNING", "its first message is on its way")
     message.first(fleet.local, agent.id, "say hello")
     user.wait_for_state("a", "WAITING")
-    assert [entry["text"] for entry in fleet.find("a").transcript() if entry["role"] == "assistant"] == ["hello"]
+    assert [entry["text"] for entry in fleet.find("a").transcript().entries if entry["role"] == "assistant"] == [
+        "hello"
+    ]
     fleet.find("a").stop()
     fleet.find("a").start()
     user.wait_for_state("a", "WAITING")

@@ -90,7 +90,7 @@ class ProgramWorld:
     def said(self, name: str) -> list[tuple[str, str]]:
         return [
             (str(entry["role"]), str(entry["text"]))
-            for entry in self.fleet.find(name).transcript()
+            for entry in self.fleet.find(name).transcript().entries
             if entry["role"] in ("user", "assistant")
         ]
 

@@ -38,7 +38,7 @@ def connect(app: App, agent: Agent, command: str | None, *, start: bool) -> int:
             raise MngrError(
                 f"`{agent.name}` is {agent.state}", hint=f"`mngr start {agent.name}`, or connect without `--no-start`"
             )
-        agent = agent.start()
+        agent, _ = agent.start()
     command = command or app.settings.text("commands.create.connect_command", "")
     if not command and not (is_terminal(app.stdin) and is_terminal(app.stdout)):
         hint = f"`mngr capture {agent.name}` shows its screen"
@@ -48,7 +48,7 @@ def connect(app: App, agent: Agent, command: str | None, *, start: bool) -> int:
 
 def run_command(app: App, agent: Agent, command: str) -> int:
     """Run the connect command with what it needs to know in its environment. Its exit code is ours."""
-    terminal = agent.site.run(screen.terminal, agent.id)
+    terminal = agent.terminal()
     env = {
         **app.environ,
         **terminal.identity,
@@ -70,7 +70,7 @@ def attach(app: App, agent: Agent) -> int:
     """Become the tmux client. Inside our own server switch to the session; inside another one leave it for the time
     and come back to it, since a terminal inside a terminal serves nobody."""
     site, outer = agent.site, app.environ.get("TMUX", "")
-    argv = site.terminal_argv(site.run(screen.terminal, agent.id).attach)
+    argv = site.terminal_argv(agent.terminal().attach)
     app.stdout.flush()
     if not outer and not site.is_near:
         return _attach_again(app, agent, argv)
@@ -104,7 +104,7 @@ def _found_again(agent: Agent) -> screen.AgentTerminal:
     deadline = Deadline(_AGAIN_SECONDS)
     while True:
         try:
-            return agent.site.run(screen.terminal, agent.id)
+            return agent.terminal()
         except MngrError as error:
             if error.exit_code != UNREACHED or deadline.passed:
                 raise

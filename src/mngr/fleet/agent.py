@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mngr.agent.record import Record, seconds_of, timestamp
@@ -12,17 +12,22 @@ from mngr.system.process import Result
 from mngr.system.tmux import Pane
 
 if TYPE_CHECKING:
+    from mngr.actions.clone import CloneRequest
     from mngr.actions.destroy import Destroyed
     from mngr.actions.file_copy import Copied
     from mngr.actions.lifecycle import Stopped
+    from mngr.actions.limits import Enforced
     from mngr.actions.message import Delivery, Reply
+    from mngr.actions.screen import AgentTerminal
     from mngr.actions.site import Site
+    from mngr.actions.transcript import AgentTranscript
     from mngr.actions.view import AgentView
     from mngr.agent.limits import Limits
     from mngr.agent.state import Status
     from mngr.transfer.commits import Pulled
     from mngr.transfer.merge import Merged
     from mngr.workspace.work.entry import SavedEntry
+    from mngr.workspace.work.measure import UnsavedWork
 
 
 _MOMENTS = ("state_since", "create_time", "start_time", "archived_at")
@@ -31,8 +36,8 @@ _SAME_TIME_SECONDS = 5.0  # clocks that differ by less are the same clock, seen 
 
 class Agent:
     """An agent of a site, with its verbs. `record` is what was known when the agent was found. Its state is looked up
-    at the first use and kept; `now()` gives the agent as it is now. A verb that changes the record returns the changed
-    agent. Every verb raises `MngrError` when it cannot be done."""
+    at the first use and kept; `now()` gives the agent as it is now. A method returns what its verb returns, with an
+    agent in place of a record. Every verb raises `MngrError` when it cannot be done."""
 
     def __init__(self, site: Site, record: Record, view: AgentView | None = None) -> None:
         self.site = site
@@ -92,17 +97,19 @@ class Agent:
         view = self.site.run(find.agent, self.id)
         return Agent(self.site, view.record, view)
 
-    def start(self) -> Agent:
-        """Run a stopped or ended agent again. One that runs is left alone."""
+    def start(self) -> tuple[Agent, bool]:
+        """Run a stopped or ended agent again. One that runs is left alone, and False comes with it."""
         from mngr.actions import lifecycle
 
-        return Agent(self.site, self.site.run(lifecycle.start, self.id)[0])
+        record, started = self.site.run(lifecycle.start, self.id)
+        return Agent(self.site, record), started
 
-    def stop(self, *, graceful_seconds: float = 0.0) -> Stopped:
+    def stop(self, *, graceful_seconds: float = 0.0, reason: str = "") -> Stopped:
         """End its processes; work dir, branch and events stay. Twice is safe."""
         from mngr.actions import lifecycle
 
-        return self.site.run(lifecycle.stop, self.id, graceful_seconds=graceful_seconds)
+        more = {"reason": reason} if reason else {}
+        return self.site.run(lifecycle.stop, self.id, graceful_seconds=graceful_seconds, **more)
 
     def destroy(self, *, force: bool = False, remove_branch: bool = False, discard: bool = False) -> Destroyed:
         """Remove it. Refused while it has work found nowhere else, unless forced; that work is saved first. With
@@ -111,18 +118,31 @@ class Agent:
 
         return destroy.destroy(self.site, self.record, force=force, remove_branch=remove_branch, discard=discard)
 
-    def archive(self, *, undo: bool = False) -> Agent:
-        """Stop it and hide it in `list`, or show it again (stopped). Everything of it stays."""
+    def check_destroy(self, *, force: bool = False) -> UnsavedWork:
+        """What `destroy` would save. Raise HasWork when that is work, unless forced."""
+        from mngr.actions import destroy
+
+        return self.site.run(destroy.check, self.id, force=force)
+
+    def archive(self, *, undo: bool = False) -> tuple[Agent, bool]:
+        """Stop it and hide it in `list`, or show it again (stopped). Everything of it stays. The second value is
+        whether that changed anything."""
         from mngr.actions import lifecycle
 
-        verb = lifecycle.unarchive if undo else lifecycle.archive
-        return Agent(self.site, self.site.run(verb, self.id)[0])
+        record, changed = self.site.run(lifecycle.unarchive if undo else lifecycle.archive, self.id)
+        return Agent(self.site, record), changed
 
     def rename(self, new: str) -> Agent:
         """Give it another name; branch and work dir keep theirs."""
         from mngr.actions import lifecycle
 
         return Agent(self.site, self.site.run(lifecycle.rename, self.id, new))
+
+    def check_rename(self, new: str) -> None:
+        """Raise what stands in the way of `rename`."""
+        from mngr.actions import lifecycle
+
+        self.site.run(lifecycle.check_rename, self.id, new)
 
     def label(self, labels: Mapping[str, str], remove: Collection[str] = ()) -> Agent:
         """Set and remove labels in one change."""
@@ -136,6 +156,18 @@ class Agent:
 
         return Agent(self.site, self.site.run(limiting.change, self.id, limits))
 
+    def enforce_limits(self, *, dry_run: bool = False) -> Enforced:
+        """Stop it now if a limit is reached; say how long it has left otherwise."""
+        from mngr.actions import limits
+
+        return self.site.run(limits.enforce, self.id, dry_run=dry_run)
+
+    def explain_limits(self) -> str:
+        """A line about its limits, for `list --explain`."""
+        from mngr.actions import limits
+
+        return self.site.run(limits.explain, self.id)
+
     def adopt(self) -> Agent:
         """Complete its record when its creator was killed just after it had started the agent. Twice is safe."""
         from mngr.actions import lifecycle
@@ -147,6 +179,12 @@ class Agent:
         from mngr.actions import message
 
         return self.site.run(message.deliver, self.id, text, start=start)
+
+    def first_message(self, text: str) -> Delivery:
+        """Deliver the message that it was created with, unless its program was started with it."""
+        from mngr.actions import message
+
+        return self.site.run(message.first, self.id, text)
 
     def ask(self, text: str, *, start: bool = False, timeout: float | None = None) -> Reply:
         """Deliver text, wait until the agent stops working, and return what it said."""
@@ -160,11 +198,25 @@ class Agent:
 
         return self.site.run(execute.execute, self.id, command, timeout=timeout, cwd=cwd)
 
+    def exec_stream(
+        self, command: str, *, timeout: float = 600.0, cwd: str | None = None
+    ) -> Iterator[tuple[str, bytes]]:
+        """Like `exec`, with the output as it comes: `out`, `err` and at the end `exit`, each with its bytes."""
+        from mngr.actions import execute
+
+        return self.site.run(execute.streamed, self.id, command, timeout=timeout, cwd=cwd)
+
     def capture(self, *, history: int = 0, colors: bool = False) -> str:
         """What its terminal shows; of a stopped agent, what it showed last."""
         from mngr.actions import screen
 
         return self.site.run(screen.read, self.id, history=history, colors=colors)
+
+    def terminal(self) -> AgentTerminal:
+        """How to attach to its terminal."""
+        from mngr.actions import screen
+
+        return self.site.run(screen.terminal, self.id)
 
     def recording(self) -> bytes:
         """Its terminal so far, as an asciicast; an error for one that is not recorded."""
@@ -178,11 +230,24 @@ class Agent:
 
         return self.site.run(transcript.events, self.id)
 
-    def transcript(self) -> Sequence[Mapping[str, Any]]:
-        """What was said to it and what it said and did; of a kind that keeps none, only what was said to it."""
+    def follow_events(self) -> Iterator[list[dict[str, Any]]]:
+        """What happened to it so far, then what is new, for ever."""
         from mngr.actions import transcript
 
-        return self.site.run(transcript.read, self.id).entries
+        return self.site.run(transcript.follow_events, self.id)
+
+    def transcript(self) -> AgentTranscript:
+        """What was said to it and what it said and did, as `entries`; of a kind that keeps none, only what was said to
+        it."""
+        from mngr.actions import transcript
+
+        return self.site.run(transcript.read, self.id)
+
+    def follow_transcript(self, shown: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+        """The entries that come after those that were `shown`, for ever."""
+        from mngr.actions import transcript
+
+        return self.site.run(transcript.follow, self.id, shown)
 
     def outcome(self, *, at_most: int = 1_000_000) -> bytes | None:
         """What it wrote to `$MNGR_OUTCOME_FILE`, None when it wrote nothing. A longer file is cut one byte after
@@ -197,11 +262,23 @@ class Agent:
 
         return self.site.run(outcome.written_at, self.id)
 
+    def secrets(self) -> tuple[str, ...]:
+        """The values of its variables, which belong into no text that is kept or shown."""
+        from mngr.actions import outcome
+
+        return self.site.run(outcome.secrets, self.id)
+
     def diff(self, *options: str) -> bytes:
         """Everything it changed since its base, uncommitted and untracked files included, as git prints it."""
         from mngr.actions import commits
 
         return self.site.run(commits.diff, self.id, *options)
+
+    def summary(self) -> bytes:
+        """Its commits and a diffstat, as git prints them."""
+        from mngr.actions import commits
+
+        return self.site.run(commits.summary, self.id)
 
     def pull(self, *, into: str = "branch", dry_run: bool = False) -> Pulled:
         """Fetch its commits: as its branch, into the `current` one (forward only), or `none`."""
@@ -256,11 +333,23 @@ class Agent:
             agent.message(message)
         return agent
 
+    def check_clone(self, request: CloneRequest) -> tuple[str | None, str]:
+        """The branch and the command that a clone on its own machine would have. Raise what stands in the way."""
+        from mngr.actions import clone
+
+        return self.site.run(clone.check, self.id, request)
+
     def snapshot(self, name: str | None = None) -> SavedEntry:
         """Keep it as it is now, also while it runs: commits, files, conversation, settings."""
         from mngr.actions import snapshots
 
         return self.site.run(snapshots.create, self.id, name)
+
+    def check_snapshot(self, name: str | None = None) -> str:
+        """The name that `snapshot` would give. Raise what stands in the way."""
+        from mngr.actions import snapshots
+
+        return self.site.run(snapshots.would_create, self.id, name)
 
 
 class Listing(NamedTuple):

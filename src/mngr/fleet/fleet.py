@@ -115,9 +115,7 @@ class Fleet:
             if isinstance(agent, MngrError):
                 raise agent
         if message is not None:
-            from mngr.actions import message as messages
-
-            site.run(messages.first, agent.id, message)
+            agent.first_message(message)
         return agent
 
     def create_many(

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mngr import secrets
-from mngr.actions import outcome as outcomes
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
 from mngr.json_values import plain
@@ -52,7 +51,7 @@ def harvest(git: Git, agent: Agent, *, task: str, directory: str, ref: str) -> M
             files.write_atomic(os.path.join(directory, "agent.cast"), cast)
     screen = attempt("screen", agent.capture)
     if screen:
-        shown = secrets.mask(screen, agent.site.run(outcomes.secrets, agent.id))
+        shown = secrets.mask(screen, agent.secrets())
         files.write_atomic(os.path.join(directory, "screen.txt"), shown.encode(errors="replace"))
     return {
         "tip": tip,
@@ -89,7 +88,7 @@ def _claim(agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] |
         if data is not None:
             files.write_atomic(os.path.join(directory, "outcome.json"), data)
         found = outcome.parse(data, task, agent.record.workspace.work_dir)
-        return secrets.mask_fields(plain(found), agent.site.run(outcomes.secrets, agent.id)), ""
+        return secrets.mask_fields(plain(found), agent.secrets()), ""
     except outcome.UnreadableOutcome as wrong:
         return None, str(wrong)
     except MngrError as error:

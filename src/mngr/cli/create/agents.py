@@ -218,10 +218,8 @@ def first_message(args: Args, app: App) -> str | None:
 
 def deliver(agent: Agent, message: str, *, new: bool = True) -> None:
     """Deliver the first message, unless a `new` agent was started with it."""
-    from mngr.actions import message as messages
-
     try:
-        agent.site.run(messages.first if new else messages.deliver, agent.id, message)
+        agent.first_message(message) if new else agent.message(message)
     except MngrError as error:
         raise MngrError(
             f"`{agent.name}` runs, but its first message was not delivered: {error.message}",

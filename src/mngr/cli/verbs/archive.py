@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from mngr.actions import lifecycle
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
@@ -41,11 +40,11 @@ def run(args: Args, app: App) -> int:
     verb, undone = ("unarchive", "not archived") if args.undo else ("archive", "already archived")
 
     def act(agent: Agent) -> targets.Done:
-        record, changed = agent.record, (agent.record.life.archived_at is not None) == args.undo
+        changed = (agent.record.life.archived_at is not None) == args.undo
         if not args.dry_run:
-            record, changed = agent.site.run(lifecycle.unarchive if args.undo else lifecycle.archive, agent.id)
+            agent, changed = agent.archive(undo=args.undo)
         text = f"would {verb} {agent.name}" if args.dry_run else f"{verb}d {agent.name}"
-        row = Archived(changed, record.life.archived_at, args.dry_run)
+        row = Archived(changed, agent.record.life.archived_at, args.dry_run)
         return row, text if changed else f"{agent.name} is {undone}"
 
     interrupts.outlive_terminal()

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from mngr.actions import lifecycle
 from mngr.agent.record import seconds_of
 from mngr.agent.state import ENDED, STATES, STOPPED
 from mngr.cli import targets
@@ -74,7 +73,7 @@ def run(args: Args, app: App) -> int:
         if args.destroy:
             row, text = destroy(agent, args.force)
         else:
-            stopped = agent.site.run(lifecycle.stop, agent.id, reason="stopped by `mngr cleanup`")
+            stopped = agent.stop(reason="stopped by `mngr cleanup`")
             row, text = CleanupStop(stopped.outlived), f"stopped {agent.name}{targets.say_outlived(stopped.outlived)}"
         return {"action": verb, **row._asdict(), "dry_run": False}, text
 

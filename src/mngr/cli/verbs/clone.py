@@ -87,7 +87,7 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
         return _dry_run(app, source, target, wish)
     message = first_message(args, app)
     if target is source.site:
-        agent = Agent(target, target.run(cloning.clone, source.id, wish))
+        agent = source.clone(**wish._asdict())
     else:
         from mngr.transfer import moves
 
@@ -109,7 +109,7 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
 
 def _dry_run(app: App, source: Agent, target: Site, wish: CloneRequest) -> int:
     if target is source.site:
-        branch, _ = target.run(cloning.check, source.id, wish)
+        branch, _ = source.check_clone(wish)
     else:
         from mngr.transfer import moves
 

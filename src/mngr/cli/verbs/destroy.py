@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mngr.actions import destroy as destroying
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
@@ -90,7 +89,7 @@ def destroy(agent: Agent, force: bool, remove_branch: bool = False) -> tuple[Des
 
 
 def would_destroy(agent: Agent, force: bool) -> tuple[WouldDestroy, str]:
-    work = agent.site.run(destroying.check, agent.id, force=force)
+    work = agent.check_destroy(force=force)
     text = f"would destroy {agent.name}" + (f" and save {work.describe()}" if work.any else "")
     return WouldDestroy(True, work.commits, work.changed), text
 

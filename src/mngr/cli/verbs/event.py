@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
-from mngr.actions import transcript as transcripts
 from mngr.cli.app import App
 from mngr.cli.output.output import OPEN
 from mngr.cli.output.terminal import is_terminal
@@ -64,7 +63,7 @@ def run(args: Args, app: App) -> None:
     if any(source.rpartition("/")[2] == _CONVERSATION for source in sources):
         _conversation(args, app, sources)
         return
-    newer = iter(agent.site.run(transcripts.follow_events, agent.id)) if args.follow else iter([agent.events()])
+    newer = agent.follow_events() if args.follow else iter([agent.events()])
     events = next(newer)
     there = sorted({str(event.get("source")) for event in events})
     if missing := [source for source in sources if source not in there]:

@@ -93,7 +93,7 @@ def _stream(args: Args, app: App, agents: list[Agent], command: str) -> int:
         code = execute.attached(agent.site, agent.id, command, timeout=args.timeout, cwd=args.cwd)
         return FAILED if code else 0
     code = 0
-    for stream, data in agent.site.run(execute.streamed, agent.id, command, timeout=args.timeout, cwd=args.cwd):
+    for stream, data in agent.exec_stream(command, timeout=args.timeout, cwd=args.cwd):
         if stream == "exit":
             code = int(data)
         else:

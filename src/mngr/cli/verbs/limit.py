@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from mngr.actions import limits as limiting
 from mngr.agent import limits
 from mngr.agent.limits import Limits
 from mngr.cli import targets
@@ -92,7 +91,7 @@ def _wanted(args: Args, agent: Agent) -> Limits:
 
 
 def _enforce(agent: Agent, dry_run: bool) -> targets.Done:
-    _, verdict, entry = agent.site.run(limiting.enforce, agent.id, dry_run=dry_run)
+    _, verdict, entry = agent.enforce_limits(dry_run=dry_run)
     reason = verdict.reason if verdict else ""
     left = verdict.seconds_left if verdict and not reason else None
     row = EnforcedRow(bool(reason) and not dry_run, reason, left, entry.id if entry else None, dry_run)

@@ -100,9 +100,7 @@ def _explain(app: App, name: str) -> None:
     value = Explanation(agent.name, agent.state, agent.status.reason, agent.status.evidence)
     lines = find.explain(agent.view)
     if agent.record.spec.limits:
-        from mngr.actions import limits
-
-        lines.append(agent.site.run(limits.explain, agent.id))
+        lines.append(agent.explain_limits())
     app.out.emit_object(value, human="\n".join(lines))
 
 

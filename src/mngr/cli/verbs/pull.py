@@ -3,7 +3,6 @@
 import os
 from typing import NamedTuple
 
-from mngr.actions import commits
 from mngr.actions.file_copy import Copied
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
@@ -92,7 +91,7 @@ def _pull_commits(args: Args, app: App, agent: Agent) -> None:
     pulled = agent.pull(into=args.into, dry_run=args.dry_run)
     app.out.emit_object({**pulled._asdict(), "dry_run": args.dry_run}, human=_sentence(pulled, args))
     if args.dry_run and app.out.human and pulled.commits:
-        app.out.raw(agent.site.run(commits.summary, agent.id))
+        app.out.raw(agent.summary())
     if pulled.already_here and args.into == "branch" and pulled.commits:
         app.out.note(f"`mngr merge {agent.name}` merges it into the current branch")
     if pulled.uncommitted:

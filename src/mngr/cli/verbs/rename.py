@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from mngr.actions import lifecycle
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 
@@ -29,7 +28,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: Args, app: App) -> None:
     agent = app.fleet.find(args.agent)
     if args.dry_run:
-        agent.site.run(lifecycle.check_rename, agent.id, args.new)
+        agent.check_rename(args.new)
     else:
         agent.rename(args.new)
     verb = "would rename" if args.dry_run else "renamed"

@@ -112,7 +112,7 @@ def _create(args: Args, app: App) -> int:
 
     def act(agent: Agent) -> tuple[dict[str, Any], str]:
         if args.dry_run:
-            wanted = agent.site.run(actions.would_create, agent.id, name)
+            wanted = agent.check_snapshot(name)
             row = WouldKeep(f"{agent.name}/{wanted}", wanted, agent.name, True)._asdict()
         else:
             row = _row(KeptEntry(agent.site, agent.snapshot(name)))

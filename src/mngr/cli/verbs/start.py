@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-from mngr.actions import lifecycle
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
@@ -34,7 +33,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     def act(agent: Agent) -> targets.Done:
-        started = not agent.status.alive if args.dry_run else agent.site.run(lifecycle.start, agent.id)[1]
+        started = not agent.status.alive if args.dry_run else agent.start()[1]
         text = f"{'would start' if args.dry_run else 'started'} {agent.name}"
         return Started(started, args.dry_run), text if started else f"{agent.name} is already running"
 

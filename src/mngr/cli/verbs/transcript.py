@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from mngr.actions import transcript as transcripts
 from mngr.actions.transcript import ROLES
 from mngr.agent.record import seconds_of
 from mngr.cli.app import App
@@ -55,7 +54,7 @@ def add_part(parser: Parser, what: str) -> None:
 def run(args: Args, app: App) -> None:
     refuse_head_with(args)
     agent = app.fleet.find(args.agent)
-    found = agent.site.run(transcripts.read, agent.id)
+    found = agent.transcript()
     if not found.kept:
         what = f"only the messages sent to {agent.name} are shown"
         if not found.entries:
@@ -69,7 +68,7 @@ def run(args: Args, app: App) -> None:
         role = str(entry["role"])
         return not args.role or role in args.role or (role.startswith("tool_") and "tool" in args.role)
 
-    newer = agent.site.run(transcripts.follow, agent.id, found.entries) if args.follow else ()
+    newer = agent.follow_transcript(found.entries) if args.follow else ()
     show(args, filter(wanted, found.entries), (filter(wanted, more) for more in newer), _EntryPrinter(app).print)
 
 

@@ -228,7 +228,7 @@ def transcript_is_complete(subject: Subject) -> None:
     subject.ask(agent, text)
 
     def entries() -> list[dict[str, str]]:
-        found = [dict(entry) for entry in agent.transcript()]
+        found = [dict(entry) for entry in agent.transcript().entries]
         start = next((n for n, entry in enumerate(found) if mark in entry["text"] and entry["role"] == "user"), 0)
         return found[start:]
 
@@ -239,7 +239,7 @@ def transcript_is_complete(subject: Subject) -> None:
     expect(f"echo out-{mark}-put" in str(found[1]["input"]), f"what the tool was told: {found[1]}")
     expect(f"out-{mark}-put" in found[2]["text"], f"what the tool said: {found[2]}")
     expect("ran it" in found[3]["text"], f"what the agent said: {found[3]}")
-    times = [entry["timestamp"] for entry in agent.transcript()]
+    times = [entry["timestamp"] for entry in agent.transcript().entries]
     expect(all(times) and times == sorted(times), "every entry has its time, oldest first")
 
 
@@ -299,7 +299,7 @@ def nested_program_does_not_disturb(subject: Subject) -> None:
     expect(subject.file(agent, mark) == "0", f"the other program ran: {subject.file(agent, f'{mark}.out')}")
     wanted = [*before, subject.expected(agent, text)]
     subject.becomes(lambda: subject.prompts(agent), lambda got: got == wanted, "it has its own messages only")
-    said = [entry["text"] for entry in agent.transcript() if entry["role"] == "assistant"]
+    said = [entry["text"] for entry in agent.transcript().entries if entry["role"] == "assistant"]
     expect("inside" not in said, f"its transcript has only its own words: {said}")
 
 
@@ -310,7 +310,7 @@ def one_task_and_ends(subject: Subject) -> None:
     seen = subject.until(agent, lambda seen: not seen.status.alive, "end")
     expect(seen.state == "DONE" and seen.status.exit_code == 0, f"it is done: {seen.status}")
     expect(subject.file(agent, mark) == "done", "it did its task")
-    roles = [entry["role"] for entry in agent.transcript()]
+    roles = [entry["role"] for entry in agent.transcript().entries]
     expect(roles[:1] == ["user"] and "assistant" in roles, f"its transcript is kept: {roles}")
     agent.destroy(force=True)
 

@@ -45,7 +45,7 @@ def message_capture_transcript(subject: SiteSubject) -> None:
     agent.message("grüße\nto you")
     echoed = wait_until(lambda: agent.capture().count("to you") > 1, timeout=_SECONDS)
     expect(bool(echoed), f"the screen has the echo: {agent.capture()}")
-    expect(agent.transcript()[0]["text"] == "grüße\nto you", "the transcript has the message")
+    expect(agent.transcript().entries[0]["text"] == "grüße\nto you", "the transcript has the message")
     types = [event["type"] for event in agent.events()]
     expect("message_delivered" in types, f"the events tell of it: {types}")
     agent.destroy()
@@ -64,7 +64,7 @@ def stop_start_wait(subject: SiteSubject) -> None:
     agent = subject.agent()
     agent.stop()
     expect(subject.fleet.wait([agent], ["STOPPED"], timeout=_SECONDS)[0].state == "STOPPED", "it stops")
-    expect(agent.start().now().state == "RUNNING", "it runs again")
+    expect(agent.start()[0].now().state == "RUNNING", "it runs again")
     agent.destroy()
 
 

@@ -174,7 +174,7 @@ class Subject:
         found = known.received(self.fleet.local.place(agent.record)) if known is not None else None
         if found is not None:
             return found
-        return [str(entry["text"]) for entry in agent.transcript() if entry["role"] == "user"]
+        return [str(entry["text"]) for entry in agent.transcript().entries if entry["role"] == "user"]
 
     def expected(self, agent: Agent, text: str) -> str:
         """This text as `prompts` returns it."""
