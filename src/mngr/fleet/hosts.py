@@ -157,32 +157,49 @@ class Hosts:
             )
         return site
 
-    def _remember(self, provider: str, info: HostInfo) -> None:
+    def _remember(self, provider: str, info: HostInfo) -> KnownHost:
         self.local.host.prepare()
-        self.known.remember(KnownHost(provider, info.name, ours=info.ours, details=dict(info.details)))
+        known = KnownHost(provider, info.name, ours=info.ours, details=dict(info.details))
+        self.known.remember(known)
+        return known
 
     @contextmanager
     def occupied(self, site: Site) -> Iterator[None]:
-        """While an agent is made there: the host is known from now on. If that fails, a host that nobody uses is
-        forgotten, and one that this process made for the agent is destroyed."""
+        """While an agent is made there: the host is known from now on. If that fails, a host that says that it has no
+        agent is forgotten, and destroyed if this process made it for the agent. One that does not answer stays."""
         if site.is_near:
             yield
             return
         known = self.known.get(site.provider, site.name)
+        new = known is None
         if known is None:
-            self._remember(site.provider, self.provider(site.provider).host(site.name)._replace(ours=False))
+            known = self._remember(site.provider, self.provider(site.provider).host(site.name)._replace(ours=False))
+        made = (site.provider, site.name) in self._made
         try:
             yield
-        except BaseException:
-            if known is None:
-                self.known.forget(site.provider, site.name)
-            elif (site.provider, site.name) in self._made and not known.agents:
-                # `mngr gc` finds a host that cannot be destroyed; the error that led here is the one to report
-                with held(), suppress(MngrError):
-                    self.destroy(known)
+        except BaseException as error:
+            if new or (made and not known.agents):
+                with held():
+                    self._leave_unused(site, known, error, made=made)
             raise
         with suppress(MngrError):  # the agent is there; the next `list` notes it
             self.note(site, site.run(find.listing)[0])
+
+    def _leave_unused(self, site: Site, known: KnownHost, error: BaseException, *, made: bool) -> None:
+        if self._remote(site.name, site.provider).requests:  # else it was never asked for anything
+            ((_, answer),) = self.ask_each([site], lambda site: site.run(find.listing))
+            if isinstance(answer, MngrError):
+                if isinstance(error, MngrError) and not error.hint:
+                    error.hint = "`mngr list` shows what is there, once it answers again"
+                return
+            if any(answer):
+                self.note(site, answer[0])
+                return
+        if made:
+            with suppress(MngrError):  # `mngr gc` finds it; the error that led here is the one to report
+                self.destroy(known)
+        else:
+            self.known.forget(site.provider, site.name)
 
     def destroy(self, known: KnownHost) -> None:
         """Destroy a host that mngr made, and forget it. The caller has seen to what is on it."""

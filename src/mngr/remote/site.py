@@ -55,6 +55,7 @@ class RemoteSite(Site):
         self._lock = threading.Lock()
         self._failure: MngrError | None = None
         self._failed_at = 0.0
+        self.requests = 0  # how many calls were sent to the host so far
 
     @property
     def near(self) -> Site:
@@ -65,17 +66,14 @@ class RemoteSite(Site):
         """Raises when the provider is not there any more."""
         return self._how()
 
-    @property
-    def requests(self) -> int:
-        """How many calls were sent to the host so far."""
-        return 0 if self._channel is None else self._channel.requests
-
     def run(self, verb: Callable[Concatenate[Site, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run a verb on the agent's host: one request and its answer. Raises what the verb raises there, and Unreached
         when no answer came; then the verb may or may not be done."""
         annotation = verb.__annotations__.get("return", "object")
         patience = self._patience(verb, options)
-        found = self._open().call(f"{verb.__module__}:{verb.__name__}", args, options, patience)
+        channel = self._open()
+        self.requests += 1
+        found = channel.call(f"{verb.__module__}:{verb.__name__}", args, options, patience)
         if isinstance(found, Iterator):
             return cast("T", self._checked(found, annotation))
         if not shapes.fits(found, annotation):
