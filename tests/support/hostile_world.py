@@ -21,19 +21,67 @@ _GIT_CONFIG = """\
 \tmnemonicPrefix = true
 \tnoprefix = true
 \trenames = copies
+\tignoreSubmodules = all
+\tsubmodule = log
+\trelative = true
+\tcontext = 0
 [color]
+\tui = always
+[column]
 \tui = always
 [merge]
 \tff = only
+\tconflictStyle = diff3
 [status]
 \tshort = true
 \tshowUntrackedFiles = no
 \tbranch = true
+\tsubmoduleSummary = true
 [log]
 \tshowSignature = true
 \tdecorate = full
+\tabbrevCommit = true
+\tdate = relative
+[format]
+\tpretty = oneline
+[i18n]
+\tlogOutputEncoding = ISO-8859-1
+[fetch]
+\tprune = true
+\tpruneTags = true
+\trecurseSubmodules = true
+[branch]
+\tsort = -committerdate
+\tautoSetupMerge = always
+\tautoSetupRebase = always
+[push]
+\tdefault = nothing
+\trecurseSubmodules = check
+[clone]
+\tdefaultRemoteName = upstream
+[checkout]
+\tdefaultRemote = upstream
+[submodule]
+\trecurse = true
 [core]
-\tquotePath = true
+\tabbrev = 4
+\thooksPath = {hooks}
+\tlogAllRefUpdates = false
+\tuntrackedCache = true
+[index]
+\tversion = 4
+[feature]
+\tmanyFiles = true
+[rerere]
+\tenabled = true
+[protocol "file"]
+\tallow = always
+"""
+_OWN_GIT_CONFIG = """\
+[init]
+\tdefaultBranch = main
+[maintenance]
+\tauto = false
 [protocol "file"]
 \tallow = always
 """
@@ -48,10 +96,24 @@ class HostileUser(User):
         script = self.root / "differ"
         script.write_text("#!/bin/sh\necho 'drawn by another program'\n")
         script.chmod(0o755)
+        hooks = self.home / "hooks of mine"
+        hooks.mkdir()
+        for hook in ("post-checkout", "post-merge", "pre-push", "reference-transaction", "post-index-change"):
+            (hooks / hook).write_text("#!/bin/sh\necho said by a hook\necho said by a hook >&2\n")
+            (hooks / hook).chmod(0o755)
         with (self.home / ".gitconfig").open("a") as file:
-            file.write(_GIT_CONFIG.format(script=script))
+            file.write(_GIT_CONFIG.format(script=script, hooks=hooks))
+        self._own_config = self.root / "gitconfig"  # what the test itself runs git with, to look and to work
+        self._own_config.write_text("[user]\n\tname = An Agent\n\temail = agent@example.com\n" + _OWN_GIT_CONFIG)
+        self.ran_by_git = self.root / "ran-by-git"
         self._verbs = 0
         self._immutable: list[Path] = []
+        (self.repo / ".mngr").mkdir()
+        (self.repo / ".mngr" / "settings.toml").write_text('[workspace]\nextra_paths = ["local.ini"]\n')
+        (self.repo / ".gitignore").write_text("local.ini\nbuild/\n")
+        (self.repo / "local.ini").write_text("local\n")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "Einstellungen für mngr")
 
     def mngr(
         self,
@@ -68,23 +130,56 @@ class HostileUser(User):
         data = input.encode() if isinstance(input, str) else input or b""
         return ran(_forker().run(words, data, str(cwd or self.repo), full, timeout))
 
+    def git(self, *words: str, cwd: str | Path | None = None) -> str:
+        """As one who obeys neither the user's settings nor those of the copy."""
+        env = {"GIT_CONFIG_GLOBAL": str(self._own_config)}
+        own = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "filter.agent.clean=cat", "filter.agent.smudge=cat")
+        options = [word for setting in own for word in ("-c", setting)]
+        done = self.run(["git", *options, *words], cwd=cwd, env=env)
+        assert done.exit_code == 0, f"git {words}: {done.stderr}"
+        return done.stdout.rstrip("\n")
+
     def create(self, name: str, *words: str, command: str = "sleep 9999") -> dict[str, Any]:
         agent = super().create(name, *words, command=command)
         self.scroll(name)
         return agent
 
+    def create_hostile(self, name: str, *words: str, command: str = "sleep 9999") -> Path:
+        """An agent that has done all it can to its copy. Returns its work dir."""
+        self.create(name, *words, command=command)
+        work_dir = self.work_dir(name)
+        self.add_submodule(work_dir)
+        (work_dir / "Änderung.txt").write_text("not committed\n")
+        self.make_undeletable(work_dir / "build" / "by-root")
+        self.watch_copy(work_dir)
+        return work_dir
+
     def scroll(self, name: str) -> None:
         """As one turn of the mouse wheel in the agent's terminal does: its pane is in copy mode."""
         self.tmux("copy-mode", "-t", f"=mngr-{name}:0").ok()
 
-    def watch_copy(self, work_dir: Path) -> Path:
-        """As an agent may: make git run a program at each look at this copy. Returns the file which that leaves."""
-        marker = self.root / "ran-by-git"
-        words = ["--worktree"] if self.git("rev-parse", "--git-dir", cwd=work_dir) != ".git" else []
+    def watch_copy(self, work_dir: Path) -> None:
+        """As an agent may: make git run a program at each look at this copy, which leaves the file `ran_by_git`."""
+        own, common = self.git("rev-parse", "--git-dir", "--git-common-dir", cwd=work_dir).split("\n")
+        words = ["--worktree"] if own != common else []
         if words:
             self.git("config", "extensions.worktreeConfig", "true", cwd=work_dir)
-        self.git("config", *words, "core.fsmonitor", f"touch {marker}; false", cwd=work_dir)
-        return marker
+        hooks = self.root / "hooks"
+        hooks.mkdir(exist_ok=True)
+        for hook in ("post-checkout", "post-merge", "reference-transaction", "post-index-change"):
+            (hooks / hook).write_text(f"#!/bin/sh\ntouch {self.ran_by_git}\n")
+            (hooks / hook).chmod(0o755)
+        run = f"touch {self.ran_by_git}; false"
+        for name, value in {
+            "core.fsmonitor": run,
+            "core.hooksPath": str(hooks),
+            "diff.external": run,
+            "core.pager": run,
+            "filter.agent.clean": f"touch {self.ran_by_git}; cat",
+            "filter.agent.smudge": f"touch {self.ran_by_git}; cat",
+        }.items():
+            self.git("config", *words, name, value, cwd=work_dir)
+        (work_dir / ".gitattributes").write_text("*.txt filter=agent\n")
 
     def add_submodule(self, work_dir: Path) -> str:
         """As an agent may: a submodule with a commit that no other repository has. Returns that commit."""
