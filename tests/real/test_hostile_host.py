@@ -206,7 +206,7 @@ def test_commits_of_a_host_move_no_branch_of_its_choice(hostile: Hostile, branch
 def answer(call, number):
     changed = dict(branch={branch!r}, created_branch=True, base_commit={base!r}, work_dir={str(there)!r})
     if call.endswith(":tip"):
-        values = [record(**changed), {head or tip!r}, "x", 1, 0]
+        values = [record(**changed), {head or tip!r}, "x", 1, 0, ""]
         return pack({{"id": number, "answer": {{"$record": "actions.commits:AgentTip", "values": values}}}})
     return found(call, number, **changed) or pack({{"id": number, "answer": None}})
 """
@@ -233,7 +233,7 @@ def test_a_broken_commit_of_a_host_is_not_taken(hostile: Hostile) -> None:
 def answer(call, number):
     changed = dict(branch="x", created_branch=True, base_commit={base!r}, work_dir={str(there)!r})
     if call.endswith(":tip"):
-        values = [record(**changed), {commit!r}, "x", 1, 0]
+        values = [record(**changed), {commit!r}, "x", 1, 0, ""]
         return pack({{"id": number, "answer": {{"$record": "actions.commits:AgentTip", "values": values}}}})
     return found(call, number, **changed) or pack({{"id": number, "answer": None}})
 """
@@ -278,3 +278,55 @@ def answer(call, number):
 """
     )
     assert 40 < hostile.user.agent("foo")["runtime_seconds"] < 600
+
+
+def test_settings_of_git_and_names_of_refs_are_data(hostile: Hostile) -> None:
+    """An agent that comes from a host brings a program for git to run, a ref of the user's, and a path outside."""
+    user = hostile.user
+    there = user.root / "there"
+    user.git("clone", "-q", str(user.repo), str(there))
+    tip = user.git("rev-parse", "HEAD")
+    user.git("update-ref", "refs/mngr/snapshots/foo/s/work", tip, cwd=there)
+    planted = user.root / "planted"
+    before = user.git("for-each-ref")
+    for changed, code in (
+        ({}, 0),
+        ({"refs": (("heads/x\nupdate refs/heads/main", tip),)}, 1),
+        ({"refs": (("heads/../../heads/main", tip),)}, 1),
+        ({"branch": "--upload-pack=x"}, 1),
+        ({"commit": "--output=x"}, 1),
+        ({"private": ("../../x",)}, 1),
+        ({"base_commit": "--output=x"}, 1),
+    ):
+        hostile.answers_with(
+            f"""
+def answer(call, number):
+    changed, given = {changed!r}, dict(branch="x", repo={str(there)!r}, work_dir={str(there)!r})
+    given["base_commit"] = changed.pop("base_commit", {tip!r})
+    if call.endswith(":check_source"):
+        return pack({{"id": number, "answer": record(**given)}})
+    if call.endswith(":pack"):
+        from mngr.remote.codec import Decoder, Encoder
+        from mngr.actions.portable import Portable
+        from mngr.workspace.work.entry import SavedEntry
+        agent = Decoder(b"").decode(record(**given))
+        entry = SavedEntry("foo/s", "foo", "snapshot", "2026-01-01T00:00:00Z", {str(there)!r},
+            "refs/mngr/snapshots/foo/s/work", {tip!r}, {tip!r}, 0, (), (), (), (), agent, "x")
+        for name, value in changed.items():
+            entry = entry._replace(**{{name: value}})
+        config = {{"core.fsmonitor": "touch {planted}; false", "core.hooksPath": "/x", "user.name": "Far"}}
+        encoder = Encoder()
+        answer = encoder.encode(Portable(entry, {{}}, "0123456789abcdef", config))
+        return pack({{"id": number, "answer": answer}}, bytes(encoder.body))
+    return found(call, number, **given) or pack({{"id": number, "answer": None}})
+"""
+        )
+        done = user.mngr("clone", "foo", "y@local", "--no-connect", "--trust-host")
+        assert done.exit_code == code, (changed, done)
+        if code == 0:
+            user.git("status", cwd=user.agent("y")["work_dir"])
+            (config,) = user.host_dir.glob("repos/*/.git/config")
+            assert "Far" in config.read_text() and "touch" not in config.read_text()
+            user.mngr("destroy", "y", "--force").ok()
+    assert user.git("for-each-ref") == before
+    assert not planted.exists()

@@ -324,13 +324,14 @@ def reserve(site: Site, requests: Sequence[CreateRequest]) -> list[Record | Mngr
     return results
 
 
-def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
-    planned, labels = request.planned, dict(request.labels)
-    spec = AgentSpec(
+def spec_of(request: CreateRequest) -> AgentSpec:
+    """What the agent will be. Its project is empty if it has that of its source."""
+    labels = dict(request.labels)
+    return AgentSpec(
         kind=request.kind.name,
         command=request.command,
         command_shown=with_hidden(request.command, request.env),
-        project=request.project or labels.pop("project", "") or os.path.basename(planned.source.rstrip("/")) or "files",
+        project=request.project or labels.pop("project", ""),
         labels=labels,
         windows=dict(request.windows),
         reports=request.kind.reports,
@@ -343,6 +344,11 @@ def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
         rules=dict(request.kind.rules),
         sandbox=request.sandbox,
     )
+
+
+def _record(site: Site, request: CreateRequest, work_dir: str) -> Record:
+    planned, spec = request.planned, spec_of(request)
+    spec = spec._replace(project=spec.project or os.path.basename(planned.source.rstrip("/")) or "files")
     workspace = AgentWorkspace(
         work_dir=work_dir,
         transfer=planned.transfer,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from mngr.actions import restore, source_cache
 from mngr.actions import snapshots as taking
 from mngr.actions.create import undo_create
 from mngr.actions.site import Site
-from mngr.agent import events
+from mngr.agent import events, launch
+from mngr.agent.launch import ENV
 from mngr.agent.record import Record
 from mngr.errors import MngrError
 from mngr.names import is_id, is_name
@@ -113,6 +115,7 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
     named = is_name(entry.name) and is_id(agent.id) if agent is not None else "/" not in entry.name.lstrip(".")
     if not named:
         raise MngrError(f"`{entry.id}` is not the id of kept work")
+    _check_data(entry)
     if agent is not None:
         agent = _settled(site, portable, agent)
     store = os.path.join(site.host.dir, room, "files.git")
@@ -126,15 +129,37 @@ def reserve(site: Site, portable: Portable, room: str) -> SavedEntry:
     return entry._replace(id=place.id, repo=repo, ref=ref, agent=agent)
 
 
+def _check_data(entry: SavedEntry) -> None:
+    """Raise when names of refs, commits or paths are anything else: git and we act on them."""
+    refs, commits = [entry.ref, entry.branch], [entry.commit, entry.parent]
+    refs += [name for name, _ in entry.refs]
+    commits += [tip for _, tip in entry.refs]
+    if entry.agent is not None:
+        own = entry.agent.workspace
+        refs += [own.branch, own.base_branch]
+        commits += [own.base_commit] if own.base_commit is not None else []
+    paths = [*entry.private, *(path for path, _ in entry.left_out)]
+    wrong = [ref for ref in refs if ref is not None and (".." in ref or not _REF.fullmatch(ref))]
+    wrong += [commit for commit in commits if not _COMMIT.fullmatch(commit)]
+    wrong += [path for path in paths if path.startswith("/") or ".." in path.split("/") or "\0" in path]
+    if wrong:
+        raise MngrError(f"the kept work of `{entry.name}` names {wrong[0][:100]!r}, which it cannot have")
+
+
+_REF = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]+")
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
 def _settled(site: Site, portable: Portable, agent: Record) -> Record:
     """The record with what this machine has in place of what the other one had."""
     origin, repo, source = dict(agent.workspace.origin), None, ""
     home = bool(origin) and origin.get("machine") == machine_id(site.host)
+    config = {name: value for name, value in portable.config.items() if name in SENT_CONFIG}
     if portable.key:
         if home and is_repository(origin.get("repo", "")):
             repo = origin["repo"]
         else:
-            repo = source_cache.prepare(site, portable.key, portable.entry.parent, portable.config).repo.top
+            repo = source_cache.prepare(site, portable.key, portable.entry.parent, config).repo.top
             home = False
         source = repo
     if home and os.path.isdir(origin.get("source", "")):
@@ -145,6 +170,7 @@ def _settled(site: Site, portable: Portable, agent: Record) -> Record:
         repo=repo,
         source=source,
         origin={} if home else origin,
+        shared_paths=(),
     )
 
 
@@ -158,11 +184,22 @@ def complete(site: Site, entry: SavedEntry, files: Mapping[str, bytes], *, tempo
     for path, data in files.items():
         if path.startswith("/") or ".." in path.split("/"):
             raise MngrError(f"`{path}` is not a file of an agent")
+        if path == ENV:
+            data = _only_variables(data)
         site.host.make_dir(os.path.dirname(os.path.join(directory, path)))
         site.host.write(os.path.join(directory, path), data)
     if not temporary:
         saved_entry.write(site.host, entry)
     return entry
+
+
+def _only_variables(data: bytes) -> bytes:
+    """An `env` file with nothing but variables: it is read by shells."""
+    try:
+        variables = launch.parse_env(data.decode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise MngrError(f"the variables of the agent are invalid: {error}") from None
+    return launch.env_text(variables).encode("utf-8", "surrogateescape")
 
 
 def drop(site: Site, entry: SavedEntry) -> None:

@@ -10,7 +10,7 @@ from mngr.actions.create import undo_create
 from mngr.actions.site import Site
 from mngr.agent import events
 from mngr.agent.record import AgentLife, Record, timestamp
-from mngr.errors import MngrError, NotFoundError
+from mngr.errors import MngrError, NotFoundError, Undecided
 from mngr.names import check_name, new_id, suggest
 from mngr.system import trash
 from mngr.system.git import Git
@@ -69,6 +69,16 @@ def as_agent(site: Site, entry: SavedEntry, *, name: str | None = None, branch: 
     return record
 
 
+def refuse_claims(entry: SavedEntry) -> None:
+    """Raise when another machine says what the agent runs, and the user has not accepted that."""
+    if entry.claims:
+        raise Undecided(
+            f"`{entry.name}` comes from another machine, which says what it runs: this machine did not give it that",
+            details="\n".join(entry.claims),
+            hint="read it, and add `--trust-host` if it may run",
+        )
+
+
 def make_again(
     site: Site,
     entry: SavedEntry,
@@ -84,6 +94,7 @@ def make_again(
     old = entry.agent
     assert old is not None
     check_name(name)
+    refuse_claims(entry)
     removal.resume(site, old.id)
     record = _reserve(site, old, name, taken_hint)
     workspace = None

@@ -226,6 +226,7 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
     """Bring an agent back to a snapshot. One that was destroyed is made again, stopped; with another `name` a new one
     is made beside it. The snapshot stays."""
     assert entry.agent is not None
+    restore.refuse_claims(entry)
     saved_entry.check_kept(entry)
     living = [record.id for record in site.store.records()[0]]
     if name is None and entry.agent.id in living:

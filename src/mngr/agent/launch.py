@@ -1,6 +1,7 @@
 """What window 0 of an agent runs: its launch script and environment file, as text. Pure."""
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 
@@ -12,6 +13,7 @@ from mngr.system.process import GIT_LOCATION, join, quote
 # Of the caller's environment, what must not reach an agent: another agent's identity, the caller's terminal.
 NOT_INHERITED = frozenset({"TMUX", "TMUX_PANE", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "_", *GIT_LOCATION})
 
+ENV = "env"  # the file with an agent's variables, in its state directory
 # Stands for the command of a `scripted` agent in its record: each machine has its own Python and its own copy of mngr.
 SCRIPTED = "{scripted}"
 _RUN_SCRIPTED = (
@@ -118,6 +120,18 @@ exit "$code"
 def env_text(env: Mapping[str, str]) -> str:
     """Variables as a file that a POSIX shell can read."""
     return "".join(f"export {name}={quote(value)}\n" for name, value in env.items())
+
+
+def parse_env(text: str) -> dict[str, str]:
+    """The inverse. Raises ValueError for a text that has anything else in it, such as another command."""
+    found: dict[str, str] = {}
+    words = shlex.split(text)
+    for at in range(0, len(words), 2):
+        name, equals, value = "".join(words[at + 1 : at + 2]).partition("=")
+        if words[at] != "export" or not equals or not name or not is_variable(name) or "\0" in value:
+            raise ValueError(f"{' '.join(words[at : at + 2])[:100]!r} is not `export NAME=VALUE`")
+        found[name] = value
+    return found
 
 
 def is_variable(name: str) -> bool:

@@ -173,6 +173,11 @@ def _fields(value: dict[str, Any], kind: Any, names: Iterable[str], path: str) -
     return found
 
 
+def parse_spec(value: Mapping[str, Any], path: str) -> AgentSpec:
+    """The same of one part."""
+    return AgentSpec(**_fields(dict(value), AgentSpec, AgentSpec._fields, path))
+
+
 def timestamp(at: float | None = None) -> str:
     """UTC, ISO 8601 with microseconds: sorts as text."""
     moment = time.time() if at is None else at

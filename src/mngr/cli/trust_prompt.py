@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
+from mngr.actions import restore
 from mngr.cli.app import App
 from mngr.cli.output.terminal import visible
 from mngr.cli.parser.parser import Args, Parser
@@ -17,6 +18,7 @@ from mngr.settings import trust
 from mngr.settings.trust import Claim
 from mngr.settings.values import Key, format_key
 from mngr.system.state_dir import StateDir
+from mngr.workspace.work.entry import SavedEntry
 
 
 class TrustedFile(NamedTuple):
@@ -97,6 +99,25 @@ def changed_by_user(app: App, scope: str, cwd: str = "") -> Iterator[None]:
     if after is not None and after.lines:
         with suppress(MngrError):  # the state directory is another program's: no verb would use these settings with it
             _remember(app, [after])
+
+
+def accepted(app: App, *, trusted: bool) -> Callable[[SavedEntry], SavedEntry]:
+    """Return a function that asks whether an agent may run what another host says, and returns the entry without these
+    claims. The function raises if the answer is no, or if nobody can be asked."""
+
+    def accept(entry: SavedEntry) -> SavedEntry:
+        if entry.claims and not trusted:
+            if app.headless:
+                restore.refuse_claims(entry)
+            app.stdout.flush()
+            app.stderr.write(f"{visible(entry.name)} was not made from this machine as its host says that it is:\n")
+            for line in entry.claims:
+                app.stderr.write(f"  {visible(line)}\n")
+            if not app.confirm("Let it run this?"):
+                raise MngrError(f"`{entry.name}` was left where it is", hint="nothing was changed")
+        return entry._replace(claims=())
+
+    return accept
 
 
 def tell_withheld(app: App, key: Key = ()) -> None:

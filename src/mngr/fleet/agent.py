@@ -326,9 +326,10 @@ class Agent:
     def clone(self, name: str, *, message: str | None = None, **more: Any) -> Agent:
         """Copy it, conversation and uncommitted files included, as a new agent that runs. `more` are the other fields
         of `mngr.actions.clone.CloneRequest`: rest, env, labels, project."""
-        from mngr.actions import clone
+        from mngr.actions.clone import CloneRequest
+        from mngr.transfer import moves
 
-        agent = Agent(self.site, self.site.run(clone.clone, self.id, clone.CloneRequest(name, **more)))
+        agent = Agent(self.site, moves.clone_there(self.site, self.id, CloneRequest(name, **more)))
         if message is not None:
             agent.message(message)
         return agent

@@ -9,7 +9,7 @@ from mngr.actions import portable, restore, snapshots
 from mngr.actions.site import Site
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet.fleet import Fleet
-from mngr.transfer import moves
+from mngr.transfer import given, moves
 from mngr.workspace.work.entry import SAVED, SavedEntry
 
 Survey = Callable[[Site], tuple[list[SavedEntry], dict[str, MngrError]]]
@@ -77,12 +77,15 @@ def target(fleet: Fleet, kept: KeptEntry, text: str | None) -> tuple[Site, str |
 
 
 @contextmanager
-def brought(kept: KeptEntry, target: Site) -> Iterator[SavedEntry]:
-    """The entry on the target, for as long as the block takes. It stays where it was."""
+def brought(kept: KeptEntry, target: Site, accept: moves.Accept | None = None) -> Iterator[SavedEntry]:
+    """The entry on the target, for as long as the block takes. It stays where it was. `accept` returns it without its
+    claims, or raises; without, they go along."""
+    accept = accept or (lambda entry: entry)
     if kept.site is target:
-        yield kept.entry
+        yield accept(kept.entry) if target.is_near else kept.entry
         return
-    packed = kept.site.run(portable.export, kept.entry)
+    packed = given.checked(kept.site, kept.site.run(portable.export, kept.entry))
+    packed = packed._replace(entry=accept(packed.entry))
     came = moves.carry(kept.site, packed, target, kept.entry.room, temporary=True)
     try:
         yield came
@@ -101,12 +104,13 @@ def bring_home(site: Site) -> list[str]:
         here = {(entry.name, entry.commit) for entry in near.run(survey)[0]}
         for entry in found:
             if (entry.name, entry.commit) not in here:
-                packed = site.run(portable.export, entry)
+                packed = given.checked(site, site.run(portable.export, entry))
                 brought.append(moves.carry(site, packed, near, entry.room).id)
     for agent_id in site.run(destroying.with_work):
         packed = site.run(portable.pack, agent_id)
         try:
-            named = packed._replace(entry=packed.entry._replace(reason="host destroy"))
+            sound = given.checked(site, packed)
+            named = sound._replace(entry=sound.entry._replace(reason="host destroy"))
             brought.append(moves.carry(site, named, near, SAVED).id)
         finally:
             moves.drop(site, packed.entry)

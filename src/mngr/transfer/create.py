@@ -31,9 +31,9 @@ def create(
         some = [one for at in group if not isinstance(one := requests[at], MngrError)]
         try:
             if not site.is_near:
-                from mngr.transfer import source
+                from mngr.transfer import given, source
 
-                some = source.send(site, some)
+                some = given.noted(site.near.host, source.send(site, some))
             results.update(zip(group, site.run(far.create, some, progress), strict=True))
         except MngrError as error:
             results.update(dict.fromkeys(group, error))

@@ -2,13 +2,13 @@
 the calls. What was on the way is removed at the end, however that goes."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from mngr.actions import clone as cloning
 from mngr.actions import destroy as destroying
-from mngr.actions import find, lifecycle, portable, wait
+from mngr.actions import find, lifecycle, portable, restore, wait
 from mngr.actions.clone import CloneRequest
 from mngr.actions.portable import Portable
 from mngr.actions.site import Site
@@ -22,11 +22,12 @@ from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
 from mngr.transfer import destroy as removal
-from mngr.transfer import usage
+from mngr.transfer import given, usage
 from mngr.workspace.work.entry import SavedEntry
 
 # A program that is not there, or cannot find what it needs, fails at once.
 _FAILS_SECONDS = 1.0
+Accept = Callable[[SavedEntry], SavedEntry]
 _PUSH = ("push", "-q", "--force", "--no-verify", "--no-signed")
 
 
@@ -46,18 +47,37 @@ def check(source: Site, agent_id: str, target: Site, name: str) -> Record:
     return record
 
 
-def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest) -> Moved:
-    """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left."""
+def refuse(entry: SavedEntry) -> SavedEntry:
+    """What is done about claims of another machine when nobody is asked: see `SavedEntry.claims`."""
+    restore.refuse_claims(entry)
+    return entry
+
+
+def clone_there(site: Site, agent_id: str, wish: CloneRequest) -> Record:
+    """Copy an agent on its own machine."""
+    made = site.run(cloning.clone, agent_id, wish)
+    if not site.is_near:
+        given.note_clone(site.near.host, agent_id, made, wish.env)
+    return made
+
+
+def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest, accept: Accept = refuse) -> Moved:
+    """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left.
+    `accept` returns the entry without its claims, or raises."""
     record = check(source, agent_id, target, wish.name)
-    command, branch = record.spec.command, f"mngr/{wish.name}" if record.workspace.repo is not None else None
-    if wish.rest:
-        command = kind.resolve(record.spec.kind, source.near.settings).command_line(wish.rest)
-    with _sent(source, agent_id, target, new_id("agent")) as (entry, left_out):
+    branch = f"mngr/{wish.name}" if record.workspace.repo is not None else None
+    with _sent(source, agent_id, target, new_id("agent"), accept) as (entry, left_out):
+        assert entry.agent is not None
+        command = entry.agent.spec.command
+        if wish.rest:
+            command = kind.resolve(entry.agent.spec.kind, source.near.settings).command_line(wish.rest)
         made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
+        if not target.is_near:
+            given.note_clone(target.near.host, entry.agent.id, made, wish.env)
     return Moved(made, left_out)
 
 
-def migrate(source: Site, agent_id: str, target: Site, name: str) -> Moved:
+def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept = refuse) -> Moved:
     """Move an agent to another machine: it stops, is made again there with its id, compared, started if it ran, and
     only then destroyed here. On failure nothing is left there, and the source runs again."""
     check(source, agent_id, target, name)
@@ -67,7 +87,7 @@ def migrate(source: Site, agent_id: str, target: Site, name: str) -> Moved:
         source.run(lifecycle.stop, agent_id)
     try:
         usage.record_usage(source, record)
-        with _sent(source, agent_id, target, agent_id) as (entry, left_out):
+        with _sent(source, agent_id, target, agent_id, accept) as (entry, left_out):
             made = target.run(portable.as_agent, entry, name, source.name)
         if ran:
             made = _started(target, made, f"{record.name}@{source.name}")
@@ -124,14 +144,15 @@ def _started(target: Site, made: Record, source: str) -> Record:
 
 @contextmanager
 def _sent(
-    source: Site, agent_id: str, target: Site, new_id: str
+    source: Site, agent_id: str, target: Site, new_id: str, accept: Accept
 ) -> Iterator[tuple[SavedEntry, tuple[tuple[str, float], ...]]]:
     """The agent as a snapshot on the target with this id, for as long as the block takes."""
     packed = source.run(portable.pack, agent_id)
     try:
-        agent = packed.entry.agent
-        assert agent is not None
-        came = carry(source, packed, target, packed.entry.room, new_id, temporary=True)
+        sound = given.checked(source, packed)
+        came = carry(
+            source, sound._replace(entry=accept(sound.entry)), target, packed.entry.room, new_id, temporary=True
+        )
         try:
             yield came, packed.entry.left_out
         finally:
@@ -143,13 +164,15 @@ def _sent(
 def carry(
     source: Site, packed: Portable, target: Site, room: str, agent_id: str | None = None, *, temporary: bool = False
 ) -> SavedEntry:
-    """Bring kept work to another machine, among its saved work or its snapshots. Its agent may get another id. The
-    caller drops a `temporary` one."""
+    """Bring kept work, which `given.checked` has seen, to another machine, among its saved work or its snapshots. Its
+    agent may get another id. The caller drops a `temporary` one."""
     entry = packed.entry
     if entry.agent is not None and agent_id is not None:
         packed = packed._replace(entry=entry._replace(agent=entry.agent._replace(id=agent_id)))
     came = target.run(portable.reserve, packed._replace(files={}), room)
     try:
+        if not target.is_near:
+            given.note_moved(target.near.host, packed)
         _carry_refs(source, entry, target, came)
         return target.run(portable.complete, came, packed.files, temporary=temporary)
     except BaseException:

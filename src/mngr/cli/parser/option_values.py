@@ -18,6 +18,10 @@ HOST_IDLE_MODES = {
 }
 
 
+# Of verbs that bring an agent from another host.
+TRUST_HOST = ("--trust-host", "run what the other host says that it runs, where that was not given from here")
+
+
 def read_text(path: str, app: App) -> str:
     if path == "-":
         return app.read_stdin()

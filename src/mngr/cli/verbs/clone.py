@@ -8,7 +8,7 @@ from mngr.actions.clone import CloneRequest
 from mngr.actions.site import Site
 from mngr.cli.app import App
 from mngr.cli.create.agents import NewAgent, deliver, first_message, new_agent
-from mngr.cli.parser.option_values import parse_label, variables
+from mngr.cli.parser.option_values import TRUST_HOST, parse_label, variables
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
@@ -57,6 +57,7 @@ def add_arguments(parser: Parser) -> None:
     what.option("--pass-env KEY ...", "pass this variable of your environment")
     what.option("--label KEY=VALUE ...", "additional label")
     what.option("--project NAME", "project (default: that of the source)")
+    what.option(*TRUST_HOST)
     then = parser.add_argument_group("after creation")
     then.option("--[no-]connect", "attach to the agent", default=True)
     then.option("--connect-command CMD", "run this command instead of attaching")
@@ -69,10 +70,18 @@ def run(args: Args, app: App) -> int:
     name = args.new if address is None else address.name
     if address is not None and address.path is not None:
         raise UsageError("a clone chooses its own work dir", hint="leave out `:PATH`")
-    return make(args, app, source, CloneRequest(name or "", tuple(args.rest)), address)
+    return make(args, app, source, CloneRequest(name or "", tuple(args.rest)), address, trust_host=args.trust_host)
 
 
-def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Address | None = None) -> int:
+def make(
+    args: Args,
+    app: App,
+    source: Agent,
+    wish: CloneRequest,
+    address: Address | None = None,
+    *,
+    trust_host: bool = False,
+) -> int:
     """Also used by `create --from AGENT`. Without a name, the copy gets one; without an address, it is on the host of
     its source."""
     labels = dict(parse_label(text) for text in args.label)
@@ -89,10 +98,11 @@ def make(args: Args, app: App, source: Agent, wish: CloneRequest, address: Addre
     if target is source.site:
         agent = source.clone(**wish._asdict())
     else:
+        from mngr.cli.trust_prompt import accepted
         from mngr.transfer import moves
 
         with app.fleet.hosts.occupied(target):
-            done = moves.clone(source.site, source.id, target, wish)
+            done = moves.clone(source.site, source.id, target, wish, accepted(app, trusted=trust_host))
         say_left_out(app, done.left_out)
         agent = Agent(target, done.record)
     if message is not None:

@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 from mngr.cli.app import App
+from mngr.cli.parser.option_values import TRUST_HOST
 from mngr.cli.parser.parser import Args, Parser
+from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs import destroy
 from mngr.cli.verbs.clone import say_left_out
 from mngr.errors import UsageError
@@ -41,6 +43,7 @@ RESULTS = [Migrated]
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="name, id or address")
     parser.add_argument("to", metavar="[NEW]@HOST", help="where to; with NEW, under another name")
+    parser.option(*TRUST_HOST)
     parser.add_dry_run()
 
 
@@ -65,7 +68,7 @@ def run(args: Args, app: App) -> None:
     else:
         interrupts.outlive_terminal()
         with hosts.occupied(target):
-            done = moves.migrate(source.site, source.id, target, name)
+            done = moves.migrate(source.site, source.id, target, name, accepted(app, trusted=args.trust_host))
         record = done.record
         say_left_out(app, done.left_out)
     verb = "would migrate" if args.dry_run else "migrated"

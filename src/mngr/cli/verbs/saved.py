@@ -11,7 +11,9 @@ from mngr.cli.output.amounts import amount
 from mngr.cli.output.durations import age
 from mngr.cli.output.output import Problem, as_mapping
 from mngr.cli.output.table import Column
+from mngr.cli.parser.option_values import TRUST_HOST
 from mngr.cli.parser.parser import Args, Parser
+from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs.transcript import local_time
 from mngr.fleet import kept
 from mngr.fleet.kept import KeptEntry
@@ -89,6 +91,7 @@ def add_arguments(parser: Parser) -> None:
     back.option("--name, -n NAME", "name of the restored agent, or `[NAME]@HOST` (default: its old name and host)")
     back.option("--to DIR", "restore the files to this directory instead of an agent")
     back.option("--branch BRANCH", "branch to restore to (default: its old branch, if free)")
+    back.option(*TRUST_HOST)
     back.add_dry_run()
 
 
@@ -174,7 +177,8 @@ def _restore(args: Args, app: App, found: KeptEntry) -> None:
             path = restore.as_files(app.fleet.local, here, args.to, branch=args.branch)
         app.out.emit_object(RestoredFiles(entry.id, path), human=f"restored {entry.id} to {path}")
     else:
-        with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
+        accept = accepted(app, trusted=args.trust_host)
+        with kept.brought(found, target, accept) as there, app.fleet.hosts.occupied(target):
             record = target.run(restore.as_agent, there, name=name, branch=args.branch)
         branch = f", branch {record.workspace.branch}" if record.workspace.branch else ""
         app.out.emit_object(

@@ -8,7 +8,9 @@ from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
 from mngr.cli.output.output import DryRun, Problem
 from mngr.cli.output.table import Column
+from mngr.cli.parser.option_values import TRUST_HOST
 from mngr.cli.parser.parser import Args, Parser
+from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs.saved import SavedContent, content
 from mngr.cli.verbs.transcript import parse_count
 from mngr.errors import NotFoundError, UsageError
@@ -92,6 +94,7 @@ def add_arguments(parser: Parser) -> None:
     back.add_argument("agent", nargs="?", metavar="AGENT", help="its agent, if several have a snapshot of that name")
     back.add_argument("snapshot", metavar="NAME", help="name or id from `snapshot list`")
     back.option("--as NEW", "create a new, stopped agent from it instead", dest="new_name")
+    back.option(*TRUST_HOST)
     back.add_dry_run()
     forget = parser.add_subcommand("destroy", "Delete snapshots")
     forget.add_argument("names", nargs="*", metavar="NAME", help="names or ids; with the options below, agents")
@@ -206,7 +209,8 @@ def _restore(args: Args, app: App) -> None:
         app.out.emit_object(value, human=f"would reset {args.new_name or entry.name} to {entry.id}")
         return
     interrupts.outlive_terminal()
-    with kept.brought(found, target) as there, app.fleet.hosts.occupied(target):
+    accept = accepted(app, trusted=args.trust_host)
+    with kept.brought(found, target, accept) as there, app.fleet.hosts.occupied(target):
         done = target.run(actions.restore_to, there, name=name)
     record, saved = done.record, done.saved.id if done.saved else None
     agent = (record.id, record.name, record.workspace.work_dir, record.workspace.branch)

@@ -31,7 +31,8 @@ class SavedEntry(NamedTuple):
     """One kept piece of work. `commit` holds the uncommitted files on top of `parent`; they are the same commit when
     there were none. `repo` is where the refs are: the source repository, or our own store for plain files. A `whole`
     one holds every file and ref of the workspace, so that what is not in it was not there; `private` are files that
-    only their owner may read."""
+    only their owner may read. `claims`, a line each, are what another machine says that its agent runs and may do,
+    where this one did not give it that: nobody has accepted them yet."""
 
     id: str
     name: str
@@ -50,6 +51,7 @@ class SavedEntry(NamedTuple):
     branch: str | None = None
     whole: bool = False
     private: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
     @property
     def room(self) -> str:
@@ -255,7 +257,7 @@ def read(host: StateDir, directory: str) -> SavedEntry | None:
         records.seconds_of(value["saved_at"])
         agent = records.parse(json.dumps(value["agent"]).encode(), path) if value["agent"] else None
         pairs = {key: tuple(tuple(item) for item in value[key]) for key in ("left_out", "refs")}
-        lists = {key: tuple(value.get(key, ())) for key in ("changed", "ignored", "private")}
+        lists = {key: tuple(value.get(key, ())) for key in ("changed", "ignored", "private", "claims")}
         fields = {
             key: value[key] for key in SavedEntry._fields if key in value or key not in SavedEntry._field_defaults
         }
