@@ -1,7 +1,6 @@
 """What window 0 of an agent runs: its launch script and environment file, as text. Pure."""
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 
@@ -124,6 +123,8 @@ def env_text(env: Mapping[str, str]) -> str:
 
 def parse_env(text: str) -> dict[str, str]:
     """The inverse. Raises ValueError for a text that has anything else in it, such as another command."""
+    import shlex
+
     found: dict[str, str] = {}
     words = shlex.split(text)
     for at in range(0, len(words), 2):
