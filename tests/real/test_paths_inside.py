@@ -1,11 +1,13 @@
 """Links, pipes and devices where mngr reads and writes below an agent's or a repository's directory."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
+from tests.support import e2e_runs
 from tests.support.user import User
 
 CREATE = ("--no-connect", "--command", "sleep 9999")
@@ -149,3 +151,63 @@ def test_settings_may_be_a_link_to_a_file(user: User) -> None:
 def test_settings_of_a_clone_have_a_limit(user: User, text: str, why: str) -> None:
     write_settings(user, text)
     assert f"`.mngr/settings.toml` {why}" in user.mngr("list").failed(1 if "larger" in why else 2).stderr
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "tests/t/tutorial_block.txt",
+        "tests/t/transcript.jsonl",
+        "tests/t/a.cast",
+        "tests/t/a.cast.json",
+        "tests/t/result.json",
+        "tests/t/test.json",
+        "tests/t",
+        "tests",
+        "run.json",
+        "",
+    ],
+)
+@pytest.mark.parametrize("kind", ["link", "pipe", "/dev/zero"])
+def test_pages_of_e2e_runs_show_nothing_through_a_link(user: User, kind: str, link: str) -> None:
+    """The runs may have come with a clone, and the pages are made to be shared."""
+    base = user.repo / ".mngr" / "e2e"
+    made = e2e_runs.make_run(user.root / "outside", "run")
+    events = e2e_runs.command(1, "echo canary-7f", e2e_runs.START)
+    test = e2e_runs.make_test(made, "tests/x.py::test_x", blocks=["canary-7f"], events=events, doc="canary-7f")
+    (test / "a.cast").write_text('{"version": 2, "width": 80, "height": 24}\n[0.1, "o", "canary-7f"]\n')
+    (test / "a.cast.json").write_text('{"title": "canary-7f"}')
+    (test / "result.json").write_text('{"outcome": "failed", "failure": {"phase": "call", "message": "canary-7f"}}')
+    test.rename(made / "tests" / "t")
+    e2e_runs.make_run(base, "innocent")
+    target = made / link if kind == "link" else Path(kind)
+    if kind != "/dev/zero" and link:  # everything but what the link is for is there, and innocent
+        shutil.copytree(made, base / "run")
+        for file in (base / "run").rglob("*"):
+            if file.is_file():
+                file.write_text(file.read_text().replace("canary-7f", "innocent"))
+        place = base / "run" / link
+        shutil.rmtree(place) if place.is_dir() else place.unlink()
+    else:
+        place = base / "run" / link if link else base / "run"
+        place.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(target)
+    user.mngr("e2e", "report", timeout=120).ok()
+    pages = b"".join(file.read_bytes() for file in (base / "report").rglob("*") if file.is_file())
+    assert b"innocent" in pages and b"canary-7f" not in pages
+
+
+@pytest.mark.parametrize("link", [".mngr/e2e", ".mngr/e2e/report"])
+def test_pages_of_e2e_runs_are_not_written_elsewhere(user: User, link: str) -> None:
+    outside = user.root / "outside"
+    e2e_runs.make_run(outside if link == ".mngr/e2e" else user.repo / ".mngr" / "e2e", "run")
+    outside.mkdir(exist_ok=True)
+    before = sorted(os.listdir(outside))
+    place = user.repo / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(outside)
+    assert f"to `{outside}" in user.mngr("e2e", "report").failed().stderr
+    assert sorted(os.listdir(outside)) == before

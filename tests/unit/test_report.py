@@ -96,10 +96,10 @@ def test_a_recording_that_cannot_be_played_says_why(data, problem):
 def test_a_recording_too_large_is_cut_at_a_line_with_a_note(tmp_path):
     path = tmp_path / "a.cast"
     path.write_bytes(cast(*([at, "o", "x" * 100] for at in range(100))))
-    found = casts.read(str(path), most=1000)
+    found = casts.read(str(tmp_path), "a.cast", most=1000)
     assert 5 < found.text.count("\n") < 10 and found.seconds < 9
     assert found.note.startswith("Only the first") and found.bytes == path.stat().st_size
-    assert casts.read(str(tmp_path / "none.cast")).problem
+    assert casts.read(str(tmp_path), "none.cast").problem
 
 
 def test_events_keep_known_fields_of_the_right_type():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
@@ -16,7 +17,8 @@ from mngr import json_values
 from mngr.e2e import code_state
 from mngr.errors import MngrError, UsageError
 from mngr.names import slug
-from mngr.system import files
+from mngr.system import files, inside
+from mngr.system.inside import UnsafePath
 
 DEFAULT = os.path.join(".mngr", "e2e")
 VARIABLE = "MNGR_E2E_DIR"
@@ -30,6 +32,8 @@ ENVIRONMENT_FILE = "environment.json"
 REMOVE_SCRIPT = "remove-environment.sh"
 
 _LOCK_SECONDS = 30
+# What is read of a file: tests write them, and pages and checks have to hold them in memory.
+_MOST_BYTES, _MOST_JSON, _MOST_BLOCKS, _LONGEST_BLOCK = 100_000_000, 10_000_000, 1000, 1_000_000
 T = TypeVar("T", "RunInfo", "TestInfo", "RecordingInfo", "Failure")
 _LARGEST = 1e15
 
@@ -49,6 +53,11 @@ class RecordingInfo:
     @property
     def name(self) -> str:
         return os.path.basename(self.path)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The directory of its run, and its path below that."""
+        return _place(os.path.dirname(self.path), self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,22 +96,30 @@ class TestInfo:
 
     def events(self) -> list[dict[str, Any]]:
         """The transcript, event by event; a torn last line is passed over."""
-        return files.read_lines(_content(os.path.join(self.path, TRANSCRIPT_EVENTS)))
+        return files.read_lines(_content(*_place(self.path, TRANSCRIPT_EVENTS)) or b"")
 
     def transcript(self) -> str:
-        return _content(os.path.join(self.path, TRANSCRIPT_TEXT)).decode(errors="backslashreplace")
+        return (_content(*_place(self.path, TRANSCRIPT_TEXT)) or b"").decode(errors="backslashreplace")
 
     def blocks(self) -> list[str]:
         """The tutorial blocks that the test cites, in its order."""
         found: list[str] = []
-        while os.path.isfile(path := os.path.join(self.path, block_name(len(found) + 1))):
-            found.append(_content(path).decode(errors="backslashreplace"))
+        while len(found) < _MOST_BLOCKS:
+            data = _content(*_place(self.path, block_name(len(found) + 1)), _LONGEST_BLOCK)
+            if data is None:
+                break
+            found.append(data.decode(errors="backslashreplace"))
         return found
+
+    def recording_names(self) -> list[str]:
+        return [name for name in _names(*_place(self.path)) if name.endswith(".cast")]
 
     def recordings(self) -> list[RecordingInfo]:
         """The recordings by the time of their start."""
-        paths = [os.path.join(self.path, name) for name in _names(self.path) if name.endswith(".cast")]
-        found = [_record(RecordingInfo, json_values.file(f"{path}.json"), path=path) for path in paths]
+        found = [
+            _record(RecordingInfo, _json(*_place(self.path, f"{name}.json")), path=os.path.join(self.path, name))
+            for name in self.recording_names()
+        ]
         return sorted(found, key=lambda recording: (recording.started_at or 0, recording.name))
 
 
@@ -126,21 +143,22 @@ class RunInfo:
 
 
 def usual_place(here: str, project: str) -> str:
-    """Where pytest leaves its runs when it is not told: in its root directory, which is as a rule the project's."""
-    found = os.path.join(here, DEFAULT)
-    return found if os.path.isdir(found) else os.path.join(project, DEFAULT)
+    """Where pytest leaves its runs when it is not told: in its root directory, which is as a rule the project's. Raise
+    if that leads out of it."""
+    top = here if os.path.isdir(os.path.join(here, DEFAULT)) else project
+    return os.path.join(top, inside.resolve(top, DEFAULT))
 
 
 def runs(directory: str | os.PathLike[str]) -> list[RunInfo]:
     """The runs below an e2e directory, newest first. What is no run of ours is passed over."""
     base = os.fspath(directory)
-    found = (run(os.path.join(base, name)) for name in _names(base))
+    found = (run(os.path.join(base, name)) for name in _names(base, directories=True))
     return sorted((r for r in found if r is not None), key=lambda r: (r.started_at, r.name), reverse=True)
 
 
 def run(directory: str | os.PathLike[str]) -> RunInfo | None:
     path = os.fspath(directory)
-    data = json_values.file(os.path.join(path, RUN_FILE))
+    data = _json(path, RUN_FILE)
     started_at = seconds(data.get("started_at"))
     if started_at is None:
         return None
@@ -151,7 +169,8 @@ def run(directory: str | os.PathLike[str]) -> RunInfo | None:
 def tests(run_directory: str | os.PathLike[str]) -> list[TestInfo]:
     """The tests of one run, in the order of file and line; one that was run again is there once for each attempt."""
     base = os.path.join(os.fspath(run_directory), "tests")
-    found = (_test(os.path.join(base, name)) for name in _names(base))
+    names = _names(os.fspath(run_directory), "tests", directories=True)
+    found = (_test(os.path.join(base, name)) for name in names)
     return sorted((t for t in found if t), key=lambda t: (t.file, t.line or 0, t.node_id, t.started_at or 0))
 
 
@@ -241,10 +260,10 @@ def _nobody_uses(fd: int) -> bool:
 
 
 def _test(path: str) -> TestInfo | None:
-    data = json_values.file(os.path.join(path, TEST_FILE))
+    data = _json(*_place(path, TEST_FILE))
     if "node_id" not in data:
         return None
-    result = json_values.file(os.path.join(path, RESULT_FILE))
+    result = _json(*_place(path, RESULT_FILE))
     phases, failure = json_values.table(result.get("phases")), result.get("failure")
     return _record(
         TestInfo,
@@ -253,7 +272,7 @@ def _test(path: str) -> TestInfo | None:
         outcome=str(result["outcome"]) if "outcome" in result else None,
         phases={str(k): float(v) for k, v in phases.items() if seconds(v) is not None},
         failure=_record(Failure, failure) if isinstance(failure, dict) else None,
-        environment=json_values.string(json_values.file(os.path.join(path, ENVIRONMENT_FILE)).get("root")) or None,
+        environment=json_values.string(_json(*_place(path, ENVIRONMENT_FILE)).get("root")) or None,
     )
 
 
@@ -263,18 +282,32 @@ def _record(kind: type[T], data: Mapping[str, Any], **known: Any) -> T:
     return kind(**{**found, **known})
 
 
-def _names(directory: str) -> Sequence[str]:
+def _place(test_path: str, *names: str) -> tuple[str, str]:
+    """The directory of a test's run, and a path below it: of what is in there, nothing is followed."""
+    tests_path, name = os.path.split(test_path)
+    return os.path.dirname(tests_path), os.path.join(os.path.basename(tests_path), name, *names)
+
+
+def _names(root: str, path: str = "", *, directories: bool = False) -> Sequence[str]:
+    """What is in a directory, by name; links are not."""
+    wanted = stat.S_ISDIR if directories else stat.S_ISREG
     try:
-        return sorted(os.listdir(directory))
-    except OSError:
+        return sorted(name for name, facts in inside.entries(root, path).items() if wanted(facts.st_mode))
+    except (UnsafePath, OSError):
         return []
 
 
-def _content(path: str) -> bytes:
+def _content(root: str, path: str, most: int = _MOST_BYTES) -> bytes | None:
+    """The beginning of a file; None when there is none that is regular."""
     try:
-        return files.content(path)
-    except OSError:
-        return b""
+        data = inside.read(root, path, most)
+    except (UnsafePath, OSError):
+        return None
+    return None if data is None else data[:most]
+
+
+def _json(root: str, path: str) -> dict[str, Any]:
+    return json_values.loads(_content(root, path, _MOST_JSON) or b"")
 
 
 def seconds(value: object) -> float | None:

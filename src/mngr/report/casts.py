@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any, NamedTuple
+
+from mngr.errors import MngrError
+from mngr.system import inside
 
 MOST_BYTES = 4_000_000
 _MOST_CELLS = 1000
@@ -30,13 +32,15 @@ class PageCast(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "text"}
 
 
-def read(path: str, most: int = MOST_BYTES) -> PageCast:
+def read(root: str, path: str, most: int = MOST_BYTES) -> PageCast:
+    """A recording at a path below a directory."""
     try:
-        with open(path, "rb") as file:
-            data, size = file.read(most + 1), os.fstat(file.fileno()).st_size
-    except OSError as error:
-        return PageCast(problem=error.strerror or "it cannot be read")
-    return shortened(data, most, size)
+        facts, data = inside.facts(root, path), inside.read(root, path, most)
+    except (MngrError, OSError) as error:
+        return PageCast(problem=getattr(error, "strerror", None) or "it cannot be read")
+    if data is None or facts is None:
+        return PageCast(problem="there is no such file")
+    return shortened(data, most, facts.st_size)
 
 
 def shortened(data: bytes, most: int = MOST_BYTES, size: int | None = None) -> PageCast:

@@ -86,8 +86,8 @@ class E2eRuns:
         if kind == "test" and len(keys) == 2:
             return test_document(run, test)
         if kind == "cast" and len(keys) == 3:
-            paths = [recording.path for recording in test.recordings() if key(recording.name) == keys[2]]
-            return casts.read(paths[0]).text if paths else None
+            places = [recording.place for recording in test.recordings() if key(recording.name) == keys[2]]
+            return casts.read(*places[0]).text if places else None
         return None
 
     def version(self, id: str) -> str | None:
@@ -163,7 +163,7 @@ def _test_facts(test: TestInfo, going_on: bool) -> dict[str, Any]:
         "outcome": _outcome(test, going_on),
         "cites": [_first_line(block) for block in test.blocks()],
         "failure": _first_line(test.failure.message) if test.failure else "",
-        "recordings": sum(name.endswith(".cast") for name in os.listdir(test.path)) if os.path.isdir(test.path) else 0,
+        "recordings": len(test.recording_names()),
     }
 
 
@@ -185,7 +185,7 @@ def _recording(run: RunInfo, test: TestInfo, recording: artifacts.RecordingInfo)
         "id": f"cast/{_run_key(run)}/{key(test.slug)}/{key(recording.name)}",
         **picked(recording, "name", "title", "kind", "number", "ended_at", "exit_code"),
         "started_at": recording.started_at if recording.started_at is not None else run.started_at,
-        **casts.read(recording.path).facts(),
+        **casts.read(*recording.place).facts(),
     }
 
 
@@ -227,7 +227,8 @@ def _stamp(path: str) -> tuple[object, ...]:
     """Changes when a file comes to a directory or leaves it, is written, or gets something of its own."""
     try:
         with os.scandir(path) as entries:
-            return tuple(sorted((entry.name, entry.stat().st_mtime_ns, entry.stat().st_size) for entry in entries))
+            facts = ((entry.name, entry.stat(follow_symlinks=False)) for entry in entries)
+            return tuple(sorted((name, found.st_mtime_ns, found.st_size) for name, found in facts))
     except OSError:
         return ()
 

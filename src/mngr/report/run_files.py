@@ -10,6 +10,9 @@ import os
 import stat
 from typing import Any, NamedTuple
 
+from mngr.system import inside
+from mngr.system.inside import UnsafePath
+
 MOST_FILES = 200
 _MOST_DEPTH = 8
 
@@ -31,21 +34,12 @@ class Listed(NamedTuple):
 def read(root: str, *parts: str, most: int, end: bool = False) -> bytes | None:
     """The first `most` bytes of a file of the run and one more, or the last ones; None for what is no plain file inside
     the directory."""
-    if not _is_inside(root, parts):
+    if not _are_names(parts):
         return None
-    path = os.path.join(root, *parts)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+        return inside.read(root, "/".join(parts), most, tail=end)
+    except (UnsafePath, OSError):
         return None
-    facts = os.fstat(fd)
-    if not stat.S_ISREG(facts.st_mode):
-        os.close(fd)
-        return None
-    with os.fdopen(fd, "rb") as file:
-        if end and facts.st_size > most:
-            file.seek(facts.st_size - most - 1)
-        return file.read(most + 1)
 
 
 def text(root: str, *parts: str, most: int, end: bool = False) -> Text | None:
@@ -74,51 +68,45 @@ def document(root: str, *parts: str, most: int = 200_000_000) -> Any:
 def listed(root: str, *parts: str) -> list[Listed]:
     """The plain files below a directory of the run, at most `MOST_FILES`. Links are skipped."""
     found: list[Listed] = []
-    left: list[tuple[str, ...]] = [()] if _is_inside(root, parts) else []
+    left: list[tuple[str, ...]] = [()] if _are_names(parts) else []
     while left and len(found) < MOST_FILES:
         inner = left.pop(0)
-        try:
-            with os.scandir(os.path.join(root, *parts, *inner)) as entries:
-                sorted_entries = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in sorted_entries:
-            if entry.is_file(follow_symlinks=False):
-                found.append(Listed((*inner, entry.name), entry.stat(follow_symlinks=False).st_size))
-            elif entry.is_dir(follow_symlinks=False) and len(inner) < _MOST_DEPTH:
-                left.append((*inner, entry.name))
+        for name, facts in sorted((_entries(root, *parts, *inner) or {}).items()):
+            if stat.S_ISREG(facts.st_mode):
+                found.append(Listed((*inner, name), facts.st_size))
+            elif stat.S_ISDIR(facts.st_mode) and len(inner) < _MOST_DEPTH:
+                left.append((*inner, name))
     return found[:MOST_FILES]
 
 
 def is_plain(root: str, *parts: str, most: int = 20 * MOST_FILES) -> bool:
     """Whether this is a directory inside the run with plain files and directories alone, and not too many of them."""
-    left = [os.path.join(root, *parts)] if _is_inside(root, parts) else []
+    left = [parts] if _are_names(parts) else []
     seen = 0
     while left:
-        try:
-            with os.scandir(left.pop()) as found:
-                entries = list(found)
-        except OSError:
+        inner = left.pop()
+        entries = _entries(root, *inner)
+        if entries is None:
             return False
         seen += len(entries)
-        folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-        plain = sum(entry.is_file(follow_symlinks=False) for entry in entries)
+        folders = [(*inner, name) for name, facts in entries.items() if stat.S_ISDIR(facts.st_mode)]
+        plain = sum(stat.S_ISREG(facts.st_mode) for facts in entries.values())
         if seen > most or plain + len(folders) < len(entries):
             return False
         left += folders
     return seen > 0
 
 
-def _is_inside(root: str, parts: tuple[str, ...]) -> bool:
-    """Whether no part of the path below the root leads up, or is a link."""
-    path = root
-    for part in parts:
-        if part in ("", ".", "..") or "/" in part or "\0" in part:
-            return False
-        path = f"{path}/{part}"
-        if os.path.islink(path):
-            return False
-    return bool(parts)
+def _entries(root: str, *parts: str) -> dict[str, os.stat_result] | None:
+    try:
+        return inside.entries(root, "/".join(parts))
+    except (UnsafePath, OSError):
+        return None
+
+
+def _are_names(parts: tuple[str, ...]) -> bool:
+    """Whether each part is the name of one file, and not a path or a way up."""
+    return bool(parts) and not any(part in ("", ".", "..") or "/" in part for part in parts)
 
 
 def _size(count: int) -> str:

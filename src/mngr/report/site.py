@@ -11,7 +11,7 @@ from mngr import __version__
 from mngr.errors import MngrError
 from mngr.report import player
 from mngr.report.source import Source, script
-from mngr.system import files
+from mngr.system import files, inside
 
 _SHELL = ("shell.js", "ansi.js", "table.js", "recordings.js")
 _MARK = ".mngr-report"
@@ -52,9 +52,11 @@ def make(source: Source, *, live: bool) -> ReportSite:
     return ReportSite(text.encode(), assets, facts, policy)
 
 
-def write(source: Source, output: str) -> str:
+def write(source: Source, output: str | None, usual: tuple[str, str]) -> str:
     """Write the site as files and return the path of its index.html. An earlier report there is replaced as a whole;
-    a directory with anything else in it is refused and left as it is. A failure leaves what was there before."""
+    a directory with anything else in it is refused and left as it is. A failure leaves what was there before. Without
+    an output it goes to the `usual` path below a directory, where no link may lead out of that."""
+    output = output or os.path.join(usual[0], inside.resolve(*usual))
     target = os.path.realpath(output)
     _check_free(target)
     draft = f"{target}.{os.getpid()}.draft"

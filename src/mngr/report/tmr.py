@@ -23,7 +23,7 @@ from mngr.report.tmr_recordings import Recordings
 from mngr.report.tmr_rows import overview, report
 from mngr.report.tmr_screens import Screens
 from mngr.report.tmr_suite import ReportData
-from mngr.system import files
+from mngr.system import files, inside
 from mngr.system.git import Git
 from mngr.tmr import junit, pr
 from mngr.tmr import rows as test_rows
@@ -45,7 +45,7 @@ def write(run: Run, output: str | None = None) -> str:
     """Write the pages of a run, also of one that goes on, and return the path of their index.html: in `report` of the
     run's directory, or in `output`. What programs read goes to the run's directory itself."""
     source = TmrRun(run.directory)
-    path = site.write(source, output or os.path.join(run.directory, PAGES))
+    path = site.write(source, output, (run.directory, PAGES))
     known, hide = source.known(), source.hide
     narrative = str(known.integration.get("narrative") or "")
     contents = (
@@ -54,7 +54,7 @@ def write(run: Run, output: str | None = None) -> str:
         hide(pr.text(known.state, narrative, tmr_suite.suite(known))).encode(errors="replace"),
     )
     for name, data in zip(BESIDE, contents, strict=True):
-        files.write_atomic(os.path.join(run.directory, name), data)
+        inside.write(run.directory, name, data)
     return path
 
 

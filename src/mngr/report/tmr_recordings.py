@@ -55,8 +55,8 @@ class Recordings:
             return None if data is None else casts.shortened(data).text
         place, _ = self._place(task)
         found = _test(place, task) if place else None
-        paths = [one.path for one in found[1].recordings() if key(one.name) == name] if found else []
-        return casts.read(paths[0]).text if paths else None
+        places = [one.place for one in found[1].recordings() if key(one.name) == name] if found else []
+        return casts.read(*places[0]).text if places else None
 
     def _agent(self, task: TaskState, number: int) -> bytes | None:
         return run_files.read(self._root, "tasks", task.slug, str(number), _FILE, most=casts.MOST_BYTES)

@@ -62,6 +62,22 @@ def facts(root: str, path: str) -> os.stat_result | None:
             return None
 
 
+def entries(root: str, path: str) -> dict[str, os.stat_result]:
+    """What is in a directory: the facts of each name in it, without following. Raises like `directory`."""
+    found = {}
+    with directory(root, path) as fd:
+        listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+        try:
+            for name in os.listdir(listed):
+                try:
+                    found[name] = os.stat(name, dir_fd=listed, follow_symlinks=False)
+                except FileNotFoundError:
+                    continue  # removed a moment ago
+        finally:
+            os.close(listed)
+    return found
+
+
 def read(root: str, path: str, most: int, *, tail: bool = False) -> bytes | None:
     """The first `most` bytes of a regular file and one more, or the last ones; None if there is no such file."""
     with _parent(root, path) as (fd, name):

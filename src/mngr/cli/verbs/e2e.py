@@ -102,7 +102,7 @@ def _report(args: Args, app: App, source: E2eRuns, directory: str) -> int:
     from mngr.report import site
 
     source.check()
-    path = site.write(source, args.output or os.path.join(directory, _REPORT))
+    path = site.write(source, args.output, (directory, _REPORT))
     runs, tests = source.counts()
     counted = f"{amount(tests, 'test')} in {amount(runs, 'run')}"
     return pages.show_written(app, path, counted, {"runs": runs, "tests": tests})
