@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import e2e_runs
+from tests.support.tmr import Project
 from tests.support.user import User
 
 CREATE = ("--no-connect", "--command", "sleep 9999")
@@ -211,3 +212,21 @@ def test_pages_of_e2e_runs_are_not_written_elsewhere(user: User, link: str) -> N
     place.symlink_to(outside)
     assert f"to `{outside}" in user.mngr("e2e", "report").failed().stderr
     assert sorted(os.listdir(outside)) == before
+
+
+@pytest.mark.parametrize("link", [".mngr/runs", ".mngr/runs/r1", ".mngr/runs/.gitignore"])
+def test_a_run_of_tests_is_not_written_elsewhere(user: User, link: str) -> None:
+    project = Project(user)
+    outside = user.root / "outside"
+    outside.mkdir()
+    (outside / ".gitignore").write_text("mine\n")
+    commit_link(user, link, outside / (".gitignore" if link.endswith(".gitignore") else "new"))
+    if link != ".mngr/runs/.gitignore":
+        (outside / "new").mkdir()
+    ran = project.tmr("-k", "nothing_is_called_so", "--exclude-unclean").failed()
+    if link == ".mngr/runs":
+        assert "not followed" in user.mngr("tmr", "status", cwd=project.repo).failed().stderr
+    if link != ".mngr/runs/.gitignore":
+        assert f"{link}` is a link to `{outside}/new`, which is not followed" in ran.stderr
+        assert os.listdir(outside / "new") == []
+    assert (outside / ".gitignore").read_text() == "mine\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from mngr.mapreduce.clock import MACHINE, Clock
 from mngr.mapreduce.ledger import Entry, Ledger, LedgerFact
 from mngr.mapreduce.state import RunState
 from mngr.names import check_name, suggest
+from mngr.system import inside
 from mngr.system.files import (
     Claimed,
     claimant,
@@ -184,15 +186,15 @@ def new(
     name = check_name(id or time.strftime("%y%m%d-%H%M%S-", time.gmtime()) + os.urandom(2).hex(), "run name")
     if len(name) > task_names.LONGEST_RUN:
         raise MngrError(f"`{name}` is too long for a run: at most {task_names.LONGEST_RUN} characters")
-    home = os.path.join(root, RUNS)
-    place = os.path.abspath(directory or os.path.join(home, name))
+    place = os.path.abspath(directory or os.path.join(root, RUNS, name))
     if _holds_something(place):
         raise MngrError(f"`{place}` is not empty", hint="name another directory, or go on with `mngr tmr resume`")
     if directory is None:
-        make_private_dir(home)
-        ignore = os.path.join(home, ".gitignore")
-        if not os.path.exists(ignore):
-            write_atomic(ignore, b"*\n")
+        inside.make_directory(root, os.path.dirname(RUNS))
+        inside.make_directory(root, RUNS, 0o700)
+        inside.make_directory(root, f"{RUNS}/{name}", 0o700)
+        if inside.facts(root, f"{RUNS}/.gitignore") is None:
+            inside.write(root, f"{RUNS}/.gitignore", b"*\n")
     make_private_dir(place)
     made = Run(place, clock)
     make_private_dir(made.control)
@@ -209,13 +211,12 @@ def _holds_something(place: str) -> bool:
 
 
 def all_of(root: str) -> Sequence[str]:
-    """The directories of the runs below `root`, oldest first."""
-    home = os.path.join(root, RUNS)
+    """The directories of the runs below `root`, oldest first. Links are none; one on the way is an error."""
     try:
-        names = sorted(os.listdir(home))
+        names = sorted(name for name, facts in inside.entries(root, RUNS).items() if stat.S_ISDIR(facts.st_mode))
     except FileNotFoundError:
         return []
-    found = [os.path.join(home, name) for name in names]
+    found = [os.path.join(root, RUNS, name) for name in names]
     ledgers = [path for path in found if os.path.isfile(os.path.join(path, ledger.FILE))]
     return sorted(ledgers, key=_began)
 
