@@ -50,4 +50,9 @@ def test_work_with_a_secret_in_a_file_is_refused_by_the_name_of_its_variable(use
     told = user.mngr("tmr", "status", "--format", "json").ok().stdout
     assert project.verdicts() == {"test_sub": "refused"}
     assert "`config.ini` holds the value of `TOKEN`" in told and SECRET not in told
+    run = project.repo / ".mngr/runs/r1"
+    user.mngr("tmr", "report", "r1").ok()
+    shown = [path for path in (run / "report").rglob("*") if path.is_file()]
+    assert any(b"token = ***" in path.read_bytes() for path in shown)
+    assert not [path for path in shown if SECRET.encode() in path.read_bytes()]
     assert "tmr/r1" not in user.git("for-each-ref", "refs/heads")

@@ -110,7 +110,7 @@ def make_run(repo: Path, name: str, tasks: Sequence[Made], *, over: bool = True,
     (directory / "jobs").mkdir(parents=True)
     ledger = _Ledger(started_at)
     env = {
-        "workers": {"type": "scripted", "env": {"TOKEN": "quite-secret-value"}},
+        "workers": {"type": "scripted", "env": {}},
         "settings": {},
         "limits": {"max_agents": 20},
     }
@@ -133,6 +133,7 @@ def make_run(repo: Path, name: str, tasks: Sequence[Made], *, over: bool = True,
         ledger.add("phase", name="integrate", status="began")
         ledger.add("phase", name="integrate", status="ended", data=integration(base, tasks, tips))
         ledger.add("finished", exit_code=3, summary={"why": "", "because": ""})
+    (directory / "private.json").write_text(json.dumps({"env": {"TOKEN": "quite-secret-value"}}))
     (directory / "ledger.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in ledger.entries))
     _phases(directory, tasks)
     return directory

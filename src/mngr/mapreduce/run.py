@@ -55,8 +55,7 @@ class Run:
 
     @property
     def private(self) -> Mapping[str, Any] | None:
-        """What the run was given to keep out of its ledger; None when there is nothing, or it is gone."""
-        return next(iter(read_lines(content(os.path.join(self.directory, PRIVATE)))), None)
+        return private_facts(self.directory)
 
     def refresh(self) -> RunState:
         """Read the ledger again: for those who only watch a run that another process works on."""
@@ -170,6 +169,11 @@ class Run:
     @property
     def _stop(self) -> str:
         return os.path.join(self.control, "stop")
+
+
+def private_facts(directory: str) -> Mapping[str, Any] | None:
+    """What a run was given to keep out of its ledger; None when there is nothing, or it is gone."""
+    return next(iter(read_lines(content(os.path.join(directory, PRIVATE)))), None)
 
 
 def new(

@@ -14,7 +14,7 @@ from mngr.errors import MngrError
 from mngr.mapreduce import ledger
 from mngr.mapreduce.ledger import Ledger
 from mngr.mapreduce.ledger_fold import fold
-from mngr.mapreduce.run import Run
+from mngr.mapreduce.run import Run, private_facts
 from mngr.mapreduce.state import RUNNING, RunState, TaskState
 from mngr.report import run_files, site, tmr_queue, tmr_suite, tmr_task
 from mngr.report.source import digest, finite, is_id, key
@@ -83,7 +83,7 @@ class TmrRun:
         self._works = Patches(self._repo, str(facts.get("base") or ""))
         self._blocks = Blocks(Git.of_user(self._repo), str(facts.get("base") or ""))
         self._recordings = Recordings(self._root)
-        self._secret = _secrets(facts)
+        self._secret = _secrets(facts, private_facts(self._root) or {})
 
     def ids(self) -> Iterator[str]:
         """All documents; what git knows of the tasks is read ahead, all at once."""
@@ -237,7 +237,7 @@ class TmrRun:
         return found
 
 
-def _secrets(facts: Mapping[str, Any]) -> tuple[str, ...]:
+def _secrets(facts: Mapping[str, Any], private: Mapping[str, Any]) -> tuple[str, ...]:
+    """The values of the variables of agents, which are kept out of the ledger, and of those of the settings."""
     environment = (facts.get("settings") or {}).get("environment") or {}
-    given = [(facts.get(who) or {}).get("env") or {} for who in ("workers", "integrator")]
-    return tuple({str(value) for env in (*given, environment.get("env") or {}) for value in env.values()})
+    return tuple({str(value) for given in (private, environment) for value in (given.get("env") or {}).values()})
