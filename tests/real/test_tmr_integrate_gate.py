@@ -10,6 +10,7 @@ from mngr.tmr.gate import GateResult, IntegrationDecision, KnownTests
 from mngr.tmr.integration import Integrated, Rules, integrate
 from mngr.tmr.paths import Paths
 from mngr.tmr.steering_files import with_included
+from mngr.tmr.unit import BEHAVIOUR
 from tests.support.work import FILES, Content, Project, TextGate, edited, summary
 
 
@@ -98,6 +99,25 @@ def test_a_promise_counts_also_where_nobody_knew_that_the_test_failed_before(pro
     work = [project.work("a", {"src/a.py": "x\n"}, effect=("t_promised",)), project.work("b", {"src/b.py": "x\n"})]
     done = integrate(project.git, "r1", project.base, work, gate=gate)
     assert [(aside.slugs, aside.against) for aside in done.set_aside] == [(("b",), ("r1-a-1",))]
+
+
+def test_a_flaky_test_that_a_fix_promised_is_excused_no_more(project: Project) -> None:
+    gate = TextGate(project, {"t_flaky": lambda read: bool(read("src/a.py")) and not read("src/b.py")})
+    work = [project.work("a", {"src/a.py": "x\n"}, effect=("t_flaky",)), project.work("b", {"src/b.py": "x\n"})]
+    known = KnownTests(flaky=frozenset({"t_flaky"}))
+    done = integrate(project.git, "r1", project.base, work, gate=gate, rules=Rules(known=known))
+    assert [(aside.slugs, aside.against) for aside in done.set_aside] == [(("b",), ("r1-a-1",))] and done.green
+
+
+def test_new_behaviour_comes_after_every_fix_and_counts_as_none(project: Project) -> None:
+    work = [
+        project.work("new", {"src/new.py": "x\n"}, importance=9, effect=()),
+        project.work("old", {"src/old.py": "x\n"}, importance=1, effect=("t_old",)),
+    ]
+    work[0] = work[0]._replace(place=BEHAVIOUR)
+    done = integrate(project.git, "r1", project.base, work, gate=TextGate(project, {}))
+    assert [(commit.slugs, commit.place) for commit in done.commits] == [(("old",), "fix"), (("new",), "new behaviour")]
+    assert done.commits[-1].because == "new behaviour: no test failed before"
 
 
 def test_a_gate_that_cannot_measure_the_base_is_an_error_and_no_agents_fault(project: Project) -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 # Where work goes. `FIX`, `EXPECTATION` and `SQUASHED` are on the branch.
 FIX, EXPECTATION, SQUASHED, NOWHERE = "fix", "expectation", "uncontroversial", ""
+BEHAVIOUR = "new behaviour"
 ASIDE = "set aside"
 ONE_OF_TWO = "one a fix, one set aside"
 
@@ -138,8 +139,8 @@ def _honest(edits: Mapping[str, tuple[Edit, ...]]) -> dict[str, Plant]:
         "found": Plant(
             says("found", "max 2 9", "9"),
             (*edits["found"], in_test("found", "def test_found", f"{new}\n\ndef test_found")),
-            "found and fixed",
-            FIX,
+            "new behaviour",
+            BEHAVIOUR,
             "test_max_first` fails on the old product",
         ),
         "left": Plant(says("left", "left", "60"), edits["left"], "fixed", ONE_OF_TWO),

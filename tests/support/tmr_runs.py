@@ -11,7 +11,7 @@ from mngr.tmr import verdict
 from mngr.tmr.plan import slugs
 from tests.support import e2e_runs
 
-ON_BRANCH = ("fixed", "fixed together", "found and fixed", "expectation changed", "stronger", "same", "improved")
+ON_BRANCH = ("fixed", "fixed together", "new behaviour", "expectation changed", "stronger", "same", "improved")
 START = 1_790_000_000.0
 TEST = '''"""Plants."""
 

@@ -47,8 +47,10 @@ def test_a_test_that_changed_its_mind_is_no_fix() -> None:
     assert word == "held" and "without the change of the product" in why
 
 
-def test_a_new_test_that_fails_on_the_old_product_is_the_best_outcome() -> None:
-    assert measured("pass", "pass", "pass", tests_changed=True, found=("t.py::test_new",)) == "found and fixed"
+def test_a_product_change_that_only_its_own_new_test_asks_for_is_new_behaviour_and_no_fix() -> None:
+    found = ("t.py::test_new",)
+    assert measured("pass", "pass", "pass", tests_changed=True, found=found) == "new behaviour"
+    assert measured("pass", "pass", "pass", tests_changed=True, found=found, effect=("t.py::test_old",)) == "fixed"
 
 
 def test_a_product_change_that_no_test_needs_is_unproven() -> None:

@@ -21,8 +21,9 @@ from mngr.tmr.summary import doing, ended_at, flagged, row, seconds, summary, ta
 ORDER = (
     *(verdict.BLOCKED, verdict.HELD, verdict.UNPROVEN),
     *(verdict.REFUTED, verdict.REFUSED, verdict.FAILED, verdict.UNCLAIMED),
-    *(SET_ASIDE, "running", "launching", "collecting", "checking", "waiting", verdict.EXPECTATION_CHANGED),
-    *(verdict.FIXED, verdict.FIXED_TOGETHER, verdict.FOUND_AND_FIXED, verdict.STRONGER, verdict.SAME, verdict.IMPROVED),
+    *(SET_ASIDE, "running", "launching", "collecting", "checking", "waiting", verdict.NEW_BEHAVIOUR),
+    verdict.EXPECTATION_CHANGED,
+    *(verdict.FIXED, verdict.FIXED_TOGETHER, verdict.STRONGER, verdict.SAME, verdict.IMPROVED),
     *(verdict.UNCHANGED, verdict.NOT_STARTED),
 )
 _EVIDENCE_MAX = 20

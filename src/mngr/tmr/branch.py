@@ -15,7 +15,7 @@ from mngr.tmr.applier import Applier, State
 from mngr.tmr.conflict import UnitLine
 from mngr.tmr.objects import CommitFacts, Ident, NewCommit, Objects, TreeEntry, ours
 from mngr.tmr.paths import PathKind, Paths
-from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL, Ranked, Unit, VerifiedWork, makers_of
+from mngr.tmr.unit import EXPECTATION, UNCONTROVERSIAL, Ranked, Unit, VerifiedWork, makers_of
 
 _SUBJECT = 72
 Files = Mapping[str, TreeEntry | None]
@@ -108,7 +108,12 @@ class Planner:
         ]
         made = self._planned(PathKind.IMPLEMENTATION, makers, files, title, body, more)
         return made._replace(
-            unit=unit, rank=ranked.rank, because=ranked.because, needs=needs, paths=unit.fix.part.paths, place=FIX
+            unit=unit,
+            rank=ranked.rank,
+            because=ranked.because,
+            needs=needs,
+            paths=unit.fix.part.paths,
+            place=unit.place,
         )
 
     def _tied(self, unit: Unit, files: Files) -> Planned:
@@ -120,7 +125,7 @@ class Planner:
         title = f"{_TITLES[kind]} for: {_first(unit.fix.makers[0].summary) or plain(unit.fix.makers[0].task)}"
         body = "Does not stand without the fix in the commit before it."
         made = self._planned(kind, makers, files, title, body, [("Mngr-Needs", unit.fix.makers[0].agent)])
-        return made._replace(unit=unit, needs=(unit,), paths=tuple(paths), place=FIX)
+        return made._replace(unit=unit, needs=(unit,), paths=tuple(paths), place=unit.place)
 
     def _planned(
         self,

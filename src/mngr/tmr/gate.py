@@ -235,9 +235,10 @@ class Judge:
         return bool(ever)
 
     def _counted(self, result: GateResult, units: tuple[Unit, ...]) -> tuple[GateFailure, ...]:
-        """Failures that mean something: neither flaky, nor failing before any of these units promised to fix it."""
+        """Failures that mean something: those of tests that neither failed nor were flaky before, and of those that one
+        of these units promised to fix."""
         promised = {test for unit in units for test in unit.promises}
-        excused = self._known.flaky | (self._failing - promised) | self._unsteady
+        excused = ((self._known.flaky | self._failing) - promised) | self._unsteady
         if not result.green and not result.failures:
             named: tuple[GateFailure, ...] = (GateFailure(UNNAMED, result.log),)
         else:

@@ -66,7 +66,7 @@ def expectations(task: TaskState) -> list[Mapping[str, Any]]:
 def is_dangerous(task: TaskState) -> bool:
     """Whether a person should look at the work before it is merged."""
     found = task.verdict
-    return bool(found.get("flags") or found.get("expectations") or found.get("verdict") == verdict.EXPECTATION_CHANGED)
+    return bool(found.get("flags") or found.get("expectations") or found.get("verdict") in verdict.TO_LOOK_AT)
 
 
 def group_of(task: TaskState, place: WorkPlace, accepted: bool = False) -> str:

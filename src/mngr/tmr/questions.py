@@ -21,7 +21,7 @@ from mngr.tmr.places import (
     places,
 )
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
-from mngr.tmr.verdict import BLOCKED, HELD, UNPROVEN
+from mngr.tmr.verdict import BLOCKED, HELD, NEW_BEHAVIOUR, UNPROVEN
 
 FLAGGED, RAISED, FLAKY = "on the branch", "raised", "flaky"
 _ORDER = (FLAGGED, UNPROVEN, HELD, BLOCKED, RAISED, SET_ASIDE, FLAKY)
@@ -57,7 +57,8 @@ def questions(state: RunState, flaky: Iterable[str] = ()) -> list[Question]:
         before = found.get(id)
         found[id] = one if before is None else _together(before, task)
     run = str(state.facts.get("run") or "")
-    ordered = sorted(found.values(), key=lambda one: _ORDER.index(one.kind))
+    new = NEW_BEHAVIOUR
+    ordered = sorted(found.values(), key=lambda one: (_ORDER.index(one.kind), verdict_of(one.tasks[0]) != new))
     return [one._replace(commands=tuple(_commands(one, run))) for one in ordered]
 
 

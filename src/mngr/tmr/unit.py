@@ -12,8 +12,8 @@ from mngr.tmr.objects import PathChange
 from mngr.tmr.paths import PathKind, Paths
 
 # Where on the branch work belongs, in this order: squashed by kind; in a commit of its own, to be looked at first;
-# ranked, in a commit of its own.
-UNCONTROVERSIAL, EXPECTATION, FIX = "uncontroversial", "expectation", "fix"
+# ranked, in a commit of its own; after these, behaviour that nobody asked for yet.
+UNCONTROVERSIAL, EXPECTATION, FIX, BEHAVIOUR = "uncontroversial", "expectation", "fix", "new behaviour"
 
 
 class ChangePart(NamedTuple):
@@ -121,9 +121,10 @@ class Unit(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Of work beside the implementation, an expectation that anyone of its makers changed is looked at first."""
+        """Of work beside the implementation, an expectation that anyone of its makers changed is looked at first. A
+        change of the product is a fix if it is one for any of its makers."""
         if self.fix:
-            return FIX
+            return BEHAVIOUR if all(maker.place == BEHAVIOUR for maker in self.fix.makers) else FIX
         return EXPECTATION if any(maker.place == EXPECTATION for maker in self.makers) else UNCONTROVERSIAL
 
     @property
@@ -193,7 +194,8 @@ class Ranked(NamedTuple):
 
 
 def ranked(units: Iterable[Unit]) -> tuple[Ranked, ...]:
-    """Fixes in their order: what was measured first, then what agents claim, then the task's id."""
+    """Fixes in their order: what was measured first, then what agents claim, then the task's id; new behaviour after
+    all of them."""
     ordered = sorted(units, key=_key)
     return tuple(Ranked(unit, number, because(unit)) for number, unit in enumerate(ordered, 1))
 
@@ -210,11 +212,13 @@ def importance(unit: Unit) -> int | None:
 
 
 def because(unit: Unit) -> str:
+    if unit.place == BEHAVIOUR:
+        return "new behaviour: no test failed before"
     count, claim = effect(unit), importance(unit)
     measured = "effect not measured" if count is None else f"makes {count} test{'' if count == 1 else 's'} pass"
     return f"{measured}, importance {'not claimed' if claim is None else f'{claim} claimed'}"
 
 
-def _key(unit: Unit) -> tuple[int, int, tuple[str, str, str]]:
+def _key(unit: Unit) -> tuple[bool, int, int, tuple[str, str, str]]:
     count, claim = effect(unit), importance(unit)
-    return (0 if count is None else -1 - count, -(claim or 0), unit.pieces[0].makers[0].order)
+    return (unit.place == BEHAVIOUR, 0 if count is None else -1 - count, -(claim or 0), unit.pieces[0].makers[0].order)

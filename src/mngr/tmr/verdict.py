@@ -11,11 +11,12 @@ from mngr.tmr import strength as strengths
 from mngr.tmr.flags import HOLDING, Flag
 from mngr.tmr.rows import GOOD, PASSED
 from mngr.tmr.strength import Strength
-from mngr.tmr.unit import EXPECTATION, FIX, UNCONTROVERSIAL
+from mngr.tmr.unit import BEHAVIOUR, EXPECTATION, FIX, UNCONTROVERSIAL
 
 FIXED = "fixed"  # its test failed, and the base's own version of it passes with the new product
 FIXED_TOGETHER = "fixed together"  # its test failed, and passes when product and test are both changed
-FOUND_AND_FIXED = "found and fixed"  # a new or changed test fails on the old product and passes on the new one
+# Nothing failed at the base; a new or changed test fails on the old product: somebody must want what the new one does.
+NEW_BEHAVIOUR = "new behaviour"
 EXPECTATION_CHANGED = "expectation changed"  # its test failed, and passes on the old product once the test is changed
 STRONGER = "stronger"  # its test notices more than before
 SAME = "same"  # its test notices the same as before, in less text
@@ -30,11 +31,13 @@ UNCLAIMED = "unclaimed"  # no outcome that could be held against anything; work,
 FAILED = "failed"  # the work could not be collected or measured
 NOT_STARTED = "not started"
 VERDICTS = (
-    *(FIXED, FOUND_AND_FIXED, FIXED_TOGETHER, EXPECTATION_CHANGED, STRONGER, SAME, IMPROVED, UNCHANGED),
+    *(FIXED, FIXED_TOGETHER, NEW_BEHAVIOUR, EXPECTATION_CHANGED, STRONGER, SAME, IMPROVED, UNCHANGED),
     *(HELD, UNPROVEN, BLOCKED, REFUTED, REFUSED, UNCLAIMED, FAILED, NOT_STARTED),
 )
-FIXES = frozenset({FIXED, FIXED_TOGETHER, FOUND_AND_FIXED})
-INTEGRATED = FIXES | {EXPECTATION_CHANGED, STRONGER, SAME, IMPROVED}
+FIXES = frozenset({FIXED, FIXED_TOGETHER})
+# A person looks at these before the branch is merged.
+TO_LOOK_AT = frozenset({NEW_BEHAVIOUR, EXPECTATION_CHANGED})
+INTEGRATED = FIXES | TO_LOOK_AT | {STRONGER, SAME, IMPROVED}
 # On the branch once a person accepts it.
 ACCEPTABLE = frozenset({HELD, UNPROVEN})
 # Verdicts of the baseline on a test that an agent may be said to have fixed.
@@ -122,6 +125,8 @@ class Verdict(NamedTuple):
         """Where on the branch its work goes."""
         if self.verdict == EXPECTATION_CHANGED:
             return EXPECTATION
+        if self.verdict == NEW_BEHAVIOUR:
+            return BEHAVIOUR
         return FIX if self.effect is not None else UNCONTROVERSIAL
 
     def as_json(self) -> dict[str, Any]:
@@ -186,12 +191,12 @@ def _by_measurement(before: baseline.BaselineTest, seen: Verdict) -> tuple[str, 
         return FIXED_TOGETHER, f"its test {was} before; product and test were both changed"
     if not seen.product_changed:
         return _by_strength(was, seen)
-    if seen.found:
-        tests = ", ".join(f"`{test}`" for test in seen.found)
-        return FOUND_AND_FIXED, f"{tests} fails on the old product and passes on the new one"
     if seen.effect:
         tests = ", ".join(f"`{test}`" for test in seen.effect[:3])
         return FIXED, f"its test {was} before; {tests} failed before and passes now"
+    if seen.found:
+        tests = ", ".join(f"`{test}`" for test in seen.found)
+        return NEW_BEHAVIOUR, f"no test failed before; {tests} fails on the old product and passes on the new one"
     return UNPROVEN, f"its test {was} before, and no test shows a need for this change"
 
 

@@ -57,7 +57,7 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     return seen._replace(
         verdict=word,
         reasons=reasons,
-        effect=tuple(dict.fromkeys([*(seen.effect or ()), *seen.found])) if seen.product_changed else None,
+        effect=seen.effect or () if seen.product_changed else None,
         repaired=seen.cases if repaired else (),
         e2e=recorded if seen.log and os.path.isdir(recorded) else "",
         failure=failure,

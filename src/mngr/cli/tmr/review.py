@@ -18,7 +18,7 @@ from mngr.system.git import Git
 from mngr.system.process import checked
 from mngr.tmr.places import expectations, integration_of, is_dangerous, places
 from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
-from mngr.tmr.verdict import EXPECTATION_CHANGED, HELD, UNPROVEN
+from mngr.tmr.verdict import HELD, TO_LOOK_AT, UNPROVEN
 
 KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
 _KEYS = "[y] keep, [n] drop, [b] send back with a comment, [s] skip, [d] details, [p] previous, [q] quit:"
@@ -75,7 +75,7 @@ class ReviewItem(NamedTuple):
                 found.append(f"{place}: expected value changed from {one.get('before')} to {one.get('after')}")
             found += flagged(task)
             word = verdict_of(task)
-            if not self.on_branch or (word == EXPECTATION_CHANGED and not expectations(task)):
+            if not self.on_branch or (word in TO_LOOK_AT and not expectations(task)):
                 found.append(f"{word}: {why(task)}")
         return list(dict.fromkeys(found))
 

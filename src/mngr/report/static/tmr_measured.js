@@ -8,7 +8,7 @@
   const FOUR = [["t0p0", "the old tests on the old product"], ["t0p1", "the old tests on the new product"], ["t1p0", "the new tests on the old product"], ["t1p1", "the new tests on the new product"]];
   const MEANS = {
     fixed: "A test that nobody touched proves the fix.", "fixed together": "Product and test changed, and both are needed.",
-    "expectation changed": "Only the test changed its mind: the old product passes it too.", "found and fixed": "A new or changed test shows a bug that the old product has.",
+    "expectation changed": "Only the test changed its mind: the old product passes it too.", "new behaviour": "No test failed before: a new or changed test asks for what the new product does.",
     unproven: "Nothing shows that the product had to change.", stronger: "The test notices more than before.", same: "The test notices what it did before.",
     weaker: "The test notices less than before.", "cannot fail": "The test passes whatever the product does.",
   };

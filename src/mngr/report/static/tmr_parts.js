@@ -5,12 +5,12 @@
   const { el } = window.mngr;
   const ansi = window.mngrAnsi;
   const MARKS = {
-    fixed: "✓", "fixed-together": "✓", "found-and-fixed": "✓", "expectation-changed": "!", stronger: "+", same: "=", improved: "+", unchanged: "=",
+    fixed: "✓", "fixed-together": "✓", "new-behaviour": "!", "expectation-changed": "!", stronger: "+", same: "=", improved: "+", unchanged: "=",
     held: "!", unproven: "!", blocked: "‖", "set-aside": "⇤", refuted: "✗", refused: "✗", unclaimed: "?", failed: "✗",
     "not-started": "–", running: "●", launching: "◌", collecting: "◌", checking: "◌", waiting: "◌",
   };
   const TONES = {
-    fixed: "good", "fixed-together": "good", "found-and-fixed": "good", "expectation-changed": "warn", stronger: "good", same: "calm", improved: "good",
+    fixed: "good", "fixed-together": "good", "new-behaviour": "warn", "expectation-changed": "warn", stronger: "good", same: "calm", improved: "good",
     unchanged: "calm", held: "warn", unproven: "warn", blocked: "warn", "set-aside": "warn", refuted: "bad", refused: "bad", unclaimed: "warn",
     failed: "bad", "not-started": "calm", running: "busy", launching: "busy", collecting: "busy", checking: "busy", waiting: "calm",
     pass: "good", xfail: "good", fail: "bad", timeout: "bad", crash: "bad", broken: "bad", missing: "bad", "not run": "bad", flaky: "warn", skip: "calm",
