@@ -150,6 +150,7 @@ def answer(call, number):
         ["message", "foo", "-m", "x"],
         ["exec", "foo", "true"],
         ["capture", "foo"],
+        ["capture", "foo", "--colors"],
         ["transcript", "foo"],
         ["destroy", "foo"],
         ["diff", "foo"],

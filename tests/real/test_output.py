@@ -1,6 +1,8 @@
 """What scripts rely on: formats, filters, fields, exit codes, and names that go from one verb to the next."""
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.real.test_destroy import commit_in
+from tests.support.terminals import on_a_terminal
 from tests.support.user import User
 
 AGENT_FIELDS = {
@@ -217,3 +220,40 @@ def test_aliases_do_the_same(user: User) -> None:
 def test_quiet_says_only_results(user: User) -> None:
     ran = user.mngr("create", "foo", "-q", "--command", "sleep 9").ok()
     assert (ran.stdout, ran.stderr) == ("created foo on branch mngr/foo\n", "")
+
+
+EVIL = "\x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil/\x1b\\\\x1b[2J\x9b31m\u202e"
+
+
+def test_nothing_of_an_agent_reaches_the_terminal_as_a_command(user: User) -> None:
+    """File names, contents, subjects, what it printed; with colours, which stay."""
+    work_dir = Path(user.create("foo", command=f"printf '%s' {shlex.quote(EVIL)}; sleep 9999")["work_dir"])
+    (work_dir / "README.md").write_text(f"{EVIL}\rnew\n")
+    (work_dir / f"{EVIL.replace('/', '')}name").write_text("x\n")
+    user.git("add", "-A", cwd=work_dir)
+    user.git("commit", "-qm", f"subject {EVIL}", cwd=work_dir)
+    (work_dir / "more").write_text(f"{EVIL}\n")
+    user.mngr("snapshot", "create", "foo", "--name", "s").ok()
+    verbs = [
+        ["diff", "foo"],
+        ["diff", "foo", "--stat"],
+        ["diff", "foo", "--name-only"],
+        ["pull", "foo", "--dry-run"],
+        ["pull", "foo", "--files", "--dry-run", "."],
+        ["capture", "foo"],
+        ["capture", "foo", "--colors"],
+        ["snapshot", "list"],
+        ["event", "foo"],
+        ["destroy", "foo", "--dry-run"],
+        ["destroy", "foo"],
+        ["destroy", "foo", "--force"],
+        ["saved", "show", "foo-1"],
+        ["saved", "show", "foo-1", "--patch"],
+        ["saved", "list"],
+    ]
+    for words in verbs:
+        for colour in ("", "1"):
+            shown = on_a_terminal(user, *words, NO_COLOR=colour).stdout
+            rest = re.sub(r"\x1b\[[0-9;]*m", "", shown) if not colour else shown
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", rest), (words, shown)
+    assert "\x1b[" in on_a_terminal(user, "saved", "show", "foo-1", "--patch", NO_COLOR="").stdout

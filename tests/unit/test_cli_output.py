@@ -224,3 +224,23 @@ def test_raw_output_is_unchanged_and_in_order():
     output.line("first")
     output.raw(b"\x00\xff\x1b[31m")
     assert buffer.getvalue() == b"first\n\x00\xff\x1b[31m"
+
+
+def foreign(data: bytes, *, columns: int | None, colour: bool) -> bytes:
+    buffer = io.BytesIO()
+    stdout = io.TextIOWrapper(buffer, encoding="utf-8")
+    Output("human", stdout, io.StringIO(), colour=colour, columns=columns).foreign(data)
+    return buffer.getvalue()
+
+
+def test_what_other_programs_print_is_text_and_colours_on_a_terminal_and_unchanged_elsewhere():
+    colours = b"\x1b[1;31m-old\x1b[m \x1b[0;38;5;8mdim\ttab\n"
+    steering = "\x1b]52;c;Y2F0\x07\u009b2J\x1b[8mhidden\x1b[K\rx\u202etxt.exe".encode() + b"\x9b"
+    shown = rb"\x1b]52;c;Y2F0\x07\x9b2J\x1b[8mhidden\x1b[K\rx\u202etxt.exe\x9b"
+    assert foreign(colours + steering, columns=None, colour=False) == colours + steering
+    assert foreign(steering + colours, columns=80, colour=True) == shown + colours + b"\x1b[0m"
+    assert foreign(steering + colours, columns=80, colour=False) == shown + colours.replace(b"\x1b", rb"\x1b")
+
+
+def test_json_does_not_turn_text_around():
+    assert to_json({"a": "x\u202etxt.exe\u2066"}) == '{"a":"x\\u202etxt.exe\\u2066"}'

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mngr import installed
 from mngr.cli import catalog
 from mngr.cli.catalog import Verb
+from mngr.cli.output.terminal import visible_lines
 from mngr.errors import MngrError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def warn_once(text: str) -> None:
     if text not in _told:
         _told.add(text)
         sys.stdout.flush()
-        sys.stderr.write(f"warning: {text}\n")
+        sys.stderr.write(f"warning: {visible_lines(text)}\n")
 
 
 def silent(text: str) -> None:

@@ -71,7 +71,7 @@ def error_text(error: MngrError, colour: bool = False) -> str:
         return paint(text, style) if colour else text
 
     if error.exit_code == INTERRUPTED:
-        return f"{error.message}\n"
+        return f"{visible_lines(error.message)}\n"
     first, *more = visible_lines(error.message).split("\n")
     lines = [f"{label('error:', 'bold red')} {first}"]
     lines += [f"  {line}" for line in more]

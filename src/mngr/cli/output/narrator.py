@@ -27,7 +27,7 @@ class Narrator:
     def show(self, data: bytes) -> None:
         """Another program's output."""
         if self.speaks:
-            self.out.raw(data)
+            self.out.foreign(data)
 
     def _line(self, text: str, style: str = "") -> None:
         if self.speaks:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TextIO, TypedDict
 
-from mngr.cli.output.terminal import STATE_STYLES, paint, visible, visible_lines
+from mngr.cli.output.terminal import STATE_STYLES, paint, visible, visible_coloured, visible_lines
 from mngr.errors import MngrError, UsageError
 from mngr.json_values import plain
 from mngr.names import nearest
@@ -26,8 +26,9 @@ Fields = Mapping[str, Any] | NamedResult
 # The mark of an object that may have more keys than its type names: `Annotated[EventFields, OPEN]`.
 OPEN = "open"
 FORMATS = ("human", "json", "jsonl")
-# JSON leaves these as they are; a terminal may obey the first, and UTF-8 cannot carry the second.
-_NOT_PLAIN = "[\x7f-\x9f\u2028\u2029\ud800-\udfff]"
+# JSON leaves these as they are; a terminal may obey those that control it or turn text around, and UTF-8 cannot carry
+# the last ones.
+_NOT_PLAIN = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 
 
 class Problem(TypedDict):
@@ -132,8 +133,16 @@ class Output:
             shown = visible_lines(text)
             self._write((paint(shown, style) if self.colour else shown) + "\n")
 
+    def foreign(self, data: bytes) -> None:
+        """What another program or machine printed. On a terminal everything but text and colours is spelled out; a file
+        gets it unchanged."""
+        if self.columns is not None:
+            shown = visible_coloured if self.colour else visible_lines
+            data = shown(data.decode("utf-8", "surrogateescape")).encode("utf-8", "backslashreplace")
+        self.raw(data)
+
     def raw(self, data: bytes) -> None:
-        """Another program's output, unchanged."""
+        """What the user asked to get unchanged, also on a terminal."""
         self.stdout.flush()
         self.stdout.buffer.write(data)
         self.stdout.flush()

@@ -79,6 +79,29 @@ def visible_lines(text: str) -> str:
     return "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in text.split("\n"))
 
 
+def visible_coloured(text: str) -> str:
+    """Like `visible_lines`, but colours stay: for the output of a program that was asked for them. None of them hides
+    text, or lasts longer than the text."""
+    import re
+
+    parts = re.split(r"(\x1b\[[0-9;:]*m)", text)
+    colours = [part for part in parts[1::2] if _is_colour(part)]
+    shown = "".join(part if at % 2 and _is_colour(part) else visible_lines(part) for at, part in enumerate(parts))
+    return shown + ("\x1b[0m" if colours and colours[-1] not in ("\x1b[m", "\x1b[0m") else "")
+
+
+def _is_colour(sequence: str) -> bool:
+    """Whether this sequence sets how text looks, and does not hide it."""
+    numbers = iter(sequence[2:-1].split(";"))
+    for number in numbers:
+        if number in ("38", "48", "58"):  # of a colour from a palette, or by its parts
+            for _ in range(1 if next(numbers, "") == "5" else 3):
+                next(numbers, "")
+        elif number.lstrip("0") == "8":
+            return False
+    return True
+
+
 def width(text: str) -> int:
     """How many cells of a terminal the text takes."""
     if text.isascii():

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from mngr.cli.app import App
+from mngr.cli.output.terminal import visible_coloured, visible_lines
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.agent import Agent
@@ -49,7 +50,8 @@ def run(args: Args, app: App) -> None:
         return
     text = agent.capture(history=args.history, colors=args.colors)
     if app.out.human:
-        app.out.raw(text.encode("utf-8", "replace"))
+        shown = visible_coloured(text) if args.colors else visible_lines(text)
+        app.out.raw(shown.encode("utf-8", "backslashreplace"))
     else:
         app.out.emit_object(Capture(agent.name, agent.pane is not None, text))
 

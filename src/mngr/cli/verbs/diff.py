@@ -37,6 +37,6 @@ def run(args: Args, app: App) -> None:
         options += ["--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"]
     data = agent.diff(*options)
     if app.out.human:
-        app.out.raw(data)
+        app.out.foreign(data)
     else:
         app.out.emit_object(Diff(agent.name, agent.record.workspace.base_commit, data.decode(errors="replace")))

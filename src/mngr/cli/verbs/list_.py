@@ -226,7 +226,7 @@ def _print(args: Args, app: App, rows: list[Row], listing: Listing) -> None:
     app.out.warn_of(listing.errors)
     if args.ids or args.addrs:
         texts = (row["id"] if args.ids else "{name}@{host[name]}.{host[provider]}".format(**row) for row in rows)
-        app.out.raw("".join(f"{text}\n" for text in texts).encode())
+        app.out.foreign("".join(f"{text}\n" for text in texts).encode())
         return
     known = []
     if app.out.format == "template":

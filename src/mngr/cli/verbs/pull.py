@@ -91,7 +91,7 @@ def _pull_commits(args: Args, app: App, agent: Agent) -> None:
     pulled = agent.pull(into=args.into, dry_run=args.dry_run)
     app.out.emit_object({**pulled._asdict(), "dry_run": args.dry_run}, human=_sentence(pulled, args))
     if args.dry_run and app.out.human and pulled.commits:
-        app.out.raw(agent.summary())
+        app.out.foreign(agent.summary())
     if pulled.already_here and args.into == "branch" and pulled.commits:
         app.out.note(f"`mngr merge {agent.name}` merges it into the current branch")
     if pulled.uncommitted:

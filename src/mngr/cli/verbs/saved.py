@@ -158,10 +158,10 @@ def _show(args: Args, app: App, found: KeptEntry) -> None:
     app.out.line(f"{at}in {entry.repo}, as {entry.ref}")
     if entry.commits:
         app.out.line(f"\n{amount(entry.commits, 'commit')}:")
-        app.out.raw(log)
+        app.out.foreign(log)
     if entry.commit != entry.parent:
         app.out.line(f"\n{amount(len(entry.changed) + len(entry.ignored), 'uncommitted file')}:")
-        app.out.raw(diff)
+        app.out.foreign(diff)
     for path, megabytes in entry.left_out:
         app.out.line(f"not saved: {path} ({megabytes:.0f} MB, ignored by git)")
 
