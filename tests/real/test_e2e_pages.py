@@ -332,11 +332,16 @@ def test_serve_shows_a_run_while_it_goes_on(user: User, looking: Browser) -> Non
 
 
 def asked(url: str, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
-    address = url.removeprefix("http://").rstrip("/")
+    """What the server at this address says to a path below it."""
+    address, _, token = url.removeprefix("http://").rstrip("/").partition("/")
+    return asked_at(address, f"/{token}{path}", method, **{"Host": address, **headers})
+
+
+def asked_at(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, str]:
     connection = http.client.HTTPConnection(address, timeout=60)
     try:
         connection.putrequest(method, path, skip_host=True)
-        for name, value in {"Host": address, **headers}.items():
+        for name, value in headers.items():
             connection.putheader(name.replace("_", "-"), value)
         connection.endheaders()
         answer = connection.getresponse()
@@ -349,9 +354,13 @@ def test_serve_answers_its_own_pages_on_this_machine_only(user: User) -> None:
     e2e_runs.make_sample(user.repo / ".mngr" / "e2e")
     (user.repo / ".mngr" / "secret.js").write_text("secret")
     with serving(user) as url:
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", url)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", url)
         assert asked(url, "/")[0] == asked(url, "/data/runs.js?v=1")[0] == asked(url, f"/version/run/{RUN}")[0] == 200
-        port = url.rstrip("/").rpartition(":")[2]
+        address, token = url.removeprefix("http://").rstrip("/").split("/")
+        port = address.rpartition(":")[2]
+        for path in ("/", "/index.html", "/data/runs.js", "/assets/shell.js", f"/version/run/{RUN}", "/favicon.ico"):
+            for prefix in ("", f"/{token[:-1]}", f"/{token}x", f"/%{ord(token[0]):x}{token[1:]}", "/%e4"):
+                assert asked_at(address, prefix + path, Host=address)[0] == 403, (prefix, path)
         assert asked(url, "/", Host=f"localhost:{port}")[0] == 200
         for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", ""):
             assert asked(url, "/data/runs.js", Host=host)[0] == 403, host

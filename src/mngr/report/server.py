@@ -1,9 +1,14 @@
-"""The same pages while things change: a web server for this machine alone. Answers GET, from memory and the source;
-no address of it is ever a path on disk."""
+"""The same pages while things change: a web server for its user alone. Answers GET, from memory and the source; no
+address of it is ever a path on disk.
+
+Every user of this machine can connect to it, so all its addresses begin with a random token. A cookie would not do:
+browsers send it to the servers of others on this machine, too."""
 
 from __future__ import annotations
 
 import errno
+import hmac
+import os
 import socketserver
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -23,6 +28,7 @@ class PageServer(ThreadingHTTPServer):
 
     def __init__(self, source: Source, port: int = 0) -> None:
         self.source = source
+        self.token = os.urandom(16).hex()
         self.site = sites.make(source, live=True)
         try:
             super().__init__((ADDRESS, port), _Handler)
@@ -40,7 +46,7 @@ class PageServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://{ADDRESS}:{self.server_port}/"
+        return f"http://{ADDRESS}:{self.server_port}/{self.token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that went away in the middle is nothing to print."""
@@ -56,7 +62,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_ours():
             self._answer(403, b"this server answers only its own pages\n", "text/plain")
             return
-        path = self.path.partition("?")[0].removeprefix("/")
+        token, _, path = self.path.partition("?")[0].removeprefix("/").partition("/")
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), self.server.token.encode()):
+            self._answer(403, b"open the address that `serve` printed, all of it\n", "text/plain")
+            return
         try:
             found = self._find(path)
         except Exception as error:  # noqa: BLE001 (whoever opens the address is told)
@@ -99,6 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Cache-Control", "no-store")
         self.send_header("Content-Security-Policy", f"{self.server.site.policy}; frame-ancestors 'none'")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         self.wfile.write(body)
