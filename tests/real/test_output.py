@@ -130,9 +130,9 @@ def test_bad_filters_are_usage_errors_with_or_without_agents(user: User, agents:
     if agents:
         user.create("foo", "--transfer", "none")
     ran = user.mngr("list", "--include", 'stat == "RUNNING"').failed(2)
-    assert "undeclared reference to 'stat'" in ran.stderr and "the closest field is `state`" in ran.stderr
+    assert "there is no field `stat` (position 1)" in ran.stderr and "the closest field is `state`" in ran.stderr
     assert "cannot be read" in user.mngr("stop", "--include", 'state == "').failed(2).stderr
-    assert "yes-or-no" in user.mngr("list", "--exclude", "1 + 1").failed(2).stderr
+    assert "yes-or-no" in user.mngr("list", "--exclude", "name").failed(2).stderr
 
 
 def test_ids_go_from_list_to_other_verbs(three: User) -> None:
