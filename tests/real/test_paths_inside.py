@@ -230,3 +230,118 @@ def test_a_run_of_tests_is_not_written_elsewhere(user: User, link: str) -> None:
         assert f"{link}` is a link to `{outside}/new`, which is not followed" in ran.stderr
         assert os.listdir(outside / "new") == []
     assert (outside / ".gitignore").read_text() == "mine\n"
+
+
+@pytest.fixture
+def keys(user: User) -> Path:
+    """A directory that no agent may write."""
+    place = user.home / ".ssh"
+    place.mkdir()
+    (place / "authorized_keys").write_text("mine\n")
+    return place
+
+
+def unchanged(keys: Path) -> None:
+    assert os.listdir(keys) == ["authorized_keys"] and (keys / "authorized_keys").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["in/authorized_keys", "in", "in/", "in/new/deep", "in/../in/authorized_keys", "deep/in"]
+)
+@pytest.mark.parametrize("tree", [False, True])
+def test_push_does_not_leave_the_work_dir_through_a_link(user: User, keys: Path, tree: bool, path: str) -> None:
+    work_dir = Path(user.create("foo")["work_dir"])
+    (work_dir / "in").symlink_to(keys)
+    (work_dir / "deep").symlink_to(".")
+    source = user.root / "authorized_keys"
+    if tree:
+        source.mkdir()
+    (source / "authorized_keys" if tree else source).write_text("planted\n")
+    ran = user.mngr("push", f"foo:{path}", str(source)).failed()
+    assert f"to `{keys}" in ran.stderr and "leads out of" in ran.stderr
+    unchanged(keys)
+
+
+def test_push_replaces_a_link_in_the_tree_and_keeps_it(user: User, keys: Path) -> None:
+    work_dir = Path(user.create("foo")["work_dir"])
+    (work_dir / "in").mkdir()
+    (work_dir / "in" / "sub").symlink_to(keys)
+    (work_dir / "in" / "file").symlink_to(keys / "authorized_keys")
+    source = user.root / "in"
+    (source / "sub").mkdir(parents=True)
+    (source / "sub" / "authorized_keys").write_text("new\n")
+    (source / "file").write_text("new\n")
+    ran = user.mngr("push", "foo:in", str(source), "--format", "json").ok().json
+    assert (work_dir / "in" / "sub" / "authorized_keys").read_text() == "new\n"
+    unchanged(keys)
+    user.mngr("saved", "restore", ran["saved"], "--to", str(user.root / "kept")).ok()
+    assert os.readlink(user.root / "kept" / "sub") == str(keys)
+    assert os.readlink(user.root / "kept" / "file") == str(keys / "authorized_keys")
+
+
+@pytest.mark.parametrize("path", ["link", "link/authorized_keys", "deep/link/", "deep/../link/authorized_keys"])
+def test_pull_takes_nothing_from_outside_of_the_work_dir(user: User, keys: Path, path: str) -> None:
+    work_dir = Path(user.create("foo")["work_dir"])
+    (work_dir / "link").symlink_to(keys)
+    (work_dir / "deep").symlink_to(".")
+    ran = user.mngr("pull", f"foo:{path}", "got").failed()
+    assert "leads out of" in ran.stderr and not (user.repo / "got").exists()
+
+
+def test_artifacts_are_not_taken_through_a_link(user: User, keys: Path) -> None:
+    user.create("foo")
+    user.mngr("exec", "foo", f"rmdir $MNGR_ARTIFACTS_DIR; ln -s {keys} $MNGR_ARTIFACTS_DIR").ok()
+    assert "does not exist" not in user.mngr("pull", "foo", "--artifacts", "got").failed().stderr
+    assert not (user.repo / "got").exists()
+    user.mngr("exec", "foo", f"rm -rf .mngr/task; ln -s {keys} .mngr/task").ok()
+    assert "not followed" in user.mngr("pull", "foo", "--artifacts", "got").failed().stderr
+    assert not (user.repo / "got").exists()
+
+
+@pytest.mark.parametrize("words", [("foo:out", "out"), ("foo:out/authorized_keys", "out"), ("foo:out", "{repo}/out")])
+@pytest.mark.parametrize("cwd", ["repo", "home", "elsewhere"])
+def test_pull_does_not_write_through_a_link_that_an_earlier_pull_brought(
+    user: User, keys: Path, cwd: str, words: tuple[str, ...]
+) -> None:
+    work_dir = Path(user.create("foo")["work_dir"])
+    place = {"repo": user.repo, "home": user.home, "elsewhere": user.root / "elsewhere"}[cwd]
+    place.mkdir(exist_ok=True)
+    (work_dir / "out").symlink_to(keys)
+    user.mngr("pull", "foo", "--files", str(place)).ok()
+    assert os.readlink(place / "out") == str(keys)
+    (work_dir / "out").unlink()
+    (work_dir / "out").mkdir()
+    (work_dir / "out" / "authorized_keys").write_text("planted\n")
+    ran = user.mngr("pull", *(word.format(repo=place) for word in words), cwd=place).failed()
+    assert f"is a link to `{keys}`, which is not followed" in ran.stderr and "name the place" in ran.stderr
+    user.mngr("pull", "foo", "--files", ".", cwd=place).ok()
+    assert (place / "out" / "authorized_keys").read_text() == "planted\n" and not (place / "out").is_symlink()
+    unchanged(keys)
+
+
+def test_a_link_that_pull_replaces_is_saved_as_a_link(user: User) -> None:
+    work_dir = Path(user.create("foo")["work_dir"])
+    (work_dir / "data").mkdir()
+    (work_dir / "data" / "f").write_text("theirs\n")
+    big, mine = user.root / "big", user.root / "mine"
+    for place in (big, mine):
+        place.mkdir()
+    (big / "f").write_text("mine\n")
+    (mine / "data").symlink_to(big)
+    ran = user.mngr("pull", "foo", "--files", str(mine), "--format", "json").ok().json
+    assert (mine / "data" / "f").read_text() == "theirs\n" and (big / "f").read_text() == "mine\n"
+    user.mngr("saved", "restore", ran["saved"], "--to", str(user.root / "kept")).ok()
+    assert os.readlink(user.root / "kept" / "data") == str(big)
+
+
+def test_an_upload_stays_in_the_work_dir(user: User, keys: Path) -> None:
+    commit_link(user, "link", keys)
+    commit_link(user, "conf", "config")
+    (user.root / "file").write_text("new\n")
+    upload = ("create", "foo", *CREATE, "--upload-file")
+    assert "leads out of" in user.mngr(*upload, f"{user.root}/file:link/authorized_keys").failed().stderr
+    assert "is not replaced" in user.mngr(*upload, f"{user.root}/file:link").failed().stderr
+    assert "not a path below" in user.mngr(*upload, f"{user.root}/file:sub/.git/config").failed(2).stderr
+    unchanged(keys)
+    user.mngr(*upload, f"{user.root}/file:conf/file").ok()
+    assert (user.work_dir("foo") / "config" / "file").read_text() == "new\n"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from mngr.actions.site import Site
 from mngr.agent import launch
 from mngr.agent.record import Record
 from mngr.errors import UsageError
-from mngr.system import process
-from mngr.system.process import checked
+from mngr.system import inside, process
+from mngr.system.process import CommandFailed, checked
 from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SavedEntry
 
@@ -27,9 +30,11 @@ class Copied(NamedTuple):
 
 
 class AgentPath(NamedTuple):
-    """A path at an agent: `tree` says that it is a directory, `whole` that it is the work dir itself."""
+    """A path at an agent, which has no link in it: `root` is the directory that it is below, `tree` says that it is a
+    directory, `whole` that it is the work dir itself."""
 
     name: str
+    root: str
     path: str
     exists: bool
     tree: bool
@@ -37,57 +42,105 @@ class AgentPath(NamedTuple):
 
 
 def look(site: Site, agent_id: str, path: str | None) -> AgentPath:
-    """A path of the agent's work dir, or without one what it put into `$MNGR_ARTIFACTS_DIR`."""
+    """A path of the agent's work dir, or without one what it put into `$MNGR_ARTIFACTS_DIR`. Raise if it leads out of
+    the work dir."""
     record = site.store.read(agent_id)
     if path is None:
-        full = os.path.join(launch.task_dir(record, site.store.state_dir(agent_id)), "artifacts")
+        root, task = launch.task_place(record, site.store.state_dir(agent_id))
+        relative = f"{task}/artifacts"
     else:
-        full = inside(record, path)
-    whole = os.path.normpath(full) == os.path.normpath(record.workspace.work_dir)
-    return AgentPath(record.name, full, os.path.lexists(full), os.path.isdir(full), whole)
+        root, relative = record.workspace.work_dir, below(record, path)
+    found = inside.facts(root, relative)
+    full = os.path.normpath(os.path.join(root, relative))
+    tree = found is not None and stat.S_ISDIR(found.st_mode)
+    return AgentPath(record.name, root, full, found is not None, tree, relative == ".")
 
 
 def receive(site: Site, agent_id: str, full: str, path: str, *, dry_run: bool = False) -> Copied:
     """Copy a file or directory of the agent's own machine into its work dir."""
     record = site.store.read(agent_id)
-    target = inside(record, path)
+    target = below(record, path)
     if path.endswith("/") and not os.path.isdir(full):
         target = os.path.join(target, os.path.basename(full))
-    return copy(site, record.name, full, target, dry_run)
+    return copy(site, record.name, given(full), (record.workspace.work_dir, target), dry_run)
 
 
-def inside(record: Record, path: str) -> str:
-    """A path of the work dir; one that leads outside is refused."""
-    full = os.path.normpath(os.path.join(record.workspace.work_dir, path))
-    if full != record.workspace.work_dir and not full.startswith(record.workspace.work_dir.rstrip("/") + "/"):
+def below(record: Record, path: str) -> str:
+    """A path of the work dir, relative to it and without links, except that it may be one to a file. Raise for one that
+    leads out."""
+    root = record.workspace.work_dir
+    full = os.path.normpath(os.path.join(root, path))
+    if full != root and not full.startswith(root.rstrip("/") + "/"):
         raise UsageError(f"`{path}` is not inside the work dir of `{record.name}`")
-    return full
+    above, name = os.path.split(os.path.relpath(full, root))
+    relative = os.path.normpath(os.path.join(inside.resolve(root, above), name))
+    return inside.resolve(root, relative) if os.path.isdir(os.path.join(root, relative)) else relative
 
 
-def copy(site: Site, name: str, source: str, destination: str, dry_run: bool) -> Copied:
+def given(path: str) -> tuple[str, str]:
+    """A path that the user named, as `copy` takes it: wherever it leads, if that is a directory."""
+    return (path, ".") if os.path.isdir(path) else os.path.split(path)
+
+
+def copy(site: Site, name: str, source: tuple[str, str], target: tuple[str, str], dry_run: bool) -> Copied:
+    """Copy a file or directory; both are a directory and a path below it. What is written over is saved first, as work
+    of the agent `name`. No link is followed: one where a directory goes is replaced, one on the way is an error."""
     process.require_program("rsync")
-    tree = os.path.isdir(source)
-    if not tree and os.path.isdir(destination):
-        destination = os.path.join(destination, os.path.basename(source))
-    ours = "/.mngr" if os.path.isdir(f"{source}/.mngr") and os.listdir(f"{source}/.mngr") == ["task"] else "/.mngr/task"
-    words = ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", ours, "--out-format=%n"]
+    tree = _is_directory(source)
+    if not tree and _is_directory(target):
+        target = (target[0], os.path.normpath(os.path.join(target[1], os.path.basename(source[1]))))
+    from_, to = (os.path.normpath(os.path.join(*place)) for place in (source, target))
+    root = to if tree else os.path.dirname(to)
+    fresh = inside.facts(*target) is None  # nothing can be written over
+    if fresh and tree and not dry_run:
+        made = _copied(source, target, tree)
+        return Copied(name, from_, to, tuple(path for path in made if not path.endswith("/")), None)
     slash = "/" if tree else ""
-    copy = [*words, source + slash, destination + slash]
-    if tree and not dry_run and not os.path.lexists(destination):  # nothing can be written over
-        os.makedirs(destination)
-        copied = _changes(copy, "the files could not be copied") if os.listdir(source) else ()
-        return Copied(name, source, destination, tuple(path for path in copied if not path.endswith("/")), None)
-    changed = _changes([*words, "--dry-run", source + slash, _probe(destination) + slash])
-    root = destination if tree else os.path.dirname(destination)
-    names = changed if tree else tuple(os.path.basename(destination) for _ in changed)
-    over = [path.removesuffix("/") for path in names if _takes_a_place(root, path)]
+    with _as_path(source, tree) as path:
+        changed = _changes([*_words(path), "--dry-run", path + slash, _probe(to) + slash])
+    names = changed if tree else tuple(os.path.basename(to) for _ in changed)
+    over = list(dict.fromkeys(filter(None, (_taken(root, path.removesuffix("/")) for path in names))))
     written = tuple(path for path in names if not path.endswith("/"))
     if dry_run or not names:
-        return Copied(name, source, destination, written, None)
+        return Copied(name, from_, to, written, None)
     entry = saved_work.save_files(site.host, name, root, over, "a copy over existing files") if over else None
-    os.makedirs(root, exist_ok=True)
-    checked(process.run(copy, timeout=SECONDS), "the files could not be copied")
-    return Copied(name, source, destination, written, entry)
+    _copied(source, target, tree)
+    return Copied(name, from_, to, written, entry)
+
+
+def _is_directory(place: tuple[str, str]) -> bool:
+    """Whether it is one. Raise if it is a link to one, which is not followed."""
+    found = inside.facts(*place)
+    if found is not None and stat.S_ISLNK(found.st_mode) and os.path.isdir(os.path.join(*place)):
+        with inside.directory(*place):
+            pass
+    return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _words(source: str) -> list[str]:
+    own = f"{source}/.mngr"
+    ours = "/.mngr" if os.path.isdir(own) and os.listdir(own) == ["task"] else "/.mngr/task"
+    return ["rsync", "-a", "--checksum", "--exclude", "/.git", "--exclude", ours, "--out-format=%n"]
+
+
+@contextmanager
+def _as_path(place: tuple[str, str], tree: bool, *, make: bool = False) -> Iterator[str]:
+    """The path for rsync of a directory, or of a file in its directory, that stays the same whatever is moved."""
+    root, path = place
+    above, name = (path, "") if tree else os.path.split(path)
+    with inside.directory(root, above, make=0o777 if make else None) as fd:
+        yield os.path.join(inside.for_programs(fd, os.path.join(root, above)), name).rstrip("/")
+
+
+def _copied(source: tuple[str, str], target: tuple[str, str], tree: bool) -> tuple[str, ...]:
+    with _as_path(source, tree) as from_, _as_path(target, tree, make=True) as to:
+        slash = "/" if tree else ""
+        try:
+            return _changes([*_words(from_), from_ + slash, to + slash], "the files could not be copied")
+        except CommandFailed as error:
+            for path, place in ((from_, source), (to, target)):
+                error.details = error.details.replace(path, os.path.normpath(os.path.join(*place)))
+            raise
 
 
 def _changes(words: list[str], failed: str = "the files could not be compared") -> tuple[str, ...]:
@@ -107,7 +160,12 @@ def _probe(path: str) -> str:
     return path
 
 
-def _takes_a_place(root: str, path: str) -> bool:
-    """Whether something is there that the file, or the directory, would replace."""
-    target = os.path.join(root, path.removesuffix("/"))
-    return os.path.lexists(target) and not (path.endswith("/") and os.path.isdir(target))
+def _taken(root: str, path: str) -> str:
+    """What is there that a file or directory at this path would replace: it, or a link or file above it, or nothing."""
+    parts = path.split("/")
+    for count in range(1, len(parts) + 1):
+        above = "/".join(parts[:count])
+        full = os.path.join(root, above)
+        if os.path.islink(full) or (os.path.lexists(full) and not os.path.isdir(full)):
+            return above
+    return ""

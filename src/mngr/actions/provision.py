@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ from mngr.actions.site import Site
 from mngr.agent.record import Record
 from mngr.errors import MngrError, UsageError
 from mngr.secrets import mask
-from mngr.system import process
+from mngr.system import inside, process
 from mngr.system.process import checked
 from mngr.workspace.plan import NONE
 
@@ -30,7 +31,8 @@ def parse_upload(text: str) -> tuple[str, str]:
     if not os.path.exists(local):
         raise UsageError(f"`--upload-file {text}`: `{local}` does not exist")
     path = os.path.normpath(remote)
-    if os.path.isabs(path) or path.split("/")[0] in ("..", "~", ".", ".git"):
+    first, *_ = path.split("/")
+    if os.path.isabs(path) or first in ("..", "~", ".") or ".git" in path.lower().split("/"):
         raise UsageError(
             f"`--upload-file {text}`: `{remote}` is not a path below the agent's work dir",
             hint=f"for example `--upload-file {local}:{os.path.basename(local)}`",
@@ -69,18 +71,17 @@ def unpacked(site: Site, record: Record, archive: bytes) -> Iterator[str]:
 
 def upload(record: Record, uploads: Sequence[tuple[str, str]]) -> None:
     """Copy files into the work dir. In place, where they would be the user's own, none is replaced."""
-    top = os.path.realpath(record.workspace.work_dir)
+    root = record.workspace.work_dir
     for source, path in uploads:
-        target = os.path.join(record.workspace.work_dir, path)
-        parent = os.path.realpath(os.path.dirname(target))
-        if parent != top and not parent.startswith(top + "/"):
-            raise MngrError(f"`{path}` leads out of the work dir, to `{parent}`, through a link")
-        if os.path.lexists(target) and (
-            record.workspace.transfer == NONE or os.path.isdir(target) or os.path.islink(target)
-        ):
-            raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
-        os.makedirs(parent, exist_ok=True)
-        checked(process.run(["cp", "-RpP", "--", source, target], timeout=SECONDS), f"`{source}` could not be copied")
+        above, name = os.path.split(path)
+        above = inside.resolve(root, above)
+        with inside.directory(root, above, make=0o777) as fd:
+            found = inside.facts(root, os.path.join(above, name))
+            if found is not None and (record.workspace.transfer == NONE or not stat.S_ISREG(found.st_mode)):
+                raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
+            target = os.path.join(inside.for_programs(fd, os.path.join(root, above)), name)
+            copied = process.run(["cp", "-RpP", "--", source, target], timeout=SECONDS)
+            checked(copied, f"`{source}` could not be copied")
 
 
 def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:

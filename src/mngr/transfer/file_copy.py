@@ -10,6 +10,7 @@ from mngr.actions import source_cache
 from mngr.actions.file_copy import AgentPath, Copied, copy, look, receive
 from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.system.inside import UnsafePath
 from mngr.system.interrupts import held
 from mngr.transfer import rsync
 
@@ -27,30 +28,44 @@ def _look(site: Site, agent_id: str, path: str | None) -> AgentPath:
 def pull(site: Site, agent_id: str, path: str, target: str | None, *, dry_run: bool = False) -> Copied:
     """Copy a file or directory of the agent's work dir to the caller's machine."""
     found = _look(site, agent_id, path)
-    destination = os.path.abspath(os.path.join(site.near.cwd, target or "."))
     inside_it = target.endswith("/") and not found.tree if target else not found.whole and found.tree
-    if inside_it:
-        destination = os.path.join(destination, os.path.basename(os.path.normpath(found.path)))
-    return _pull(site, found, destination, dry_run)
+    name = os.path.basename(found.path) if inside_it else ""
+    return _pull(site, found, _destination(site.near, target or ".", name), dry_run)
 
 
 def pull_artifacts(site: Site, agent_id: str, target: str | None, *, dry_run: bool = False) -> Copied:
     """Copy what the agent put into `$MNGR_ARTIFACTS_DIR` to the caller's machine."""
     found = _look(site, agent_id, None)
-    destination = os.path.abspath(os.path.join(site.near.cwd, target or f".mngr/artifacts/{found.name}"))
-    return _pull(site, found, destination, dry_run)
+    return _pull(site, found, _destination(site.near, target or f".mngr/artifacts/{found.name}"), dry_run)
 
 
-def _pull(site: Site, found: AgentPath, destination: str, dry_run: bool) -> Copied:
+def _destination(near: Site, target: str, name: str = "") -> tuple[str, str]:
+    """A path of the user's as a directory and a path below it in which no link is followed: an agent's files may hold
+    links, and an earlier pull or merge has brought those here. Links above the current directory, or above the home or
+    the top directory that another path begins with, are the user's own."""
+    cwd, home = os.path.realpath(near.cwd), os.path.abspath(near.environ.get("HOME") or "/")
+    full = os.path.normpath(os.path.join(cwd, target, name))
+    for root in (cwd, home):
+        if f"{full}/".startswith(f"{root.rstrip('/')}/"):
+            return root, os.path.relpath(full, root)
+    top, _, path = full[1:].partition("/")
+    return (f"/{top}", path or ".") if os.path.isdir(f"/{top}") else ("/", full[1:])
+
+
+def _pull(site: Site, found: AgentPath, destination: tuple[str, str], dry_run: bool) -> Copied:
     if not found.exists:
         raise MngrError(f"`{found.path}` does not exist", hint=f"`mngr exec {found.name} ls` shows what is there")
-    if site.is_near:
-        return copy(site, found.name, found.path, destination, dry_run)
-    with scratch(site.near) as room:
-        source = os.path.join(room, os.path.basename(os.path.normpath(found.path)))
-        rsync.fetch(site, found.path, source, tree=found.tree)
-        done = copy(site.near, found.name, source, destination, dry_run)
-    return done._replace(source=found.path)
+    try:
+        if site.is_near:
+            source = (found.root, os.path.relpath(found.path, found.root))
+            return copy(site, found.name, source, destination, dry_run)
+        with scratch(site.near) as room:
+            name = os.path.basename(found.path)
+            rsync.fetch(site, found.path, os.path.join(room, name), tree=found.tree)
+            done = copy(site.near, found.name, (room, name), destination, dry_run)
+        return done._replace(source=found.path)
+    except UnsafePath as error:
+        raise UnsafePath(error.message, hint="name the place that it leads to, if that is where the files go") from None
 
 
 def push(site: Site, agent_id: str, source: str, path: str, *, dry_run: bool = False) -> Copied:
