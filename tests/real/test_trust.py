@@ -1,5 +1,8 @@
 """A clone whose settings want to run commands and grant permissions: nothing of it counts until the user says so."""
 
+import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,3 +161,87 @@ def test_in_a_terminal_the_verb_asks_and_goes_on(user: User) -> None:
     accepted = on_a_terminal(user, *words, typed="y\n").ok()
     assert "Trust this? [y/N]" in accepted.stdout and "connected" in accepted.stdout
     assert "Trust this?" not in on_a_terminal(user, "create", "b", "--command", "sleep 99").ok().stdout
+
+
+def test_an_answer_is_not_for_another_repository_at_the_same_path(user: User) -> None:
+    (user.repo / ".mngr").mkdir()
+    (user.repo / ".mngr" / "settings.toml").write_text("[tmr]\nprepare = 'make setup'\n")
+    user.mngr("config", "trust", "--yes").ok()
+    user.git("worktree", "add", "-q", str(user.root / "tree"))
+    (user.root / "tree" / ".mngr").mkdir()
+    (user.root / "tree" / ".mngr" / "settings.toml").write_text("[tmr]\nprepare = 'make setup'\n")
+    for place in (user.repo, user.root / "tree"):
+        assert user.mngr("config", "get", "tmr.prepare", cwd=place).ok().stdout == "make setup\n"
+    other = user.root / "other"
+    user.git("clone", "-q", str(user.repo), str(other))
+    (other / ".mngr").mkdir()
+    (user.repo / ".mngr" / "settings.toml").rename(other / ".mngr" / "settings.toml")
+    user.repo.rename(user.root / "old")
+    other.rename(user.repo)
+    assert "not trusted" in user.mngr("config", "get", "tmr.prepare").failed().stderr
+
+
+def test_files_of_a_program_count_with_what_their_links_lead_to(user: User) -> None:
+    """A link to a directory alone was no file, so nothing was asked."""
+    linked = user.repo / "theirs"
+    linked.mkdir()
+    (linked / "run.md").write_text("run this\n")
+    (user.repo / ".claude").mkdir()
+    (user.repo / ".claude" / "skills").symlink_to("../theirs")
+    (user.repo / ".claude" / "again").symlink_to(".")
+    shown = user.mngr("config", "trust").failed(5).stderr
+    assert '".claude/skills" -> "../theirs"' in shown and '".claude/skills/run.md" ' in shown
+    user.mngr("config", "trust", "--yes").ok()
+    assert "nothing in this project" in user.mngr("config", "trust", "--yes").ok().stdout
+    (linked / "run.md").write_text("run that\n")
+    assert "run.md" in user.mngr("config", "trust").failed(5).stderr
+    (user.repo / ".claude" / "all").symlink_to("/usr")
+    assert "more than 2000 files" in user.mngr("config", "trust", "--yes").failed().stderr
+
+
+def test_files_that_are_no_files_are_named_and_not_read(user: User) -> None:
+    (user.repo / ".claude").mkdir()
+    os.mkfifo(user.repo / ".claude" / "settings.json")
+    (user.repo / ".claude" / "zero").symlink_to("/dev/zero")
+    (user.repo / ".opencode").mkdir()
+    (user.repo / "opencode.json").write_text('{"mcp": {}}\n')
+    shown = user.mngr("config", "trust").failed(5).stderr
+    assert shown.count("not a regular file") == 2 and '"opencode.json" ' in shown
+
+
+def test_a_run_that_came_with_a_clone_does_nothing_before_it_is_trusted(user: User) -> None:
+    place = user.repo / ".mngr" / "runs" / "r1"
+    place.mkdir(parents=True)
+    facts = {
+        "type": "run",
+        "at": "2026-01-01T00:00:00Z",
+        "run": "r1",
+        "version": 1,
+        "recipe": "tmr",
+        "repo": ".",
+        "base": user.git("rev-parse", "HEAD"),
+        "branch": "tmr/r1",
+        "settings": {"prepare": "touch ~/PWNED"},
+        "workers": {"kind": "scripted", "permissions": "bypass", "env": {}},
+        "integrator": None,
+        "limits": {},
+    }
+    (place / "ledger.jsonl").write_text(json.dumps(facts) + "\n")
+    user.git("add", "-f", ".")
+    user.git("commit", "-q", "-m", "theirs")
+    clone = user.root / "clone"
+    user.git("clone", "-q", str(user.repo), str(clone))
+    verbs = ("resume", "retry --verdict failed", "integrate", "status", "report", "stop", "review", "serve")
+    for words in (*verbs, f"status {clone}/.mngr/runs/r1", f"resume {clone}/.mngr/runs/../runs/r1"):
+        refused = user.mngr("tmr", *words.split(), cwd=clone).failed(5).stderr
+        assert "was not begun by you" in refused and 'settings.prepare = "touch ~/PWNED"' in refused, words
+    assert not (user.home / "PWNED").exists() and not (place / "report").exists()
+    assert 'workers.permissions = "bypass"' in user.mngr("config", "trust", cwd=clone).failed(5).stderr
+    user.mngr("config", "trust", "--yes", cwd=clone).ok()
+    assert user.mngr("tmr", "status", "--format", "json", cwd=clone).ok().json["run"] == "r1"
+    assert "nothing in this project" in user.mngr("config", "trust", cwd=clone).ok().stdout
+    # An answer is for that directory: a copy of all of it, with what marks it, is another run.
+    shutil.copytree(clone / ".mngr" / "runs" / "r1", clone / ".mngr" / "runs" / "r2")
+    user.mngr("tmr", "status", "r2", cwd=clone).failed(5)
+    assert "trusted" in user.mngr("config", "untrust", cwd=clone).ok().stdout
+    user.mngr("tmr", "status", "r1", cwd=clone).failed(5)

@@ -94,16 +94,15 @@ def test_an_answer_counts_and_a_later_layer_needs_none() -> None:
 
 
 def test_an_answer_is_for_these_lines_in_this_repository(tmp_path: Path) -> None:
-    first, second = (
-        trust.of_settings(Layer("settings.toml", {}, gated={KEY: text}, root="/repo")) for text in ("a", "b")
-    )
+    root, other = str(tmp_path / "repo"), str(tmp_path / "other")
+    first, second = (trust.of_settings(Layer("settings.toml", {}, gated={KEY: text}, root=root)) for text in ("a", "b"))
     trust.remember(str(tmp_path), [first])
     assert trust.is_trusted(str(tmp_path), first)
     assert not trust.is_trusted(str(tmp_path), second)
-    assert not trust.is_trusted(str(tmp_path), first._replace(root="/other"))
-    assert not trust.is_trusted(str(tmp_path), first._replace(root='/repo"\n"settings.toml'))
-    assert trust.forget(str(tmp_path), "/other") == 0
-    assert trust.forget(str(tmp_path), "/repo") == 1 and not trust.is_trusted(str(tmp_path), first)
+    assert not trust.is_trusted(str(tmp_path), first._replace(root=other))
+    assert not trust.is_trusted(str(tmp_path), first._replace(root=f'{root}"\n"settings.toml'))
+    assert trust.forget(str(tmp_path), other) == 0
+    assert trust.forget(str(tmp_path), root) == 1 and not trust.is_trusted(str(tmp_path), first)
 
 
 def test_worktrees_are_one_repository_and_what_only_points_at_it_is_another(tmp_path: Path) -> None:

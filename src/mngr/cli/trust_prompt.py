@@ -66,15 +66,20 @@ def trust_made(app: App, root: str) -> None:
 
 def trust_here(args: Args, app: App) -> None:
     """`mngr config trust`: everything in this project that needs it and does not have it."""
+    from mngr.mapreduce import begun
+
     root = _root(app)
     files = [claim for claim in repository_trust.claims(root) if not trust.is_trusted(app.host_dir, claim)]
-    claims = [*app.settings.claims(), *files]
+    runs = begun.unknown(app.host_dir, root)
+    claims = [*app.settings.claims(), *files, *(begun.claim(root, run) for run in runs)]
     if not claims:
         app.out.emit_object(Trusted(root, []), human="nothing in this project needs trust")
         return
     if not args.yes:
         _ask(app, claims, hint="read the lines above, then `mngr config trust --yes`", refused="nothing was changed")
     _remember(app, claims)
+    for run in runs:
+        begun.note(app.host_dir, root, run.directory)
     files_trusted = [TrustedFile(claim.name, claim.lines) for claim in claims]
     app.out.emit_object(Trusted(root, files_trusted), human=f"trusted {_names(claims)} as it is now")
 

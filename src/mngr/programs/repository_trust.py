@@ -1,11 +1,13 @@
 """Decides whether an agent program may obey the files that a repository has for it: hooks, servers, permissions.
 
-Claude Code and Codex ask the user before they obey such files; mngr answers for the user. The answer is yes where the
-user trusted the directory in the program itself or with `mngr config trust`, and where there are no such files.
+Claude Code and Codex ask the user before they obey such files; mngr answers for the user. OpenCode obeys them at once;
+mngr asks in its place. The answer is yes where the user trusted the directory in the program itself or with
+`mngr config trust`, and where there are no such files.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,11 @@ from mngr.settings.trust import Claim
 if TYPE_CHECKING:
     from mngr.programs.driver import AgentContext
 
-FILES = {"claude": (".claude", ".mcp.json"), "codex": (".codex",)}
+FILES = {
+    "claude": (".claude", ".mcp.json"),
+    "codex": (".codex",),
+    "opencode": (".opencode", "opencode.json", "opencode.jsonc"),
+}
 
 
 def claims(directory: str, programs: Sequence[str] = tuple(FILES)) -> list[Claim]:
@@ -27,11 +33,13 @@ def claims(directory: str, programs: Sequence[str] = tuple(FILES)) -> list[Claim
 
 
 def check_new(program: str, agent: AgentContext, conversation: str) -> None:
-    """Check before the first start. An agent with a conversation, such as a clone, has used these files before."""
+    """Check before the first start. An agent with a conversation, such as a clone, has used these files before.
+    `conversation` is the file or the directory of it in the home of its program."""
     record = agent.record
     if program in record.workspace.origin.get("trusted", "").split():
         return  # the user has answered on the machine that the code came from
-    if record.life.started_at is None and not agent.host.entries(f"{agent.home}/{conversation}"):
+    path = f"{agent.home}/{conversation}"
+    if record.life.started_at is None and not (os.path.isfile(path) or agent.host.entries(path)):
         source = record.workspace.repo or record.workspace.source or record.workspace.work_dir
         check(program, agent.host.dir, agent.environ, record.workspace.work_dir, source)
 
@@ -47,7 +55,8 @@ def check(program: str, host_dir: str, environ: Mapping[str, str], directory: st
     raise Undecided(
         f"`{program}` would obey {names} of `{source}`, which can run commands, and you have not trusted it",
         details="\n".join(line for claim in found for line in claim.lines),
-        hint=f"read these files, then run `mngr config trust` there; or run `{program}` there once and accept",
+        hint="read these files, then run `mngr config trust` there"
+        + (f"; or run `{program}` there once and accept" if program != "opencode" else ""),
     )
 
 
@@ -55,6 +64,8 @@ def _accepted(program: str, environ: Mapping[str, str], places: Sequence[str]) -
     """Whether the user told the program itself to trust one of these directories, or one above it."""
     from pathlib import PurePath
 
+    if program == "opencode":
+        return False  # it has no such question
     answer: tuple[str, object]
     if program == "claude":
         from mngr.programs.claude.home import user_config

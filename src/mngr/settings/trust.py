@@ -1,22 +1,27 @@
 """What a repository asks for and its user has trusted: kept word for word in the state directory, a file per answer.
 
-A repository is its git directory, which its worktrees share; without git it is the directory itself. An answer holds
-for exactly the lines that were shown: after any change, wherever it is made, the user is asked again.
+A repository is its git directory, which its worktrees share; without git it is the directory itself. It is known by its
+path and by a random mark that is written there with the first answer: another repository at that path has none. An
+answer holds for exactly the lines that were shown: after any change, wherever it is made, the user is asked again.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mngr.errors import Undecided
+from mngr.errors import MngrError, Undecided
 from mngr.settings.schema import Layer
 from mngr.settings.values import format_key, toml_text
-from mngr.system import files
+from mngr.system import files, inside
 
 ROOM = "trusted"
+MARK = "mngr-trusted"
+_MARK_BYTES = 100
+_MOST_FILES = 2000
 
 
 class Claim(NamedTuple):
@@ -34,26 +39,52 @@ def of_settings(layer: Layer) -> Claim:
 
 
 def of_files(root: str, name: str) -> Claim:
-    """A file, or all files of a directory, each with a checksum of what it holds. One that cannot be read has none."""
+    """A file, or all files of a directory, each with a checksum of what it holds. One that cannot be read has none. A
+    link counts with what it leads to, as programs follow it. Raises for too many files."""
     top = os.path.join(root, name)
-    paths = [top] if os.path.isfile(top) else []
-    for place, _, names in os.walk(top):
-        paths += [os.path.join(place, one) for one in names]
-    return Claim(root, name, tuple(f"{toml_text(os.path.relpath(path, root))} {_sum(path)}" for path in sorted(paths)))
+    lines, waiting, seen = [], [top] if os.path.lexists(top) else [], set()
+    while waiting:
+        path = waiting.pop()
+        shown = toml_text(os.path.relpath(path, root))
+        if os.path.islink(path):
+            lines.append(f"{shown} -> {toml_text(os.readlink(path))}")
+        if not os.path.isdir(path):
+            lines.append(f"{shown} {_sum(path)}")
+        elif (real := os.path.realpath(path)) not in seen:
+            seen.add(real)
+            waiting += [os.path.join(path, one) for one in _names(path)]
+        if len(lines) > _MOST_FILES:
+            raise MngrError(
+                f"`{name}` of `{root}` has more than {_MOST_FILES} files, so what it runs or grants cannot be shown",
+                hint=f"the last one was `{os.path.relpath(path, root)}`; a link may lead to another place",
+            )
+    return Claim(root, name, tuple(sorted(lines)))
+
+
+def _names(directory: str) -> list[str]:
+    try:
+        return os.listdir(directory)
+    except OSError:
+        return []
 
 
 def _sum(path: str) -> str:
     import hashlib
 
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return "not a regular file"
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         return str(error.strerror)
 
 
 def is_trusted(host_dir: str, claim: Claim) -> bool:
-    data = _data(claim)
+    mark = _mark(claim.root)
+    if mark is None:
+        return False
+    data = _data(claim, mark)
     try:
         with open(_path(host_dir, data), "rb") as file:
             return file.read() == data
@@ -64,7 +95,7 @@ def is_trusted(host_dir: str, claim: Claim) -> bool:
 def remember(host_dir: str, claims: Iterable[Claim]) -> None:
     """Trust these from now on. Twice is safe."""
     for claim in claims:
-        data = _data(claim)
+        data = _data(claim, _mark(claim.root) or _new_mark(claim.root))
         files.make_private_dir(host_dir)
         files.make_private_dir(os.path.join(host_dir, ROOM))
         files.write_atomic(_path(host_dir, data), data)
@@ -118,8 +149,32 @@ def _first_line(path: str) -> str:
         return ""
 
 
-def _data(claim: Claim) -> bytes:
-    return b"".join([_line(repository(claim.root)), _line(claim.name), *(_encoded(line) for line in claim.lines)])
+def _mark(root: str) -> str | None:
+    """The mark of a repository; None if nothing of it was ever trusted."""
+    try:
+        found = inside.read(_marked(root), MARK, _MARK_BYTES)
+    except (inside.UnsafePath, OSError):
+        return None
+    return found.decode(errors="replace") if found else None
+
+
+def _new_mark(root: str) -> str:
+    mark, directory = os.urandom(16).hex(), _marked(root)
+    files.make_private_dir(directory)
+    inside.write(directory, MARK, mark.encode())
+    return mark
+
+
+def _marked(root: str) -> str:
+    """Where the mark is: nothing that a clone brings. Without git there is no such place, and an archive that brings
+    a mark does not know the right one."""
+    found = repository(root)
+    return found if found != os.path.realpath(root) else os.path.join(found, ".mngr")
+
+
+def _data(claim: Claim, mark: str) -> bytes:
+    lines = [_line(repository(claim.root)), _line(mark), _line(claim.name)]
+    return b"".join([*lines, *(_encoded(line) for line in claim.lines)])
 
 
 def _line(text: str) -> bytes:

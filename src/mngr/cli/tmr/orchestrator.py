@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from mngr.cli import trust_prompt
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
 from mngr.cli.parser.parser import Args
 from mngr.cli.tmr import account, progress, request
 from mngr.errors import MngrError, UsageError
+from mngr.mapreduce import begun
 from mngr.mapreduce import run as runs
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, SETTLED, TaskState
@@ -39,9 +41,11 @@ def begin(args: Args, app: App) -> Run:
     wish = request.asked(args, app, repo)
     if args.open_pr:
         check_pr(wish.repo)
-    return runs.new(
+    made = runs.new(
         repo.top, id=args.name, directory=args.output_dir, private=wish.private, recipe="tmr", **wish.as_json()
     )
+    begun.note(app.host_dir, repo.top, made.directory)
+    return made
 
 
 def resume(args: Args, app: App) -> int:
@@ -123,10 +127,16 @@ def working(app: App, found: Run) -> Iterator[TestRun]:
 
 
 def find(app: App, name: str | None) -> Run:
-    """The run meant, with a clear error for one of another recipe."""
-    found = runs.find(repository(app).top, name)
+    """The run meant, with a clear error for one of another recipe. One that this user did not begin is asked about."""
+    root = repository(app).top
+    found = runs.find(root, name)
     if found.state.facts.get("recipe") != "tmr":
         raise MngrError(f"`{found.directory}` is not a run of `mngr tmr`")
+    if not begun.is_noted(app.host_dir, root, found.directory):
+        claim = begun.claim(root, found)
+        if not trust_prompt.asked_in_passing(app, [claim]):
+            raise begun.refused(claim)
+        begun.note(app.host_dir, root, found.directory)
     return found
 
 

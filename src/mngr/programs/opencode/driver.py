@@ -16,7 +16,7 @@ from mngr.agent import reasons
 from mngr.agent.record import Record
 from mngr.agent.state import BLOCKED, Status
 from mngr.errors import MngrError
-from mngr.programs import driver, hooks, permissions
+from mngr.programs import driver, hooks, permissions, repository_trust
 from mngr.programs.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording
 from mngr.programs.opencode import record as opencode_record
 from mngr.system import process
@@ -47,6 +47,7 @@ class OpenCodeDriver(Driver):
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
         record = agent.record
+        repository_trust.check_new("opencode", agent, RECORD)
         lines = agent.lines(RECORD)
         session = opencode_record.session(lines)
         _furnish(agent)
