@@ -10,6 +10,7 @@ import pytest
 from mngr.cli.app import App
 from mngr.cli.verbs.demo import Tour
 from mngr.demo.sample import DemoDirectory
+from mngr.mapreduce import begun
 from mngr.mapreduce import run as runs
 from tests.support import e2e_runs
 from tests.support.browser import BROWSER, browser, go
@@ -64,6 +65,7 @@ def test_an_agent_without_git_says_how_to_send_files(user: User) -> None:
 
 def test_stopping_a_run_that_is_over_leaves_it_as_it_is(user: User) -> None:
     made = runs.new(str(user.repo), id="r", recipe="tmr", base=user.git("rev-parse", "HEAD"), repo=str(user.repo))
+    begun.note(str(user.host_dir), str(user.repo), made.directory)
     made.note("phase", name="integrate", status="began")
     made.note("phase", name="integrate", status="ended", data={})
     made.note("finished", exit_code=0)

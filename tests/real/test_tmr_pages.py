@@ -66,7 +66,7 @@ def second(page: Any) -> float:
 
 
 def test_from_the_overview_to_a_task_to_a_moment_of_its_recording(user: User, looking: Browser) -> None:
-    tmr_runs.make_run(user.repo, "night", tmr_runs.many(20))
+    tmr_runs.begin_run(user, "night", tmr_runs.many(20))
     page = looking.tab()
     go(page, report(user))
     assert page.title() == "night"
@@ -119,7 +119,7 @@ def test_the_page_of_a_task_shows_all_that_was_measured_and_the_verified_run(use
         e2e=True,
     )
     linked = Made("tests/t.py::test_number_1", verdict.FIXED, e2e=True)
-    made = tmr_runs.make_run(user.repo, "night", [task, linked])
+    made = tmr_runs.begin_run(user, "night", [task, linked])
     wide = made / "tasks" / task.slug / "1" / "agent.cast"
     wide.write_text(wide.read_text().replace('"width": 80, "height": 24', '"width": 200, "height": 50', 1))
     secret = user.root / "elsewhere.txt"
@@ -151,7 +151,7 @@ def test_the_page_of_a_task_shows_all_that_was_measured_and_the_verified_run(use
 
 
 def test_the_commands_of_the_overview_can_be_copied_and_every_test_is_seen(user: User, looking: Browser) -> None:
-    tmr_runs.make_run(user.repo, "night", tmr_runs.many(20))
+    tmr_runs.begin_run(user, "night", tmr_runs.many(20))
     page = looking.tab()
     go(page, report(user))
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -167,9 +167,7 @@ def test_the_commands_of_the_overview_can_be_copied_and_every_test_is_seen(user:
 
 
 def test_what_programs_read_lies_in_the_directory_of_the_run(user: User) -> None:
-    made = tmr_runs.make_run(
-        user.repo, "night", [*tmr_runs.many(20), Made("a.py::b", verdict.FIXED, f"{HOSTILE} {KEY}")]
-    )
+    made = tmr_runs.begin_run(user, "night", [*tmr_runs.many(20), Made("a.py::b", verdict.FIXED, f"{HOSTILE} {KEY}")])
     done = user.mngr("tmr", "report", "--output", "pages", "--format", "json").ok().json
     assert done["path"] == str(user.repo / "pages" / "index.html") and Path(done["path"]).is_file()
     assert (done["run"], done["tasks"]) == ("night", 21)
@@ -197,8 +195,8 @@ def test_a_run_is_held_against_the_one_before(user: User, looking: Browser) -> N
     before = [
         task._replace(before="pass" if task.before == "fail" and at == 0 else "fail") for at, task in enumerate(tasks)
     ]
-    tmr_runs.make_run(user.repo, "first", before, started_at=tmr_runs.START - 1e6)
-    tmr_runs.make_run(user.repo, "second", tasks)
+    tmr_runs.begin_run(user, "first", before, started_at=tmr_runs.START - 1e6)
+    tmr_runs.begin_run(user, "second", tasks)
     page = looking.tab()
     go(page, report(user))
     told = page.locator(".lines").inner_text()
@@ -220,7 +218,7 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
         Made(f"tests/test_x.py::test_{word}", word, HOSTILE, flags=flags, escalations=asks)
         for word in (verdict.FIXED, verdict.HELD)
     ]
-    made = tmr_runs.make_run(user.repo, "bad", [task._replace(test=task.test.replace("/<", "/-")) for task in hostile])
+    made = tmr_runs.begin_run(user, "bad", [task._replace(test=task.test.replace("/<", "/-")) for task in hostile])
     page = looking.tab()
     go(page, report(user))
     for kind in ("run", "tasks", "tests", "failures", "log"):
@@ -253,7 +251,7 @@ def test_hostile_text_is_shown_and_never_obeyed(user: User, looking: Browser) ->
 
 def test_links_of_agents_lead_nowhere_and_floods_are_cut(user: User, looking: Browser) -> None:
     task = Made("tests/test_a.py::test_b", verdict.FIXED)
-    made = tmr_runs.make_run(user.repo, "links", [task])
+    made = tmr_runs.begin_run(user, "links", [task])
     secret = user.root / "elsewhere.txt"
     secret.write_text("not for this page")
     place = made / "tasks" / task.slug / "1"
@@ -280,7 +278,7 @@ def test_links_of_agents_lead_nowhere_and_floods_are_cut(user: User, looking: Br
 @pytest.mark.soak  # thousands of files to make; the same pages with a few tasks are seen above
 @pytest.mark.timeout(600)
 def test_a_thousand_tasks_are_written_and_seen_within_the_budget(user: User, looking: Browser) -> None:
-    made = tmr_runs.make_run(user.repo, "many", tmr_runs.many(1000))
+    made = tmr_runs.begin_run(user, "many", tmr_runs.many(1000))
     before = resource.getrusage(resource.RUSAGE_SELF)
     path = pages.write(Run(str(made)))
     after = resource.getrusage(resource.RUSAGE_SELF)
@@ -326,7 +324,7 @@ def serving(user: User, *words: str) -> Iterator[str]:
 
 def test_serve_shows_a_run_while_it_goes_on_with_the_terminals_of_its_agents(user: User, looking: Browser) -> None:
     tasks = tmr_runs.many(3)
-    made = tmr_runs.make_run(user.repo, "now", tasks, over=False)
+    made = tmr_runs.begin_run(user, "now", tasks, over=False)
     user.mngr("create", "worker", "--no-connect", "--command", "echo at-work-here; sleep 600").ok()
     agent = user.mngr("list", "--format", "json").ok().json["agents"][0]["id"]
     run = Run(str(made))
@@ -358,7 +356,7 @@ def test_serve_shows_a_run_while_it_goes_on_with_the_terminals_of_its_agents(use
 
 
 def test_a_run_that_broke_off_has_a_report_too(user: User, looking: Browser) -> None:
-    made = tmr_runs.make_run(user.repo, "broken", tmr_runs.many(4), over=False)
+    made = tmr_runs.begin_run(user, "broken", tmr_runs.many(4), over=False)
     for name in ("baseline.json", "collect.json"):
         (made / name).unlink()
     with (made / "ledger.jsonl").open("a") as file:

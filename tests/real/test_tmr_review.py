@@ -48,7 +48,7 @@ def test_a_review_shows_work_without_obeying_it() -> None:
 
 
 def test_dangerous_work_of_any_kind_comes_first_and_enter_does_not_keep_it(user: User) -> None:
-    made = tmr_runs.make_run(user.repo, "night", MADE)
+    made = tmr_runs.begin_run(user, "night", MADE)
     first, second = works(Run(str(made)).state)
     assert (first.slugs[0].startswith("odd"), first.dangerous, second.dangerous) == (True, True, False)
     seen = on_a_terminal(user, "tmr", "review", typed="\n\n\n").ok().stdout
@@ -60,7 +60,7 @@ def test_dangerous_work_of_any_kind_comes_first_and_enter_does_not_keep_it(user:
 
 
 def test_what_was_looked_at_and_kept_is_not_asked_about_again(user: User) -> None:
-    made = tmr_runs.make_run(user.repo, "night", MADE)
+    made = tmr_runs.begin_run(user, "night", MADE)
     assert "Look at 1 flagged commit before you merge" in user.mngr("tmr", "status").ok().stdout
     seen = on_a_terminal(user, "tmr", "review", typed="d\ny\np\ny\n\n").failed(3).stdout
     assert "| ## Why" in seen and seen.count("1 of 2: ") == 2
@@ -71,7 +71,7 @@ def test_what_was_looked_at_and_kept_is_not_asked_about_again(user: User) -> Non
 
 
 def test_nothing_is_done_before_a_person_says_so_to_the_summary(user: User) -> None:
-    made = tmr_runs.make_run(user.repo, "night", MADE)
+    made = tmr_runs.begin_run(user, "night", MADE)
     before = (made / "ledger.jsonl").read_bytes()
     seen = on_a_terminal(user, "tmr", "review", typed="n\nb\nuse the list\nn\n").ok().stdout
     assert "drop 1, send back 1: build and measure the branch again? [y/N]" in seen and "nothing was changed" in seen
@@ -94,7 +94,7 @@ def test_work_that_is_sent_back_goes_to_its_agent_with_the_comment_and_the_branc
 
 
 def test_work_that_is_not_on_the_branch_cannot_be_dropped(user: User) -> None:
-    tmr_runs.make_run(user.repo, "night", MADE)
+    tmr_runs.begin_run(user, "night", MADE)
     refused = user.mngr("tmr", "review", "--drop", "test_lie").failed(2).stderr
     assert "no work of `lie" in refused and "on the branch is work of `odd" in refused
     assert "2 pieces of work to review, and no terminal to ask" in user.mngr("tmr", "review").failed(5).stderr

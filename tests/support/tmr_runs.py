@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mngr.agent.record import timestamp
+from mngr.mapreduce import begun
 from mngr.tmr import verdict
 from mngr.tmr.plan import slugs
 from tests.support import e2e_runs
+from tests.support.user import User
 
 ON_BRANCH = ("fixed", "fixed together", "new behaviour", "expectation changed", "stronger", "same", "improved")
 START = 1_790_000_000.0
@@ -101,6 +103,13 @@ def make_repository(path: Path, tasks: Sequence[Made]) -> tuple[str, dict[str, s
         stream += f"M 100644 inline src/sprout.py\ndata {len(body)}\n".encode() + body + b"\n"
     subprocess.run(["git", "-C", str(path), "fast-import", "--quiet"], input=stream, check=True)
     return make_repository(path, tasks)
+
+
+def begin_run(user: User, name: str, tasks: Sequence[Made], *, over: bool = True, started_at: float = START) -> Path:
+    """The same as one that this user began."""
+    made = make_run(user.repo, name, tasks, over=over, started_at=started_at)
+    begun.note(str(user.host_dir), str(user.repo), str(made))
+    return made
 
 
 def make_run(repo: Path, name: str, tasks: Sequence[Made], *, over: bool = True, started_at: float = START) -> Path:
