@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.world import World
+from mngr.mapreduce import begun
 from tests.support import browser, tmr_runs
 
 PYTHON = [sys.executable, "-c", "pass"]
@@ -266,7 +267,8 @@ class Report(Work):
         self.name = f"report, {self.tasks}: CPU s"
 
     def set_up_floor(self, world: World) -> None:
-        tmr_runs.make_run(world.repo, "many", tmr_runs.many(self.tasks))
+        made = tmr_runs.make_run(world.repo, "many", tmr_runs.many(self.tasks))
+        begun.note(str(world.home / ".mngr"), str(world.repo), str(made))
 
     def time_floor(self, world: World, number: int) -> float:
         return 1.0
