@@ -170,3 +170,21 @@ def test_destroying_all_clones_at_once_keeps_their_commits(user: User) -> None:
     user.mngr("destroy", "--all").ok()  # each has its commits on another branch, until the last
     assert user.git("branch", "--contains", tip, "--format", "%(refname:short)").count("\n") == 0
     assert "mngr/" in user.git("branch", "--contains", tip)
+
+
+def test_a_copy_of_a_url_follows_a_forced_push_and_keeps_what_somebody_did_to_it(user: User) -> None:
+    url = f"file://{user.repo}"
+    words = ("--no-connect", "--command", "cat", "--from", url)
+    first = user.mngr("create", "one", *words, cwd=user.home).ok()
+    user.git("commit", "-q", "--amend", "-m", "rewritten")
+    user.mngr("create", "two", *words, cwd=user.home).ok()
+    assert first.exit_code == 0
+    assert user.git("log", "-1", "--format=%s", cwd=user.work_dir("two")) == "rewritten"
+    assert user.git("log", "-1", "--format=%s", cwd=user.work_dir("one")) == "init"
+    (copy,) = (user.host_dir / "sources").iterdir()
+    (copy / "README.md").write_text("changed here\n")
+    user.git("commit", "-qam", "made here", cwd=copy)
+    user.git("commit", "-q", "--amend", "-m", "rewritten again")
+    ran = user.mngr("create", "three", *words, cwd=user.home).failed()
+    assert "cannot follow" in ran.stderr and f"git -C {copy} status" in ran.stderr
+    assert user.git("log", "-1", "--format=%s", cwd=copy) == "made here"

@@ -9,10 +9,11 @@ from mngr.errors import MngrError
 from mngr.system import files, process
 from mngr.system.git import Git
 from mngr.system.interrupts import held
-from mngr.system.process import checked, environment
+from mngr.system.process import checked, environment, quote
 from mngr.system.state_dir import StateDir
 
 SECONDS = 3600.0
+_FOLLOWED = "refs/mngr/followed"  # the commit that we have put there last
 
 
 def is_url(text: str) -> bool:
@@ -51,6 +52,7 @@ def _clone(host: StateDir, url: str, directory: str) -> None:
     try:
         cloned = process.run(["git", "clone", "-q", "--", url, draft], timeout=SECONDS, env=quiet)
         checked(cloned, f"git could not clone `{url}`")
+        Git.of_store(draft).run("update-ref", _FOLLOWED, "HEAD")
         host.move(draft, directory)
     except BaseException:
         with held():
@@ -59,8 +61,19 @@ def _clone(host: StateDir, url: str, directory: str) -> None:
 
 
 def _update(url: str, directory: str) -> None:
-    """Forward to what is there now. A copy that somebody changed is refused, not overwritten."""
+    """Change the copy to what is there now, also after a forced push. A copy that somebody changed is refused, not
+    overwritten."""
     git = Git.of_store(directory)
+    followed = git.commit_of(_FOLLOWED) or git.commit_of("refs/remotes/origin/HEAD")
     git.must("fetch", "-q", "--prune", "origin", doing=f"git could not fetch `{url}`")
     git.run("remote", "set-head", "origin", "--auto")
-    git.must("merge", "-q", "--ff-only", "refs/remotes/origin/HEAD", doing=f"`{directory}` cannot follow `{url}`")
+    branch, to = git.current_branch(), "refs/remotes/origin/HEAD"
+    words = ["merge", "--ff-only", to]
+    if branch is not None and git.commit_of("HEAD") == followed:
+        words = ["checkout", "--no-track", "-B", branch, to]  # which keeps uncommitted changes, or refuses
+    try:
+        git.must(*words[:1], "-q", *words[1:], doing=f"`{directory}` cannot follow `{url}`")
+    except MngrError as error:
+        error.hint = f"somebody changed that copy; `git -C {quote(directory)} status` shows how"
+        raise
+    git.must("update-ref", _FOLLOWED, "HEAD")
