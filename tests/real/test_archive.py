@@ -92,3 +92,15 @@ def test_its_json_fits_its_schema(user: User) -> None:
     fits(user, "list", "--archived")
     fits(user, "archive", "foo", "--undo")
     fits(user, "stop", "foo", "--archive")
+
+
+def test_archive_stops_and_marks_in_one_step(user: User) -> None:
+    """A start that comes at that moment comes before it, and its process is ended, or after it, and it is shown."""
+    user.create("foo")
+    for _ in range(5):
+        children = [user.popen(verb, "foo") for verb in ("archive", "start", "start")]
+        for child in children:
+            child.communicate(timeout=60)
+        (agent,) = user.mngr("list", "foo", "--format", "json").ok().json["agents"]
+        assert (agent["archived_at"] is None) == (agent["state"] == "RUNNING"), agent
+        user.mngr("start", "foo").ok()

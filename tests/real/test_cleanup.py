@@ -19,8 +19,10 @@ def test_agents_are_stopped_by_state(user: User) -> None:
     user.create("busy")
     user.wait_for_state("done", "DONE")
     assert user.mngr("cleanup", "--state", "done", "--yes").ok().stdout == "stopped done\n"
-    assert (user.state("done"), user.state("busy")) == ("STOPPED", "RUNNING")
-    assert user.agent("done")["state_reason"] == "stopped by `mngr cleanup`"
+    assert (user.state("done"), user.state("busy")) == ("DONE", "RUNNING")
+    assert user.mngr("cleanup", "--state", "done", "--yes").ok().stdout == "done is already stopped\n"
+    user.mngr("cleanup", "--state", "running", "--yes").ok()
+    assert user.agent("busy")["state_reason"] == "stopped by `mngr cleanup`"
     assert user.mngr("cleanup", "--state", "STOPPED", "--yes").ok().stdout == "No agents found\n"
 
 

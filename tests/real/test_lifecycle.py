@@ -100,11 +100,29 @@ def test_graceful_stop_ends_a_program_that_does_not_listen(user: User) -> None:
     assert not alive(agent["pid"])
 
 
-def test_stop_of_an_ended_agent_makes_it_stopped(user: User) -> None:
-    user.create("foo", command="true")
-    user.wait_for_state("foo", "DONE")
-    user.mngr("stop", "foo").ok()
-    assert user.state("foo") == "STOPPED"
+def test_stop_of_an_ended_agent_keeps_how_it_ended(user: User) -> None:
+    for name, command, state, code in (("foo", "true", "DONE", 0), ("bar", "exit 3", "FAILED", 3)):
+        user.create(name, command=command)
+        user.wait_for_state(name, state)
+        for _ in range(2):
+            user.mngr("stop", name).ok()
+            agent = user.agent(name)
+            assert (agent["state"], agent["exit_code"]) == (state, code)
+    user.mngr("stop", "--all").ok()
+    assert {agent["name"]: agent["state"] for agent in user.agents()} == {"foo": "DONE", "bar": "FAILED"}
+    assert user.tmux("list-sessions").exit_code != 0
+
+
+def test_a_session_name_that_another_state_directory_has_does_not_stop_a_rename(user: User) -> None:
+    other = {"MNGR_HOST_DIR": str(user.root / "other")}
+    user.mngr("create", "bar", "--no-connect", "--transfer", "none", "--command", "cat", env=other).ok()
+    user.create("foo")
+    user.mngr("rename", "foo", "bar").ok()
+    agent = user.agent("bar")
+    assert agent["state"] == "RUNNING"
+    names = user.tmux("list-sessions", "-F", "#{session_name}").stdout.split()
+    assert sorted(names) == ["mngr-bar", f"mngr-bar-{agent['id'][6:14]}"]
+    assert user.mngr("stop", "bar").ok() and user.mngr("list", env=other).ok().stdout.count("RUNNING") == 1
 
 
 def test_stop_dry_run_stops_nothing(user: User) -> None:

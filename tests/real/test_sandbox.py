@@ -410,3 +410,11 @@ def test_advice_names_the_switch_that_is_off() -> None:
         assert name.replace("/", ".") in bubblewrap.advice(said, {name: value})
     assert "container" in bubblewrap.advice(said, {})
     assert "coreutils" in bubblewrap.advice("env: unrecognized option '--default-signal'", {})
+
+
+def test_saved_work_has_nothing_of_the_private_home(user: User) -> None:
+    made = created(user, "a", command=f"echo {CANARY} > ~/token; echo {CANARY} > /tmp/token; echo > here; sleep 9999")
+    wait_for((made / "here").exists, "the files in its home")
+    user.mngr("destroy", "a", "--force").ok()
+    kept = user.host_dir / "saved" / "a-1" / "agent"
+    assert sorted(path.name for path in kept.iterdir()) == ["events.jsonl", "screen.txt"]

@@ -342,3 +342,18 @@ def test_an_entry_of_an_earlier_version_comes_back(user: User) -> None:
     assert (back / "crlf.txt").read_bytes() == b"one\r\ntwo\n" and os.access(back / "crlf.txt", os.X_OK)
     assert os.readlink(back / "link") == "crlf.txt"
     assert tree(back / "nested") == tree(nested)
+
+
+def test_an_id_that_is_also_the_name_of_an_agent_is_asked_back(user: User) -> None:
+    for name in ("foo", "foo-1"):
+        user.create(name)
+        (user.work_dir(name) / name).write_text("work\n")
+        user.mngr("destroy", name, "--force").ok()
+    said = user.mngr("saved", "restore", "foo-1").failed(5).stderr
+    assert "`foo-1` is saved work of `foo`, and the name of an agent with saved work `foo-1-1`" in said
+    assert "`foo/1` or `foo-1/1`" in said
+    user.mngr("saved", "restore", "foo-1/1").ok()
+    assert (user.work_dir("foo-1") / "foo-1").exists()
+    user.mngr("saved", "restore", "foo/1").ok()
+    assert (user.work_dir("foo") / "foo").exists()
+    assert "no saved work is called `foo/7`" in user.mngr("saved", "show", "foo/7").failed().stderr

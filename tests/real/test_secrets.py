@@ -156,10 +156,20 @@ def test_a_transcript_that_we_write_does_not_hold_the_values(user: User) -> None
     assert TYPED not in (state / "events.jsonl").read_text()
 
 
+def test_a_variable_without_a_name_is_not_repeated_in_the_error(user: User) -> None:
+    for text in ("hunter2SECRET", "-hunter2SECRET=x", "=hunter2SECRET"):
+        ran = user.mngr("create", "foo", "--command", "true", f"--env={text}").failed(2)
+        assert "is not `KEY=VALUE`" in ran.stderr and "hunter2SECRET" not in ran.stdout + ran.stderr
+
+
 def test_destroy_removes_the_values_also_when_the_work_is_saved(user: User) -> None:
-    agent = user.create("foo", *give(user))
+    agent = user.create("foo", *give(user), command='echo "$PASSED" on the screen; sleep 9999')
     (Path(agent["work_dir"]) / "new").write_text("work")
+    wait_for(lambda: PASSED in user.mngr("capture", "foo").ok().stdout, "the value on the screen")
     user.mngr("destroy", "foo", "--force").ok()
+    kept = user.host_dir / "saved" / "foo-1" / "agent"
+    assert "*** on the screen" in (kept / "screen.txt").read_text()
+    assert sorted(path.name for path in kept.iterdir()) == ["events.jsonl", "screen.txt"]
     assert not [path for path in user.host_dir.rglob("*") if path.is_file() and PASSED.encode() in path.read_bytes()]
 
 

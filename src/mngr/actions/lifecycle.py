@@ -30,17 +30,21 @@ def stop(
 ) -> Stopped:
     """End the agent's whole process tree; workspace, events and last screen stay. Twice is safe."""
     with site.store.agent_locked(agent_id):
-        agent = find.agent(site, agent_id)
-        agent.require_known()
-        if agent.state == "STOPPED" and agent.pane is None:
-            return Stopped(agent.record, changed=False)
-        if agent.state == "FAILED" and (agent.pane is not None or agent.status.exit_code is not None):
-            return _clear(site, agent, reason)
-        return end(site, agent, reason, graceful_seconds)
+        return _stop(site, agent_id, reason, graceful_seconds)
+
+
+def _stop(site: Site, agent_id: str, reason: str, graceful_seconds: float = 0.0) -> Stopped:
+    agent = find.agent(site, agent_id)
+    agent.require_known()
+    if agent.state == "STOPPED" and agent.pane is None:
+        return Stopped(agent.record, changed=False)
+    if agent.state in ("DONE", "FAILED") and (agent.pane is not None or agent.status.exit_code is not None):
+        return _clear(site, agent, reason)
+    return end(site, agent, reason, graceful_seconds)
 
 
 def _clear(site: Site, agent: AgentView, reason: str) -> Stopped:
-    """End what is left of an agent that failed. That it failed stays to be seen."""
+    """End what is left of an agent that ended by itself. How it ended stays to be seen."""
     outlived = end_processes(site, agent)
     _keep_exit(site, agent)
     site.store.log(agent.id, "stopped", reason=reason, outlived=list(outlived))
@@ -120,11 +124,11 @@ def adopt(site: Site, agent_id: str) -> Record:
 def archive(site: Site, agent_id: str) -> tuple[Record, bool]:
     """Stop an agent and put it away: everything of it stays, `list` does not show it, `start` brings it back. Twice is
     safe (False)."""
-    agent = find.agent(site, agent_id)
-    if agent.record.life.archived_at is not None and not agent.status.alive:
-        return agent.record, False
-    stop(site, agent_id, reason="stopped by `mngr archive`")
     with site.store.agent_locked(agent_id):
+        agent = find.agent(site, agent_id)
+        if agent.record.life.archived_at is not None and not agent.status.alive:
+            return agent.record, False
+        _stop(site, agent_id, "stopped by `mngr archive`")
         record = site.store.change(agent_id, archived_at=timestamp())
         site.store.log(agent_id, "archived")
     return record, True

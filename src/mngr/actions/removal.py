@@ -10,6 +10,7 @@ import json
 import os
 from typing import Any, NamedTuple
 
+from mngr import secrets
 from mngr.actions import source_cache
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.site import Site
@@ -198,9 +199,12 @@ def forget_pulled(agent: Record) -> None:
 
 
 def _keep_history(site: Site, agent: Record, entry: SavedEntry) -> None:
-    """Keep the conversation, the recording and the last screen with its saved work. All else goes with the agent: its
-    variables, its copies of the user's settings, its home in a sandbox."""
+    """Keep the conversation, the recording and the last screen with its saved work, with its secrets hidden. All else
+    goes with the agent: its variables, its copies of the user's settings, its home in a sandbox."""
     source, target = trash.place(site.host.dir, agent.id), saved_entry.agent_dir(site.host, entry)
+    screen, env = (files.content(os.path.join(source, name)).decode(errors="replace") for name in (store.SCREEN, "env"))
+    if screen:  # all else is masked when it is written
+        site.host.write(os.path.join(source, store.SCREEN), secrets.mask(screen, secrets.env_values(env)).encode())
     for path in (*saved_work.conversation(site.host, source, agent), store.SCREEN, recording.FILE):
         if os.path.isfile(os.path.join(source, path)):
             site.host.make_dir(os.path.dirname(os.path.join(target, path)))

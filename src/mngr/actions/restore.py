@@ -31,17 +31,29 @@ def survey(site: Site) -> tuple[list[SavedEntry], dict[str, MngrError]]:
 
 
 def find(site: Site, word: str) -> SavedEntry:
-    """Saved work by its id, or the newest of an agent of that name."""
+    """Saved work by its id, or the newest of an agent of that name. `AGENT/N` is an id that is no name."""
     entries, broken = survey(site)
-    if word in broken:
-        raise broken[word]
-    matching = [one for one in entries if one.id == word] or [one for one in entries if one.name == word]
-    if matching:
-        return matching[-1]
+    agent, _, number = word.rpartition("/")
+    by_id, by_name = (f"{agent}-{number}" if agent else word), ("" if agent else word)
+    if by_id in broken:
+        raise broken[by_id]
+    entry = next((one for one in entries if one.id == by_id and agent in ("", one.name)), None)
+    named = [one for one in entries if one.name == by_name]
+    if entry and named:
+        raise Undecided(
+            f"`{word}` is saved work of `{entry.name}`, and the name of an agent with saved work `{named[-1].id}`",
+            hint=f"name one of them: `{_explicit(entry)}` or `{_explicit(named[-1])}`",
+        )
+    if entry or named:
+        return entry or named[-1]
     raise NotFoundError(
         f"no saved work is called `{word}`",
         hint=suggest(word, [entry.id for entry in entries], "one") or "`mngr saved list` shows all",
     )
+
+
+def _explicit(entry: SavedEntry) -> str:
+    return f"{entry.name}/{entry.id.removeprefix(f'{entry.name}-')}"
 
 
 def show(site: Site, entry: SavedEntry, *, patch: bool, colour: bool) -> tuple[bytes, bytes]:

@@ -140,11 +140,11 @@ def is_variable(name: str) -> bool:
 
 
 def parse_variable(text: str) -> tuple[str, str]:
-    """`KEY=VALUE` taken apart."""
+    """`KEY=VALUE` taken apart. What is not in this form may be a secret, so the error does not repeat it."""
     name, equals, value = text.partition("=")
     if not equals or not name or not is_variable(name):
         raise UsageError(
-            f"`{text.partition('=')[0]}` is not `KEY=VALUE` with a variable's name",
+            "a variable that was given is not `KEY=VALUE` with a valid name; its text may be a secret and is not shown",
             hint="for example `--env PORT=8000`",
         )
     if "\0" in value:

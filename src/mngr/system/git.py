@@ -166,8 +166,8 @@ class Git:
 
     def current_branch(self) -> str | None:
         """The branch, or None when HEAD is detached."""
-        result = self.run("symbolic-ref", "--quiet", "--short", "HEAD")
-        return result.text if result.ok else None
+        result = self.run("symbolic-ref", "--quiet", "HEAD")  # `--short` calls it `heads/NAME` beside a tag NAME
+        return result.text.removeprefix("refs/heads/") if result.ok else None
 
     def operation(self) -> str | None:
         """What somebody has begun in this work tree and not finished, as the name of git's command for it."""

@@ -149,7 +149,7 @@ def _with_branch(repo: Repo, status: Status, transfer: str, spec: str, name: str
     base, new = split_branch(spec, name, status.branch)
     start = status.head
     if base is not None and base != status.branch:
-        start = here.commit_of(base)
+        start = here.commit_of(f"refs/heads/{base}") or here.commit_of(base)  # git itself prefers a tag
         if start is None:
             names = here.must("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes").split("\n")
             raise UsageError(f"no branch or commit is called `{base}`", hint=suggest(base, names, "branch"))

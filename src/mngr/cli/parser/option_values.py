@@ -86,7 +86,7 @@ def variables(args: Args, app: App) -> dict[str, str]:
     from mngr.agent.launch import parse_variable
 
     if args.env:
-        hide_arguments(text.partition("=")[2] for text in args.env)
+        hide_arguments(value if equals else text for text in args.env for _, equals, value in [text.partition("=")])
     found: dict[str, str] = {}
     for path in args.env_file:
         found.update(_env_lines(path))

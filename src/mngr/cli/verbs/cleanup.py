@@ -74,7 +74,8 @@ def run(args: Args, app: App) -> int:
             row, text = destroy(agent, args.force)
         else:
             stopped = agent.stop(reason="stopped by `mngr cleanup`")
-            row, text = CleanupStop(stopped.outlived), f"stopped {agent.name}{targets.say_outlived(stopped.outlived)}"
+            text = f"stopped {agent.name}" if stopped.changed else f"{agent.name} is already stopped"
+            row, text = CleanupStop(stopped.outlived), text + targets.say_outlived(stopped.outlived)
         return {"action": verb, **row._asdict(), "dry_run": False}, text
 
     if args.dry_run or not agents:
