@@ -36,7 +36,7 @@ def test_an_agent_from_creation_to_merge(user: User) -> None:
         fleet.find("bar").destroy()
     saved = fleet.find("bar").destroy(force=True).entry
     assert saved is not None
-    assert [entry.id for entry in fleet.saved()] == [saved.id]
+    assert [kept.entry.id for kept in fleet.saved().entries] == [saved.id]
     back = fleet.restore_saved(saved.id)
     assert (Path(back.record.workspace.work_dir) / "more.txt").read_text() == "more\n"
     assert [agent.name for agent in fleet.list().agents] == ["bar"]

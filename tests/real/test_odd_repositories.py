@@ -164,7 +164,16 @@ def test_an_agent_made_in_a_worktree_of_a_bare_repository_that_is_removed_later(
     user.git("worktree", "add", "-q", str(tree), "main", cwd=bare)
     user.mngr("create", "foo", "--no-connect", "--command", "sleep 9999", cwd=tree).ok()
     user.git("worktree", "remove", str(tree), cwd=bare)
-    user.mngr("destroy", "foo").ok()
+    user.mngr("exec", "foo", "echo x > x; git add x; git commit -qm x").ok()
+    user.mngr("clone", "foo", "bar", "--no-connect", cwd=user.root).ok()
+    assert user.mngr("pull", "foo", cwd=user.root).ok()
+    assert "is a bare repository" in user.mngr("merge", "foo", cwd=user.root).failed().stderr
+    again = user.root / "again"
+    user.git("worktree", "add", "-q", str(again), "main", cwd=bare)
+    user.mngr("merge", "foo", cwd=again).ok()
+    assert (again / "x").exists()
+    user.git("worktree", "remove", str(again), cwd=bare)
+    user.mngr("destroy", "foo", "bar").ok()
     assert user.git("branch", "--list", "mngr/*", cwd=bare) == ""
     assert user.git("worktree", "list", cwd=bare).count("\n") == 0
 

@@ -124,7 +124,7 @@ def test_diff_snapshot_and_destroy(site, far):
     assert b"+more" in agent.diff()
     assert b"+new" in agent.diff()
     entry = agent.snapshot("first")
-    assert site.run(snapshots.entries, agent.id) == [entry]
+    assert site.run(snapshots.survey) == ([entry], {})
     with pytest.raises(MngrError, match="work that is found nowhere else"):
         agent.destroy()
     assert agent.destroy(force=True).entry is not None

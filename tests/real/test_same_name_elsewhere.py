@@ -32,14 +32,16 @@ def test_what_is_kept_of_agents_of_the_same_name_stays_apart(user: User, transfe
         (Path(agent.record.workspace.work_dir) / "work.txt").write_text(f"saved {number}\n")
         fleet.find("foo").destroy(force=True)
     for number, fleet in enumerate(fleets):
-        (entry,) = fleet.saved()
+        ((_, entry),) = fleet.saved().entries
         assert (
             Path(fleet.restore_saved(entry.id).record.workspace.work_dir) / "work.txt"
         ).read_text() == f"saved {number}\n"
         fleet.restore_snapshot("foo/before")
         assert (Path(fleet.find("foo").record.workspace.work_dir) / "work.txt").read_text() == f"snapshot {number}\n"
     held = user.git("for-each-ref", "--format=%(objectname)", "refs/mngr").split("\n")
-    assert {entry.commit for fleet in fleets for entry in (*fleet.saved(), *fleet.snapshots())} <= set(held)
+    assert {
+        one.entry.commit for fleet in fleets for one in (*fleet.saved().entries, *fleet.snapshots().entries)
+    } <= set(held)
 
 
 def test_rename_to_a_name_that_the_other_directory_has(user: User) -> None:

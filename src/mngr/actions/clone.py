@@ -16,7 +16,6 @@ from mngr.agent import launch
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
-from mngr.programs import kind as kinds
 from mngr.system import process
 from mngr.system.interrupts import held
 from mngr.system.process import checked
@@ -29,10 +28,12 @@ COPY_SECONDS = 3600.0
 
 
 class CloneRequest(NamedTuple):
-    """What is to differ from the source. `rest` are arguments for its program, in place of those it was made with."""
+    """What is to differ from the source. `rest` are arguments for its program, in place of those it was made with. The
+    caller's machine, which has the settings of agent types, makes the `command` of them."""
 
     name: str
     rest: tuple[str, ...] = ()
+    command: str = ""
     env: Mapping[str, str] = {}
     labels: Mapping[str, str] = {}
     project: str | None = None
@@ -57,9 +58,7 @@ def check(site: Site, agent_id: str, wish: CloneRequest) -> tuple[str | None, st
         except MngrError as error:
             hint = f"choose another name: `mngr clone {record.name} OTHER-NAME`"
             raise MngrError(error.message, hint=hint) from None
-    if not wish.rest:
-        return branch, record.spec.command
-    return branch, kinds.resolve(record.spec.kind, site.settings).command_line(wish.rest)
+    return branch, wish.command or record.spec.command
 
 
 def check_free(site: Site, name: str, source: str) -> None:

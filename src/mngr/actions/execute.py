@@ -69,6 +69,8 @@ def streamed(
         while code is None and not deadline.passed:
             code = _ended(pid)
             deadline.pause(0.01)
+        if code is None:
+            raise TimedOut(f"`{command}` did not end within {timeout:g} s")
         yield "exit", str(code).encode()
     finally:
         os.close(out)

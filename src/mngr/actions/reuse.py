@@ -13,9 +13,12 @@ from mngr.system import git
 
 
 def existing(site: Site, names: Collection[str]) -> dict[str, Record]:
-    """The agents that have one of these names."""
-    found = site.store.records()[0] if site.host.is_ours() else []
-    return {record.name: record for record in found if record.name in names}
+    """The agents that have one of these names. Raises when a record that cannot be read may have one of the others."""
+    records, corrupt = site.store.records() if site.host.is_ours() else ([], [])
+    found = {record.name: record for record in records if record.name in names}
+    for error in corrupt if len(found) < len(set(names)) else ():
+        raise error
+    return found
 
 
 def use(site: Site, agent_id: str, expected: Mapping[str, str]) -> Record:

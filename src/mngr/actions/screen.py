@@ -46,6 +46,7 @@ def read(site: Site, agent_id: str, *, history: int = 0, colors: bool = False) -
     if pane is not None:
         text = site.tmux.capture(pane, history=history, escapes=colors)
     else:
+        agent.require_known()  # or the screen of an earlier run would pass for this one's
         try:
             path = os.path.join(site.store.state_dir(agent.id), SCREEN)
             text = site.host.read(path).decode(errors="replace")

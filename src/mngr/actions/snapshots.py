@@ -131,12 +131,6 @@ def _keep_conversation(site: Site, record: Record, entry: SavedEntry, *more: str
     saved_work.copy_files(site.host, state_dir, saved_entry.agent_dir(site.host, entry), names)
 
 
-def entries(site: Site, agent_id: str | None = None) -> list[SavedEntry]:
-    """All snapshots, or those of one agent, oldest first. Raises when one cannot be read."""
-    found = saved_entry.entries(site.host, SNAPSHOTS)
-    return [entry for entry in found if agent_id is None or belongs(entry, agent_id)]
-
-
 def survey(site: Site) -> tuple[list[SavedEntry], dict[str, MngrError]]:
     """All snapshots, oldest first, and by their ids `AGENT/NAME` the errors of those that cannot be read."""
     return saved_entry.survey(site.host, SNAPSHOTS) if site.host.is_ours() else ([], {})
@@ -228,8 +222,7 @@ def restore_to(site: Site, entry: SavedEntry, *, name: str | None = None) -> Res
     assert entry.agent is not None
     restore.refuse_claims(entry)
     saved_entry.check_kept(entry)
-    living = [record.id for record in site.store.records()[0]]
-    if name is None and entry.agent.id in living:
+    if name is None and os.path.lexists(os.path.join(site.store.state_dir(entry.agent.id), "agent.json")):
         return _in_place(site, entry, entry.agent.id)
     wanted = name or entry.agent.name
     branch = f"mngr/{name}" if name is not None and entry.branch is not None else None

@@ -86,9 +86,12 @@ def changed_ids(paths: Iterable[str]) -> set[str]:
 
 
 def _look(site: Site, ids: Sequence[str], names: Mapping[str, str]) -> list[AgentView]:
-    found = {agent.id: agent for agent in find.listing(site, ids)[0]}
+    agents, errors = find.listing(site, ids)
+    found = {agent.id: agent for agent in agents}
     gone = [agent_id for agent_id in ids if agent_id not in found]
     if gone:
+        for error in errors:
+            raise error
         named = ", ".join(f"`{names.get(agent_id, agent_id)}`" for agent_id in gone)
         raise MngrError(f"{named} {'was' if len(gone) == 1 else 'were'} destroyed meanwhile")
     return [found[agent_id] for agent_id in ids]

@@ -34,6 +34,7 @@ class App:
         self.overrides: list[str] = []
         self.format = "human"
         self.verbosity = 0
+        self.incomplete = False  # whether something that may have been meant could not be seen
         self._headless_flag = False
         self._settings: Settings | None = None
         self._fleet: Fleet | None = None

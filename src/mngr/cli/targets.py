@@ -78,11 +78,21 @@ def resolve(args: Args, app: App, *, archived: bool = False) -> list[Agent]:
     if not filtered:
         return [*app.fleet.find_many(names)] if names else []
     named = [agent.id for agent in app.fleet.find_many(names)] if names else None
-    agents = app.fleet.list(named).agents
+    agents = listed(app, named)
     if not (names or archived):
         agents = [agent for agent in agents if agent.record.life.archived_at is None]
     keep = chosen(args)
     return [agent for agent in agents if keep(agent.as_json())]
+
+
+def listed(app: App, only: Collection[str] | None = None) -> list[Agent]:
+    """All agents that could be seen, or those with these ids. Each thing that could not is a warning, and `conclude`
+    then returns 3: the agents that were meant may be more."""
+    listing = app.fleet.list(only)
+    for error in listing.errors:
+        app.out.warn(error.explained())
+    app.incomplete = app.incomplete or bool(listing.errors)
+    return listing.agents
 
 
 def chosen(args: Args) -> Callable[[Mapping[str, Any]], bool]:
@@ -180,7 +190,7 @@ def one_by_one(
 
 def of_session(app: App, session: str) -> str:
     """The id of the agent with this tmux session."""
-    for agent in app.fleet.list().agents:
+    for agent in listed(app):
         if agent.record.life.session == session:
             return agent.id
     raise NotFoundError(
@@ -243,8 +253,8 @@ def conclude(
     *,
     good: Callable[[T], bool] = lambda result: True,
 ) -> int:
-    """The one report on several targets: `show` each to a person, `emit` all to a script. Returns 0, 3 when only some
-    failed, 1 when all did. The failure of a single target is raised."""
+    """The one report on several targets: `show` each to a person, `emit` all to a script. Returns 0, 1 when all failed,
+    3 when only some did or some could not be seen. The failure of a single target is raised."""
     failed = [result for _, result in outcomes if isinstance(result, MngrError) or not good(result)]
     if len(outcomes) == 1 and failed and isinstance(failed[0], MngrError):
         raise failed[0]
@@ -254,4 +264,6 @@ def conclude(
         app.out.line("No agents found")
     for target, result in outcomes if app.out.human else ():
         show(target, result)
-    return 0 if not failed else PARTIAL if len(failed) < len(outcomes) else FAILED
+    if failed and len(failed) == len(outcomes):
+        return FAILED
+    return PARTIAL if failed or app.incomplete else 0

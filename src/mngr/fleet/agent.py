@@ -329,7 +329,8 @@ class Agent:
         from mngr.actions.clone import CloneRequest
         from mngr.transfer import moves
 
-        agent = Agent(self.site, moves.clone_there(self.site, self.id, CloneRequest(name, **more)))
+        request = moves.with_command(self.site, self.record, CloneRequest(name, **more))
+        agent = Agent(self.site, moves.clone_there(self.site, self.id, request))
         if message is not None:
             agent.message(message)
         return agent
@@ -337,8 +338,9 @@ class Agent:
     def check_clone(self, request: CloneRequest) -> tuple[str | None, str]:
         """The branch and the command that a clone on its own machine would have. Raise what stands in the way."""
         from mngr.actions import clone
+        from mngr.transfer import moves
 
-        return self.site.run(clone.check, self.id, request)
+        return self.site.run(clone.check, self.id, moves.with_command(self.site, self.record, request))
 
     def snapshot(self, name: str | None = None) -> SavedEntry:
         """Keep it as it is now, also while it runs: commits, files, conversation, settings."""

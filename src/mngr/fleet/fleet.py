@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mngr.actions.view import AgentView
     from mngr.fleet.agent import Agent, Listing
     from mngr.fleet.hosts import Hosts
+    from mngr.fleet.kept import KeptListing
     from mngr.settings.layers import Settings
     from mngr.transfer.usage import UsageReport
-    from mngr.workspace.work.entry import SavedEntry
 
 
 class Fleet:
@@ -43,7 +43,7 @@ class Fleet:
     @property
     def alone(self) -> bool:
         """Whether no other machine is known, so that nothing of other machines is needed."""
-        records = os.walk(os.path.join(self.local.host.dir, "hosts"))
+        records = os.walk(os.path.join(self.local.host.dir, "hosts"), onerror=_unless_missing)
         return not any(name.endswith(".json") for _, _, names in records for name in names)
 
     def close(self) -> None:
@@ -70,7 +70,7 @@ class Fleet:
             else:
                 views, errors = answer
                 found.errors.extend(errors)
-                if only is None and not site.is_near:
+                if only is None and not errors and not site.is_near:
                     self.hosts.note(site, views)
             found.agents.extend(Agent(site, view.record, view) for view in views)
         return found
@@ -78,6 +78,11 @@ class Fleet:
     def find(self, word: str) -> Agent:
         """The agent with this name, id or address."""
         return self.find_many([word])[0]
+
+    def find_path(self, word: str) -> tuple[Agent, str | None]:
+        """The agent that `AGENT[:PATH]` names, and the path."""
+        agent, colon, path = word.partition(":")
+        return self.find(agent), path if colon else None
 
     def find_many(self, words: Sequence[str]) -> Sequence[Agent]:
         """Agents by name, id or address, each once, in the order given. All must exist."""
@@ -175,35 +180,49 @@ class Fleet:
 
         return watch.listings(self.hosts)
 
-    def saved(self) -> Sequence[SavedEntry]:
-        """Saved work, oldest first."""
-        from mngr.workspace.work import entry as saved_entry
+    def saved(self) -> KeptListing:
+        """Saved work of all machines, oldest first; what could not be read or reached is named beside it."""
+        from mngr.actions import restore
+        from mngr.fleet import kept
 
-        return saved_entry.entries(self.local.host, saved_entry.SAVED)
+        return kept.everywhere(self, restore.survey)
 
     def restore_saved(self, entry: str, *, name: str | None = None, branch: str | None = None) -> Agent:
-        """Bring saved work back as a stopped agent with its work dir as it was."""
+        """Bring saved work back as a stopped agent with its work dir as it was, on its machine or at `[NAME]@HOST`."""
         from mngr.actions import restore
-        from mngr.fleet.agent import Agent
+        from mngr.fleet import kept
 
-        record = self.local.run(restore.as_agent, restore.find(self.local, entry), name=name, branch=branch)
-        return Agent(self.local, record)
+        return kept.restore_saved(self, kept.find(self, entry, restore.find), name, branch)
 
-    def snapshots(self, agent: str | Agent | None = None) -> Sequence[SavedEntry]:
-        """All snapshots, or those of one agent, oldest first."""
+    def snapshots(self, agent: str | Agent | None = None) -> KeptListing:
+        """All snapshots of all machines, or those of one agent, oldest first; what could not be read or reached is
+        named beside them."""
         from mngr.actions import snapshots
+        from mngr.fleet import kept
 
-        return self.local.run(snapshots.entries, self._agents([agent])[0].id if agent is not None else None)
+        listing = kept.everywhere(self, snapshots.survey)
+        if agent is None:
+            return listing
+        (found,) = self._agents([agent])
+        theirs = [one for one in listing.entries if snapshots.belongs(one.entry, found.id)]
+        return listing._replace(entries=theirs)
 
     def restore_snapshot(self, snapshot: str, *, name: str | None = None) -> Restored:
-        """Bring its agent back to a snapshot (`NAME` or `AGENT/NAME`); what that replaces is saved. With another name,
-        or when the agent is gone, a stopped agent is made of it."""
+        """Bring its agent back to a snapshot (`NAME` or `AGENT/NAME`, `@HOST` says where); what that replaces is saved.
+        With another name, or when the agent is gone, a stopped agent is made of it, perhaps at `[NAME]@HOST`."""
         from mngr.actions import snapshots
+        from mngr.fleet import kept
 
-        return self.local.run(snapshots.restore_to, self.local.run(snapshots.one, snapshot), name=name)
+        return kept.restore_snapshot(self, kept.find(self, snapshot, snapshots.one), name)
 
     def _agents(self, agents: Sequence[str | Agent]) -> Sequence[Agent]:
         return [self.find(agent) if isinstance(agent, str) else agent for agent in agents]
+
+
+def _unless_missing(error: OSError) -> None:
+    """Raise for a directory that is there and cannot be read."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _by_site(agents: Sequence[Agent]) -> dict[Site, list[str]]:

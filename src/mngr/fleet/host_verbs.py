@@ -116,7 +116,9 @@ def stop(hosts: Hosts, host: KnownHost) -> list[str]:
     stopped = []
     if state_of(hosts, host).state in (RUNNING, UNKNOWN):
         site = hosts.site(host.name, host.provider)
-        views, _ = site.run(find.listing)
+        views, errors = site.run(find.listing)
+        for error in errors:
+            raise error
         for view in views:
             if view.status.alive:
                 site.run(lifecycle.stop, view.id)
@@ -177,7 +179,7 @@ def check_destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool =
             details="\n".join(work.values()),
             hint=f"`mngr pull` or `mngr merge` it first, or save it on this machine: `mngr host destroy {at} --force`",
         )
-    alive = [view.name for view in views if view.status.alive]
+    alive = [view.name for view in views if view.status.alive or view.state == UNKNOWN]
     if alive and not force:
         raise MngrError(
             f"agents run on `{host.name}`: {', '.join(alive)}", hint=f"`mngr host destroy {at} --force` ends them"
@@ -239,7 +241,9 @@ def leftovers(hosts: Hosts, *, dry_run: bool, only: Sequence[str] = ()) -> Itera
     """Hosts that carry our label and that nobody knows, and known hosts that are gone. One on which there are agents is
     made known again."""
     names = set(only) - {LOCAL} if only else {*_configured(hosts), *(one.provider for one in hosts.known.all())}
-    found, _ = _of_providers(hosts, names)
+    found, errors = _of_providers(hosts, names)
+    for error in errors:
+        yield Leftover("host", "of a provider that cannot be asked", action=KEPT, note=error.message)
     for provider in sorted(names) if not dry_run else ():
         try:
             for name in hosts.provider(provider).sweep():
@@ -266,7 +270,9 @@ def _unowned(hosts: Hosts, host: KnownHost, info: HostInfo, dry_run: bool) -> Le
         if info.state != RUNNING:
             return Leftover("host", at, action=KEPT, note=f"it is {info.state}: `mngr host start {at}` to look into it")
         site = hosts.site(host.name, host.provider)
-        views, _ = site.run(find.listing)
+        views, errors = site.run(find.listing)
+        for error in errors:
+            return Leftover("host", at, action=KEPT, note=error.message)
         if views:
             if not dry_run:
                 hosts.known.remember(host)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mngr.actions import find
 from mngr.actions.site import Site
-from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.errors import UNREACHED, MngrError, NotFoundError, UsageError
 from mngr.fleet.known_hosts import KnownHost, KnownHosts
 from mngr.names import Address, parse_address
 from mngr.system.interrupts import check, held
@@ -226,7 +226,7 @@ class Hosts:
             try:
                 answers.put((at, call(site)))
             except MngrError as error:
-                answers.put((at, error))
+                answers.put((at, _naming(site, error)))
             except Exception as error:  # noqa: BLE001 (a thread has nobody else to tell)
                 answers.put((at, MngrError(f"`{site.name}`: {type(error).__name__}: {error}")))
 
@@ -266,3 +266,11 @@ class Hosts:
             return []
         site.clock_skew = known.clock_skew
         return known.views(time.time(), error.message)
+
+
+def _naming(site: Site, error: MngrError) -> MngrError:
+    """The error of a host, with its name: what was asked of a provider may have failed."""
+    if f"`{site.name}" not in error.message and not isinstance(error, NotFoundError):
+        error.message = f"`{site.name}`: {error.message}"
+        error.args = (error.message,)
+    return error

@@ -7,7 +7,9 @@ from typing import NamedTuple
 from mngr.actions import destroy as destroying
 from mngr.actions import portable, restore, snapshots
 from mngr.actions.site import Site
+from mngr.actions.snapshots import Restored
 from mngr.errors import MngrError, NotFoundError
+from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
 from mngr.transfer import given, moves
 from mngr.workspace.work.entry import SAVED, SavedEntry
@@ -91,6 +93,22 @@ def brought(kept: KeptEntry, target: Site, accept: moves.Accept | None = None) -
         yield came
     finally:
         moves.drop(target, came)
+
+
+def restore_saved(
+    fleet: Fleet, found: KeptEntry, name: str | None, branch: str | None, accept: moves.Accept = moves.refuse
+) -> Agent:
+    """Make a stopped agent of saved work: where it is, or at `[NAME]@HOST`."""
+    site, own = target(fleet, found, name)
+    with brought(found, site, accept) as entry, fleet.hosts.occupied(site):
+        return Agent(site, site.run(restore.as_agent, entry, name=own, branch=branch))
+
+
+def restore_snapshot(fleet: Fleet, found: KeptEntry, name: str | None, accept: moves.Accept = moves.refuse) -> Restored:
+    """Bring the agent back to a snapshot, or make one of it: where it is, or at `[NAME]@HOST`."""
+    site, own = target(fleet, found, name)
+    with brought(found, site, accept) as entry, fleet.hosts.occupied(site):
+        return site.run(snapshots.restore_to, entry, name=own)
 
 
 def bring_home(site: Site) -> list[str]:

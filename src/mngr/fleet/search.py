@@ -1,7 +1,6 @@
 """Find agents by name, id or address, wherever they are. One of this machine costs no other host a question."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from mngr.actions import find
 from mngr.actions.site import Site
@@ -29,8 +28,11 @@ def _one(hosts: Hosts, word: str) -> Agent:
         return _on(hosts, key, address.host, address.provider)
     likely = [hosts.site(host.name, host.provider) for host in hosts.known.all() if key in host.names]
     found: list[Agent] = []
-    with suppress(NotFoundError):
+    unreadable = None
+    try:
         found = [Agent(hosts.local, record) for record in hosts.local.run(find.records, [key])]
+    except NotFoundError as error:
+        unreadable = error if error.details else None
     found += _asked(hosts, likely, key)
     if not found:
         others = [site for site in hosts.sites() if not site.is_near and site not in likely]
@@ -41,7 +43,7 @@ def _one(hosts: Hosts, word: str) -> Agent:
             hint="say which: " + ", ".join(f"`{key}@{agent.site.name}`" for agent in found),
         )
     if not found:
-        raise _missing(hosts, key)
+        raise unreadable or _missing(hosts, key)
     return found[0]
 
 

@@ -88,7 +88,8 @@ def listings(hosts: Hosts) -> Iterator[Listing]:
                 for views, errors in site.run(wait.watch):
                     if over.is_set():
                         return
-                    hosts.note(site, views)
+                    if not errors:
+                        hosts.note(site, views)
                     changes.put((site, views, list(errors)))
             except MngrError as error:
                 changes.put(error if site.is_near else (site, hosts.last_seen(site, error), [error]))

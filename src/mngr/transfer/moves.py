@@ -53,6 +53,13 @@ def refuse(entry: SavedEntry) -> SavedEntry:
     return entry
 
 
+def with_command(source: Site, record: Record, wish: CloneRequest) -> CloneRequest:
+    """With the command that its arguments make, by the agent types of the caller's settings."""
+    if not wish.rest:
+        return wish
+    return wish._replace(command=kind.resolve(record.spec.kind, source.near.settings).command_line(wish.rest))
+
+
 def clone_there(site: Site, agent_id: str, wish: CloneRequest) -> Record:
     """Copy an agent on its own machine."""
     made = site.run(cloning.clone, agent_id, wish)
@@ -68,9 +75,7 @@ def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest, accept:
     branch = f"mngr/{wish.name}" if record.workspace.repo is not None else None
     with _sent(source, agent_id, target, new_id("agent"), accept) as (entry, left_out):
         assert entry.agent is not None
-        command = entry.agent.spec.command
-        if wish.rest:
-            command = kind.resolve(entry.agent.spec.kind, source.near.settings).command_line(wish.rest)
+        command = with_command(source, entry.agent, wish).command or entry.agent.spec.command
         made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
         if not target.is_near:
             given.note_clone(target.near.host, entry.agent.id, made, wish.env)
@@ -82,6 +87,7 @@ def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept
     only then destroyed here. On failure nothing is left there, and the source runs again."""
     check(source, agent_id, target, name)
     view = source.run(find.agent, agent_id)
+    view.require_known()
     ran, record = view.status.alive, view.record
     if ran:
         source.run(lifecycle.stop, agent_id)

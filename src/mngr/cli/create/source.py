@@ -3,6 +3,7 @@
 import os
 
 from mngr.actions.clone import CloneRequest
+from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, given
 from mngr.errors import UsageError
@@ -34,7 +35,7 @@ def run(args: Args, app: App, address: Address | None) -> int | None:
         app.fleet.local.host.prepare()
         args.source = sources.bring(app.fleet.local.host, args.source)
         return None
-    agents = {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
+    agents = {key: agent for agent in targets.listed(app) for key in (agent.name, agent.id)}
     if args.source not in agents:
         raise UsageError(
             f"`{args.source}` is neither a directory nor an agent",

@@ -95,7 +95,10 @@ def _with_agent(app: App, task: TaskState) -> TaskState:
     last = task.last
     if last is None or not last.agent_id or last.goes_on:
         raise MngrError(f"no agent of `{task.slug}` has finished yet", hint="`mngr tmr status` shows the progress")
-    if not app.fleet.list(only=[last.agent_id]).agents:
+    listing = app.fleet.list(only=[last.agent_id])
+    for error in listing.errors if not listing.agents else ():
+        raise error
+    if not listing.agents:
         raise MngrError(
             f"the agent of `{task.slug}` is gone; the work that was collected stays",
             hint=f"`mngr tmr retry --task {task.slug}` gives the task a new agent",

@@ -113,9 +113,6 @@ def _chosen(args: Args, app: App) -> list[Agent]:
     if not (conditions or args.all or args.include or args.exclude):
         raise UsageError("no agents were selected", hint="for example `mngr cleanup --idle 2h`, or `--all`")
     keep = targets.chosen(args)
-    listing = app.fleet.list()
-    for error in listing.errors:
-        app.out.warn(error.explained())
 
     def fits(fields: Mapping[str, Any]) -> bool:
         """Whether all conditions hold. What is not known of an agent (how long it is idle) does not hold."""
@@ -127,7 +124,7 @@ def _chosen(args: Args, app: App) -> list[Agent]:
             and (args.idle is None or (idle is not None and idle >= args.idle))
         )
 
-    return [agent for agent in listing.agents if fits(fields := agent.as_json()) and keep(fields)]
+    return [agent for agent in targets.listed(app) if fits(fields := agent.as_json()) and keep(fields)]
 
 
 def _ages(fields: Mapping[str, Any]) -> tuple[float, float | None]:

@@ -4,7 +4,6 @@ from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs import merge, push
 from mngr.errors import UsageError
-from mngr.names import parse_address
 
 DESCRIPTION = (
     "`mngr git pull` merges an agent's commits into the current branch, like `mngr merge`. `mngr git push` "
@@ -30,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> None:
-    if parse_address(args.agent).path is not None:
+    if ":" in args.agent:
         raise UsageError(
             "`mngr git` moves commits and takes no path", hint="copy files: `mngr rsync AGENT:PATH DIRECTORY`"
         )

@@ -10,7 +10,6 @@ from mngr.cli.output.output import DryRun
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
-from mngr.names import parse_address
 from mngr.transfer.commits import Pulled
 
 DESCRIPTION = (
@@ -52,12 +51,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> None:
-    address = parse_address(args.agent)
-    agent = app.fleet.find(str(address._replace(path=None)))
+    agent, path = app.fleet.find_path(args.agent)
     if args.artifacts:
         report_copy(app, agent.pull_artifacts(args.dest, dry_run=args.dry_run), args.dry_run)
-    elif address.path is not None or args.files or agent.record.workspace.repo is None or _is_place(args.dest):
-        report_copy(app, agent.pull_files(address.path or ".", args.dest, dry_run=args.dry_run), args.dry_run)
+    elif path is not None or args.files or agent.record.workspace.repo is None or _is_place(args.dest):
+        report_copy(app, agent.pull_files(path or ".", args.dest, dry_run=args.dry_run), args.dry_run)
     elif args.dest is not None:
         raise UsageError(
             "DEST is for files, and commits are pulled to a branch",

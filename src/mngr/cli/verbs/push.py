@@ -7,7 +7,6 @@ from mngr.cli.output.amounts import amount
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs.pull import CopyResult, report_copy
 from mngr.errors import UsageError
-from mngr.names import parse_address
 
 DESCRIPTION = (
     "Fast-forward an agent's branch to your current commit. With a path, copy a file or directory into the agent's "
@@ -38,12 +37,11 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> None:
-    address = parse_address(args.agent)
-    agent = app.fleet.find(str(address._replace(path=None)))
-    if args.source is not None or address.path is not None:
+    agent, path = app.fleet.find_path(args.agent)
+    if args.source is not None or path is not None:
         if args.source is None:
             raise UsageError("SOURCE is missing", hint="`mngr push AGENT:PATH SOURCE`")
-        report_copy(app, agent.push_files(args.source, address.path or ".", dry_run=args.dry_run), args.dry_run)
+        report_copy(app, agent.push_files(args.source, path or ".", dry_run=args.dry_run), args.dry_run)
         return
     commit, count = agent.push(args.revision, dry_run=args.dry_run)
     verb = "would push" if args.dry_run else "pushed"

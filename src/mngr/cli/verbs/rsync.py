@@ -1,10 +1,10 @@
 """`mngr rsync`: copy files between this machine and an agent, in either direction."""
 
+from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs.pull import CopyResult, report_copy
 from mngr.errors import UsageError
-from mngr.names import Address, parse_address
 
 DESCRIPTION = (
     "Copy files and directories like rsync: one side is an agent or a path in its work dir, the other a local path. A "
@@ -29,25 +29,22 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: Args, app: App) -> None:
-    names = {name for agent in app.fleet.list().agents for name in (agent.name, agent.id)}
-    source, destination = _agent(args.source, names), _agent(args.destination, names)
-    if (source is None) == (destination is None):
-        what = "neither is an agent" if source is None else "both are agents"
-        hint = "`mngr list` shows the agents" if source is None else "copy to a local directory first"
+    names = {name for agent in targets.listed(app) for name in (agent.name, agent.id)}
+    pulled, pushed = _is_agent(args.source, names), _is_agent(args.destination, names)
+    if pulled == pushed:
+        what = "both are agents" if pulled else "neither is an agent"
+        hint = "copy to a local directory first" if pulled else "`mngr list` shows the agents"
         raise UsageError(f"cannot copy `{args.source}` to `{args.destination}`: {what}", hint=hint)
-    address = source or destination
-    assert address is not None
-    agent, path = app.fleet.find(str(address._replace(path=None))), address.path or "."
-    if address is source:
-        copied = agent.pull_files(path, args.destination, dry_run=args.dry_run)
+    agent, path = app.fleet.find_path(args.source if pulled else args.destination)
+    if pulled:
+        copied = agent.pull_files(path or ".", args.destination, dry_run=args.dry_run)
     else:
-        copied = agent.push_files(args.source, path, dry_run=args.dry_run)
+        copied = agent.push_files(args.source, path or ".", dry_run=args.dry_run)
     report_copy(app, copied, args.dry_run)
 
 
-def _agent(word: str, names: set[str]) -> Address | None:
-    """The address of an agent, or None for a local path."""
+def _is_agent(word: str, names: set[str]) -> bool:
+    """Whether it names an agent and not a local path. If there is no such agent, the look-up raises."""
     if word.startswith(("/", "./", "../", "~")) or word in (".", ".."):
-        return None
-    is_agent = word in names or ":" in word or "@" in word  # if there is no such agent, the look-up raises
-    return parse_address(word) if is_agent else None
+        return False
+    return word in names or ":" in word or "@" in word

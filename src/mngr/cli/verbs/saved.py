@@ -168,8 +168,8 @@ def _show(args: Args, app: App, found: KeptEntry) -> None:
 
 def _restore(args: Args, app: App, found: KeptEntry) -> None:
     entry = found.entry
-    target, name = kept.target(app.fleet, found, args.name)
     if args.dry_run:
+        kept.target(app.fleet, found, args.name)
         what = f"{amount(entry.commits, 'commit')} and {amount(len(entry.changed), 'file')}"
         app.out.emit_object(_row(found), human=f"would restore {what} of {entry.name}")
     elif args.to is not None:
@@ -178,8 +178,7 @@ def _restore(args: Args, app: App, found: KeptEntry) -> None:
         app.out.emit_object(RestoredFiles(entry.id, path), human=f"restored {entry.id} to {path}")
     else:
         accept = accepted(app, trusted=args.trust_host)
-        with kept.brought(found, target, accept) as there, app.fleet.hosts.occupied(target):
-            record = target.run(restore.as_agent, there, name=name, branch=args.branch)
+        record = kept.restore_saved(app.fleet, found, args.name, args.branch, accept).record
         branch = f", branch {record.workspace.branch}" if record.workspace.branch else ""
         app.out.emit_object(
             RestoredAgent(entry.id, record.id, record.name, record.workspace.work_dir, record.workspace.branch),

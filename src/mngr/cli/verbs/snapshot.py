@@ -13,7 +13,7 @@ from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs.saved import SavedContent, content
 from mngr.cli.verbs.transcript import parse_count
-from mngr.errors import NotFoundError, UsageError
+from mngr.errors import PARTIAL, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.agent import Agent
 from mngr.fleet.kept import KeptEntry, KeptListing
@@ -152,7 +152,7 @@ def _take_name(args: Args, app: App) -> str | None:
 
 def _agents(app: App) -> dict[str, Agent]:
     """All agents, each by its name and by its id."""
-    return {key: agent for agent in app.fleet.list().agents for key in (agent.name, agent.id)}
+    return {key: agent for agent in targets.listed(app) for key in (agent.name, agent.id)}
 
 
 def _survey(app: App, agents: list[str] | None) -> KeptListing:
@@ -166,6 +166,8 @@ def _survey(app: App, agents: list[str] | None) -> KeptListing:
     broken = {name: error for name, error in listing.broken.items() if name.partition("/")[0] in agents}
     names = {*(name.partition("/")[0] for name in broken), *(one.entry.name for one in listing.entries)}
     if missing := [name for name in gone if name not in names]:
+        for error in listing.unreached:
+            raise error  # they may be there
         hint = suggest(missing[0], [*known, *names], "name")
         raise NotFoundError(f"no agent named `{missing[0]}` has snapshots", hint=hint)
     theirs = [
@@ -203,15 +205,13 @@ def _row(found: KeptEntry) -> dict[str, Any]:
 def _restore(args: Args, app: App) -> None:
     found = _one(app, args.snapshot, [args.agent] if args.agent is not None else None)
     entry = found.entry
-    target, name = kept.target(app.fleet, found, args.new_name)
     if args.dry_run:
+        kept.target(app.fleet, found, args.new_name)
         value = {**_row(found), "dry_run": True}
         app.out.emit_object(value, human=f"would reset {args.new_name or entry.name} to {entry.id}")
         return
     interrupts.outlive_terminal()
-    accept = accepted(app, trusted=args.trust_host)
-    with kept.brought(found, target, accept) as there, app.fleet.hosts.occupied(target):
-        done = target.run(actions.restore_to, there, name=name)
+    done = kept.restore_snapshot(app.fleet, found, args.new_name, accepted(app, trusted=args.trust_host))
     record, saved = done.record, done.saved.id if done.saved else None
     agent = (record.id, record.name, record.workspace.work_dir, record.workspace.branch)
     if done.made:
@@ -235,6 +235,7 @@ def _destroy(args: Args, app: App) -> int:
         chosen = listing.entries
         for error in (*listing.broken.values(), *listing.unreached):
             app.out.warn(error.explained())
+            app.incomplete = True
         ask = chosen and not (args.force or args.dry_run or app.headless)
         if ask and not app.confirm(f"Delete {amount(len(chosen), 'snapshot')}?"):
             return 1
@@ -252,7 +253,7 @@ def _destroy(args: Args, app: App) -> int:
         DestroyedSnapshots([one.entry.id for one in chosen], args.dry_run),
         human="\n".join(f"{verb} {one.entry.id}" for one in chosen) or "No snapshots",
     )
-    return 0
+    return PARTIAL if app.incomplete else 0
 
 
 def _one(app: App, word: str, agents: list[str] | None = None) -> KeptEntry:
@@ -263,6 +264,8 @@ def _one(app: App, word: str, agents: list[str] | None = None) -> KeptEntry:
     found = [one for one in listing.entries if word in (one.entry.id, one.entry.label)]
     if not found:
         actions.refuse_unreadable(word, listing.broken)
+        for error in listing.unreached:
+            raise error  # it may be there
         names = [one.entry.label for one in listing.entries]
         raise NotFoundError(
             f"{', '.join(f'`{name}`' for name in agents)} has no snapshot named `{word}`",
