@@ -68,8 +68,9 @@ def with_entries(entries: Collection[str]) -> dict[int, str]:
 
 
 def _identified(found: set[int]) -> dict[int, str]:
+    """With their start times, parents mostly first: a shell whose command was ended would go on to the next one."""
     found = found - {os.getpid(), 1, 0}
-    entries = {pid: _entry(pid) for pid in found}
+    entries = {pid: _entry(pid) for pid in sorted(found)}
     return {pid: entry.started for pid, entry in entries.items() if entry is not None and not entry.zombie}
 
 
