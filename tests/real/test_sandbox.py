@@ -418,3 +418,33 @@ def test_saved_work_has_nothing_of_the_private_home(user: User) -> None:
     user.mngr("destroy", "a", "--force").ok()
     kept = user.host_dir / "saved" / "a-1" / "agent"
     assert sorted(path.name for path in kept.iterdir()) == ["events.jsonl", "screen.txt"]
+
+
+def test_git_outside_of_the_sandbox_writes_through_no_link_in_its_repository(user: User) -> None:
+    """A line of a log of git can hold words of the agent: appended to `~/.bashrc` it would be a command."""
+    victim = user.home / ".bashrc"
+    victim.write_text("mine\n")
+    work_dir = created(user, "foo")
+    user.mngr("stop", "foo").ok()
+    user.mngr("start", "foo").ok()
+    (user.repo / "more").write_text("more\n")
+    user.git("add", "more")
+    user.git("commit", "-qm", "more")
+    inside(user, "foo", "echo 1 > README.md; git stash push -qm 'x; touch PWNED;'")
+    user.mngr("snapshot", "create", "foo", "s").ok()
+    inside(user, "foo", "git stash clear; mkdir -p .git/refs/new")
+    for link, target in {
+        ".git/logs/refs/stash": victim,
+        ".git/logs/HEAD": victim,
+        ".git/refs/mngr": user.home,
+    }.items():
+        inside(user, "foo", f"[ ! -e {link} ] || mv {link} .git/aside; ln -s {target} {link}")
+        before = sorted(os.listdir(user.home))
+        refusals = [user.mngr(*words).failed().stderr for words in (("snapshot", "restore", "s"), ("push", "foo"))]
+        assert all(f"{work_dir}/{link}` is a link to `{target}`" in refusal for refusal in refusals)
+        assert victim.read_text() == "mine\n" and sorted(os.listdir(user.home)) == before
+        user.mngr("diff", "foo")
+        user.run(["sh", "-c", refusals[0].split("hint: `")[1].split("`")[0]]).ok()
+        user.mngr("start", "foo").ok()
+        inside(user, "foo", f"[ ! -e .git/aside ] || mv .git/aside {link}")
+    user.mngr("snapshot", "restore", "s").ok()

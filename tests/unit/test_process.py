@@ -105,3 +105,9 @@ def test_the_end_of_a_process_that_was_noted_by_nobody_is_no_error():
     child.end()
     child.close()
     assert child.status is not None
+
+
+def test_an_error_of_git_names_the_command_and_not_its_directories():
+    for place in (["-C", "/"], ["-C", "/", "--git-dir", "/nowhere", "--work-tree", "/"]):
+        with pytest.raises(MngrError, match=r"^`git rev-parse HEAD` failed"):
+            process.checked(process.run(["git", *place, "rev-parse", "HEAD"], timeout=60))

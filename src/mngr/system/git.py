@@ -19,6 +19,11 @@ _TRANSFER_SECONDS = 3600.0
 _QUICK = frozenset({"branch", "update-ref", "worktree"})
 # These look into nested repositories, with the settings that are there.
 _NESTED = frozenset({"status", "diff", "diff-files", "diff-index"})
+# These write into the git directory of an agent's copy, but for those below.
+_WRITING = frozenset(
+    ("checkout", "fetch", "merge", "rebase", "reset", "stash", "symbolic-ref", "update-index", "update-ref")
+)
+_READING = (("stash", "list"), ("symbolic-ref", "--quiet"))
 # What git prints is read by us; where a person sees it, options say that it is to be in colour.
 _PLAIN = {"color.ui": "never", "color.diff": "never", "log.showSignature": "false"}
 # For repositories that nobody but mngr uses.
@@ -73,7 +78,7 @@ class Git:
     def __init__(self, directory: str, words: Sequence[str], env: Mapping[str, str], config: Mapping[str, str]) -> None:
         self.directory = directory
         self.own = ""  # a directory of ours that stands for what the repository shares, of an agent's copy
-        self._words, self._env, self._config = words, env, config
+        self._words, self._env, self._config, self._git_dir = words, env, config, ""
         self._prepare: Callable[[], str] | None = None
 
     @classmethod
@@ -117,8 +122,12 @@ class Git:
         is a file for its output, when that may be too large for the memory. With `private` the files that git writes
         are readable by their owner only."""
         if self._prepare is not None:
-            git_dir, self._prepare = self._prepare(), None
-            self._words = ["-C", self.directory, "--git-dir", git_dir, "--work-tree", self.directory]
+            self._git_dir, self._prepare = self._prepare(), None
+            self._words = ["-C", self.directory, "--git-dir", self._git_dir, "--work-tree", self.directory]
+        if self.own and words[0] in _WRITING and words[:2] not in _READING:
+            from mngr.system import git_settings
+
+            git_settings.refuse_links(self._git_dir, self.own)
         settings = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **self._env, **(env or {})}
         unseen = ("--ignore-submodules=dirty",) if self.own and words[0] in _NESTED else ()
         argv = ["git", *self._words, words[0], *unseen, *words[1:]]

@@ -8,6 +8,7 @@ there are no hooks. So git never opens the configuration of the copy, whatever k
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from mngr.errors import MngrError
 from mngr.system import files, inside, process
@@ -38,6 +39,9 @@ _LAST = """\
 [maintenance]
 \tauto = false
 """
+
+# Of a git directory, what git does not write. All else there it writes through links, wherever they lead.
+_MAY_BE_LINKS = frozenset({"hooks", "info", "config", "config.worktree", "description", "modules", "worktrees", "lfs"})
 
 
 class ForeignRepository(MngrError):
@@ -70,6 +74,37 @@ def write(directory: str, place: str, repo: str | None, *, shared: bool) -> str:
     if not same:
         files.write_atomic(path, text)
     return git_dir
+
+
+def refuse_links(git_dir: str, place: str) -> None:
+    """Raise UnsafePath if git would write through a link that an agent can have made in the git directory of its copy,
+    or among the branches of agents: an index, a log or a ref in any directory of the user."""
+    tops = [(git_dir, False), *((os.path.join(git_dir, name), True) for name in ("refs", "logs"))]
+    tops += [(os.path.join(git_dir, name), False) for name in ("objects", "objects/info", "objects/pack")]
+    tops += [(os.path.join(place, name), True) for name in ("refs/heads/mngr", "logs/refs/heads/mngr")]
+    for top, deep in tops:
+        for path in _links(top, deep):
+            if os.path.dirname(path) != git_dir or os.path.basename(path) not in _MAY_BE_LINKS:
+                raise inside.UnsafePath(
+                    f"`{path}` is a link to `{os.readlink(path)}`, and git would write there",
+                    hint=f"`{process.join(['rm', '--', path])}` removes the link",
+                )
+
+
+def _links(top: str, deep: bool) -> Iterator[str]:
+    """The links in a directory, and itself if it is one; with `deep` also those in the directories below it."""
+    if os.path.islink(top):
+        yield top
+        return
+    try:
+        entries = list(os.scandir(top))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.is_symlink():
+            yield entry.path
+        elif deep and entry.is_dir(follow_symlinks=False):
+            yield from _links(entry.path, deep)
 
 
 def common_dir(git_dir: str) -> str:

@@ -61,8 +61,10 @@ class CommandFailed(MngrError):
 
 
 def _shown(argv: Sequence[str]) -> str:
-    """The words that say what it was: the directory git is sent to says nothing."""
-    words = [argv[0], *argv[3:]] if tuple(argv[:2]) == ("git", "-C") else argv
+    """The words that say what it was: the directories that git is sent to say nothing."""
+    words = list(argv)
+    while words[0] == "git" and words[1:2] in (["-C"], ["--git-dir"], ["--work-tree"]):
+        del words[1:3]
     return " ".join(words[:3])
 
 
