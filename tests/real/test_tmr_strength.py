@@ -40,6 +40,11 @@ def test_wrong():
 
 
 def test_same():
+    found = calc.spell(-2)
+    assert found == "minus two"
+
+
+def test_few():
     found = calc.add(1, 1)
     assert found == 2
 """
@@ -59,7 +64,8 @@ def test_a_changed_test_is_stronger_weaker_the_same_or_cannot_fail(user: User) -
         ("test_weaker", '    assert calc.spell(-2) == "minus two"\n', ""),
         ("test_nothing", 'assert calc.spell(9) == "many"', "assert calc.spell(9) or True"),
         ("test_wrong", "assert calc.add(2, 2) == 5", "assert True"),
-        ("test_same", "    found = calc.add(1, 1)\n    assert found == 2", "    assert calc.add(1, 1) == 2"),
+        ("test_same", "    found = calc.spell(-2)\n    assert found ==", "    assert calc.spell(-2) =="),
+        ("test_few", "    found = calc.add(1, 1)\n    assert found == 2", "    assert calc.add(1, 1) == 2"),
     ):
         project.script(name, change(before, after))
     project.tmr("--no-canary", timeout=380).failed(3)
@@ -70,6 +76,7 @@ def test_a_changed_test_is_stronger_weaker_the_same_or_cannot_fail(user: User) -
         "nothing": "refuted",
         "wrong": "refuted",
         "same": "same",
+        "few": "improved",
     }, {name: row["why"] for name, row in rows.items()}
     # What `test_stronger` notices is measured at once, although `test_wrong` of the same file fails.
     labels = [entry["label"] for entry in project.ledger() if entry["type"] == "measured"]

@@ -96,6 +96,8 @@ class Judge:
         """Accept all units when the whole suite is green with them. Otherwise batch by batch, whose tests are fewer,
         then all by the whole suite. Whoever is to blame is left out, and what is left is judged again."""
         everyone = tuple(units)
+        if not everyone:
+            return Judged((), (), None)  # the branch is the base
         commit = self._commit_of(everyone, True)
         if commit is not None and not self._counted(self._ask(commit, everyone, True, (), 0), everyone):
             return Judged(everyone, (), self._last(everyone, True))
@@ -105,7 +107,7 @@ class Judge:
         for end, final in [*((end, False) for end in range(size, len(units) + size, size)), (len(units), True)]:
             while True:
                 line = self._fitting([unit for unit in units[:end] if unit.id not in gone])
-                found = self.failures(line, final=final)
+                found = self.failures(line, final=final) if line else ()
                 if not found:
                     break
                 blame = self._blame(line, 0 if final else _beginning(line, green), found, final)

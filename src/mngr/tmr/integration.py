@@ -286,7 +286,7 @@ class _Integration:
             set_aside=tuple(sorted([*self.refused, *kept], key=lambda one: (one.tasks, one.slugs, one.branch))),
             unchanged=tuple(self.unchanged),
             decisions=tuple(self.decisions),
-            green=None if judged is None else judged.final is not None,
+            green=judged.final is not None if judged and judged.accepted else None,
             gate=judged.final if judged else None,
             excused=tuple(failure.test for failure in judged.final.failures) if judged and judged.final else (),
         )

@@ -15,7 +15,6 @@ from mngr.tmr import verdict
 from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.evidence import work_of
-from mngr.tmr.flags import Flag
 from mngr.tmr.integrator import proposed, settled
 from mngr.tmr.measurement import Measurement, Pytest
 from mngr.tmr.objects import NewCommit, Objects, PathChange, ours
@@ -23,8 +22,6 @@ from mngr.tmr.paths import PathKind
 from mngr.tmr.rows import PASSED
 from mngr.tmr.summary import tasks_of
 from mngr.tmr.verdict import FIXES, HELD, REFUTED, Verdict
-
-_ASKED = "second-opinion"
 
 
 def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, str], Engine], command: str) -> None:
@@ -45,7 +42,7 @@ def _is_asked_about(task: TaskState) -> bool:
         return False
     found = verdict.from_json(last.verdict)
     held = found.verdict == HELD and any(flag.kind == "echo" for flag in found.flags)
-    return (found.verdict in FIXES or held) and not any(flag.kind == _ASKED for flag in found.flags)
+    return (found.verdict in FIXES or held) and not found.second_opinion
 
 
 def _task(base: BaseCommit, task: TaskState, command: str) -> Task:
@@ -107,6 +104,4 @@ def _outcomes(
 
 
 def _noted(found: Verdict, note: str) -> Verdict:
-    """With the mark that it was asked about."""
-    flag = Flag(_ASKED, "", note)
-    return found._replace(flags=(*found.flags, flag), notes=(*found.notes, note))
+    return found._replace(second_opinion=note, notes=(*found.notes, note))

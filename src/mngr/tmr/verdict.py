@@ -79,7 +79,7 @@ class Verdict(NamedTuple):
     `log` is the directory of the measurement, `e2e` that of what its tests recorded. `broken_by` says how the work
     breaks its own test run, `problem` why the measurement did not come to its end, `failure` what is wrong with this
     machine, or that checking itself failed; `blocked` what the agent says that it lacks, `flaky` that its test both
-    passed and failed at the base."""
+    passed and failed at the base; `second_opinion` is what another agent's variant of the test said of it."""
 
     verdict: str = ""
     reasons: tuple[str, ...] = ()
@@ -119,6 +119,7 @@ class Verdict(NamedTuple):
     failure: str = ""
     blocked: str = ""
     flaky: bool = False
+    second_opinion: str = ""
 
     @property
     def place(self) -> str:
@@ -206,11 +207,15 @@ def _by_strength(was: str, seen: Verdict) -> tuple[str, str]:
     if found is None or found.word in (strengths.NOT_MEASURED, strengths.CANNOT_FAIL) or not seen.tests_changed:
         return IMPROVED, f"its test {was} before and after"
     counts = f"notices {found.after[0]} of {found.after[1]} changes, {found.before[0]} of {found.before[1]} before"
+    if found.word == strengths.WEAKER:
+        return HELD, f"its test may be weaker, as far as so few changes tell: {counts}; {_examples(found.lost)}"
     if found.word == strengths.MIXED:
         examples = f"now unnoticed: {_examples(found.lost)}"
         return HELD, f"its test is stronger in some ways and weaker in others: {counts}; {examples}"
     if found.word == strengths.STRONGER:
         return STRONGER, counts
+    if found.few:
+        return IMPROVED, f"its test {was} before and after; too few changes could be tried to compare: {counts}"
     if seen.shorter:
         return SAME, f"{counts}, and its test is shorter"
     return HELD, f"no difference seen with {found.after[1]} changes, and its test is not shorter"
@@ -263,7 +268,7 @@ def wrong_with(task: str, before: baseline.BaselineTest, seen: Verdict) -> tuple
     if seen.gate_exit:
         wrong.append(f"the gate command fails (exit code {seen.gate_exit})")
     wrong += [f"`{test}` cannot fail: it passes whatever the product does" for test in seen.cannot_fail]
-    if seen.strength is not None and seen.strength.word == strengths.WEAKER:
+    if seen.strength is not None and seen.strength.word == strengths.WEAKER and not seen.strength.few:
         counts = f"{seen.strength.after[0]} of {seen.strength.after[1]} changes, {seen.strength.before[0]} before"
         wrong.append(f"its test is weaker: it notices {counts}; now unnoticed: {_examples(seen.strength.lost)}")
     return (*wrong, *seen.unfaithful)

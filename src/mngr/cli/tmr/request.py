@@ -79,6 +79,10 @@ def asked(args: Args, app: App, repo: Repo) -> RunRequest:
             _check_kind(app, repo.top, type, args.permissions, chosen_later=args.dry_run)
         rest = tuple(args.integrator_arg or ()) or (workers.args if type == chosen else ())
         integrator = workers._replace(type=type, args=rest, prompt="")
+    if args.failing and not args.baseline:
+        raise UsageError(
+            "`--failing` needs the baseline, which says which tests fail", hint="leave out `--no-baseline`"
+        )
     words = [*(["-k", args.keyword] if args.keyword else []), *(["-m", args.mark] if args.mark else [])]
     return RunRequest(
         repo=repo.top,
