@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mngr.system.git import Git
+from mngr.workspace.work import disk, plain
 from mngr.workspace.work import files as uncommitted_files
-from mngr.workspace.work import measure as unsaved_work
 
 
 def gone_when_looked_at() -> str:
@@ -19,12 +19,12 @@ def gone_when_looked_at() -> str:
 
 
 def test_a_file_that_goes_away_has_no_size(tmp_path: Path) -> None:
-    assert uncommitted_files._size(str(tmp_path / "gone")) == 0
-    assert uncommitted_files._size(gone_when_looked_at()) == 0
+    assert disk.size_of(str(tmp_path / "gone")) == 0
+    assert disk.size_of(gone_when_looked_at()) == 0
 
 
 def test_a_file_that_goes_away_is_no_difference_and_no_error() -> None:
-    assert "0" in unsaved_work.differing_files(gone_when_looked_at(), "", skip="")
+    assert "0" in plain.differing_files(gone_when_looked_at(), "", skip="")
 
 
 def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) ->
         directory.mkdir()
         (directory / "file").write_text("same")
         os.utime(directory / "file", (at, at))
-    seen = [unsaved_work._files(str(directory), "") for directory in (here, there)]
-    assert unsaved_work._same(str(here), str(there), "file", *seen)
+    seen = [plain.find_files(str(directory), "") for directory in (here, there)]
+    assert plain.same(str(here), str(there), "file", *seen, copied_at=0.0)
     (here / "file").unlink()
-    assert not unsaved_work._same(str(here), str(there), "file", *seen)
+    assert not plain.same(str(here), str(there), "file", *seen, copied_at=0.0)
 
 
 def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:

@@ -21,10 +21,12 @@ names = ["plain", "odd\\nname", "nested/"]
 git = Git.of_user(source)
 before = peak()
 kept = git.commit_tree(uncommitted_files.dirty_tree(git, names), [], "kept")
+packed = uncommitted_files.pack_repositories(git, names)
 saved = peak() - before
 empty = git.commit_tree(git.must("mktree", input=b""), [], "empty")
 restored = Git.of_store(target, git_dir=os.path.join(source, ".git"))
 uncommitted_files.write_files(restored, kept, empty, {"plain"})
+uncommitted_files.unpack(restored, target, packed)
 print(saved, peak() - before)
 """
 

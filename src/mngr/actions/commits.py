@@ -38,7 +38,9 @@ def tip(site: Site, agent_id: str) -> AgentTip:
     record = site.store.read(agent_id)
     there = work_tree(site, record)
     head = there.must("rev-parse", "HEAD")
-    commits = there.count(head, *(["--not", record.workspace.base_commit] if record.workspace.base_commit else []))
+    base = record.workspace.base_commit
+    # An agent can begin its repository again, and then that commit is not in it.
+    commits = there.count("--ignore-missing", head, *(["--not", base] if base else []))
     return AgentTip(record, head, there.current_branch(), commits, len(there.changed_paths()), there.own)
 
 
@@ -103,7 +105,7 @@ def diff(site: Site, agent_id: str, *options: str) -> bytes:
     """Everything the agent changed since its base, uncommitted and untracked files included, as git prints it."""
     record = site.store.read(agent_id)
     there = work_tree(site, record)
-    base = record.workspace.base_commit or "HEAD"
+    base = _base(there, record)
     result = there.run("diff", *options, base, uncommitted_files.dirty_tree(there, there.changed_paths()))
     if not result.ok:
         raise CommandFailed(result, "git could not compare")
@@ -114,9 +116,15 @@ def summary(site: Site, agent_id: str) -> bytes:
     """The agent's commits and a diffstat, as git prints them."""
     record = site.store.read(agent_id)
     there = work_tree(site, record)
-    base = record.workspace.base_commit or "HEAD"
-    log = checked(there.run("log", "--oneline", f"{base}..HEAD"))
+    base = _base(there, record)
+    log = checked(there.run("log", "--oneline", "HEAD", *(["--not", base] if there.commit_of(base) else [])))
     return log.stdout + b"\n" + checked(there.run("diff", "--stat", base, "HEAD")).stdout
+
+
+def _base(there: Git, record: Record) -> str:
+    """What an agent's work is compared with; no file at all if the agent has begun its repository again."""
+    base = record.workspace.base_commit or "HEAD"
+    return base if there.commit_of(base) else there.must("mktree", input=b"")
 
 
 def refuse_operation(git: Git) -> None:

@@ -14,17 +14,19 @@ from mngr.workspace.work import measure as unsaved_work
 from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SavedEntry
 from mngr.workspace.work.measure import UnsavedWork
+from mngr.workspace.work.tree import OmittedPath
 
 
 class Destroyed(NamedTuple):
     """`kept_branch` is its branch, when it holds commits and stays. `entry` is the saved work, if there was any. `left`
-    says what could not be deleted."""
+    says what could not be deleted, `left_out` which ignored files were too large to be saved."""
 
     name: str
     entry: SavedEntry | None
     kept_branch: str | None
     outlived: tuple[int, ...]
     left: str = ""
+    left_out: tuple[OmittedPath, ...] = ()
 
 
 class HasWork(MngrError):
@@ -34,7 +36,7 @@ class HasWork(MngrError):
 def measure(site: Site, record: Record) -> UnsavedWork:
     if record.life.started_at is None and not any(e.get("type") == "started" for e in site.store.events(record.id)):
         return UnsavedWork()  # its creation was interrupted, so nobody worked there
-    return unsaved_work.only_here(site.host, record, ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10))
+    return unsaved_work.measure(site.host, record, ignored_max_mb=site.settings.number("saved.ignored_max_mb", 10))
 
 
 def with_work(site: Site) -> dict[str, str]:
@@ -106,4 +108,4 @@ def destroy(
         if not settled:
             usage.record_usage(site, agent.record)
         removed = removal.remove(site, agent.record, entry, remove_branch=remove_branch, keep_pulled=discard)
-        return Destroyed(agent.name, entry, removed.kept_branch, outlived, removed.left)
+        return Destroyed(agent.name, entry, removed.kept_branch, outlived, removed.left, measured.left_out)

@@ -25,6 +25,7 @@ from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import measure as unsaved_work
 from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SAVED, SNAPSHOTS, SavedEntry
+from mngr.workspace.work.git_files import has_repository
 from mngr.workspace.workspace import forget_worktree, repo_lock
 
 REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
@@ -221,7 +222,7 @@ def _remove_place(site: Site, found: Leftover, dry_run: bool) -> Leftover:
     try:
         record = _as_record(site, found.path)
         limit = site.settings.number("saved.ignored_max_mb", 10)
-        measured = unsaved_work.only_here(site.host, record, ignored_max_mb=limit)
+        measured = unsaved_work.measure(site.host, record, ignored_max_mb=limit)
         notes = [measured.describe()] if measured.any else []
         notes += [f"`{item.path}` ({item.megabytes:.0f} MB, ignored by git) is not saved" for item in measured.left_out]
         found = found._replace(note="; ".join(notes))
@@ -248,7 +249,7 @@ def _as_record(site: Site, path: str) -> Record:
     own = new_id("agent")
     at = timestamp(os.stat(path).st_mtime)
     branch, repo, transfer = None, None, RSYNC
-    if unsaved_work.has_repository(path):
+    if has_repository(path):
         branch = copy_git.at(site.host, path, None, shared=False).current_branch()
         if os.path.isfile(os.path.join(path, ".git")):
             common = git_settings.common_dir(worktree_entry(path) or path)

@@ -27,7 +27,7 @@ from mngr.workspace.origin import ensure_machine_id, machine_id
 from mngr.workspace.plan import MIRROR, RSYNC, WORKTREE
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work.entry import SAVED, SavedEntry
-from mngr.workspace.work.measure import is_repository
+from mngr.workspace.work.git_files import is_repository
 
 # Of a repository's git configuration, all that goes along: who commits, and how lines end.
 SENT_CONFIG = ("user.name", "user.email", "core.autocrlf", "core.eol")
@@ -133,12 +133,13 @@ def _check_data(entry: SavedEntry) -> None:
     """Raise when names of refs, commits or paths are anything else: git and we act on them."""
     refs, commits = [entry.ref, entry.branch], [entry.commit, entry.parent]
     refs += [name for name, _ in entry.refs]
-    commits += [tip for _, tip in entry.refs]
+    commits += [tip for _, tip in (*entry.refs, *entry.archives, *entry.modules)]
+    commits += filter(None, [entry.staged, entry.state])
     if entry.agent is not None:
         own = entry.agent.workspace
         refs += [own.branch, own.base_branch]
         commits += [own.base_commit] if own.base_commit is not None else []
-    paths = [*entry.private, *(path for path, _ in entry.left_out)]
+    paths = [*entry.private, *(path for path, _ in (*entry.left_out, *entry.archives, *entry.modules))]
     wrong = [ref for ref in refs if ref is not None and (".." in ref or not _REF.fullmatch(ref))]
     wrong += [commit for commit in commits if not _COMMIT.fullmatch(commit)]
     wrong += [path for path in paths if path.startswith("/") or ".." in path.split("/") or "\0" in path]

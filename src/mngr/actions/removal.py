@@ -14,7 +14,7 @@ from mngr import secrets
 from mngr.actions import source_cache
 from mngr.actions.commits import uncommitted_ref
 from mngr.actions.site import Site
-from mngr.agent import events, record, recording, store
+from mngr.agent import events, record, store
 from mngr.agent.record import CorruptRecord, Record
 from mngr.errors import MngrError
 from mngr.names import is_id
@@ -25,9 +25,9 @@ from mngr.system.interrupts import held
 from mngr.workspace import copy_git
 from mngr.workspace.plan import NONE, WORKTREE
 from mngr.workspace.work import entry as saved_entry
-from mngr.workspace.work import measure as unsaved_work
-from mngr.workspace.work import save as saved_work
+from mngr.workspace.work import history
 from mngr.workspace.work.entry import SAVED, SavedEntry
+from mngr.workspace.work.git_files import is_repository
 from mngr.workspace.workspace import forget_worktree, repo_lock
 
 # In a state directory in the trash: what is still to be done.
@@ -144,7 +144,7 @@ def _remove_workspace(site: Site, agent: Record, entry: SavedEntry | None, remov
 def _common_dir(agent: Record) -> str | None:
     """The repository of a worktree; None when that is gone, or the agent has no worktree."""
     repo = agent.workspace.repo
-    if agent.workspace.transfer != WORKTREE or repo is None or not unsaved_work.is_repository(repo):
+    if agent.workspace.transfer != WORKTREE or repo is None or not is_repository(repo):
         return None
     return git_tool.repository(repo).common_dir
 
@@ -171,14 +171,14 @@ def _forget_home(site: Site, agent: Record) -> None:
     if not agent.workspace.origin:
         return
     source_cache.forget_files(site, agent.id)
-    if agent.workspace.repo is not None and unsaved_work.is_repository(agent.workspace.repo):
+    if agent.workspace.repo is not None and is_repository(agent.workspace.repo):
         Git.of_user(agent.workspace.repo).run("update-ref", "-d", f"refs/remotes/home/{agent.id}")
 
 
 def _forget_pulled(agent: Record, entry: SavedEntry | None) -> None:
     """Remove the refs that `pull` and `merge` made in the repository, unless nothing else holds their commits; `gc`
     reports those."""
-    if agent.workspace.repo is None or not agent.git or not unsaved_work.is_repository(agent.workspace.repo):
+    if agent.workspace.repo is None or not agent.git or not is_repository(agent.workspace.repo):
         return
     git = Git.of_user(agent.workspace.repo)
     loose = uncommitted_ref(agent.name)
@@ -205,7 +205,7 @@ def _keep_history(site: Site, agent: Record, entry: SavedEntry) -> None:
     screen, env = (files.content(os.path.join(source, name)).decode(errors="replace") for name in (store.SCREEN, "env"))
     if screen:  # all else is masked when it is written
         site.host.write(os.path.join(source, store.SCREEN), secrets.mask(screen, secrets.env_values(env)).encode())
-    for path in (*saved_work.conversation(site.host, source, agent), store.SCREEN, recording.FILE):
+    for path in (*history.kept(site.host, source, agent), store.SCREEN):
         if os.path.isfile(os.path.join(source, path)):
             site.host.make_dir(os.path.dirname(os.path.join(target, path)))
             site.host.move(os.path.join(source, path), os.path.join(target, path))

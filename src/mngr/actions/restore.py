@@ -17,10 +17,10 @@ from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
 from mngr.workspace import copy_git
-from mngr.workspace.plan import Plan
+from mngr.workspace.plan import NONE, Plan
 from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import history
 from mngr.workspace.work import restore as restoration
-from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SAVED, SavedEntry
 from mngr.workspace.workspace import Workspace, refuse_taken
 
@@ -113,6 +113,8 @@ def make_again(
 
     def note(plan: Plan) -> None:
         """The branch that is about to be made is known to whoever has to remove it."""
+        if plan.transfer == NONE:
+            return
         made = plan.create_branch or (old.workspace.created_branch and plan.branch == old.workspace.branch)
         repo, source = (plan.repo.top if plan.repo else None), old.workspace.source
         if not plan.repo and old.workspace.repo is not None:
@@ -136,9 +138,14 @@ def make_again(
 
 
 def as_files(site: Site, entry: SavedEntry, directory: str, *, branch: str | None = None) -> str:
-    """The workspace at a directory of the user's choice, with no agent. Refuses one that holds anything."""
+    """The workspace at a directory of the user's choice, with no agent; of an agent in place its outcome and artifacts.
+    Refuses one that holds anything."""
     target = os.path.abspath(os.path.join(site.cwd, directory))
     refuse_taken(target)
+    if entry.agent is not None and entry.agent.workspace.transfer == NONE:
+        kept = saved_entry.agent_dir(site.host, entry)
+        history.copy_files(site.host, kept, target, history.results(kept))
+        return target
     try:
         restoration.restore_into(site.host, entry, target, branch)
     finally:
@@ -153,12 +160,13 @@ def _reserve(site: Site, old: Record, name: str, taken_hint: str) -> Record:
         others = site.store.records()[0]
         if any(other.name == name for other in others):
             raise MngrError(f"an agent named `{name}` exists already", hint=taken_hint)
+        in_place = old.workspace.transfer == NONE
+        directories = (old.workspace.work_dir, site.work_dir(old.workspace.transfer, old.name, old.id))
         rooms = (
             site.store.state_dir(old.id),
             trash.place(site.host.dir, old.id),
             trash.place(site.host.dir, f"{old.id}.work"),
-            old.workspace.work_dir,
-            site.work_dir(old.workspace.transfer, old.name, old.id),
+            *(() if in_place else directories),
         )
         agent_id = new_id("agent") if any(map(os.path.lexists, rooms)) else old.id
         taken = {other.life.number for other in others}
@@ -170,15 +178,19 @@ def _reserve(site: Site, old: Record, name: str, taken_hint: str) -> Record:
             creator=site.host.myself(),
             **site.host.here(),
         )
-        work_dir = site.work_dir(old.workspace.transfer, name, agent_id)
+        work_dir = directories[0] if in_place else site.work_dir(old.workspace.transfer, name, agent_id)
         record = old.changed(id=agent_id, name=name, work_dir=work_dir, life=life)
         site.host.make_dir(site.store.state_dir(agent_id))
         site.store.write(record, durable=False)
     return record
 
 
-def _bring_history(site: Site, history: str, record: Record, with_events: bool) -> None:
+def _bring_history(site: Site, directory: str, record: Record, with_events: bool) -> None:
     state_dir = site.store.state_dir(record.id)
     site.host.write(os.path.join(state_dir, "env"), b"")
-    names = ["env", *saved_work.conversation(site.host, history, record)]
-    saved_work.copy_files(site.host, history, state_dir, [one for one in names if with_events or one != events.FILE])
+    names = history.kept(site.host, directory, record) if with_events else _said(site, directory, record)
+    history.copy_files(site.host, directory, state_dir, ["env", *names])
+
+
+def _said(site: Site, directory: str, record: Record) -> list[str]:
+    return [name for name in history.conversation(site.host, directory, record) if name != events.FILE]

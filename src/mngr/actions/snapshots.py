@@ -19,6 +19,7 @@ from mngr.system.process import CommandFailed
 from mngr.workspace import copy_git
 from mngr.workspace.plan import NONE
 from mngr.workspace.work import entry as saved_entry
+from mngr.workspace.work import history
 from mngr.workspace.work import measure as unsaved_work
 from mngr.workspace.work import restore as restoration
 from mngr.workspace.work import save as saved_work
@@ -113,7 +114,7 @@ def _settled(site: Site, record: Record, place: EntryPlace) -> SavedEntry:
     for tries_left in reversed(range(_TRIES)):
         before = head()
         try:
-            found = unsaved_work.everything(site.host, record, ignored_max_mb=limit)
+            found = unsaved_work.measure(site.host, record, ignored_max_mb=limit, whole=True)
             entry = saved_work.keep_workspace(site.host, place, record, found, reason="snapshot", whole=True)
         except (CommandFailed, OSError, ValueError):
             if not tries_left and entry is None:
@@ -127,8 +128,8 @@ def _settled(site: Site, record: Record, place: EntryPlace) -> SavedEntry:
 
 def _keep_conversation(site: Site, record: Record, entry: SavedEntry, *more: str) -> None:
     state_dir = site.store.state_dir(record.id)
-    names = [*saved_work.conversation(site.host, state_dir, record), *more]
-    saved_work.copy_files(site.host, state_dir, saved_entry.agent_dir(site.host, entry), names)
+    names = [*history.conversation(site.host, state_dir, record), *more]
+    history.copy_files(site.host, state_dir, saved_entry.agent_dir(site.host, entry), names)
 
 
 def survey(site: Site) -> tuple[list[SavedEntry], dict[str, MngrError]]:
@@ -269,18 +270,18 @@ def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
 
 def _conversation(site: Site, directory: str, record: Record) -> dict[str, bytes]:
     """What was said. Events are what happened, and are never taken back."""
-    names = [name for name in saved_work.conversation(site.host, directory, record) if name != events.FILE]
+    names = [name for name in history.conversation(site.host, directory, record) if name != events.FILE]
     return {name: site.host.read_tail(os.path.join(directory, name), MOST_BYTES)[0] for name in names}
 
 
 def _bring_conversation(site: Site, entry: SavedEntry, record: Record) -> None:
-    state_dir, history = site.store.state_dir(record.id), saved_entry.agent_dir(site.host, entry)
-    then = _conversation(site, history, record)
+    state_dir, kept = site.store.state_dir(record.id), saved_entry.agent_dir(site.host, entry)
+    then = _conversation(site, kept, record)
     for name in _conversation(site, state_dir, record):
         if name not in then:
             site.host.remove(os.path.join(state_dir, name))
     lost = [] if events.FILE in site.host.entries(state_dir) else [events.FILE]
-    saved_work.copy_files(site.host, history, state_dir, [*then, "env", *lost])
+    history.copy_files(site.host, kept, state_dir, [*then, "env", *lost])
 
 
 def _settings(entry: SavedEntry, branch: str | None) -> dict[str, object]:

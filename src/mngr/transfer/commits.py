@@ -97,14 +97,33 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
     """Make the agent's HEAD known here as `refs/mngr/pulled/NAME`; its site then knows that it is safe."""
     record = found.record
     ref = f"refs/mngr/pulled/{record.name}"
+    kept = _keep_replaced(here, ref)
     if site.is_near and record.workspace.transfer == WORKTREE:
         here.must("update-ref", ref, found.head)
-        return
-    _fetch_ref(site, record, here, f"+HEAD:{ref}", found.own)
+    else:
+        _fetch_ref(site, record, here, f"+HEAD:{ref}", found.own)
+    if kept and here.ok("merge-base", "--is-ancestor", kept, ref):
+        here.run("update-ref", "-d", kept)  # the same agent went on
     if not site.is_near:
         arrived = here.commit_of(ref)
         assert arrived is not None
         site.run(mark_home, record.id, arrived)
+
+
+def _keep_replaced(here: Git, ref: str) -> str:
+    """Before a ref is overwritten, give commits that no branch, tag or saved work has a second one: they may be of an
+    earlier agent of that name. `mngr gc` reports it. Returns that ref, or nothing."""
+    commit = here.commit_of(ref)
+    words = ("--not", "--branches", "--tags", "--glob=refs/mngr/saved/*")
+    if commit is None or not here.rev_list("--max-count=1", commit, *words).text:
+        return ""
+    lines = here.must("for-each-ref", "--format=%(refname) %(objectname)", f"{ref}-replaced-*").split("\n")
+    taken = dict(line.split(" ") for line in lines if line)
+    if commit in taken.values():
+        return ""
+    kept = next(name for number in range(1, len(taken) + 2) if (name := f"{ref}-replaced-{number}") not in taken)
+    here.must("update-ref", kept, commit)
+    return kept
 
 
 def _fetch_ref(site: Site, record: Record, here: Git, refspec: str, own: str) -> None:

@@ -243,11 +243,14 @@ def _copy(host: StateDir, plan: Plan, directory: str) -> None:
 
 
 def unclean_commit(git: Git, plan: Plan) -> str:
-    """The source's uncommitted changes as a commit on top of HEAD; the source itself stays as it is."""
+    """The source's uncommitted changes as a commit on top of HEAD; the source itself stays as it is. Repositories in it
+    that git does not track, which no commit can hold, are left out."""
     from mngr.workspace.work import files as uncommitted_files
 
     assert plan.start is not None
-    changed = [path for path in git.changed_paths() if not path.startswith(".mngr/")]
+    changed = [path for path in git.changed_paths() if not path.startswith(".mngr/") and not path.endswith("/")]
+    if not changed:
+        return plan.start
     tree = uncommitted_files.dirty_tree(git, changed)
     return git.commit_tree(tree, [plan.start], f"Uncommitted changes carried into {plan.branch}\n")
 

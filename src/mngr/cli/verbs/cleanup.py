@@ -63,7 +63,7 @@ def run(args: Args, app: App) -> int:
     verb = "destroy" if args.destroy else "stop"
 
     def would(agent: Agent) -> targets.Done:
-        row, text = WouldDestroy(True, 0, ()), f"would stop {agent.name}"
+        row, text = WouldDestroy(True, 0, (), ()), f"would stop {agent.name}"
         if args.destroy:
             row, text = would_destroy(agent, args.force)
         return {"action": verb, **row._asdict()}, text

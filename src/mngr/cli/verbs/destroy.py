@@ -9,6 +9,8 @@ from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
 from mngr.system import interrupts
+from mngr.workspace.work.entry import SavedEntry
+from mngr.workspace.work.tree import OmittedPath
 
 DESCRIPTION = (
     "Remove agents: processes, tmux session and work dir. An agent with uncommitted files, or with commits that no "
@@ -26,20 +28,22 @@ EXAMPLES = (
 
 class DestroyResult(NamedTuple):
     """`saved`: the id of the saved work. `outlived`: ids of processes that could not be ended. `left`: what could not
-    be deleted."""
+    be deleted. `left_out`: ignored files that were too large to be saved."""
 
     saved: str | None
     kept_branch: str | None
     outlived: tuple[int, ...]
     left: str
+    left_out: tuple[OmittedPath, ...]
 
 
 class WouldDestroy(NamedTuple):
-    """What would be saved."""
+    """What would be saved, and what not: ignored files that are too large (`left_out`)."""
 
     dry_run: bool
     commits: int
     uncommitted: tuple[str, ...]
+    left_out: tuple[OmittedPath, ...]
 
 
 RESULTS = targets.results(DestroyResult, WouldDestroy)
@@ -80,18 +84,28 @@ def destroy(agent: Agent, force: bool, remove_branch: bool = False) -> tuple[Des
     done = agent.destroy(force=force, remove_branch=remove_branch)
     text = f"destroyed {done.name}{targets.say_outlived(done.outlived)}"
     if done.entry:
-        text += f"; its work is saved: `mngr saved restore {done.entry.id}`"
-        for path, megabytes in done.entry.left_out:
-            text += f"; not saved: `{path}` ({megabytes:.0f} MB, ignored by git)"
+        text += f"; {say_saved(done.entry)}: `mngr saved restore {done.entry.id}`"
+    text += say_left_out(done.left_out)
     text += f"; branch {done.kept_branch} stays" if done.kept_branch else ""
     text += f"; could not delete {done.left}; `mngr gc` tries again" if done.left else ""
-    return DestroyResult(done.entry.id if done.entry else None, done.kept_branch, done.outlived, done.left), text
+    saved = done.entry.id if done.entry else None
+    return DestroyResult(saved, done.kept_branch, done.outlived, done.left, done.left_out), text
 
 
 def would_destroy(agent: Agent, force: bool) -> tuple[WouldDestroy, str]:
     work = agent.check_destroy(force=force)
     text = f"would destroy {agent.name}" + (f" and save {work.describe()}" if work.any else "")
-    return WouldDestroy(True, work.commits, work.changed), text
+    return WouldDestroy(True, work.commits, work.changed, work.left_out), text + say_left_out(work.left_out)
+
+
+def say_saved(entry: SavedEntry) -> str:
+    """What was saved: work, or of an agent without any what it said."""
+    work = entry.commits or entry.changed or entry.refs or entry.ignored or entry.left_behind
+    return "its work is saved" if work else "its conversation and results are saved"
+
+
+def say_left_out(files: Sequence[OmittedPath]) -> str:
+    return "".join(f"; not saved: `{path}` ({megabytes:.0f} MB, ignored by git)" for path, megabytes in files)
 
 
 def leave(app: App, agents: Sequence[Agent]) -> None:

@@ -20,7 +20,7 @@ from mngr.system.process import checked
 from mngr.system.state_dir import StateDir
 from mngr.workspace import copy_git
 from mngr.workspace.plan import MIRROR, RSYNC
-from mngr.workspace.work.measure import is_repository
+from mngr.workspace.work.git_files import is_repository
 
 SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
 _ENTRY, _UNFINISHED = "entry.json", "unfinished.json"
@@ -32,7 +32,11 @@ class SavedEntry(NamedTuple):
     there were none. `repo` is where the refs are: the source repository, or our own store for plain files. A `whole`
     one holds every file and ref of the workspace, so that what is not in it was not there; `private` are files that
     only their owner may read. `claims`, a line each, are what another machine says that its agent runs and may do,
-    where this one did not give it that: nobody has accepted them yet."""
+    where this one did not give it that: nobody has accepted them yet.
+
+    `archives` are repositories inside the work dir, each by its path with the blob of its archive, `modules` git
+    directories of submodules that are not checked out. `staged` is a tree with what was in the index, `state` one with
+    what git keeps of an operation that is not finished. `commit` holds all of these, as its other parents."""
 
     id: str
     name: str
@@ -52,6 +56,11 @@ class SavedEntry(NamedTuple):
     whole: bool = False
     private: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+    archives: tuple[tuple[str, str], ...] = ()
+    modules: tuple[tuple[str, str], ...] = ()
+    staged: str = ""
+    state: str = ""
+    left_behind: int = 0
 
     @property
     def room(self) -> str:
@@ -256,7 +265,9 @@ def read(host: StateDir, directory: str) -> SavedEntry | None:
         value: dict[str, Any] = json.loads(host.read(path).decode("utf-8", "surrogateescape"))
         records.seconds_of(value["saved_at"])
         agent = records.parse(json.dumps(value["agent"]).encode(), path) if value["agent"] else None
-        pairs = {key: tuple(tuple(item) for item in value[key]) for key in ("left_out", "refs")}
+        pairs = {key: tuple(tuple(item) for item in value.get(key, ())) for key in _PAIRS}
+        if "archives" not in value:
+            pairs["archives"] = _old_archives(value)
         lists = {key: tuple(value.get(key, ())) for key in ("changed", "ignored", "private", "claims")}
         fields = {
             key: value[key] for key in SavedEntry._fields if key in value or key not in SavedEntry._field_defaults
@@ -268,6 +279,17 @@ def read(host: StateDir, directory: str) -> SavedEntry | None:
         raise MngrError(
             f"`{path}` cannot be read: {error}", hint="the work itself is safe under its ref; repair or move the file"
         ) from None
+
+
+_PAIRS = ("left_out", "refs", "archives", "modules")
+
+
+def _old_archives(value: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Earlier versions kept a repository as an archive among the files, in its place, under this name."""
+    git, ending = Git.of_user(value["repo"]), ".mngr-nested-repository.tar"
+    names = dict.fromkeys(path.rstrip("/") for path in [*value["changed"], *value["ignored"]])
+    blobs = ((name, git.run("rev-parse", "-q", "--verify", f"{value['commit']}:{name}{ending}")) for name in names)
+    return tuple((name, blob.text) for name, blob in blobs if blob.ok)
 
 
 def survey(host: StateDir, room: str) -> tuple[list[SavedEntry], dict[str, MngrError]]:

@@ -1,4 +1,4 @@
-"""Uncommitted files of a work tree as a git tree and back, byte for byte: no filters, no line-end conversion, no hooks.
+"""Files of a work tree as a git tree and back, byte for byte: no filters, no line-end conversion, no hooks.
 
 The agent may be at work meanwhile: a file that was listed and is gone when git reads it counts as deleted.
 """
@@ -9,15 +9,16 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from mngr.system import files, process
 from mngr.system.git import Git, quoted_path
 from mngr.system.process import checked
+from mngr.workspace.work import archives
+from mngr.workspace.work.disk import look
+from mngr.workspace.work.git_files import git_dir_of, head_commit, is_commit
 
 # In every workspace: keeps the directory for outcome and artifacts out of git.
 OWN_MARK = ".mngr/task/.gitignore"
-NESTED = ".mngr-nested-repository.tar"
 _TRIES = 8
 # The strongest of all rules about attributes, in a git directory of our own: no file is converted in any way.
 _ATTRIBUTES = "* -text -ident -filter -working-tree-encoding\n"
@@ -38,16 +39,10 @@ _CONFIG = """[include]
 """
 
 
-class OmittedPath(NamedTuple):
-    """A path that git ignores and that is too large to save."""
-
-    path: str
-    megabytes: float
-
-
 @contextmanager
-def raw_git(git: Git) -> Iterator[Git]:
-    """git on the same files and objects, with an empty index of its own and without any conversion of files."""
+def raw_git(git: Git, root: str = "") -> Iterator[Git]:
+    """git on the same files and objects, or on the files of another `root`, with an empty index of its own and without
+    any conversion of files."""
     words = ("--path-format=absolute", "--show-object-format", "--git-path", "objects")
     kind, objects = git.must("rev-parse", *words).split("\n", 1)
     place = git.own or os.path.dirname(objects)
@@ -61,15 +56,16 @@ def raw_git(git: Git) -> Iterator[Git]:
         with open(os.path.join(own, "config"), "ab") as file:
             file.write(os.fsencode(config))
         env = {"GIT_OBJECT_DIRECTORY": objects, "GIT_LITERAL_PATHSPECS": "1"}
-        yield Git.of_store(git.directory, git_dir=own, env=env)
+        yield Git.of_store(root or git.directory, git_dir=own, env=env)
     finally:
         files.remove_tree(own)
 
 
-def dirty_tree(git: Git, paths: Sequence[str]) -> str:
-    """HEAD's tree with these paths as they are on disk: changed, added or gone. Writes objects only."""
-    with raw_git(git) as raw:
-        if head := git.commit_of("HEAD"):
+def dirty_tree(git: Git, paths: Sequence[str], *, onto: str = "HEAD", root: str = "") -> str:
+    """The tree of a commit with these paths as they are on disk, in the work tree or below `root`: changed, added or
+    gone. A repository among them is the id of its commit, as git itself has it. Writes objects only."""
+    with raw_git(git, root) as raw:
+        if onto and (head := git.commit_of(onto)):
             raw.must("read-tree", head)
         nested: list[str] = []
         for tries_left in reversed(range(_TRIES)):
@@ -81,8 +77,29 @@ def dirty_tree(git: Git, paths: Sequence[str]) -> str:
             if not tries_left:  # until then the agent may have removed a file while git read it
                 checked(done, "the uncommitted files could not be read")
         for path in nested:
-            _pack(raw, path)
+            commit = head_commit(os.path.join(raw.directory, path))
+            if is_commit(commit) and os.path.basename(path) != ".git":
+                line = os.fsencode(f"160000 {commit}\t{path}\0")
+                raw.must("update-index", "--replace", "-z", "--index-info", input=line)
         return raw.must("write-tree")
+
+
+def pack_repositories(git: Git, paths: Sequence[str]) -> list[tuple[str, str]]:
+    """The repositories among these paths, each with the blob of an archive of it: its commits, its files, its index."""
+    with raw_git(git) as raw:
+        return pack(raw, raw.directory, _sorted_out(raw, paths)[2])
+
+
+def pack(git: Git, root: str, paths: Sequence[str]) -> list[tuple[str, str]]:
+    """The directories at these paths below `root`, each with the blob of an archive of it."""
+    found: list[tuple[str, str]] = []
+    if paths:
+        with raw_git(git) as raw:
+            archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
+            for path in paths:
+                if archives.pack(root, path, git_dir_of(git.directory), archive):
+                    found.append((path, raw.must("hash-object", "-w", "--no-filters", "--", archive)))
+    return found
 
 
 def _sorted_out(raw: Git, paths: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
@@ -118,37 +135,6 @@ def _lines(paths: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
-def _pack(raw: Git, path: str) -> None:
-    """Add a repository inside the work tree as an archive: git itself would keep only a pointer to its commit."""
-    archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
-    packed = process.run(["tar", "-cf", archive, "-C", raw.directory, "--", path], timeout=600)
-    if packed.ok or os.path.isdir(os.path.join(raw.directory, path)):
-        checked(packed, f"the nested repository `{path}` could not be packed")
-        blob = raw.must("hash-object", "-w", "--no-filters", "--", archive)
-        line = os.fsencode(f"100644 {blob}\t{path}{NESTED}\0")
-        raw.must("update-index", "--replace", "-z", "--index-info", input=line)
-
-
-def ignored(git: Git, *, megabytes: float) -> tuple[list[str], list[OmittedPath]]:
-    """Files that git ignores: those small enough to save, and the directories or files that are too large."""
-    words = ("ls-files", "--others", "--ignored", "--exclude-standard", "-z")
-    whole = {entry for entry in git.must(*words, "--directory").split("\0") if entry.endswith("/")}
-    groups: dict[str, list[str]] = {}
-    for path in filter(None, git.must(*words).split("\0")):
-        above = (path[: at + 1] for at, letter in enumerate(path) if letter == "/")
-        if path != OWN_MARK:
-            groups.setdefault(next((entry for entry in above if entry in whole), path), []).append(path.rstrip("/"))
-    saved: list[str] = []
-    omitted: list[OmittedPath] = []
-    for entry, paths in groups.items():
-        size = sum(_size(os.path.join(git.directory, path)) for path in paths)
-        if size > megabytes * 1e6:
-            omitted.append(OmittedPath(entry, size / 1e6))
-        else:
-            saved += paths
-    return saved, omitted
-
-
 def convertible(git: Git) -> list[str]:
     """Tracked files that may have other bytes on disk than in git although git calls them unchanged: line ends. Not
     those that go through a program (`filter`), which keeps the real content elsewhere."""
@@ -167,13 +153,10 @@ def private_files(directory: str, paths: Sequence[str]) -> list[str]:
 
 
 def prune(git: Git, commit: str, spare: Sequence[str]) -> None:
-    """Delete every file that is not in the commit. What is below `spare` stays, and so do git's own files and the
-    repositories that the commit holds as archives."""
+    """Delete every file that is not in the commit. What is below `spare` stays, and so do git's own files."""
     with raw_git(git) as raw:
         raw.must("read-tree", commit)
-        names = raw.must("ls-files", "-z").split("\0")
-        packed = [name.removesuffix(NESTED) for name in names if name.endswith(NESTED)]
-        kept = [os.path.dirname(OWN_MARK), *packed, *(path.rstrip("/") for path in spare)]
+        kept = [os.path.dirname(OWN_MARK), *(path.rstrip("/") for path in spare)]
         raw.must("clean", "-q", "-ffdx", *(f"--exclude=/{_pattern(path)}" for path in kept))
 
 
@@ -192,46 +175,31 @@ def write_files(git: Git, commit: str, parent: str, private: Collection[str] = (
         del changes[path]
     with raw_git(git) as raw:
         raw.must("read-tree", commit)
-        there = set(raw.must("ls-files", "-z").split("\0")) if also else ()
-        paths = {*changes, *(path for path in also if path in there)}
-        nested = {path for path in paths if path.endswith(NESTED)}
-        for chosen, only_owner in ((paths - nested - set(private), False), (paths & set(private), True)):
+        there = set(raw.must("ls-files", "-z").split("\0")) if also or private else set()
+        paths = {*changes, *there.intersection([*also, *private])}
+        for chosen, only_owner in ((paths - set(private), False), (paths & set(private), True)):
             words = ("checkout-index", "-f", "-z", "--stdin")
             written = raw.run(*words, input=_lines(sorted(chosen)), private=only_owner)
             checked(written, "git could not write the files")
-        for path in nested:
-            _unpack(raw, f"{commit}:{path}", path.removesuffix(NESTED))
 
 
-def _unpack(raw: Git, blob: str, path: str) -> None:
-    archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
-    checked(raw.run("cat-file", "blob", blob, into=archive), f"the nested repository `{path}` could not be read")
-    files.remove_tree(os.path.join(raw.directory, path))
-    unpacked = process.run(["tar", "-xf", archive, "-C", raw.directory], timeout=600)
-    checked(unpacked, f"the nested repository `{path}` could not be unpacked")
+def unpack(git: Git, root: str, packed: Sequence[tuple[str, str]]) -> None:
+    """Write the directories of `pack` below `root`, each in place of what is there."""
+    if packed:
+        with raw_git(git) as raw:
+            archive = raw.must("rev-parse", "--absolute-git-dir") + "/nested.tar"
+            for path, blob in packed:
+                checked(raw.run("cat-file", "blob", blob, into=archive), f"the repository `{path}` could not be read")
+                archives.unpack(archive, root, path)
 
 
 def _remove(directory: str, path: str) -> None:
-    """Delete a file and the directories that are empty without it."""
+    """Delete a file and the directories that are empty without it. Nothing that a link leads to."""
+    if _links_above(directory, [path]):
+        return
     files.remove_tree(os.path.join(directory, path))
     while path := os.path.dirname(path):
         try:
             os.rmdir(os.path.join(directory, path))
         except OSError:
             return
-
-
-def look(path: str) -> os.stat_result | None:
-    """What is there, a link as itself; None when it is gone."""
-    try:
-        return os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-
-
-def _size(path: str) -> int:
-    """The bytes of a file, or of all files of a repository."""
-    found = look(path)
-    if found is None or not stat.S_ISDIR(found.st_mode):
-        return found.st_size if found else 0
-    return sum(_size(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)

@@ -7,18 +7,20 @@ from collections.abc import Callable, Sequence
 
 from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.system import files, process
+from mngr.system import files, inside, process
 from mngr.system import git as git_tool
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
 from mngr.system.state_dir import StateDir
 from mngr.workspace import copy_git
-from mngr.workspace.plan import COPIED, MIRROR, RSYNC, WORKTREE, Plan
+from mngr.workspace.plan import COPIED, MIRROR, NONE, RSYNC, WORKTREE, Plan
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work import files as uncommitted_files
-from mngr.workspace.work import measure as unsaved_work
+from mngr.workspace.work import git_state, staged_index
 from mngr.workspace.work.entry import SavedEntry
+from mngr.workspace.work.git_files import git_dir_of, is_repository
+from mngr.workspace.work.measure import own_repository
 from mngr.workspace.workspace import Workspace, clone_repository, copy_files, repo_lock, task_dir
 
 
@@ -61,7 +63,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
         task_dir(record.workspace.work_dir, replace=True)
         return None, ""
     git = copy_git.of(host, record)
-    if not unsaved_work.own_repository(record):
+    if not own_repository(record):
         files.remove_tree(os.path.join(record.workspace.work_dir, ".git"))
         _make_repository(host, entry, record)
     _end_operations(git)
@@ -76,7 +78,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
         bring_refs(git, entry, None)
         if branch is not None:
             git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    bring_files(git, entry, spare)
+    bring_files(git, entry, spare, past=False)
     if record.workspace.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
     task_dir(record.workspace.work_dir, replace=True)
@@ -89,7 +91,7 @@ def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
         if not common:
             raise MngrError(f"the repository of `{record.name}`, `{record.workspace.repo}`, is gone")
         relink(record)
-        if not unsaved_work.own_repository(record):
+        if not own_repository(record):
             files.empty_directory(
                 record.workspace.work_dir
             )  # all of it is saved: without git, no file counts as ignored
@@ -126,9 +128,10 @@ def _place_worktree(git: Git, entry: SavedEntry, repository: Git) -> tuple[str |
 
 
 def _end_operations(git: Git) -> None:
-    """A rebase or a series of picks that was under way would go on in another history."""
-    git_dir = git.must("rev-parse", "--absolute-git-dir")
-    git.run("rebase", "--quit")  # which keeps what it had put aside
+    """Forget a rebase or a series of picks that is not finished: it would continue in another history."""
+    git_dir = git_dir_of(git.directory)
+    for path in filter(git_state.is_operation, git_state.read(git_dir).files):
+        os.unlink(os.path.join(git_dir, path))
     for name in ("rebase-merge", "rebase-apply", "sequencer"):
         files.remove_tree(os.path.join(git_dir, name))
 
@@ -152,45 +155,68 @@ def restore_into(
     planned: Callable[[Plan], object] = lambda plan: None,
 ) -> Workspace:
     """Make the workspace again at a new `directory`, as it was: same kind, its branch, its refs, its uncommitted
-    files. `planned` is called with the plan before anything is made. On failure nothing is left behind."""
+    files. `planned` is called with the plan before anything is made, and again if that turns out otherwise. On failure
+    nothing is left behind."""
     with host.locked("restore", timeout=300, what="another restore"):  # two would take the same branch for a free one
         plan = _plan(entry, directory, branch)
         planned(plan)
-        return _restore_into(host, entry, directory, plan)
+        workspace = Workspace(plan, directory)
+        try:
+            _restore_into(host, entry, workspace, detached=entry.branch is None and branch is None)
+            if workspace.plan is not plan:
+                planned(workspace.plan)
+        except BaseException:
+            with held():
+                workspace.unmake(host)
+            raise
+        return workspace
 
 
-def _restore_into(host: StateDir, entry: SavedEntry, directory: str, plan: Plan) -> Workspace:
-    workspace = Workspace(plan, directory)
-    try:
-        if plan.source == directory:
-            workspace.claim()
-        else:
-            workspace.make(host, {})
-        if entry.plain_files:
-            bring_files(Git.of_store(directory, git_dir=entry.repo), entry)
-        else:
-            repo = plan.repo.home if plan.repo is not None else None
-            git = copy_git.at(host, directory, repo, shared=plan.transfer == WORKTREE)
-            if plan.source == directory:  # the repository it came from was gone when the work was saved
-                _init(directory)
-                fetch_kept(git, entry)
-                words = ("checkout", "-q", "-B", plan.branch or "", entry.parent)
-                git.must(*words, doing="git could not check out the files")
-            if plan.transfer != WORKTREE:
-                bring_refs(git, entry, plan.branch)
-            bring_files(git, entry)
-            if plan.source == directory:
-                saved_entry.forget_refs(git, entry.refs_below)
-    except BaseException:
-        with held():
-            workspace.unmake(host)
-        raise
-    return workspace
+def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, detached: bool) -> None:
+    plan, directory = workspace.plan, workspace.directory
+    if plan.transfer == NONE:
+        return
+    if plan.source == directory:
+        workspace.claim()
+    else:
+        workspace.make(host, {})
+    if entry.plain_files:
+        bring_files(Git.of_store(directory, git_dir=entry.repo), entry)
+        return
+    repo = plan.repo.home if plan.repo is not None else None
+    git = copy_git.at(host, directory, repo, shared=plan.transfer == WORKTREE)
+    if plan.source == directory:  # the repository it came from was gone when the work was saved
+        _init(directory)
+        fetch_kept(git, entry)
+        words = ("checkout", "-q", "-B", plan.branch or "", entry.parent)
+        git.must(*words, doing="git could not check out the files")
+    if detached:
+        _detach(git, entry, workspace)
+    if plan.transfer != WORKTREE:
+        bring_refs(git, entry, None if detached else plan.branch)
+    bring_files(git, entry)
+    if plan.source == directory:
+        saved_entry.forget_refs(git, entry.refs_below)
+
+
+def _detach(git: Git, entry: SavedEntry, workspace: Workspace) -> None:
+    """Leave the branch on which the workspace was made: no branch was checked out."""
+    git.must("update-ref", "--no-deref", "HEAD", entry.parent)
+    ref = f"refs/heads/{workspace.plan.branch}"
+    if workspace.made_branch and ref not in dict(entry.refs):
+        git.must("update-ref", "-d", ref)
+    workspace.made_branch = False
+    branch = entry.agent.workspace.branch if entry.agent else None
+    workspace.plan = workspace.plan._replace(branch=branch, create_branch=False)
 
 
 def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
     """What the workspace is made from: the source is the directory itself when the entry alone has all of it."""
     agent = entry.agent
+    if agent is not None and agent.workspace.transfer == NONE:
+        if not os.path.isdir(agent.workspace.work_dir):
+            raise MngrError(f"`{agent.workspace.work_dir}`, in which `{entry.name}` worked, is gone")
+        return Plan(NONE, agent.workspace.work_dir)
     if entry.plain_files:
         source = (
             agent.workspace.source if agent is not None and agent.workspace.repo is None and not entry.whole else ""
@@ -200,7 +226,7 @@ def _plan(entry: SavedEntry, directory: str, branch: str | None) -> Plan:
     wanted = branch or entry.branch or agent.workspace.branch or f"mngr/{entry.name}"
     if entry.repo != agent.workspace.repo:
         return Plan(MIRROR, directory, branch=wanted, create_branch=True, start=entry.parent)
-    if not unsaved_work.is_repository(entry.repo):
+    if not is_repository(entry.repo):
         raise MngrError(f"the repository of this saved work, `{entry.repo}`, is gone")
     repo = git_tool.repository(entry.repo)
     source_git, create = Git.of_user(entry.repo), True
@@ -229,9 +255,10 @@ def _add_refs(git: Git, entry: SavedEntry) -> None:
             git.must("update-ref", ref, tip)
 
 
-def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = ()) -> None:
-    """The uncommitted files, over those of the last commit; of a whole entry nothing else stays, except what is too
-    large to be kept and what is below `spare`."""
+def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), *, past: bool = True) -> None:
+    """The uncommitted files, over those of the last commit, the index, and an operation that was not finished; of a
+    whole entry nothing else stays, except what is too large to be kept and what is below `spare`. Without `past`, the
+    reflog of HEAD stays as it is."""
     if entry.whole:
         uncommitted_files.prune(git, entry.commit, [*spare, *(path for path, _ in entry.left_out)])
     converted: list[str] = []
@@ -242,6 +269,24 @@ def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = ()) -> None:
     # git takes a file of another size for a changed one, without a look at its content.
     if converted and (same := set(git.changed_paths()).intersection(converted).difference(entry.changed)):
         git.must("update-index", "-z", "--stdin", input=b"".join(os.fsencode(path) + b"\0" for path in same))
+    uncommitted_files.unpack(git, git.directory, entry.archives)
+    if not entry.plain_files:
+        uncommitted_files.unpack(git, git_dir_of(git.directory), entry.modules)
+        if entry.staged:
+            staged_index.bring(git, entry.staged)
+        if entry.state:
+            _bring_state(git, entry.state, past)
+
+
+def _bring_state(git: Git, state: str, past: bool) -> None:
+    """What git had noted of an operation that was not finished, of private refs and of the past of HEAD."""
+    git_dir = git_dir_of(git.directory)
+    for line in filter(None, git.must("ls-tree", "-r", "-z", state).split("\0")):
+        facts, path = line.split("\t", 1)
+        mode, _, blob = facts.split(" ")
+        if mode == "100644" and git_state.restorable(path) and (past or path != "logs/HEAD"):
+            inside.make_directory(git_dir, os.path.dirname(path))
+            inside.write(git_dir, path, checked(git.run("cat-file", "blob", blob)).stdout, 0o666)
 
 
 def bring_refs(git: Git, entry: SavedEntry, branch: str | None) -> None:
