@@ -33,10 +33,10 @@ def test_a_file_that_went_away_before_it_was_compared_differs(tmp_path: Path) ->
         directory.mkdir()
         (directory / "file").write_text("same")
         os.utime(directory / "file", (at, at))
-    seen = [plain.find_files(str(directory), "") for directory in (here, there)]
-    assert plain.same(str(here), str(there), "file", *seen, copied_at=0.0)
+    first, second = (plain.find_files(str(directory), "") for directory in (here, there))
+    assert plain.same(str(here), str(there), "file", first, second, 0.0)
     (here / "file").unlink()
-    assert not plain.same(str(here), str(there), "file", *seen, copied_at=0.0)
+    assert not plain.same(str(here), str(there), "file", first, second, 0.0)
 
 
 def test_what_went_away_is_not_in_the_tree(tmp_path: Path) -> None:
