@@ -6,6 +6,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -116,7 +117,7 @@ def test_a_watcher_that_was_killed_is_started_again(user: User) -> None:
     (first,) = watchers(user)
     os.kill(first, signal.SIGKILL)
     wait_for(lambda: not watchers(user), "the watcher to be gone")
-    assert "its watcher was ended: `mngr start foo`" in user.mngr("list", "--explain", "foo").ok().stdout
+    assert "not enforced: its watcher was ended; `mngr start foo`" in user.mngr("list", "--explain", "foo").ok().stdout
     assert "foo is already running" in user.mngr("start", "foo").ok().stdout
     (second,) = watchers(user)
     assert second != first
@@ -128,6 +129,24 @@ def test_a_watcher_that_was_killed_is_started_again(user: User) -> None:
     assert len(watchers(user)) == 1
     user.mngr("destroy", "foo", "--force").ok()
     wait_for(lambda: not user.processes(), "all processes to end")
+
+
+def test_a_watcher_that_cannot_run_our_program_any_more_says_so(user: User) -> None:
+    """As after an upgrade that removed the Python that the agent was made with."""
+    agent = user.create("foo", "--timeout", "1h")
+    script = user.host_dir / "agents" / agent["id"] / "limits.sh"
+    text = re.sub(r"^ends=.*", "ends=1", script.read_text(), flags=re.M)
+    script.write_text(text.replace(sys.executable, "/nonexistent/python"))
+    lines = user.tmux("list-panes", "-a", "-F", "#{@mngr_limits} #{pane_id}").stdout.splitlines()
+    (pane,) = [line.split()[1] for line in lines if line.startswith("agent-")]
+    user.tmux("respawn-pane", "-k", "-t", pane).ok()
+    wait_for(lambda: "limit_failed" in [event["type"] for event in user.events("foo")], "the event")
+    why = "not enforced: mngr cannot be run (exit code 127); `mngr start foo`"
+    wait_for(lambda: why in user.mngr("limit", "foo").ok().stdout, "the mark of the watcher")
+    assert why in user.mngr("list", "--explain", "foo").ok().stdout
+    user.mngr("start", "foo").ok()
+    assert "not before" in user.mngr("limit", "foo").ok().stdout
+    assert user.agent("foo")["pid"] == agent["pid"]
 
 
 def test_new_limits_hold_for_an_agent_that_runs(user: User) -> None:

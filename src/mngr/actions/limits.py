@@ -24,7 +24,7 @@ _ENFORCE = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from mngr.actions.limits import enforce_for_watcher; enforce_for_watcher(sys.argv[2])"
 )
-_MARK = "#{@mngr_limits}\t#{pane_id}"
+_MARK = "#{@mngr_limits}\t#{pane_id}\t#{@mngr_limits_failed}"
 
 
 class Enforced(NamedTuple):
@@ -49,7 +49,7 @@ def change(site: Site, agent_id: str, wanted: Limits) -> Record:
 
 def watch(site: Site, record: Record) -> None:
     """Start the watcher of a running agent, in place of one that it may have. Without limits there is none."""
-    for pane_id in _watchers(site, record):
+    for pane_id, _ in _watchers(site, record):
         site.tmux.kill_pane(pane_id)
     wanted = limits.of(record.spec.limits)
     if not wanted.any:
@@ -95,7 +95,8 @@ def end_all(reason: str) -> None:
 
 
 def is_watched(site: Site, record: Record) -> bool:
-    return bool(_watchers(site, record))
+    """Whether it has a watcher that can enforce its limits."""
+    return any(not failure for _, failure in _watchers(site, record))
 
 
 def enforce(site: Site, agent_id: str, *, dry_run: bool = False) -> Enforced:
@@ -126,8 +127,10 @@ def explain(site: Site, agent_id: str) -> str:
     text = f"limits: {wanted.describe()}"
     if not wanted.any or not agent.status.alive:
         return text
-    if not is_watched(site, agent.record):
-        return f"{text}; its watcher was ended: `mngr start {agent.name}` starts it again"
+    watchers = _watchers(site, agent.record)
+    if all(failure for _, failure in watchers):
+        why = watchers[0][1] if watchers else "its watcher was ended"
+        return f"{text}; not enforced: {why}; `mngr start {agent.name}` starts the watcher again"
     verdict = _judge(site, agent)
     return f"{text}; " + (verdict.reason or f"not before {limits.span(verdict.seconds_left)} from now")
 
@@ -156,9 +159,10 @@ def _idle_since(site: Site, agent: AgentView, mode: str) -> float | None:
     return agent.pane.active_at
 
 
-def _watchers(site: Site, record: Record) -> list[str]:
+def _watchers(site: Site, record: Record) -> list[tuple[str, str]]:
+    """The panes of its watchers, each with why it cannot enforce the limits."""
     lines = (line.split("\t") for line in site.tmux.ask_session(record.life.session, _MARK))
-    return [line[1] for line in lines if line[0] == record.id]
+    return [(line[1], line[2]) for line in lines if line[0] == record.id]
 
 
 def _started(record: Record) -> float:

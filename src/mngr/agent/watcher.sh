@@ -36,10 +36,27 @@ look() {
     [ "$since" -ge "$started" ] || since=$started
 }
 
+# Our program cannot be run, and so says nothing itself: perhaps its Python went with an upgrade. It is noted as an event
+# and on our pane, for `mngr limit` and `mngr list --explain`; `mngr start` then starts a watcher with the new one.
+not_enforced() {
+    [ -z "$failed" ] || return 0
+    failed=1
+    id=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    printf '{"event_id": "evt-%s", "timestamp": "%s", "source": "limits", "type": "limit_failed", "reason": "%s"}\n' \
+        "$id" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$1" >>"$events"
+    tmux set-option -p -t "$TMUX_PANE" @mngr_limits_failed "$1"
+}
+
+failed=
 echo "$says"
 while :; do
     now=$(date +%s)
-    pane=$(tmux list-panes -s -t "$TMUX_PANE" -F "$fields" | grep -e "^$agent 0 ") || exit 0
+    # This window goes with the session: a tmux that does not answer says nothing about the agent.
+    panes=$(tmux list-panes -s -t "$TMUX_PANE" -F "$fields") || {
+        sleep 60
+        continue
+    }
+    pane=$(echo "$panes" | grep -e "^$agent 0 ") || exit 0
     set -- $pane
     left=86400
     if [ -n "$idle" ]; then
@@ -50,8 +67,15 @@ while :; do
         left=$((ends - now))
     fi
     if [ "$left" -le 0 ]; then
-        left=$(enforce) || left=60
-        [ -n "$left" ] || exit 0
+        size=$(wc -c <"$events")
+        if left=$(enforce); then
+            [ -n "$left" ] || exit 0
+            [ -z "$failed" ] || tmux set-option -pu -t "$TMUX_PANE" @mngr_limits_failed
+            failed=
+        else
+            code=$? left=60
+            [ "$(wc -c <"$events")" != "$size" ] || not_enforced "mngr cannot be run (exit code $code)"
+        fi
     fi
     sleep "$left"
     # A machine that was asleep did not let its agents work: they get their time again.

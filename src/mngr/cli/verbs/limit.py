@@ -66,7 +66,8 @@ def run(args: Args, app: App) -> int:
         wanted = _wanted(args, agent)
         if changes and not args.dry_run:
             wanted = limits.of(agent.limit(wanted).record.spec.limits)
-        return LimitsRow(wanted, args.dry_run), f"{agent.name}: {wanted.describe()}"
+        _, failed, why = ("", "", "") if changes else agent.explain_limits().partition("; not enforced")
+        return LimitsRow(wanted, args.dry_run), f"{agent.name}: {wanted.describe()}{failed}{why}"
 
     return targets.finish(app, agents, act)
 
