@@ -49,7 +49,7 @@ _SECTIONS = {"lint-imports": "importlinter", "pre-commit": "pre-commit"} | {
 # Programs that run other programs, which a command line does not show.
 _RUNNERS = frozenset({"make", "gmake", "just", "tox", "nox", "pre-commit", "hatch", "poe", "task", "npm"})
 # Wherever Python looks for modules, these are taken for its own start, for pytest or for our probe.
-_SHADOWS = re.compile(r"sitecustomize|usercustomize|_?pytest|pluggy|mngr_tmr_probe|mngr_strength\w*")
+_SHADOWS = re.compile(r"sitecustomize|usercustomize|_?pytest|pluggy|mngr_(?:tmr|strength)\w*")
 # Where Python looks for modules in most projects.
 _ROOTS = frozenset({"", "src", "lib", "python", "test", "tests"})
 _MODULES = (".py", ".pyc", ".pyi", ".so", ".pyd")
