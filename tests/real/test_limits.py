@@ -145,7 +145,7 @@ def test_a_watcher_that_cannot_run_our_program_any_more_says_so(user: User) -> N
     wait_for(lambda: why in user.mngr("limit", "foo").ok().stdout, "the mark of the watcher")
     assert why in user.mngr("list", "--explain", "foo").ok().stdout
     user.mngr("start", "foo").ok()
-    assert "not before" in user.mngr("limit", "foo").ok().stdout
+    assert "not before" in user.mngr("list", "--explain", "foo").ok().stdout
     assert user.agent("foo")["pid"] == agent["pid"]
 
 
