@@ -249,3 +249,18 @@ def test_of_ten_creates_of_one_name_one_succeeds(user: User) -> None:
     assert sorted(process.returncode for process in running) == [0, 1, 1, 1, 1, 1], outputs
     assert [agent["name"] for agent in user.agents()] == ["foo"]
     assert len(list((user.host_dir / "worktrees").iterdir())) == 1
+
+
+def test_a_tilde_in_an_address_is_the_home(user: User) -> None:
+    """No shell makes anything of it after a colon."""
+    user.mngr("create", "foo:~/my copy", "--no-connect", "--command", "sleep 9999").ok()
+    assert user.agent("foo")["work_dir"] == str(user.home / "my copy")
+    assert not (user.repo / "~").exists()
+    assert "not inside the work dir" in user.mngr("push", "foo:~/x", "README.md").failed(2).stderr
+    assert "not inside the work dir" in user.mngr("pull", "foo:~/x").failed(2).stderr
+    user.mngr("exec", "foo", "echo new >x").ok()
+    user.mngr("pull", "foo:x", "~/got/").ok()
+    assert (user.home / "got" / "x").read_text() == "new\n"
+    user.mngr("destroy", "foo", "--force").ok()
+    user.mngr("saved", "restore", "foo-1", "--to=~/back").ok()
+    assert (user.home / "back" / "x").exists()

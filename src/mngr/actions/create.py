@@ -109,7 +109,7 @@ def plan_requests(site: Site, requests: Sequence[CreateRequest], default: str = 
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise MngrError(f"two agents cannot both be called `{twice}`")
-    source = os.path.abspath(os.path.join(site.cwd, first.source))
+    source = site.path(first.source)
     default = MIRROR if first.sandbox else default
     plans = plan.decide(source, names, first.transfer, first.branch, first.unclean, default)
     if first.sandbox:
@@ -394,7 +394,7 @@ def choose_work_dir(site: Site, request: CreateRequest) -> str:
             )
         return planned.source
     if request.target is not None:
-        target = os.path.abspath(os.path.join(site.cwd, request.target))
+        target = site.path(request.target)
         refuse_taken(target)
         return target
     return site.work_dir(planned.transfer, request.name, request.agent_id)

@@ -70,6 +70,10 @@ def below(record: Record, path: str) -> str:
     leads out."""
     root = record.workspace.work_dir
     full = os.path.normpath(os.path.join(root, path))
+    if path == "~" or path.startswith("~/"):
+        raise UsageError(
+            f"`{path}` is not inside the work dir of `{record.name}`", hint="paths begin there: `foo:data`"
+        )
     if full != root and not full.startswith(root.rstrip("/") + "/"):
         raise UsageError(f"`{path}` is not inside the work dir of `{record.name}`")
     above, name = os.path.split(os.path.relpath(full, root))

@@ -140,7 +140,7 @@ def make_again(
 def as_files(site: Site, entry: SavedEntry, directory: str, *, branch: str | None = None) -> str:
     """The workspace at a directory of the user's choice, with no agent; of an agent in place its outcome and artifacts.
     Refuses one that holds anything."""
-    target = os.path.abspath(os.path.join(site.cwd, directory))
+    target = site.path(directory)
     refuse_taken(target)
     if entry.agent is not None and entry.agent.workspace.transfer == NONE:
         kept = saved_entry.agent_dir(site.host, entry)

@@ -92,6 +92,14 @@ class Site:
         """What to run on the caller's machine so that this program of the site gets its terminal."""
         return list(argv)
 
+    def path(self, text: str) -> str:
+        """A path that somebody typed, as an absolute one. `~` is what a shell here makes of it: none has seen that in
+        `NAME:~/dir`, nor in one that was typed for this machine on another."""
+        home = self.environ.get("HOME")
+        if home and (text == "~" or text.startswith("~/")):
+            text = home + text[1:]
+        return os.path.abspath(os.path.join(self.cwd, os.path.expanduser(text)))
+
     def session(self, name: str) -> str:
         """What the tmux session of an agent is called."""
         return self.settings.text("tmux.session_prefix", "mngr-") + name

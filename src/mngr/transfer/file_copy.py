@@ -43,9 +43,8 @@ def _destination(near: Site, target: str, name: str = "") -> tuple[str, str]:
     """A path of the user's as a directory and a path below it in which no link is followed: an agent's files may hold
     links, and an earlier pull or merge has brought those here. Links above the current directory, or above the home or
     the top directory that another path begins with, are the user's own."""
-    cwd, home = os.path.realpath(near.cwd), os.path.abspath(near.environ.get("HOME") or "/")
-    full = os.path.normpath(os.path.join(cwd, target, name))
-    for root in (cwd, home):
+    full = os.path.normpath(os.path.join(near.path(target), name))
+    for root in (near.cwd, near.path("~")):
         if f"{full}/".startswith(f"{root.rstrip('/')}/"):
             return root, os.path.relpath(full, root)
     top, _, path = full[1:].partition("/")
@@ -70,7 +69,7 @@ def _pull(site: Site, found: AgentPath, destination: tuple[str, str], dry_run: b
 
 def push(site: Site, agent_id: str, source: str, path: str, *, dry_run: bool = False) -> Copied:
     """Copy a file or directory of the caller's machine into the agent's work dir."""
-    full = os.path.abspath(os.path.join(site.near.cwd, source))
+    full = site.near.path(source)
     if not os.path.lexists(full):
         raise UsageError(f"`{source}` does not exist")
     if site.is_near:
