@@ -64,7 +64,7 @@ def watch(site: Site, record: Record) -> None:
         started=_started(record),
         state_dir=state_dir,
         exports=launch.env_text({"MNGR_HOST_DIR": site.host.dir}),
-        enforce=[sys.executable, "-I", "-c", _ENFORCE, _PACKAGES, record.id],
+        enforce=[sys.executable, "-I", "-X", "utf8", "-c", _ENFORCE, _PACKAGES, record.id],
     )
     site.host.write(path, text.encode("utf-8", "surrogateescape"), 0o700)
     site.tmux.add_helper(record.life.session, limits.WINDOW, ["sh", path], {"limits": record.id})

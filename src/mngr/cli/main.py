@@ -14,6 +14,9 @@ STOP_HERE = ("-h", "--help", "--version")
 
 def start() -> None:
     """The console script. Leaves without tearing the interpreter down, which would take a tenth of the time."""
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        # git and tmux give names as UTF-8, and Python would open others, or none.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -54,7 +54,7 @@ except OSError as error:
     if not os.path.isdir(place):
         sys.stderr.write("mngr cannot be unpacked to %s: %s" % (place, error.strerror))
         sys.exit(1)
-os.execv(sys.executable, [sys.executable, "-I", "-S", os.path.join(place, "start.py"), place])
+os.execv(sys.executable, [sys.executable, "-I", "-S", "-X", "utf8", os.path.join(place, "start.py"), place])
 """
 # `$d` is the state directory, `$l` our program in it, `$p` the Python that unpacked it. No single quote, backslash or
 # newline: csh and fish read this line too. A Python is tried, since a version manager leaves names that do not run.
@@ -62,7 +62,7 @@ _LINE = (
     "umask 77; h=${{HOME:-$(getent passwd $(id -u) | cut -d: -f6)}}; d={state}; export HOME=$h MNGR_HOST_DIR=$d; "
     "l=$d/lib/{key}; n=; for n in tmux git; do command -v $n >/dev/null 2>&1 || break; n=; done; "
     'if [ -z "$n" ]; then if [ -e "$l/python" ]; then read p < "$l/python"; if [ -x "$p" ]; then '
-    'echo "{token} ready"; exec "$p" -I -S "$l/start.py" "$l"; fi; fi; '
+    'echo "{token} ready"; exec "$p" -I -S -X utf8 "$l/start.py" "$l"; fi; fi; '
     'for p in {pythons}; do $p -I -S -c "import sys; sys.exit(sys.version_info < (3, 10))" >/dev/null 2>&1 && '
     'echo "{token} send" && exec $p -I -S -c '
     '"import os; exec(bytes().join(os.read(0, 1) for i in range({unpack})))" "$l"; done; n=python3; fi; '
