@@ -16,15 +16,12 @@ from mngr.agent import launch
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
 from mngr.names import check_name
-from mngr.system import process
+from mngr.system import inside, process
 from mngr.system.interrupts import held
-from mngr.system.process import checked
 from mngr.workspace.plan import NONE, WORKTREE, Plan
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work.entry import SavedEntry
-from mngr.workspace.workspace import refuse_taken_branch
-
-COPY_SECONDS = 3600.0
+from mngr.workspace.workspace import copy_into, refuse_taken_branch
 
 
 class CloneRequest(NamedTuple):
@@ -138,10 +135,10 @@ def start_kept(
 def _bring_large(entry: SavedEntry, record: Record) -> None:
     """What git ignores and is too large to be kept is on this host, so it is copied."""
     assert entry.agent is not None
-    for path, _ in entry.left_out:
-        source = os.path.join(entry.agent.workspace.work_dir, path.rstrip("/"))
-        target = os.path.join(record.workspace.work_dir, path.rstrip("/"))
-        if os.path.lexists(source) and not os.path.lexists(target):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            copied = process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
-            checked(copied, f"`{path}` could not be copied")
+    root = entry.agent.workspace.work_dir
+    for path in (left_out.rstrip("/") for left_out, _ in entry.left_out):
+        above, name = os.path.split(path)
+        if inside.facts(root, path) is not None and inside.facts(record.workspace.work_dir, path) is None:
+            with inside.directory(root, above) as fd:
+                source = os.path.join(inside.for_programs(fd, os.path.join(root, above)), name)
+                copy_into(source, record.workspace.work_dir, path)

@@ -16,8 +16,8 @@ from mngr.agent.record import Record
 from mngr.errors import MngrError, UsageError
 from mngr.secrets import mask
 from mngr.system import inside, process
-from mngr.system.process import checked
 from mngr.workspace.plan import NONE
+from mngr.workspace.workspace import copy_into
 
 SECONDS = 3600.0
 
@@ -74,14 +74,11 @@ def upload(record: Record, uploads: Sequence[tuple[str, str]]) -> None:
     root = record.workspace.work_dir
     for source, path in uploads:
         above, name = os.path.split(path)
-        above = inside.resolve(root, above)
-        with inside.directory(root, above, make=0o777) as fd:
-            found = inside.facts(root, os.path.join(above, name))
-            if found is not None and (record.workspace.transfer == NONE or not stat.S_ISREG(found.st_mode)):
-                raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
-            target = os.path.join(inside.for_programs(fd, os.path.join(root, above)), name)
-            copied = process.run(["cp", "-RpP", "--", source, target], timeout=SECONDS)
-            checked(copied, f"`{source}` could not be copied")
+        place = os.path.join(inside.resolve(root, above), name)
+        found = inside.facts(root, place)
+        if found is not None and (record.workspace.transfer == NONE or not stat.S_ISREG(found.st_mode)):
+            raise MngrError(f"`{path}` exists in the work dir already and is not replaced")
+        copy_into(source, root, place)
 
 
 def run(site: Site, record: Record, commands: Sequence[str], secrets: Iterable[str]) -> None:

@@ -291,19 +291,26 @@ def _bring_extra_paths(plan: Plan, directory: str, extra_paths: Mapping[str, str
         source, target = os.path.join(plan.source, relative), os.path.join(directory, relative)
         if os.path.lexists(target):
             continue  # tracked, or copied with everything else
-        above, name = os.path.split(relative)
-        with inside.directory(directory, above, make=0o777) as fd:
-            if how == "share":
-                os.symlink(source, name, dir_fd=fd)
-            else:
-                words = ["cp", "-a", "--", source, os.path.join(inside.for_programs(fd, os.path.dirname(target)), name)]
-                checked(process.run(words, timeout=COPY_SECONDS), f"`{path}` could not be copied")
+        if how == "share":
+            inside.make_directory(directory, os.path.dirname(relative))
+            inside.link(directory, relative, source)
+        else:
+            copy_into(source, directory, relative)
         if plan.repo is not None and not Git.of_user(directory).ok("check-ignore", "-q", "--", relative):
             raise MngrError(
                 f"`workspace.extra_paths` names `{path}`, which git does not ignore: the agent would commit it",
                 hint=f"add `/{relative}` to `.gitignore` or to `.git/info/exclude`"
                 + (" (a pattern that ends in `/` does not match a link)" if how == "share" else ""),
             )
+
+
+def copy_into(source: str, root: str, path: str) -> None:
+    """Copy a file or directory, links as links, to a path below a directory, and follow no link on the way there."""
+    above, name = os.path.split(path.rstrip("/"))
+    with inside.directory(root, above, make=0o777) as fd:
+        target = os.path.join(inside.for_programs(fd, os.path.join(root, above)), name)
+        copied = process.run(["cp", "-a", "--", source, target], timeout=COPY_SECONDS)
+    checked(copied, f"`{source}` could not be copied")
 
 
 def extra_path(source: str, path: str) -> str:
