@@ -220,3 +220,14 @@ def test_commits_are_counted_while_others_delete_branches(user: User) -> None:
         assert git.count("HEAD", "--not", "--exclude=main", "--branches", "--tags") >= 0
         counted += 1
     assert counted > 10
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_hooks_of_the_repository_do_not_run_when_a_copy_is_made(user: User, transfer: str) -> None:
+    """As `mngr help transfer` says."""
+    hook = user.repo / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {user.root}/ran\n")
+    hook.chmod(0o755)
+    user.create("foo", "--transfer", transfer)
+    assert not (user.root / "ran").exists()
