@@ -144,7 +144,7 @@ def test_a_creation_killed_at_any_moment_can_be_destroyed(user: User, times: int
         child = user.popen(*CREATE)
         time.sleep(random.uniform(0, whole * 1.1))
         end(child, signal.SIGKILL)
-        wait_for(lambda: not _orphans(user), "git and tmux, which outlived it, to be through")
+        wait_for(lambda: not orphans(user), "git and tmux, which outlived it, to be through")
         if user.agents():
             user.mngr("destroy", "foo").ok()
         left = [line for line in leftovers.found(user) if not line.startswith(("lock", "state", "draft"))]
@@ -164,7 +164,7 @@ def test_many_creations_ended_at_any_moment_leave_whole_agents_only(
         child = user.popen(*words)
         time.sleep(random.uniform(whole * 0.2, whole))
         end(child, number)
-        wait_for(lambda: not _orphans(user), "git and tmux, which outlived it, to be through")
+        wait_for(lambda: not orphans(user), "git and tmux, which outlived it, to be through")
         agents = user.agents()
         if number == signal.SIGINT:
             assert {agent["state"] for agent in agents} <= {"RUNNING"}
@@ -308,7 +308,7 @@ def _named(user: User, command: str) -> list[int]:
     return [pid for pid in user.processes() if _facts(pid)[0] == command]
 
 
-def _orphans(user: User) -> list[int]:
+def orphans(user: User) -> list[int]:
     """Processes outside the tmux server: after the death of the command that started them, what they still do is done
     behind the back of whoever looks now."""
     return [pid for pid in user.processes() if not _in_tmux(pid)]
