@@ -218,3 +218,51 @@ def test_saved_work_goes_with_all_its_refs_also_when_that_is_killed(user: User) 
     assert user.mngr("saved", "list").ok().stdout == "No saved work\n"
     user.mngr("gc").ok()
     assert user.git("for-each-ref", "refs/mngr") == "" and trash(user) == []
+
+
+def half_restored(user: User) -> None:
+    """An agent whose restore of a snapshot without any work was killed before the files were written."""
+    for number in range(3):
+        (user.repo / f"file-{number}").write_text("first\n")
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "files")
+    user.create("foo")
+    user.mngr("snapshot", "create", "foo").ok()
+    for number in range(3):
+        (user.work_dir("foo") / f"file-{number}").write_text("later\n")
+    (user.work_dir("foo") / "later").write_text("later\n")
+    env = killing_git(user, "reset -q --hard")
+    user.mngr("snapshot", "restore", "foo/snap-1", env=env).failed(-signal.SIGKILL)
+    agent = user.agent("foo")
+    assert (agent["state"], agent["state_reason"]) == ("STOPPED", "restored from snapshot `foo/snap-1`")
+    assert not (user.work_dir("foo") / "later").exists(), "half of it was done"
+    assert (user.work_dir("foo") / "file-0").read_text() == "later\n"
+
+
+def test_half_of_a_restore_is_no_work(user: User) -> None:
+    half_restored(user)
+    user.mngr("destroy", "foo").ok()
+    user.mngr("saved", "restore", "foo-1").ok()
+    assert (user.work_dir("foo") / "later").read_text() == "later\n"
+
+
+def test_a_restore_that_was_killed_is_finished_by_the_next_start(user: User) -> None:
+    half_restored(user)
+    user.mngr("start", "foo").ok()
+    assert user.git("status", "--short", cwd=user.work_dir("foo")) == ""
+    assert user.mngr("gc").ok().stdout == "Nothing to remove\n"
+
+
+def test_a_restore_that_was_killed_is_finished_by_gc(user: User) -> None:
+    half_restored(user)
+    assert user.mngr("gc").ok().stdout == "finished interrupted restore foo\n"
+    assert user.git("status", "--short", cwd=user.work_dir("foo")) == ""
+    assert user.mngr("gc").ok().stdout == "Nothing to remove\n"
+    user.mngr("start", "foo").ok()
+
+
+def test_a_restore_of_a_snapshot_that_is_gone_by_now_stays_as_it_is(user: User) -> None:
+    half_restored(user)
+    user.mngr("snapshot", "destroy", "foo/snap-1").ok()
+    assert "3 uncommitted files" in user.mngr("destroy", "foo").failed().stderr
+    user.mngr("start", "foo").ok()

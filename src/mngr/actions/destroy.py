@@ -56,6 +56,19 @@ def check(site: Site, agent_id: str, *, force: bool) -> UnsavedWork:
     return _check(site, agent, force)
 
 
+def _restored(site: Site, agent: AgentView, force: bool) -> AgentView:
+    """The agent, after a restore of a snapshot that was interrupted: half of it is not work. If that cannot be finished
+    and is forced, what is there counts."""
+    from mngr.actions import snapshots
+
+    try:
+        snapshots.resume(site, agent.record)
+    except MngrError:
+        if not force:
+            raise
+    return find.agent(site, agent.id)
+
+
 def _check(site: Site, agent: AgentView, force: bool) -> UnsavedWork:
     if not force:
         agent.require_known()
@@ -92,6 +105,8 @@ def destroy(
     with site.store.agent_locked(agent_id):
         agent = find.agent(site, agent_id)
         removal.check(agent.record)
+        if site.store.is_restoring(agent_id) and not discard:
+            agent = _restored(site, agent, force)
         measured = None if discard or force else _check(site, agent, force=False)
         if moved and agent.pane is not None:
             raise MngrError(f"`{agent.name}` was started again meanwhile")

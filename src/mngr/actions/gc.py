@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from mngr.actions import destroy, leftovers, removal
+from mngr.actions import destroy, leftovers, removal, snapshots
 from mngr.actions.agent_process import end_found
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
@@ -28,7 +28,7 @@ from mngr.workspace.work.entry import SAVED, SNAPSHOTS, SavedEntry
 from mngr.workspace.work.git_files import has_repository
 from mngr.workspace.workspace import forget_worktree, repo_lock
 
-REMOVED, WOULD, KEPT, FAILED = "removed", "would remove", "kept", "failed"
+REMOVED, WOULD, KEPT, FAILED, FINISHED = "removed", "would remove", "kept", "failed", "finished"
 # What a state directory may hold and nobody would miss.
 _WORTHLESS = ("env", "launch.sh", "limits.sh", "screen.txt")
 
@@ -69,6 +69,7 @@ def collect(
         for session in seen.sessions:
             yield _tried(Leftover("session", session.name), dry_run, partial(_end, site, session))
         yield from _interrupted(site, seen, dry_run)
+        yield from _restores(site, seen, dry_run)
         yield from _state_dirs(site, seen, dry_run)
         yield from _places(site, seen, dry_run)
         yield from _worktrees(site, seen, dry_run)
@@ -180,6 +181,19 @@ def _interrupted(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
         found = Leftover("interrupted creation", record.name, record.workspace.work_dir)
 
         yield _tried(found, dry_run, partial(_destroy, site, record.id))
+
+
+def _restores(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
+    """Restores of snapshots that were broken off half-way."""
+    for record in seen.records:
+        if site.store.is_restoring(record.id) and not _is_locked(site, record.id):
+            found = Leftover("interrupted restore", record.name, record.workspace.work_dir, action=FINISHED)
+            yield _tried(found, dry_run, partial(_finish_restore, site, record.id))
+
+
+def _finish_restore(site: Site, agent_id: str, found: Leftover) -> None:
+    with site.store.agent_locked(agent_id):
+        snapshots.resume(site, site.store.read(agent_id))
 
 
 def _destroy(site: Site, agent_id: str, found: Leftover) -> Leftover:

@@ -81,6 +81,11 @@ def start(site: Site, agent_id: str) -> tuple[Record, bool]:
                 f"`{agent.name}` was not fully created: {agent.status.reason}",
                 hint=f"`mngr destroy {agent.name}`, then create it again",
             )
+        if site.store.is_restoring(agent_id):
+            from mngr.actions import snapshots
+
+            snapshots.resume(site, agent.record)
+            agent = find.agent(site, agent_id)
         _require_work_dir(agent)
         try:
             # Starting again first ends whatever the old process left behind.

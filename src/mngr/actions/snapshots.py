@@ -10,9 +10,10 @@ from mngr.actions import destroy, find, lifecycle, restore, usage
 from mngr.actions.site import Site
 from mngr.agent import events
 from mngr.agent.record import Record
+from mngr.agent.store import RESTORING
 from mngr.errors import MngrError, NotFoundError, Undecided
 from mngr.names import suggest
-from mngr.system.files import MOST_BYTES
+from mngr.system.files import MOST_BYTES, content
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed
@@ -241,18 +242,41 @@ def _in_place(site: Site, entry: SavedEntry, agent_id: str) -> Restored:
         ran = agent.status.alive
         if ran or agent.pane is not None:
             lifecycle.end(site, agent, f"restored from snapshot `{entry.id}`")
-        record = site.store.read(agent_id)
-        restoration.relink(record)
-        entry_saved = _save(site, entry, record)
-        spare = [path for path, _ in entry_saved.left_out] if entry_saved else []
-        branch, note = restoration.put_back(site.host, entry, record, spare)
-        usage.record_usage(site, record)
-        _bring_conversation(site, entry, record)
-        record = site.store.change(agent_id, **_settings(entry, branch))
-        site.store.log(agent_id, "snapshot_restored", snapshot=entry.id, saved=entry_saved.id if entry_saved else None)
-    if ran:
-        record, _ = lifecycle.start(site, agent_id)
-    return Restored(record, entry_saved, note, made=False, running=ran)
+        done = _replace(site, entry, site.store.read(agent_id))
+    return done._replace(record=lifecycle.start(site, agent_id)[0], running=True) if ran else done
+
+
+def _replace(site: Site, entry: SavedEntry, record: Record) -> Restored:
+    """Save what is there, and put back what the snapshot holds. Until that is done, a mark says which snapshot it is.
+    The caller holds the agent's lock."""
+    mark = os.path.join(site.store.state_dir(record.id), RESTORING)
+    restoration.relink(record)
+    entry_saved = _save(site, entry, record)
+    spare = [path for path, _ in entry_saved.left_out] if entry_saved else []
+    site.host.write(mark, entry.id.encode(), durable=True)
+    branch, note = restoration.put_back(site.host, entry, record, spare)
+    usage.record_usage(site, record)
+    _bring_conversation(site, entry, record)
+    record = site.store.change(record.id, **_settings(entry, branch))
+    site.store.log(record.id, "snapshot_restored", snapshot=entry.id, saved=entry_saved.id if entry_saved else None)
+    site.host.remove(mark)
+    return Restored(record, entry_saved, note, made=False, running=False)
+
+
+def resume(site: Site, record: Record) -> None:
+    """Finish a restore that was interrupted, if there was one. What is there is saved once more: somebody may have
+    worked on it. A snapshot that is gone by now cannot be restored, and what is there stays. The caller holds the
+    agent's lock."""
+    mark = os.path.join(site.store.state_dir(record.id), RESTORING)
+    entry_id = content(mark).decode(errors="replace")
+    if not entry_id:
+        return
+    entry = next((entry for entry in survey(site)[0] if entry.id == entry_id), None)
+    if entry is None or not belongs(entry, record.id):
+        site.host.remove(mark)
+        return
+    saved_entry.check_kept(entry)
+    _replace(site, entry, record)
 
 
 def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:

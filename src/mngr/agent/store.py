@@ -15,6 +15,7 @@ from mngr.system.files import MOST_BYTES, NOT_PLAIN, last_lines, read_lines
 from mngr.system.state_dir import StateDir
 
 SCREEN = "screen.txt"
+RESTORING = "restoring"  # the snapshot that its work dir is brought back to at this moment
 _TAIL = 16384
 # A state is decided from at most so much of the end of the events; what an agent adds to them cannot cost more.
 _MOST_TAIL, _MOST_LINES = 1 << 22, 4096
@@ -29,6 +30,10 @@ class Store:
 
     def state_dir(self, agent_id: str) -> str:
         return os.path.join(self.dir, agent_id)
+
+    def is_restoring(self, agent_id: str) -> bool:
+        """Whether its work dir is being brought back to a snapshot, or was when that was interrupted."""
+        return os.path.exists(os.path.join(self.dir, agent_id, RESTORING))
 
     def locked(self) -> AbstractContextManager[bool]:
         """Held while names are chosen and records change hands; never during slow work."""
