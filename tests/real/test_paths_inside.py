@@ -345,3 +345,14 @@ def test_an_upload_stays_in_the_work_dir(user: User, keys: Path) -> None:
     unchanged(keys)
     user.mngr(*upload, f"{user.root}/file:conf/file").ok()
     assert (user.work_dir("foo") / "config" / "file").read_text() == "new\n"
+
+
+@pytest.mark.parametrize("link", [".mngr", ".mngr/settings.toml"])
+def test_settings_of_a_project_are_not_written_elsewhere(user: User, link: str) -> None:
+    outside = user.root / "outside"
+    outside.mkdir()
+    (outside / "settings.toml").write_text("[list]\n")
+    commit_link(user, link, outside if link == ".mngr" else outside / "settings.toml")
+    ran = user.mngr("config", "set", "--scope", "project", "commands.list.format", "json").failed()
+    assert f"leads out of `{user.repo}`, to `{outside}" in ran.stderr
+    assert (outside / "settings.toml").read_text() == "[list]\n"

@@ -12,7 +12,7 @@ from mngr.names import suggest
 from mngr.settings.layers import naming_the_editor, parse_toml, read_bytes
 from mngr.settings.schema import as_key, resolve, text_layer
 from mngr.settings.values import Key, format_key, parse_key, put, toml_text
-from mngr.system import files
+from mngr.system import files, inside
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
@@ -153,13 +153,17 @@ def _held(path: str, scope: str) -> AbstractContextManager[object]:
 
 
 def _write(path: str, scope: str, data: bytes) -> None:
-    # Settings are often a link into a repository of dotfiles: the file it leads to is what changes.
-    target = os.path.realpath(path)
+    """Replace the file that the path leads to: a user's settings are often a link into a repository of dotfiles. Those
+    of a project lead nowhere else."""
     try:
         if scope == "user":
+            target = os.path.realpath(path)
             files.make_private_dir(os.path.dirname(target))
+            files.write_atomic(target, data)
         else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-        files.write_atomic(target, data, 0o644 if scope == "project" else 0o600)
+            root = os.path.dirname(os.path.dirname(path))
+            place = inside.resolve(root, path)
+            inside.make_directory(root, os.path.dirname(place))
+            inside.write(root, place, data, 0o644 if scope == "project" else 0o600)
     except OSError as error:
         raise files.disk_error(error) or MngrError(f"cannot write `{path}`: {error.strerror}") from None
