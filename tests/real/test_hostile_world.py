@@ -1,6 +1,7 @@
 """The main verbs once more, in a world where nothing is as it was when they were written: see `HostileUser`."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hostile_world import HostileUser
-from tests.support.trees import tree
+from tests.support.trees import Tree, tree
 from tests.support.user import wait_for
 
 ESCAPE = "\x1b"
@@ -35,6 +36,11 @@ def commit(user: HostileUser, directory: Path, name: str, text: str = "text\n") 
 
 def wait_for_end(path: Path, text: str) -> None:
     wait_for(lambda: path.read_text().endswith(text), f"{path.name} to end with {text!r}")
+
+
+def files_in(directory: Path) -> Tree:
+    """Without the git directory of its submodule, which may be elsewhere."""
+    return {path: what for path, what in tree(directory).items() if not path.startswith(b"sub/.git")}
 
 
 def sessions(user: HostileUser) -> set[str]:
@@ -200,6 +206,16 @@ def test_diff_obeys_the_user_for_people_and_nobody_for_programs(user: HostileUse
         assert "+Subproject commit" in shown and "+not committed" in shown
 
 
+def test_clone_has_all_that_its_source_has(user: HostileUser) -> None:
+    work_dir = user.create_hostile("foo")
+    tip = commit(user, work_dir, "one")
+    user.mngr("clone", "foo", "bar", "--no-connect").ok()
+    clone = user.work_dir("bar")
+    assert user.git("rev-parse", "HEAD", cwd=clone) == tip and user.state("bar") == "RUNNING"
+    assert files_in(clone) == files_in(work_dir)
+    assert user.git("log", "-1", "--format=%s", cwd=clone / "sub") == "inside the submodule"
+
+
 def test_a_renamed_agent_is_the_same_agent(user: HostileUser) -> None:
     user.create("foo", command="exec cat > got")
     work_dir = user.work_dir("foo")
@@ -209,6 +225,40 @@ def test_a_renamed_agent_is_the_same_agent(user: HostileUser) -> None:
         user.scroll(new)
         user.mngr("message", new, "-m", new).ok()
     wait_for(lambda: (work_dir / "got").read_text() == "bar\nfoo\n", "both messages")
+
+
+def test_a_snapshot_brings_everything_back(user: HostileUser) -> None:
+    work_dir = user.create_hostile("foo")
+    commit(user, work_dir, "one")
+    before = files_in(work_dir)
+    user.mngr("snapshot", "create", "foo", "before").ok()
+    assert files_in(work_dir) == before
+    (work_dir / "one").write_text("changed\n")
+    (work_dir / "Änderung.txt").unlink()
+    shutil.rmtree(work_dir / "sub")
+    user.mngr("snapshot", "restore", "before").ok()
+    assert files_in(work_dir) == before and user.state("foo") == "RUNNING"
+    assert user.git("log", "-1", "--format=%s", cwd=work_dir / "sub") == "inside the submodule"
+
+
+def test_destroy_refuses_then_saves_and_everything_can_be_restored(user: HostileUser) -> None:
+    work_dir = user.create_hostile("foo")
+    user.mngr("merge", "foo").ok()  # the pointer to the submodule's commit, and nothing of the submodule
+    before = files_in(work_dir)
+    assert "3 uncommitted files" in user.mngr("destroy", "foo").failed().stderr
+    (work_dir / "Änderung.txt").unlink()
+    (work_dir / ".gitattributes").unlink()
+    assert "1 uncommitted file" in user.mngr("destroy", "foo").failed().stderr
+    (work_dir / "Änderung.txt").write_text("not committed\n")
+    (work_dir / ".gitattributes").write_text("*.txt filter=agent\n")
+    assert user.state("foo") == "RUNNING" and files_in(work_dir) == before
+    user.make_deletable()
+    user.mngr("destroy", "foo", "--force").ok()
+    assert user.agents() == [] and not work_dir.exists() and not user.tmux("list-sessions").stdout
+    user.mngr("saved", "restore", "foo-1").ok()
+    restored = user.work_dir("foo")
+    assert files_in(restored) == before
+    assert user.git("log", "-1", "--format=%s", cwd=restored / "sub") == "inside the submodule"
 
 
 def test_an_agent_whose_files_cannot_be_deleted_is_there_or_gone(user: HostileUser) -> None:
@@ -228,6 +278,22 @@ def test_an_agent_whose_files_cannot_be_deleted_is_there_or_gone(user: HostileUs
     assert user.agents() == [] and not work_dir.exists()
     assert user.mngr("gc").ok().stdout == "Nothing to remove\n"
     assert not list(user.root.rglob("by-root"))
+
+
+def test_gc_removes_what_is_left_over_and_nothing_that_lives(user: HostileUser) -> None:
+    user.create_hostile("foo")
+    work_dir = user.create_hostile("bar")
+    user.mngr("stop", "bar").ok()
+    shutil.rmtree(user.host_dir / "agents" / user.agent("bar")["id"])
+    user.make_deletable()
+    for _ in range(2):
+        assert user.mngr("gc", "--dry-run", "--format", "json").ok().json["leftovers"]
+    user.mngr("gc").ok()
+    assert not work_dir.exists() and user.state("foo") == "RUNNING" and sessions(user) == {"mngr-foo"}
+    user.mngr("saved", "restore", "bar-1").ok()
+    assert (user.work_dir("bar") / "sub" / "own").read_text() == "only here\n"
+    for _ in range(2):
+        assert user.mngr("gc").ok().stdout == "Nothing to remove\n"
 
 
 def test_wait_sees_the_end_and_no_other(user: HostileUser) -> None:
@@ -250,6 +316,18 @@ def test_events_and_transcript_hold_what_was_said(user: HostileUser) -> None:
     assert {"message_delivered", "started"} <= {event["type"] for event in user.events("foo")}
 
 
+def test_a_limit_stops_an_agent_and_saves_its_work(user: HostileUser) -> None:
+    user.create_hostile("foo")
+    user.mngr("limit", "foo", "--timeout", "1s").ok()
+    agent = user.wait_for_state("foo", "STOPPED")
+    assert "limit" in agent["state_reason"]
+    (entry,) = user.mngr("saved", "list", "--format", "json").ok().json["saved"]
+    assert set(entry["uncommitted"]) == {"Änderung.txt", ".gitattributes", "sub"}
+    user.mngr("saved", "restore", entry["id"], "--to", str(user.root / "restored")).ok()
+    assert (user.root / "restored" / "sub" / "own").read_text() == "only here\n"
+    user.mngr("start", "foo").ok()
+
+
 def test_cleanup_takes_no_living_agent_for_a_failed_one(user: HostileUser) -> None:
     user.create_hostile("foo")
     user.create("bar", command="true")
@@ -260,6 +338,40 @@ def test_cleanup_takes_no_living_agent_for_a_failed_one(user: HostileUser) -> No
     assert user.mngr("cleanup", "--destroy", "--state", "RUNNING", "--yes").exit_code not in (0, 70)
     assert user.mngr("cleanup", "--stop", "--all", "--yes").ok().stdout.startswith("stopped foo")
     assert user.state("foo") == "STOPPED" and (user.work_dir("foo") / "sub" / "own").exists()
+
+
+def test_files_are_copied_both_ways_and_never_outside(user: HostileUser) -> None:
+    work_dir = user.create_hostile("foo")
+    (work_dir / "new\nline").write_text("n\n")
+    os.symlink(user.home, work_dir / "out")
+    target = user.root / "Dateien für mich"
+    user.mngr("pull", "foo", "--files", str(target)).ok()
+    assert (target / "new\nline").read_text() == "n\n" and (target / "Änderung.txt").exists()
+    assert (target / "sub" / "own").exists() and (target / "out").is_symlink()
+    (user.repo / "data.txt").write_text(TEXT)
+    user.mngr("push", "foo:deep/er/data.txt", "data.txt").ok()
+    assert (work_dir / "deep" / "er" / "data.txt").read_text() == TEXT
+    before = tree(user.home)
+    assert user.mngr("push", "foo:out/data.txt", "data.txt").exit_code not in (0, 70)
+    assert user.mngr("pull", "foo:out/.gitconfig", str(target)).exit_code not in (0, 70)
+    assert not (user.home / "data.txt").exists() and set(tree(user.home)) == set(before)
+
+
+@pytest.mark.parametrize("transfer", ["git-mirror", "rsync"])
+def test_a_repository_of_its_own_is_no_less_safe(user: HostileUser, transfer: str) -> None:
+    work_dir = user.create_hostile("foo", "--transfer", transfer)
+    tip = commit(user, work_dir, "one", TEXT)
+    assert user.agent("foo")["transfer"] == transfer
+    assert f"+{TEXT}" in user.mngr("diff", "foo", "--format", "json").ok().json["diff"]
+    user.mngr("merge", "foo").ok()
+    assert user.git("rev-parse", "main") == tip
+    (work_dir / "Änderung.txt").unlink()
+    (work_dir / ".gitattributes").unlink()
+    assert "1 uncommitted file" in user.mngr("destroy", "foo").failed().stderr
+    user.make_deletable()
+    user.mngr("destroy", "foo", "--force").ok()
+    user.mngr("saved", "restore", "foo-1").ok()
+    assert user.git("log", "-1", "--format=%s", cwd=user.work_dir("foo") / "sub") == "inside the submodule"
 
 
 def test_settings_and_labels_are_read_and_written(user: HostileUser) -> None:

@@ -175,14 +175,18 @@ def _worktree(host: StateDir, workspace: Workspace, start: str | None) -> None:
             refuse_taken_branch(plan)  # in plainer words than git's
         checked(made, "git could not make the worktree")
     # Not with `git reset`, which locks the branch for a moment, and leaves that lock when ended.
-    Git.of_user(directory).must("read-tree", "--reset", "-u", "HEAD", doing="git could not check out the files")
+    Git.of_user(directory).must(
+        "read-tree", "--no-recurse-submodules", "--reset", "-u", "HEAD", doing="git could not check out the files"
+    )
 
 
 def _mirror(plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None and start is not None and plan.branch is not None
     clone_repository(plan.repo.top, plan.repo.common_dir, directory, plan.objects)
     words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
-    Git.of_user(directory).must("checkout", "-q", *words, doing="git could not check out the files")
+    Git.of_user(directory).must(
+        "checkout", "-q", "--no-recurse-submodules", *words, doing="git could not check out the files"
+    )
 
 
 def clone_repository(source: str, common_dir: str, directory: str, how: str = "") -> None:

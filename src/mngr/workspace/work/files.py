@@ -180,6 +180,9 @@ def write_files(git: Git, commit: str, parent: str, private: Collection[str] = (
         for chosen, only_owner in ((paths - set(private), False), (paths & set(private), True)):
             words = ("checkout-index", "-f", "-z", "--stdin")
             written = raw.run(*words, input=_lines(sorted(chosen)), private=only_owner)
+            if not written.ok:  # a file that cannot be replaced may be as it was: git then leaves it alone
+                raw.run("update-index", "-q", "--refresh")
+                written = raw.run(*words, input=_lines(sorted(chosen)), private=only_owner)
             checked(written, "git could not write the files")
 
 
