@@ -356,3 +356,11 @@ def test_settings_of_a_project_are_not_written_elsewhere(user: User, link: str) 
     ran = user.mngr("config", "set", "--scope", "project", "commands.list.format", "json").failed()
     assert f"leads out of `{user.repo}`, to `{outside}" in ran.stderr
     assert (outside / "settings.toml").read_text() == "[list]\n"
+
+
+def test_a_skill_is_not_installed_elsewhere(user: User) -> None:
+    outside = user.root / "outside"
+    outside.mkdir()
+    commit_link(user, ".claude", outside)
+    ran = user.mngr("tutorial", "install-skill", "--for", "claude").failed()
+    assert f"leads out of `{user.repo}`, to `{outside}" in ran.stderr and os.listdir(outside) == []

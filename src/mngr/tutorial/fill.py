@@ -12,7 +12,7 @@ from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
-from mngr.system import files
+from mngr.system import files, inside
 from mngr.tutorial import proposals
 from mngr.tutorial.proposals import Heading, Proposal
 from mngr.tutorial.sources import Sources
@@ -70,6 +70,9 @@ def write(job: FillJob, kept: Sequence[Proposal]) -> None:
             details="\n\n".join(one.text for one in kept),
             hint="nothing was written; these are the examples",
         )
-    path = os.path.realpath(os.path.join(job.sources.root, job.sources.script))
+    root, script = job.sources.root, os.path.normpath(job.sources.script)
+    if not os.path.isabs(script) and not script.startswith(".."):
+        script = inside.resolve(root, script)
+    path = os.path.realpath(os.path.join(root, script))
     text = proposals.insert(text, [(headings[one.heading], one.text) for one in kept])
     files.write_atomic(path, text.encode("utf-8", "surrogateescape"), mode=os.stat(path).st_mode & 0o7777)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mngr.errors import MngrError
-from mngr.system import files
+from mngr.system import files, inside
 
 NAME = "sync-tutorial-to-e2e-tests"
 # Both read the same form of a skill, a directory with `SKILL.md`, from places of their own.
@@ -26,10 +26,12 @@ class Skill(NamedTuple):
 
 def install(agents: Sequence[str], directory: str, *, force: bool) -> list[Skill]:
     """Write the packaged skill for these agents below a project or a home directory. If somebody changed one, nothing
-    is written and it raises; with `force` the changed one is kept beside. Twice is safe."""
+    is written and it raises; with `force` the changed one is kept beside. Raises for a link that leads out of the
+    directory. Twice is safe."""
     with open(os.path.join(os.path.dirname(__file__), "skills", f"{NAME}.md"), "rb") as file:
         text = file.read()
-    skills = [_look(agent, os.path.join(directory, PLACES[agent], NAME, "SKILL.md"), text) for agent in agents]
+    places = [inside.resolve(directory, os.path.join(PLACES[agent], NAME, "SKILL.md")) for agent in agents]
+    skills = [_look(agent, os.path.join(directory, path), text) for agent, path in zip(agents, places, strict=True)]
     for skill in skills:
         if skill.found == "changed" and not force:
             raise MngrError(
