@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from mngr.cli.catalog import VERBS
 from mngr.cli.output.output import Output
-from mngr.cli.output.terminal import columns, is_terminal, visible, wants_colour
+from mngr.cli.output.terminal import columns, is_terminal, visible_lines, wants_colour
 from mngr.errors import MngrError, Undecided
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class App:
         if self.headless:
             raise Undecided(f"cannot ask: {question}", hint=hint or "run it in a terminal, without `--headless`")
         self.stdout.flush()
-        self.stderr.write(f"{visible(question)} {answers} ")
+        self.stderr.write(f"{visible_lines(question)} {answers} ")
         self.stderr.flush()
         answer = self.stdin.readline()
         if not answer:

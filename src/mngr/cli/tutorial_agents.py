@@ -14,7 +14,7 @@ from mngr.cli import catalog, permissions, sync_flags
 from mngr.cli.app import App
 from mngr.cli.dispatch import command_parser
 from mngr.cli.output.amounts import amount
-from mngr.cli.output.terminal import visible, visible_lines
+from mngr.cli.output.terminal import visible
 from mngr.cli.parser import scan
 from mngr.cli.parser.option_values import read_text
 from mngr.cli.parser.parser import Args
@@ -228,7 +228,7 @@ def _choose(args: Args, app: App, good: Sequence[Proposal]) -> tuple[list[Propos
     kept: list[Proposal] = []
     for number, one in enumerate(good, 1):
         shown = "\n".join(f"    {line}" for line in one.text.split("\n"))
-        if app.confirm(visible_lines(f"\n{number} of {len(good)}, under `{one.heading}`:\n\n{shown}\n\nKeep it?")):
+        if app.confirm(f"\n{number} of {len(good)}, under `{one.heading}`:\n\n{shown}\n\nKeep it?"):
             kept.append(one)
     return kept, [one for one in good if one not in kept]
 
