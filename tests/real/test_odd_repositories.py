@@ -231,3 +231,52 @@ def test_hooks_of_the_repository_do_not_run_when_a_copy_is_made(user: User, tran
     hook.chmod(0o755)
     user.create("foo", "--transfer", transfer)
     assert not (user.root / "ran").exists()
+
+
+def commit_file(user: User, name: str, text: str) -> None:
+    (user.repo / name).write_text(text)
+    user.git("add", "--", name)
+    user.git("commit", "-qm", f"{name}: {text}")
+
+
+def clone_of(user: User, *words: str) -> None:
+    """Replace the user's repository by a clone of it."""
+    whole = user.root / "whole"
+    user.repo.rename(whole)
+    for name in ("uploadpack.allowFilter", "uploadpack.allowAnySHA1InWant"):
+        user.git("config", name, "true", cwd=whole)
+    user.git("clone", "-q", *words, f"file://{whole}", str(user.repo), cwd=user.root)
+
+
+@pytest.mark.parametrize("sandbox", [False, True], ids=["mirror", "sandbox"])
+def test_a_shallow_clone_has_mirrors_whose_work_is_saved_and_restored(user: User, sandbox: bool) -> None:
+    commit_file(user, "more.txt", "more\n")
+    clone_of(user, "--depth=1")
+    words = ("--sandbox",) if sandbox else ("--transfer", "git-mirror")
+    place = user.create("foo", *words)["work_dir"]
+    user.mngr("exec", "foo", "echo mine >mine.txt; git add .; git commit -qm mine").ok()
+    assert user.git("log", "--format=%s", cwd=place).splitlines()[0] == "mine"
+    user.mngr("destroy", "foo", "--force").ok()
+    restored = user.mngr("saved", "restore", "foo-1", "--format", "json").ok().json
+    assert user.git("show", "HEAD:mine.txt", cwd=restored["work_dir"]) == "mine"
+
+
+@pytest.mark.parametrize("words", [["--filter=blob:none"], ["--filter=tree:0", "--no-checkout"]], ids=" ".join)
+def test_the_mirror_of_a_partial_clone_gets_what_it_lacks(user: User, words: list[str]) -> None:
+    for number in range(3):
+        commit_file(user, "more.txt", f"{number}\n")
+    clone_of(user, *words)
+    if "--no-checkout" in words:
+        user.git("read-tree", "HEAD")  # as after a checkout whose files are not wanted
+        user.git("checkout", "-q", "--", ".")
+    place = user.create("foo", "--transfer", "git-mirror")["work_dir"]
+    assert "-1" in user.git("log", "-p", "--", "more.txt", cwd=place)
+    user.mngr("exec", "foo", "echo mine >mine.txt; git add .; git commit -qm mine").ok()
+    user.mngr("merge", "foo").ok()
+    assert (user.repo / "mine.txt").read_text() == "mine\n"
+
+
+def test_a_mirror_is_of_the_kind_that_git_makes(user: User) -> None:
+    place = user.create("foo", "--transfer", "git-mirror")["work_dir"]
+    settings = user.git("config", "--local", "--list", cwd=place)
+    assert "core.bare=false" in settings and str(user.repo) not in settings

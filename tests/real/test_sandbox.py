@@ -158,6 +158,22 @@ def test_verbs_work_as_without_a_sandbox(user: User) -> None:
     assert not made.exists() and user.agents() == []
 
 
+def test_it_has_no_objects_that_no_branch_or_tag_needs(user: User) -> None:
+    (user.repo / ".gitignore").write_text(".env\n")
+    user.git("add", "-A")
+    user.git("commit", "-qm", "ignore")
+    place = Path(user.create("foo")["work_dir"])
+    (place / ".env").write_text("KEY=top-secret\n")
+    (place / "work").write_text("of another agent\n")
+    user.mngr("destroy", "foo", "--force").ok()
+    (user.repo / "README").write_text("put aside, with top-secret\n")
+    user.git("add", "-A")
+    user.git("stash")
+    user.create("bar", "--sandbox")
+    seen = user.mngr("exec", "bar", "git cat-file --batch-all-objects --batch").ok().stdout
+    assert "tree" in seen and "top-secret" not in seen
+
+
 def test_its_objects_are_not_second_names_of_ours(user: User) -> None:
     """Whoever can write a file can write it by all of its names."""
     made = created(user, "a")

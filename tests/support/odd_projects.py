@@ -152,6 +152,7 @@ PROJECTS = {
     "settings beside the tests": OddProject(files={"tests/pytest.ini": "[pytest]\naddopts = -ra\n"}),
     "a package of tests": OddProject(files={"tests/__init__.py": ""}),
     "importlib": OddProject(files={"pytest.ini": "[pytest]\naddopts = --import-mode=importlib\n"}),
+    "a shallow clone": OddProject(world="shallow"),
     "sha256": OddProject(world="sha256"),
 }
 

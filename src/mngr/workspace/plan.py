@@ -19,7 +19,7 @@ MODES = (WORKTREE, MIRROR, RSYNC, NONE)
 DEFAULT_BRANCH = ":mngr/*"
 # How a mirror gets its objects: it reads those of the source, for a copy that is soon removed, or has its own, none of
 # them a second name of a file of the source, which whoever writes the copy could change.
-SHARED, COPIED = "--shared", "--no-hardlinks"
+SHARED, COPIED = "--shared", "--no-local"
 
 
 class Plan(NamedTuple):

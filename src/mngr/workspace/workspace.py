@@ -13,13 +13,17 @@ from mngr.system.git import Git, quoted_path, worktree_entry
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed, checked
 from mngr.system.state_dir import StateDir
-from mngr.workspace.plan import MIRROR, NONE, RSYNC, WORKTREE, Plan
+from mngr.workspace.plan import COPIED, MIRROR, NONE, RSYNC, WORKTREE, Plan
 
 COPY_SECONDS = 3600.0
 TASK = ".mngr/task"
 TAKEN_HINT = "name a directory that does not exist yet"
-# Of a repository's settings, what a copy of it needs: who commits, how files are converted, and the kind of hash.
-_CARRIED = r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\.|extensions\.objectformat$)"
+# Of a repository's settings, what a copy of it needs: who commits, how files are converted, and where objects come from
+# that a partial clone has not.
+_CARRIED = (
+    r"^(user\.|remote\.origin\.url$|commit\.|core\.autocrlf|core\.eol|gpg\.|filter\."
+    r"|extensions\.partialclone$|remote\..*\.(promisor|partialclonefilter)$)"
+)
 
 
 def repo_lock(host: StateDir, common_dir: str) -> AbstractContextManager[bool]:
@@ -182,35 +186,48 @@ def _worktree(host: StateDir, workspace: Workspace, start: str | None) -> None:
 
 def _mirror(plan: Plan, directory: str, start: str | None) -> None:
     assert plan.repo is not None and start is not None and plan.branch is not None
-    clone_repository(plan.repo.top, plan.repo.common_dir, directory, plan.objects)
+    clone_repository(plan.repo.top, plan.repo.common_dir, directory, plan.objects, start=start)
     words = ["--no-track", "-B", plan.branch, start] if plan.create_branch else [plan.branch]
     Git.of_user(directory).must(
         "checkout", "-q", "--no-recurse-submodules", *words, doing="git could not check out the files"
     )
 
 
-def clone_repository(source: str, common_dir: str, directory: str, how: str = "") -> None:
-    """Make `.git` in a directory, with all branches and tags of the source, and check out nothing. With `--shared` it
-    reads the objects of the source: linking and removing each of them can take longer than what the copy is for."""
-    words = ["git", "clone", "-q", "--bare", common_dir, os.path.join(directory, ".git")]
+def clone_repository(source: str, common_dir: str, directory: str, how: str = "", *, start: str | None = None) -> None:
+    """Make `.git` in a directory, with all branches and tags of the source and the commit `start`, and check out
+    nothing. With `--shared` it reads the objects of the source: linking and removing each of them can take longer than
+    what the copy is for. With `--no-local` it gets the objects that its branches and tags need, and no others."""
+    git_dir = os.path.join(directory, ".git")
+    words = ["git", "clone", "-q", "--bare", common_dir, git_dir]
     clone = process.run([*words, *filter(None, [how])], timeout=COPY_SECONDS)
     if not clone.ok and not how and b"hardlink different" in clone.stderr:
         # In a container that was started from a snapshot, a file of the snapshot becomes another one when it is linked.
         clone = process.run([*words, "--no-hardlinks"], timeout=COPY_SECONDS)
+    settings = Git.of_user(source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
+    carried = dict(item.split("\n", 1) for item in settings if "\n" in item)
+    if not clone.ok and how == COPIED and "extensions.partialclone" in carried:
+        raise MngrError(
+            f"`{source}` is a partial clone, and a copy in a sandbox needs all objects",
+            details=clone.error_text,
+            hint=f"get them: `git -C {process.quote(source)} fetch --refetch --no-filter`",
+        )
     checked(clone, "git could not copy the repository")
-    config = Git.of_user(source).run("config", "--local", "-z", "--get-regexp", _CARRIED).text.split("\0")
-    _write_config(directory, common_dir, dict(item.split("\n", 1) for item in config if "\n" in item))
+    _edit_config(git_dir, common_dir, carried)
+    # A shallow clone, and `--no-local`, bring no more than branches and tags hold.
+    made = Git.of_store(git_dir)
+    if start is not None and not made.ok("cat-file", "-e", start):
+        made.fetch(common_dir, start)
 
 
-def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -> None:
-    """The clone's own configuration: the user's identity and upstream, no way back into the source repository."""
-    lines = [
-        "[core]",
-        f"\trepositoryformatversion = {int('extensions.objectformat' in carried)}",
-        "\tfilemode = true",
-        "\tbare = false",
-        "\tlogallrefupdates = true",
-    ]
+def _edit_config(git_dir: str, common_dir: str, carried: Mapping[str, str]) -> None:
+    """The configuration that git made, with a work tree and the user's identity and upstream, and no way back into the
+    source repository."""
+    path = os.path.join(git_dir, "config")
+    made = files.content(path).decode().replace("bare = true", "bare = false\n\tlogallrefupdates = true")
+    sections = ["[" + section.rstrip("\n") for section in ("\n" + made).split("\n[")[1:]]
+    lines = [section for section in sections if not section.startswith("[remote")]
+    if any(key.startswith("extensions.") for key in carried):
+        lines += ["[core]", "\trepositoryformatversion = 1"]
     if os.path.isdir(os.path.join(common_dir, "lfs")):
         lines += ["[lfs]", f"\tstorage = {quoted_path(os.path.join(common_dir, 'lfs'))}"]
     for key, value in carried.items():
@@ -219,9 +236,7 @@ def _write_config(directory: str, common_dir: str, carried: Mapping[str, str]) -
         lines += [f"[{head} {quoted_path(sub)}]" if sub else f"[{head}]", f"\t{name} = {quoted_path(value)}"]
         if key == "remote.origin.url":
             lines.append("\tfetch = +refs/heads/*:refs/remotes/origin/*")
-    files.write_atomic(
-        os.path.join(directory, ".git", "config"), ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), 0o644
-    )
+    files.write_atomic(path, ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape"), 0o644)
 
 
 def copy_files(host: StateDir, source: str, directory: str, *, git: bool) -> None:

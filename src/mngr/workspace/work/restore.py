@@ -101,9 +101,8 @@ def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
     elif not common or record.workspace.repo is None:
         _init(record.workspace.work_dir)
     elif record.workspace.transfer == MIRROR:
-        clone_repository(
-            record.workspace.repo, common, record.workspace.work_dir, COPIED if record.spec.sandbox else ""
-        )
+        how = COPIED if record.spec.sandbox else ""
+        clone_repository(record.workspace.repo, common, record.workspace.work_dir, how, start=entry.parent)
     else:
         copy_files(host, record.workspace.repo, record.workspace.work_dir, git=True)
 
