@@ -79,9 +79,6 @@ class Workspace:
 
             trash.discard(host.dir, self.directory)
             copy_git.forget(host, self.directory)
-
-            trash.discard(host.dir, self.directory)
-            copy_git.forget(host, self.directory)
             self.claimed = False
         repo = self.plan.repo
         if repo is None or not (self.registered or self.made_branch):
