@@ -12,7 +12,7 @@ from mngr.agent.record import Record
 from mngr.errors import MngrError
 from mngr.system.interrupts import held
 from mngr.system.process import join
-from mngr.system.tmux import SOCKET, Pane, Session, SessionExists
+from mngr.system.tmux import Pane, Session, SessionExists
 
 if TYPE_CHECKING:
     from mngr.actions.view import AgentView
@@ -67,8 +67,8 @@ def _socket_in_use(site: Site) -> str:
     from mngr.system.process_table import tmux_of_agents
 
     running = tmux_of_agents()
-    sockets = (socket for agent_id in ours for socket, _ in running.get(agent_id, ()))
-    return next((socket for socket in sockets if os.path.basename(socket) == SOCKET and os.path.exists(socket)), "")
+    sockets = (running[agent_id][0] for agent_id in ours if agent_id in running)
+    return next(filter(os.path.exists, sockets), "")
 
 
 def _session(site: Site, record: Record) -> Session:

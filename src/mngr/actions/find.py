@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -102,28 +101,23 @@ class _Terminals:
             self._asked = next((pane.server for pane in (self.panes or {}).values()), 0)
             with suppress(MngrError):  # then every server counts as another one
                 self._asked = self._asked or self._tmux.server_pid()
-            self._others = _other_servers(self._tmux.socket, self._asked)
+            self._others = _other_servers(self._asked)
         if agent_id in self._others and not self._asked:  # it may be a server that is just ending
             from mngr.system.waiting import wait_until
 
             def ended() -> bool:
-                self._others = _other_servers(self._tmux.socket, self._asked)
+                self._others = _other_servers(self._asked)
                 return agent_id not in self._others
 
             wait_until(ended, timeout=_ENDING_SECONDS, every=0.05)
         return self._others.get(agent_id)
 
 
-def _other_servers(socket: str, asked: int) -> dict[str, tuple[str, int]]:
-    """By agent, what runs in a tmux server like ours that is not the one that was asked."""
+def _other_servers(asked: int) -> dict[str, tuple[str, int]]:
+    """By agent, what runs in a tmux server that is not the one that was asked."""
     from mngr.system.process_table import tmux_of_agents
 
-    return {
-        agent: place
-        for agent, places in tmux_of_agents().items()
-        for place in places
-        if place[1] != asked and os.path.basename(place[0]) == os.path.basename(socket)
-    }
+    return {agent: place for agent, place in tmux_of_agents().items() if place[1] != asked}
 
 
 def _view(site: Site, record: Record, terminals: _Terminals) -> AgentView | None:
@@ -152,6 +146,8 @@ def _decided(
     facts = state.Facts(
         pane=pane,
         panes_known=panes is not None,
+        tmux_error="; ".join(error.message for error in terminals.errors),
+        tmux_hint="; ".join(filter(None, (error.hint for error in terminals.errors))),
         events=events,
         events_error=trouble,
         boot_id=site.host.boot_id() if pane is None else "",

@@ -173,6 +173,7 @@ def _interrupted(site: Site, seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
         if (
             record.life.started_at is not None
             or record.life.creator is None
+            or site.host.is_elsewhere(record.life.machine, record.life.boot_id)
             or site.host.alive(dict([record.life.creator]))
         ):
             continue

@@ -234,6 +234,7 @@ def _ready(site: Site, record: Record, seconds: float) -> tuple[AgentView, Pane]
         )
     if agent.status.alive and agent.pane is not None:
         return agent, agent.pane
+    agent.require_known()
     reason = f" ({agent.status.reason})" if agent.status.reason else ""
     raise MngrError(
         f"`{agent.name}` is {agent.state}{reason} and cannot take a message",

@@ -45,10 +45,10 @@ class Status(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer; `events_error` says
-    why the events could not be read. `elsewhere` says that its process is, or was, on another machine with this state
-    directory. `other_server` is a tmux server that its processes are in, and that is not the one that was asked: its
-    socket and its process."""
+    """What was seen of one agent at one moment. `panes_known` is False when tmux did not answer, for the reason
+    `tmux_error`; `events_error` says why the events could not be read. `elsewhere` says that its process is, or was, on
+    another machine with this state directory. `other_server` is a tmux server that its processes are in, and that is
+    not the one that was asked: its socket and its process."""
 
     pane: Pane | None
     panes_known: bool
@@ -56,6 +56,8 @@ class Facts(NamedTuple):
     boot_id: str
     creator_alive: bool
     events_error: str = ""
+    tmux_error: str = ""
+    tmux_hint: str = ""
     elsewhere: bool = False
     other_server: tuple[str, int] | None = None
 
@@ -70,7 +72,8 @@ def decide(record: Record, facts: Facts, *, from_events: bool) -> Status:
             STOPPED, record.life.stop_reason, _seconds(record.life.stopped_at) or started, "record: `stopped_at` is set"
         )
     if not facts.panes_known:
-        return Status(UNKNOWN, "tmux did not answer", started, "tmux: the query failed")
+        reason = f"tmux did not answer: {facts.tmux_error}" if facts.tmux_error else "tmux did not answer"
+        return Status(UNKNOWN, reason, started, "tmux: the query failed", hint=facts.tmux_hint)
     if facts.events_error:
         if alive and facts.pane is not None:
             return Status(RUNNING, facts.events_error, started, _process(facts.pane))

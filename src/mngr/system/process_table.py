@@ -30,25 +30,28 @@ def of_agent(agent_id: str, roots: Collection[int], server: int | None) -> dict[
     return _identified(found)
 
 
-def tmux_of_agents() -> dict[str, set[tuple[str, int]]]:
-    """For each agent that runs on this machine, the tmux servers that its processes descend from: the path of the
-    socket, and the process. Empty where there is no /proc."""
-    found: dict[str, set[tuple[str, int]]] = {}
+def tmux_of_agents() -> dict[str, tuple[str, int]]:
+    """For each agent whose launch script runs on this machine, the tmux server that runs it: the path of the socket,
+    and the process. Empty where there is no /proc."""
+    found: dict[str, tuple[str, int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if not name.isdigit():
             continue
-        variables = dict(entry.partition(b"=")[::2] for entry in _environment(int(name)).split(b"\0"))
-        agent, (socket, _, rest) = variables.get(b"MNGR_AGENT_ID"), variables.get(b"TMUX", b"").partition(b",")
+        _, _, script = _text(name, "cmdline").removesuffix(b"\0").partition(b"\0")  # `sh DIR/agents/ID/launch.sh`
+        if os.path.basename(script) != b"launch.sh":
+            continue
+        variables = dict(entry.partition(b"=")[::2] for entry in _text(name, "environ").split(b"\0"))
+        socket, _, rest = variables.get(b"TMUX", b"").partition(b",")
         server = rest.partition(b",")[0]
-        if agent and server.isdigit() and int(server) in _ancestors(int(name)):
-            found.setdefault(os.fsdecode(agent), set()).add((os.fsdecode(socket), int(server)))
+        if server.isdigit() and int(server) in _ancestors(int(name)):
+            found[os.fsdecode(os.path.basename(os.path.dirname(script)))] = (os.fsdecode(socket), int(server))
     return found
 
 
-def _environment(pid: int) -> bytes:
-    """Of a process that may be looked at and has not ended."""
+def _text(pid: str, name: str) -> bytes:
+    """A file of a process; empty for one that may not be looked at or has ended."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
+        with open(f"/proc/{pid}/{name}", "rb") as file:
             return file.read()
     except OSError:
         return b""
@@ -163,7 +166,7 @@ def _having(marks: Collection[bytes], pids: Iterable[int]) -> set[int]:
         return {int(line.split()[0]) for line in lines if any(b" " + mark + b" " in line for mark in marks)}
     found = set()
     for pid in pids:
-        text = b"\0" + _environment(pid)
+        text = b"\0" + _text(str(pid), "environ")
         if any(b"\0" + mark + b"\0" in text for mark in marks):
             found.add(pid)
     return found

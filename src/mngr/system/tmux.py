@@ -79,8 +79,23 @@ class Tmux:
 
     @property
     def socket(self) -> str:
-        """The path of the server's socket: the noted one, or where tmux itself would make it."""
-        return self._noted() or self._usual_socket()
+        """The path of the server's socket: the noted one, or where tmux itself would make it. Raises for one in a
+        directory that other users could change: the server may be theirs."""
+        path = self._noted() or self._usual_socket()
+        self._check_room(os.path.dirname(path))
+        return path
+
+    def _check_room(self, room: str) -> None:
+        try:
+            info = os.lstat(room)
+        except FileNotFoundError:
+            return
+        owners = (os.getuid(),) if info.st_uid == os.getuid() else (os.stat(self._host.dir).st_uid,)
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners or info.st_mode & 0o007:
+            raise MngrError(
+                f"other users could change the directory `{room}` of the tmux socket",
+                hint="`export TMUX_TMPDIR=DIR` with a directory of your own",
+            )
 
     def _noted(self) -> str:
         """Empty before the first start. Also when the directory has gone, as that of a login does when it ends: nobody
@@ -89,7 +104,7 @@ class Tmux:
             path = os.fsdecode(files.content(self._host.machine_file)).rstrip("\n")
         except NotADirectoryError:
             return ""  # this is no state directory
-        return path if path and os.path.isdir(os.path.dirname(path)) else ""
+        return path if path and os.path.lexists(os.path.dirname(path)) else ""
 
     def _usual_socket(self) -> str:
         place = self._env.get("TMUX_TMPDIR", "")
@@ -134,6 +149,7 @@ class Tmux:
             if not self._noted():
                 socket = running() or self._usual_socket()
                 _make_room(socket)
+                self._check_room(os.path.dirname(socket))
                 self._host.write(self._host.machine_file, os.fsencode(socket) + b"\n")
                 try:
                     self._start(session, history_lines, config)
@@ -265,7 +281,7 @@ def _refuse_duplicate(result: Result, name: str) -> None:
 
 
 def _make_room(socket: str) -> None:
-    """Make the directory of a socket, for nobody else. Raises for one that others could change."""
+    """Make the directory of a socket, for nobody else."""
     room = os.path.dirname(socket)
     if len(os.fsencode(socket)) > _LONGEST_SOCKET:
         raise MngrError(
@@ -276,12 +292,6 @@ def _make_room(socket: str) -> None:
         os.makedirs(room, 0o700, exist_ok=True)
     except OSError as error:
         raise MngrError(f"the directory `{room}` of the tmux socket cannot be made: {error.strerror}") from None
-    info = os.lstat(room)
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o007:
-        raise MngrError(
-            f"other users could change the directory `{room}` of the tmux socket",
-            hint="`export TMUX_TMPDIR=DIR` with a directory of your own",
-        )
 
 
 class SessionExists(MngrError):
