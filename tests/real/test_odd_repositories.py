@@ -280,3 +280,50 @@ def test_a_mirror_is_of_the_kind_that_git_makes(user: User) -> None:
     place = user.create("foo", "--transfer", "git-mirror")["work_dir"]
     settings = user.git("config", "--local", "--list", cwd=place)
     assert "core.bare=false" in settings and str(user.repo) not in settings
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_a_tag_with_the_name_of_the_branch_of_an_agent_changes_nothing(user: User, transfer: str) -> None:
+    user.create("foo", "--transfer", transfer)
+    work_dir = user.work_dir("foo")
+    user.git("tag", "mngr/foo", cwd=work_dir)
+    user.mngr("snapshot", "create", "foo").ok()
+    for name in ("one", "two"):
+        (work_dir / name).write_text(f"{name}\n")
+        user.git("add", ".", cwd=work_dir)
+        user.git("commit", "-q", "-m", name, cwd=work_dir)
+    user.mngr("snapshot", "restore", "foo/snap-1").ok()
+    assert user.git("symbolic-ref", "HEAD", cwd=work_dir) == "refs/heads/mngr/foo"
+    assert user.git("log", "-1", "--format=%s", cwd=work_dir) == "init"
+    assert user.git("for-each-ref", "--format=%(refname)", "refs/heads/heads") == ""
+    (work_dir / "three").write_text("three\n")
+    user.git("add", ".", cwd=work_dir)
+    user.git("commit", "-q", "-m", "three", cwd=work_dir)
+    user.mngr("merge", "foo").ok()
+    assert (user.repo / "three").exists()
+    user.mngr("destroy", "foo", "--force").ok()
+    assert (user.repo / "three").exists() and user.git("symbolic-ref", "HEAD") == "refs/heads/main"
+
+
+@pytest.mark.parametrize("transfer", ["git-worktree", "git-mirror"])
+def test_work_on_a_shallow_clone_comes_back(user: User, transfer: str) -> None:
+    for number in range(3):
+        user.git("commit", "-q", "--allow-empty", "-m", f"c{number}")
+    shallow = user.root / "shallow"
+    user.git("clone", "-q", "--depth", "1", f"file://{user.repo}", str(shallow))
+    words = ("--no-connect", "--transfer", transfer, "--command", "sleep 9999")
+    user.mngr("create", "foo", *words, cwd=shallow).ok()
+    work_dir = user.work_dir("foo")
+    (work_dir / "own").write_text("own\n")
+    user.git("add", ".", cwd=work_dir)
+    user.git("commit", "-q", "-m", "own", cwd=work_dir)
+    (work_dir / "half").write_text("half\n")
+    user.mngr("clone", "foo", "bar", "--no-connect", cwd=shallow).ok()
+    assert (user.work_dir("bar") / "half").read_text() == "half\n"
+    user.mngr("destroy", "foo", "--force", "-b", cwd=shallow).ok()
+    target = user.root / "back"
+    user.mngr("saved", "restore", "foo-1", "--to", str(target), cwd=shallow).ok()
+    assert (target / "half").read_text() == "half\n" and (target / "own").exists()
+    user.mngr("saved", "restore", "foo-1", cwd=shallow).ok()
+    assert (user.work_dir("foo") / "half").read_text() == "half\n"
+    assert user.git("log", "-1", "--format=%s", cwd=user.work_dir("foo")) == "own"
