@@ -186,7 +186,9 @@ def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, de
     git = copy_git.at(host, directory, repo, shared=plan.transfer == WORKTREE)
     if plan.source == directory:  # the repository it came from was gone when the work was saved
         _init(directory)
+    if plan.transfer == MIRROR:  # `git clone` may bring none of these objects
         fetch_kept(git, entry)
+    if plan.source == directory:
         words = ("checkout", "-q", "-B", plan.branch or "", entry.parent)
         git.must(*words, doing="git could not check out the files")
     if detached:
@@ -194,7 +196,7 @@ def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, de
     if plan.transfer != WORKTREE:
         bring_refs(git, entry, None if detached else plan.branch)
     bring_files(git, entry)
-    if plan.source == directory:
+    if plan.transfer == MIRROR:
         saved_entry.forget_refs(git, entry.refs_below)
 
 
