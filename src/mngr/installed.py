@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_name
 
 if TYPE_CHECKING:

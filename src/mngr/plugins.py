@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import pluggy
 
 from mngr.errors import MngrError
 from mngr.installed import GROUP, Plugin
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_name
 
 hookspec = pluggy.HookspecMarker(GROUP)

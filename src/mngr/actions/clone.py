@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from mngr.actions import restore
 from mngr.actions import snapshots as taking
@@ -15,6 +14,7 @@ from mngr.actions.site import Site
 from mngr.agent import launch
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.names import check_name
 from mngr.system import inside, process
 from mngr.system.interrupts import held

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from mngr.actions.site import Site
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import CommandFailed, checked, quote
 from mngr.workspace import copy_git

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions.agent_process import start_process, tmux_options
 from mngr.actions.site import Site
 from mngr.agent import launch
 from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, timestamp
 from mngr.errors import MngrError, NotFoundError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import check_name, new_id
 from mngr.programs.kind import Kind
 from mngr.settings.layers import Settings

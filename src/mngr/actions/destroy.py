@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from mngr.actions import find, lifecycle, removal, usage
 from mngr.actions.agent_process import end_processes
 from mngr.actions.site import Site
 from mngr.actions.view import AgentView
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.workspace.work import measure as unsaved_work
 from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SavedEntry

@@ -7,11 +7,11 @@ import os
 import platform
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from mngr.actions import leftovers
 from mngr.actions.site import Site
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.programs import driver, versions
 from mngr.programs.driver import AgentProgram
 from mngr.programs.kind import KNOWN_AGENTS

@@ -7,12 +7,12 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from mngr.actions.site import Site
 from mngr.agent import launch
 from mngr.agent.record import Record
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.system import inside, process
 from mngr.system.process import CommandFailed, checked
 from mngr.workspace.work import save as saved_work

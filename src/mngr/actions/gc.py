@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import NamedTuple
 
 from mngr.actions import destroy, leftovers, removal, snapshots
 from mngr.actions.agent_process import end_found
@@ -14,6 +13,7 @@ from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
 from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seconds_of, timestamp
 from mngr.errors import MngrError, TimedOut
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_id, is_name, new_id
 from mngr.system import git as git_tool
 from mngr.system import git_settings, trash

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
 from mngr.actions.site import Site
 from mngr.actions.source_cache import FILES, REPOSITORIES
 from mngr.agent.record import Record
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_id
 from mngr.workspace import copy_git
 from mngr.workspace.plan import MIRROR, RSYNC

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from mngr.actions import find
 from mngr.actions.agent_process import end_processes, start_process
@@ -12,6 +11,7 @@ from mngr.actions.site import Site
 from mngr.actions.view import AgentView
 from mngr.agent.record import Record, timestamp
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.names import check_name
 from mngr.system.interrupts import held
 from mngr.system.tmux import SessionExists

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-from typing import NamedTuple
 
 from mngr.actions import find
 from mngr.actions.site import Site
@@ -15,6 +14,7 @@ from mngr.agent import launch, limits
 from mngr.agent.limits import Limits, LimitVerdict
 from mngr.agent.record import Record, seconds_of
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SavedEntry
 

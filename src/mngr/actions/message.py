@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mngr.actions import find
 from mngr.actions.site import Site
@@ -11,6 +11,7 @@ from mngr.actions.view import AgentView
 from mngr.agent.record import Record
 from mngr.agent.state import BLOCKED, FAILED, STARTING, STOPPED, WAITING
 from mngr.errors import MngrError, TimedOut
+from mngr.named_tuples import NamedTuple
 from mngr.names import new_id
 from mngr.system import waiting
 from mngr.system.tmux import Pane

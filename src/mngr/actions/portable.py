@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from mngr.actions import restore, source_cache
 from mngr.actions import snapshots as taking
@@ -18,6 +17,7 @@ from mngr.agent import events, launch
 from mngr.agent.launch import ENV
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_id, is_name
 from mngr.programs import repository_trust
 from mngr.system import git as git_tool

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
 
 from mngr.agent.record import seconds_of
+from mngr.named_tuples import NamedTuple
 from mngr.programs.driver import ModelUsage
 from mngr.settings.layers import Settings
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr import secrets
 from mngr.actions import source_cache
@@ -17,6 +17,7 @@ from mngr.actions.site import Site
 from mngr.agent import events, record, store
 from mngr.agent.record import CorruptRecord, Record
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_id
 from mngr.system import files, trash
 from mngr.system import git as git_tool

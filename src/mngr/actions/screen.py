@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from mngr.actions import find
 from mngr.actions.site import Site
 from mngr.actions.view import AgentView
 from mngr.agent.store import SCREEN
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system.tmux import Pane
 
 # A pane dies with its command, unless something in the background keeps its terminal open.

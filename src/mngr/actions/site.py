@@ -10,10 +10,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from mngr.agent.record import Record
 from mngr.agent.store import Store
+from mngr.named_tuples import NamedTuple
 from mngr.settings import layers as config
 from mngr.settings.layers import Settings
 from mngr.system.state_dir import StateDir

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.actions import destroy, find, lifecycle, restore, usage
 from mngr.actions.site import Site
@@ -12,6 +11,7 @@ from mngr.agent import events
 from mngr.agent.record import Record
 from mngr.agent.store import RESTORING
 from mngr.errors import MngrError, NotFoundError, Undecided
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 from mngr.system.files import MOST_BYTES, content
 from mngr.system.git import Git

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from mngr.actions.site import Site
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_id
 from mngr.system.git import Git, Repo
 from mngr.workspace.workspace import repo_lock

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions.site import Site
 from mngr.errors import NotFoundError
+from mngr.named_tuples import NamedTuple
 from mngr.system import waiting
 from mngr.system.files import MOST_BYTES
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
 from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.programs import driver
 from mngr.programs.driver import ModelUsage
 from mngr.system.files import content, read_lines

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system.tmux import Pane
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent import events
 from mngr.agent.record import seconds_of
+from mngr.named_tuples import NamedTuple
 from mngr.system.files import content
 from mngr.system.process import join, quote
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_id, is_name
 from mngr.system.files import json_bytes
 
@@ -167,7 +168,7 @@ def _fields(value: dict[str, Any], kind: Any, names: Iterable[str], path: str) -
                 raise CorruptRecord(f"`{path}` lacks `{name}`", hint=CORRUPT_HINT)
             continue
         field = value.pop(name)
-        if not (_BY_NAME.get(name) or _BY_TYPE[kind.__annotations__[name].__forward_arg__])(field):
+        if not (_BY_NAME.get(name) or _BY_TYPE[kind.__annotations__[name]])(field):
             raise CorruptRecord(f"`{path}` has an invalid value for `{name}`: {field!r}", hint=CORRUPT_HINT)
         found[name] = tuple(field) if isinstance(field, list) else field
     return found

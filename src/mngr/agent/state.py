@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent.record import Record, seconds_of
+from mngr.named_tuples import NamedTuple
 from mngr.system.tmux import Pane
 
 STARTING = "STARTING"

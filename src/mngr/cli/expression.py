@@ -7,9 +7,10 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 
 Fields = Mapping[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mngr.agent.state import STATES
 from mngr.cli.app import App
@@ -11,6 +11,7 @@ from mngr.cli.output.output import Fields, as_mapping
 from mngr.cli.parser.parser import Args, Group, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     R = TypeVar("R")

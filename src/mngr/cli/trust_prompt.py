@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions import restore
 from mngr.cli.app import App
 from mngr.cli.output.terminal import visible
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.programs import repository_trust
 from mngr.settings import layers as config
 from mngr.settings import trust

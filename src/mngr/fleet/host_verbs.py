@@ -4,7 +4,6 @@ A host whose provider cannot be asked is UNKNOWN, and is neither destroyed nor f
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions import find, gc, lifecycle
@@ -15,6 +14,7 @@ from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.hosts import DEFAULT_PROVIDER, LOCAL, MADE_FOR, Hosts
 from mngr.fleet.known_hosts import KnownHost
+from mngr.named_tuples import NamedTuple
 from mngr.providers import registry
 from mngr.providers.provider import GONE, QUEUED, RUNNING, STOPPED, UNKNOWN, HostInfo
 from mngr.system.process import checked, run

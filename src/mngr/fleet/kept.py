@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from mngr.actions import destroy as destroying
 from mngr.actions import portable, restore, snapshots
@@ -11,6 +10,7 @@ from mngr.actions.snapshots import Restored
 from mngr.errors import MngrError, NotFoundError
 from mngr.fleet.agent import Agent
 from mngr.fleet.fleet import Fleet
+from mngr.named_tuples import NamedTuple
 from mngr.transfer import given, moves
 from mngr.workspace.work.entry import SAVED, SavedEntry
 

@@ -6,13 +6,14 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions.view import AgentView
 from mngr.agent import record as records
 from mngr.agent import state
 from mngr.agent.record import CorruptRecord
 from mngr.agent.state import Status
+from mngr.named_tuples import NamedTuple
 from mngr.system.files import json_bytes
 from mngr.system.state_dir import StateDir
 

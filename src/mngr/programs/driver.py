@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system.files import last_lines, read_lines
 from mngr.system.process import quote
 from mngr.system.state_dir import StateDir

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.agent.launch import SCRIPTED
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 from mngr.settings.layers import Settings
 from mngr.system.process import find_program, join

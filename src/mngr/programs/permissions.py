@@ -8,10 +8,11 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent import launch
 from mngr.agent.record import Record
+from mngr.named_tuples import NamedTuple
 from mngr.programs.driver import AgentContext
 from mngr.programs.kind import ASK, BYPASS, EDITS, TESTS
 from mngr.system import process

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Set
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from mngr.actions.site import Site
 from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.remote.channel import Opening
 from mngr.system.files import make_private_dir
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import NamedTuple
 
 from mngr.errors import UNREACHED, MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.system.process import quote
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.errors import UNREACHED, MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.remote import boot
 from mngr.remote.codec import Decoder, Encoder, as_error, call_back
 from mngr.remote.frames import BadStream, Frame, MessageReader, pack

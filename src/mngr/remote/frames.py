@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.errors import UNREACHED, MngrError
+from mngr.named_tuples import NamedTuple
 
 # A larger body is sent as several frames; a listing of 10,000 agents is a header of 15 MB.
 PART = 1 << 20

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 
 _ANY = frozenset({"Any", "object"})
 _PLAIN: Mapping[str, type | tuple[type, ...]] = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 from mngr.settings.values import (
     ANY,

@@ -11,9 +11,9 @@ import os
 import stat
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError, Undecided
+from mngr.named_tuples import NamedTuple
 from mngr.settings.schema import Layer
 from mngr.settings.values import format_key, toml_text
 from mngr.system import files, inside

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system import process
 from mngr.system.process import ProgramMissing, find_program
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system import inside, process
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed, Result, checked, environment, join

@@ -6,9 +6,10 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from mngr.errors import MngrError, TimedOut
+from mngr.named_tuples import NamedTuple
 from mngr.system.interrupts import check, held
 
 # Git's own pointers to a repository, set inside hooks: they would send our git calls to the wrong place.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
+from mngr.named_tuples import NamedTuple
 from mngr.system import process
 
 

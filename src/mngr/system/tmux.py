@@ -6,9 +6,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system import files, process
 from mngr.system.process import Result, checked, join
 from mngr.system.state_dir import StateDir

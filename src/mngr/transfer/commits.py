@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from mngr.actions.commits import (
     PUSHED,
@@ -21,6 +20,7 @@ from mngr.actions.commits import (
 from mngr.actions.site import Site
 from mngr.agent.record import Record
 from mngr.errors import MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.system import git as git_tool
 from mngr.system.git import Git
 from mngr.system.process import quote

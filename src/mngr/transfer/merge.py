@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from mngr.actions.commits import refuse_operation, tip
 from mngr.actions.site import Site
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed

@@ -4,7 +4,6 @@ the calls. What was on the way is removed at the end, however that goes."""
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
 
 from mngr.actions import clone as cloning
 from mngr.actions import destroy as destroying
@@ -15,6 +14,7 @@ from mngr.actions.site import Site
 from mngr.agent.record import Record
 from mngr.agent.state import ENDED, FAILED
 from mngr.errors import UNREACHED, MngrError, TimedOut
+from mngr.named_tuples import NamedTuple
 from mngr.names import check_name, new_id
 from mngr.programs import kind
 from mngr.system import process

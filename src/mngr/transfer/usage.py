@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
 from mngr.actions.usage import CollectedUsage, Totals, UsageLine, collected, daily, day_of, write_usage
 from mngr.agent.record import Record
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.programs import driver
 from mngr.programs.driver import ModelUsage
 from mngr.settings.layers import Settings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mngr.errors import MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 from mngr.system import git
 from mngr.system.git import Git, Repo, Status

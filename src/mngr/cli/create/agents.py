@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mngr.actions.create import CreateRequest, NameTaken
 from mngr.actions.site import Site
@@ -18,6 +18,7 @@ from mngr.cli.parser.option_values import read_text
 from mngr.cli.parser.parser import Args
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.transfer import create as creating
 
 if TYPE_CHECKING:

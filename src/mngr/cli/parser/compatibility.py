@@ -3,7 +3,7 @@ Read only when a word is unknown; every option of our own is declared by its ver
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from mngr.named_tuples import NamedTuple
 
 SAME, IGNORED, REFUSED = "same", "ignored", "refused"
 _NEEDLESS = "agents on this machine need no connection"

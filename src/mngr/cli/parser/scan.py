@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.cli.output.terminal import visible
 from mngr.cli.parser.parser import APPEND, COUNT, FLAG, GIVEN, PAIR, Args, Option, Parser
 from mngr.errors import MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import nearest, suggest
 
 _MANY = 1_000_000

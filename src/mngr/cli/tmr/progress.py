@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions import screen
 from mngr.cli.app import App
@@ -18,6 +18,7 @@ from mngr.cli.output.terminal import cut, is_terminal, visible
 from mngr.errors import MngrError
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
+from mngr.named_tuples import NamedTuple
 from mngr.system.interrupts import Abandoned
 from mngr.tmr import verdict
 from mngr.tmr.host_words import NOT_USED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
@@ -14,6 +14,7 @@ from mngr.cli.tmr.orchestrator import find, orchestrate, show_result, task_named
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import SETTLED, RunState, TaskState
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import checked
 from mngr.tmr.places import expectations, integration_of, is_dangerous, places

@@ -1,11 +1,10 @@
 """`mngr archive`: hide agents from the list and keep everything they have."""
 
-from typing import NamedTuple
-
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.system import interrupts
 
 DESCRIPTION = (

@@ -1,12 +1,11 @@
 """`mngr capture`: what is on an agent's screen."""
 
-from typing import NamedTuple
-
 from mngr.cli.app import App
 from mngr.cli.output.terminal import visible_coloured, visible_lines
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = "Print what an agent's terminal shows. For a stopped agent, print its last screen."
 EXAMPLES = (

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent.record import seconds_of
 from mngr.agent.state import ENDED, STATES, STOPPED
@@ -14,6 +14,7 @@ from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs.destroy import DestroyResult, WouldDestroy, destroy, leave, would_destroy
 from mngr.errors import MngrError, Undecided, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.system import interrupts
 
 DESCRIPTION = (

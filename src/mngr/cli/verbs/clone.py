@@ -1,7 +1,6 @@
 """`mngr clone`: a copy of an agent, conversation included, as a new agent."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mngr.actions import clone as cloning
 from mngr.actions.clone import CloneRequest
@@ -12,6 +11,7 @@ from mngr.cli.parser.option_values import TRUST_HOST, parse_label, variables
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.names import Address
 from mngr.providers.provider import HostRequest
 

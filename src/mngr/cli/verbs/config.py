@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.cli import plugin_verbs, trust_prompt
 from mngr.cli.app import App
@@ -16,6 +16,7 @@ from mngr.cli.parser import settings_check
 from mngr.cli.parser.defaults import setting_keys
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, NotFoundError, Undecided, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import nearest, suggest
 from mngr.settings import edit as settings_file
 from mngr.settings import layers as config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions import create as creating
 from mngr.actions.create import CreateRequest
@@ -24,6 +24,7 @@ from mngr.cli.parser.option_values import (
 )
 from mngr.cli.parser.parser import Args, Parser, given
 from mngr.errors import FAILED, MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import Address, check_name, suggest
 from mngr.programs import kind as kinds
 from mngr.programs.kind import PERMISSIONS

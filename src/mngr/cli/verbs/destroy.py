@@ -1,13 +1,13 @@
 """`mngr destroy`: remove agents, after saving what exists only there."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.system import interrupts
 from mngr.workspace.work.entry import SavedEntry
 from mngr.workspace.work.tree import OmittedPath

@@ -1,9 +1,8 @@
 """`mngr diff`: what an agent changed."""
 
-from typing import NamedTuple
-
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = "Show everything an agent changed since it was created: commits, uncommitted changes and untracked files."
 EXAMPLES = (

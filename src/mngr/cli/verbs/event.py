@@ -1,7 +1,7 @@
 """`mngr event`: what happened to an agent, in order."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from mngr.cli.app import App
 from mngr.cli.output.output import OPEN
@@ -11,6 +11,7 @@ from mngr.cli.targets import add_expressions
 from mngr.cli.verbs import transcript
 from mngr.cli.verbs.transcript import local_time
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 
 Wanted = Callable[[Mapping[str, Any]], bool]
 

@@ -1,7 +1,7 @@
 """`mngr help`: all verbs, one verb, or a topic."""
 
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.cli import catalog, overview, plugin_verbs
 from mngr.cli.app import App
@@ -10,6 +10,7 @@ from mngr.cli.output.table import Column
 from mngr.cli.output.terminal import paint
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 
 # Help must work when a settings file does not.

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from mngr.cli import targets
 from mngr.cli.app import App
@@ -14,6 +13,7 @@ from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
 from mngr.fleet import host_verbs as verbs
 from mngr.fleet.known_hosts import KnownHost
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = (
     "Show and manage the other machines that agents run on: hosts that `ssh` reaches, containers, and hosts of your "

@@ -1,13 +1,12 @@
 """`mngr label`: set, remove and show labels."""
 
-from typing import NamedTuple
-
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.option_values import parse_label
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = "Set labels with `KEY=VALUE`, remove them with `--remove KEY`. With neither, show them."
 EXAMPLES = (

@@ -1,7 +1,5 @@
 """`mngr limit`: the maximum run time and idle time of agents."""
 
-from typing import NamedTuple
-
 from mngr.agent import limits
 from mngr.agent.limits import Limits
 from mngr.cli import targets
@@ -10,6 +8,7 @@ from mngr.cli.parser.option_values import IDLE_MODES, parse_limit
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.system import interrupts
 
 DESCRIPTION = (

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions import find
 from mngr.actions.agent_fields import AgentFields
@@ -18,6 +18,7 @@ from mngr.cli.output.terminal import is_terminal
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Listing
+from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 
 Row = dict[str, Any]

@@ -1,7 +1,5 @@
 """`mngr migrate`: move an agent to another host, conversation included."""
 
-from typing import NamedTuple
-
 from mngr.cli.app import App
 from mngr.cli.parser.option_values import TRUST_HOST
 from mngr.cli.parser.parser import Args, Parser
@@ -9,6 +7,7 @@ from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs import destroy
 from mngr.cli.verbs.clone import say_left_out
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.providers.provider import HostRequest
 from mngr.system import interrupts
 from mngr.transfer import moves

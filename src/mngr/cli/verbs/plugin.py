@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mngr import installed
 from mngr.cli import plugin_verbs, trust_prompt
@@ -14,6 +14,7 @@ from mngr.cli.output.table import Column
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.installed import Plugin
+from mngr.named_tuples import NamedTuple
 from mngr.names import is_name, suggest
 from mngr.settings import edit as settings_file
 from mngr.settings import layers as config

@@ -1,7 +1,6 @@
 """`mngr pull`: bring an agent's commits or files into the current repository or directory."""
 
 import os
-from typing import NamedTuple
 
 from mngr.actions.file_copy import Copied
 from mngr.cli.app import App
@@ -10,6 +9,7 @@ from mngr.cli.output.output import DryRun
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.transfer.commits import Pulled
 
 DESCRIPTION = (

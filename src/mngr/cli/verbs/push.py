@@ -1,12 +1,11 @@
 """`mngr push`: send commits or files to an agent."""
 
-from typing import NamedTuple
-
 from mngr.cli.app import App
 from mngr.cli.output.amounts import amount
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.verbs.pull import CopyResult, report_copy
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = (
     "Fast-forward an agent's branch to your current commit. With a path, copy a file or directory into the agent's "

@@ -1,9 +1,8 @@
 """`mngr rename`: give an agent another name."""
 
-from typing import NamedTuple
-
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = "Rename an agent. Its branch, its work dir and the variables of its running process keep the old name."
 EXAMPLES = (("mngr rename fix-login login", "`fix-login` is now called `login`"),)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions import restore
 from mngr.agent.record import seconds_of
@@ -17,6 +17,7 @@ from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs.transcript import local_time
 from mngr.fleet import kept
 from mngr.fleet.kept import KeptEntry
+from mngr.named_tuples import NamedTuple
 from mngr.workspace.work.entry import SavedEntry
 
 DESCRIPTION = (

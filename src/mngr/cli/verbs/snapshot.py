@@ -1,6 +1,6 @@
 """`mngr snapshot`: keep an agent as it is, and reset it to that later."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions import snapshots as actions
 from mngr.cli import targets
@@ -17,6 +17,7 @@ from mngr.errors import PARTIAL, NotFoundError, UsageError
 from mngr.fleet import kept
 from mngr.fleet.agent import Agent
 from mngr.fleet.kept import KeptEntry, KeptListing
+from mngr.named_tuples import NamedTuple
 from mngr.names import check_name, suggest
 from mngr.system import interrupts
 

@@ -1,12 +1,11 @@
 """`mngr start`: run stopped or ended agents again."""
 
-from typing import NamedTuple
-
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 
 DESCRIPTION = "Run stopped or ended agents again, in their work dirs. Agents that are running are left alone."
 EXAMPLES = (

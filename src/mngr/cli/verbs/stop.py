@@ -1,12 +1,11 @@
 """`mngr stop`: end the processes of agents and keep everything else."""
 
-from typing import NamedTuple
-
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.output.durations import parse_duration
 from mngr.cli.parser.parser import Args, Parser
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.system import interrupts
 
 DESCRIPTION = (

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from mngr.actions.transcript import ROLES
 from mngr.agent.record import seconds_of
@@ -11,6 +11,7 @@ from mngr.cli.output.amounts import amount
 from mngr.cli.output.output import OPEN
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 
 T = TypeVar("T")
 

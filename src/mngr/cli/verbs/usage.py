@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.actions.usage import Totals
 from mngr.cli.app import App
@@ -13,6 +13,7 @@ from mngr.cli.output.table import Column
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import TimedOut, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import NamedTuple
 from mngr.system import waiting
 from mngr.transfer import usage
 from mngr.transfer.usage import BY, UsageReport

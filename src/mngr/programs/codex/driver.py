@@ -9,13 +9,14 @@ import re
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr import json_values
 from mngr.agent.record import seconds_of
 from mngr.agent.state import BLOCKED, RUNNING, STARTING, WAITING, Status
 from mngr.errors import MngrError
 from mngr.json_values import string, table
+from mngr.named_tuples import NamedTuple
 from mngr.programs import driver, hooks, permissions, repository_trust
 from mngr.programs.codex import record as codex_record
 from mngr.programs.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording, plain

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent import reasons
 from mngr.agent.reasons import LOGIN, RATE_LIMIT
 from mngr.agent.record import seconds_of
 from mngr.agent.state import BLOCKED, RUNNING, WAITING, Status
 from mngr.json_values import count, loads, objects, string, table
+from mngr.named_tuples import NamedTuple
 from mngr.programs.driver import ModelUsage
 from mngr.system.process import join
 

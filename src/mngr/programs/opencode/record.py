@@ -4,10 +4,11 @@ when it changes. Pure: from lines to the conversation, its cost, and the form th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent.record import timestamp
 from mngr.json_values import count, table
+from mngr.named_tuples import NamedTuple
 from mngr.programs.conversation_lines import called
 from mngr.programs.driver import ModelUsage
 

@@ -5,9 +5,9 @@ import math
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 from mngr.errors import UsageError
+from mngr.named_tuples import NamedTuple
 from mngr.names import nearest
 
 LARGEST_NUMBER = 1_000_000_000

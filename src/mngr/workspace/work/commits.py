@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
 from mngr.agent.record import Record
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git, quoted_path
 from mngr.system.process import checked
 from mngr.workspace.plan import RSYNC, WORKTREE

@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from mngr.agent import record as records
 from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
+from mngr.named_tuples import NamedTuple
 from mngr.names import check_name
 from mngr.system import files, process, trash
 from mngr.system.git import Git

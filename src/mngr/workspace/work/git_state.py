@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
 
+from mngr.named_tuples import NamedTuple
 from mngr.workspace.work.git_files import below, content
 
 # An operation that is not finished. Whoever continues it needs all of these.

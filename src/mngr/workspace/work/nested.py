@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git, quoted_path
 from mngr.system.process import CommandFailed
 from mngr.workspace.work import git_files, git_state, tree

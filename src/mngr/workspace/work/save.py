@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from mngr.agent.record import Record, timestamp
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import CommandFailed
 from mngr.system.state_dir import StateDir

@@ -10,8 +10,8 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
+from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git, quoted_path, with_config
 from mngr.system.process import CommandFailed, Result, checked, environment
 from mngr.workspace.work import files as uncommitted_files
