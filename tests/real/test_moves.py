@@ -200,3 +200,28 @@ def test_from_a_host_to_a_container_and_home(user: User, hosts: dict[str, Sshd])
         assert "destroyed host b-" in done.stderr
         assert user.mngr("exec", "b", look).ok().stdout == before
         assert everything(user, "b")[4] == said and user.agent("b")["host"]["name"] == "local"
+
+
+def test_nothing_is_left_behind(user: User, hosts: dict[str, Sshd]) -> None:
+    (user.repo / ".gitignore").write_text("*.big\n")
+    user.git("add", ".")
+    user.git("commit", "-qm", "base")
+    user.mngr("create", "foo", "--no-connect", "--type", "scripted", "--record", "--transfer", "git-mirror").ok()
+    user.wait_for_state("foo", "WAITING")
+    user.mngr("message", "foo", "-m", "say PRECIOUS", "--wait-reply").ok()
+    work_dir = user.work_dir("foo")
+    user.git("init", "-q", str(work_dir / "n"))
+    user.git("commit", "-q", "--allow-empty", "-m", "inside", cwd=work_dir / "n")
+    user.git("add", "n", cwd=work_dir)
+    user.git("commit", "-qm", "embed", cwd=work_dir)
+    with (work_dir / "model.big").open("wb") as file:
+        file.truncate(15_000_000)
+    for words in (("--dry-run",), ()):
+        assert "`model.big` (15 MB" in user.mngr("migrate", "foo", "@box", *words).failed().stderr
+    assert user.state("foo") == "WAITING"
+    user.mngr("migrate", "foo", "@box", "-S", "saved.ignored_max_mb=20").ok()
+    foo = user.agent("foo")
+    assert foo["host"]["name"] == "box" and (Path(foo["work_dir"]) / "model.big").stat().st_size == 15_000_000
+    assert user.git("log", "--format=%s", cwd=f"{foo['work_dir']}/n") == "inside"
+    user.mngr("capture", "foo", "--cast", str(user.root / "cast")).ok()
+    assert "PRECIOUS" in (user.root / "cast").read_text()

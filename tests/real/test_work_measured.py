@@ -64,10 +64,31 @@ def test_an_embedded_repository_that_was_committed_as_a_link_comes_back(user: Us
     user.git("add", "n", cwd=work)
     user.git("commit", "-qm", "embed", cwd=work)
     user.mngr("merge", "x").ok()
-    refused(user, "1 uncommitted file")
+    refused(user, "1 repository inside")
     work = saved_and_restored(user)
     assert user.git("rev-parse", "HEAD", cwd=work / "n") == tip
     assert user.git("status", "--porcelain", cwd=work) == ""
+
+
+def test_a_restore_of_a_snapshot_saves_the_repositories_that_it_replaces(user: User, work: Path) -> None:
+    with (work / "model.big").open("wb") as file:
+        file.truncate(15_000_000)
+    user.mngr("snapshot", "create", "x", "before").ok()
+    user.git("init", "-q", str(work / "n"))
+    tip = commit(user, work / "n", "p", "PRECIOUS")
+    user.git("add", "n", cwd=work)
+    user.git("commit", "-qm", "embed", cwd=work)
+    user.mngr("snapshot", "create", "x", "after").ok()
+    user.mngr("merge", "x").ok()
+    user.mngr("snapshot", "restore", "x/before").ok()
+    assert not (work / "n").exists()
+    user.mngr("snapshot", "restore", "x/after").ok()
+    assert user.git("rev-parse", "HEAD", cwd=work / "n") == tip
+    user.mngr("saved", "restore", "x-1", "--to", str(user.root / "back")).ok()
+    assert user.git("rev-parse", "HEAD", cwd=user.root / "back/n") == tip
+    (work / "late.big").write_bytes((work / "model.big").read_bytes())
+    user.mngr("snapshot", "restore", "x/after").ok()
+    assert (work / "model.big").exists() and (work / "late.big").exists()
 
 
 def test_commits_inside_a_submodule_come_back(user: User, work: Path) -> None:
@@ -80,12 +101,12 @@ def test_commits_inside_a_submodule_come_back(user: User, work: Path) -> None:
     tip = commit(user, work / "deps/sub", "own", "inside")
     user.git("commit", "-qam", "its commit", cwd=work)
     user.mngr("merge", "x").ok()
-    refused(user, "1 uncommitted file")
+    refused(user, "1 repository inside")
     work = saved_and_restored(user)
     assert user.git("rev-parse", "HEAD", cwd=work / "deps/sub") == tip
     assert user.git("status", "--porcelain", cwd=work / "deps/sub") == ""
     user.git("submodule", "--quiet", "deinit", "-f", "deps/sub", cwd=work)  # its repository is in `.git` only
-    refused(user, "1 submodule with commits of its own")
+    refused(user, "1 repository inside with work of its own")
 
 
 def test_a_submodule_that_is_not_checked_out_any_more_comes_back(user: User, work: Path) -> None:
@@ -94,7 +115,7 @@ def test_a_submodule_that_is_not_checked_out_any_more_comes_back(user: User, wor
     tip = commit(user, work / "sub", "own", "inside")
     user.git("reset", "-q", "--hard", cwd=work)
     shutil.rmtree(work / "sub", ignore_errors=True)
-    refused(user, "1 submodule with commits of its own")
+    refused(user, "1 repository inside with work of its own")
     work = saved_and_restored(user)
     git_dir = Path(user.git("rev-parse", "--absolute-git-dir", cwd=work))
     user.git("--git-dir", str(git_dir / "modules/sub"), "--work-tree", ".", "cat-file", "-e", tip, cwd=work)

@@ -118,7 +118,7 @@ def destroy(
             measured = UnsavedWork()
         elif measured is None or agent.pane is not None:  # until now it may have written
             measured = measure(site, agent.record)
-        entry = saved_work.save_agent(site.host, agent.record, measured, "destroy")
+        entry = saved_work.save_agent(site.host, agent.record, measured, "destroy", always=measured.history)
         if not settled:
             usage.record_usage(site, agent.record)
         removed = removal.remove(site, agent.record, entry, remove_branch=remove_branch, keep_pulled=discard)

@@ -238,9 +238,9 @@ def _remove_place(site: Site, found: Leftover, dry_run: bool) -> Leftover:
         record = _as_record(site, found.path)
         limit = site.settings.number("saved.ignored_max_mb", 10)
         measured = unsaved_work.measure(site.host, record, ignored_max_mb=limit)
-        notes = [measured.describe()] if measured.any else []
-        notes += [f"`{item.path}` ({item.megabytes:.0f} MB, ignored by git) is not saved" for item in measured.left_out]
-        found = found._replace(note="; ".join(notes))
+        if measured.left_out:
+            return found._replace(action=KEPT, note=f"it holds {measured.describe_left_out()}, too large to be saved")
+        found = found._replace(note=measured.describe())
         if dry_run:
             return found._replace(action=WOULD)
         entry = saved_work.save_agent(site.host, record, measured, "gc")

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from mngr.actions import restore, source_cache
+from mngr.actions import destroy, restore, source_cache
 from mngr.actions import snapshots as taking
 from mngr.actions.create import undo_create
 from mngr.actions.site import Site
@@ -53,6 +53,22 @@ def pack(site: Site, agent_id: str) -> Portable:
         with held():
             saved_entry.drop(site.host, entry)
         raise
+
+
+def check_complete(site: Site, agent_id: str) -> None:
+    """Raise if an agent has anything that does not go along, and that would be lost where it is removed."""
+    record = site.store.read(agent_id)
+    found = destroy.measure(site, record)
+    if found.left_out:
+        raise MngrError(
+            f"`{record.name}` has ignored files that are too large to go along: {found.describe_left_out()}",
+            hint="`-S saved.ignored_max_mb=N` takes them along up to N MB; remove what can be made again",
+        )
+    if found.lfs:
+        raise MngrError(
+            f"`{record.name}` has {len(found.lfs)} objects of Git LFS that no other repository has",
+            hint=f"push them first: `mngr exec {record.name} 'git lfs push --all origin'`",
+        )
 
 
 def export(site: Site, entry: SavedEntry) -> Portable:
@@ -225,13 +241,17 @@ def as_agent(site: Site, entry: SavedEntry, name: str, came_from: str) -> Record
 
 def _verify(site: Site, entry: SavedEntry, record: Record) -> None:
     """Compare what was made with what came, by keeping it once more."""
-    again = taking.temporary(site, record.id)
+    again = taking.temporary(site, record.id, for_others=True)
     try:
         git = Git.of_user(entry.repo)
         trees = [git.must("rev-parse", f"{commit}^{{tree}}") for commit in (entry.commit, again.commit)]
         wrong = [] if trees[0] == trees[1] else ["files"]
         if not entry.plain_files and entry.parent != again.parent:
             wrong.append("commits")
+        if entry.staged != again.staged:
+            wrong.append("staged files")
+        if sorted(path for path, _ in entry.archives) != sorted(path for path, _ in again.archives):
+            wrong.append("repositories inside")
         there, here = dict(entry.refs), dict(again.refs)
         if any(here.get(ref) != tip for ref, tip in there.items() if ref != f"refs/heads/{again.branch}"):
             wrong.append("refs")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mngr.actions import destroy, find, lifecycle, restore, usage
 from mngr.actions.site import Site
-from mngr.agent import events
+from mngr.agent import events, recording
 from mngr.agent.record import Record
 from mngr.agent.store import RESTORING
 from mngr.errors import MngrError, NotFoundError, Undecided
@@ -45,7 +45,7 @@ def create(
 ) -> SavedEntry:
     """Keep an agent as it is now, also while it works: what changes under our hands is read again. Nothing of it is
     changed; on failure nothing is left behind. A `temporary` one is in no list and in no event, and the caller drops
-    it; one that is `for_others` may outlive this process."""
+    it; one that is `for_others` may outlive this process, and has the recording, too."""
     record = site.store.read(agent_id)
     if record.life.started_at is None:
         raise MngrError(f"`{record.name}` was not fully created", hint=f"`mngr destroy {record.name}`")
@@ -57,7 +57,7 @@ def create(
         place = saved_entry.reserve(site.host, SNAPSHOTS, record.name, record, wanted, for_others=for_others)
         try:
             entry = _settled(site, record, place)
-            _keep_conversation(site, record, entry, "env")
+            _keep_conversation(site, record, entry, "env", *([recording.FILE] if for_others else []))
             if not temporary:
                 saved_entry.write(site.host, entry)
                 site.store.log(agent_id, "snapshot_created", snapshot=entry.id)
@@ -251,8 +251,7 @@ def _replace(site: Site, entry: SavedEntry, record: Record) -> Restored:
     The caller holds the agent's lock."""
     mark = os.path.join(site.store.state_dir(record.id), RESTORING)
     restoration.relink(record)
-    entry_saved = _save(site, entry, record)
-    spare = [path for path, _ in entry_saved.left_out] if entry_saved else []
+    entry_saved, spare = _save(site, entry, record)
     site.host.write(mark, entry.id.encode(), durable=True)
     branch, note = restoration.put_back(site.host, entry, record, spare)
     usage.record_usage(site, record)
@@ -279,8 +278,9 @@ def resume(site: Site, record: Record) -> None:
     _replace(site, entry, record)
 
 
-def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
-    """Keep all that is about to be replaced: files, commits, and what was said since."""
+def _save(site: Site, entry: SavedEntry, record: Record) -> tuple[SavedEntry | None, list[str]]:
+    """Keep all that is about to be replaced: files, commits, and what was said since. Returns also the paths that are
+    too large for that."""
     found: UnsavedWork = destroy.measure(site, record)
     moved = restoration.endangered(entry, record)
     found = found._replace(refs=tuple({**dict(moved), **dict(found.refs)}.items()))
@@ -289,7 +289,7 @@ def _save(site: Site, entry: SavedEntry, record: Record) -> SavedEntry | None:
     done = saved_work.save_agent(site.host, record, found, "snapshot restore", always=bool(moved or now != then))
     if done is not None:
         _keep_conversation(site, record, done)
-    return done
+    return done, [item.path for item in found.left_out]
 
 
 def _conversation(site: Site, directory: str, record: Record) -> dict[str, bytes]:

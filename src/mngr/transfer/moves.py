@@ -47,6 +47,13 @@ def check(source: Site, agent_id: str, target: Site, name: str) -> Record:
     return record
 
 
+def check_migrate(source: Site, agent_id: str, target: Site, name: str) -> Record:
+    """The same for `migrate`, which must leave nothing behind."""
+    record = check(source, agent_id, target, name)
+    source.run(portable.check_complete, agent_id)
+    return record
+
+
 def refuse(entry: SavedEntry) -> SavedEntry:
     """What is done about claims of another machine when nobody is asked: see `SavedEntry.claims`."""
     restore.refuse_claims(entry)
@@ -82,10 +89,10 @@ def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest, accept:
     return Moved(made, left_out)
 
 
-def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept = refuse) -> Moved:
+def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept = refuse) -> Record:
     """Move an agent to another machine: it stops, is made again there with its id, compared, started if it ran, and
     only then destroyed here. On failure nothing is left there, and the source runs again."""
-    check(source, agent_id, target, name)
+    check_migrate(source, agent_id, target, name)
     view = source.run(find.agent, agent_id)
     view.require_known()
     ran, record = view.status.alive, view.record
@@ -94,6 +101,8 @@ def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept
     try:
         usage.record_usage(source, record)
         with _sent(source, agent_id, target, agent_id, accept) as (entry, left_out):
+            if left_out:
+                raise MngrError(f"`{left_out[0][0]}` of `{record.name}` is too large to go along")
             made = target.run(portable.as_agent, entry, name, source.name)
         if ran:
             made = _started(target, made, f"{record.name}@{source.name}")
@@ -115,7 +124,7 @@ def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept
             details=error.explained(),
             hint=f"`mngr destroy {record.name}@{source.name}`, and if that stops it: `mngr start {name}@{target.name}`",
         ) from None
-    return Moved(made, left_out)
+    return made
 
 
 class _TwoOfThem(MngrError):

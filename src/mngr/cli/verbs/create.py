@@ -92,7 +92,8 @@ def add_arguments(parser: Parser) -> None:
     where.option("--from, --source DIR|AGENT|URL", source, dest="source", default=".")
     where.option("--transfer", "how to copy the code (default: git-worktree, or rsync without git)", choices=MODES)
     where.option("--branch [BASE][:NEW]", "branch to start from and to create; `*` is the name (default: `:mngr/*`)")
-    where.option("--include-unclean / --exclude-unclean", "include uncommitted changes as a commit, or leave them out")
+    unclean = "include uncommitted changes as a commit (without repositories inside), or leave them out"
+    where.option("--include-unclean / --exclude-unclean", unclean)
     where.option("--[no-]ensure-clean", "refuse a source with uncommitted changes, or include them", default=True)
     where.option("--upload-file LOCAL:REMOTE ...", "copy a local file into the agent's work dir")
     where.option(

@@ -14,7 +14,9 @@ from mngr.workspace.work.tree import OmittedPath
 
 DESCRIPTION = (
     "Remove agents: processes, tmux session and work dir. An agent with uncommitted files, or with commits that no "
-    "other branch has, is refused without `--force`. With `--force`, that work is saved first (`mngr saved`). A host "
+    "other branch has, also inside of submodules or of a rebase that is not finished, is refused without `--force`. "
+    "With `--force`, that work is saved first (`mngr saved`). Small ignored files, the conversation and the recording "
+    "are always saved; ignored files above 10 MB (`saved.ignored_max_mb`) are not, and are named. A host "
     "that was created for an agent (`NAME@.PROVIDER`) is destroyed with its last agent, after saved work and snapshots "
     "have come to this machine. A file that cannot be deleted does not stop it: the work dir goes to the trash, where "
     "`mngr gc` tries again."

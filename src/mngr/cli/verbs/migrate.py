@@ -5,7 +5,6 @@ from mngr.cli.parser.option_values import TRUST_HOST
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.trust_prompt import accepted
 from mngr.cli.verbs import destroy
-from mngr.cli.verbs.clone import say_left_out
 from mngr.errors import UsageError
 from mngr.named_tuples import NamedTuple
 from mngr.providers.provider import HostRequest
@@ -16,7 +15,7 @@ DESCRIPTION = (
     "Move an agent to another host: its commits, its uncommitted files, its conversation, events, command, labels, "
     "limits and variables. It is stopped, made again on the other host with its id, compared with the original, "
     "started there if it ran, and only then destroyed where it was. On failure it stays where it is and runs again. "
-    "Ignored files above 10 MB (`saved.ignored_max_mb`) do not go along."
+    "An agent with ignored files above 10 MB (`saved.ignored_max_mb`) is refused, since they would not go along."
 )
 EXAMPLES = (
     ("mngr migrate fix-login @box", "from this machine, or any other, to `box`; `@local` is this machine"),
@@ -63,13 +62,11 @@ def run(args: Args, app: App) -> None:
     if target is source.site:
         raise UsageError(f"`{source.name}` is on `{target.name}` already", hint="`mngr list` shows where agents are")
     if args.dry_run:
-        record = moves.check(source.site, source.id, target, name)
+        record = moves.check_migrate(source.site, source.id, target, name)
     else:
         interrupts.outlive_terminal()
         with hosts.occupied(target):
-            done = moves.migrate(source.site, source.id, target, name, accepted(app, trusted=args.trust_host))
-        record = done.record
-        say_left_out(app, done.left_out)
+            record = moves.migrate(source.site, source.id, target, name, accepted(app, trusted=args.trust_host))
     verb = "would migrate" if args.dry_run else "migrated"
     app.out.emit_object(
         Migrated(

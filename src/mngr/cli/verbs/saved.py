@@ -21,8 +21,8 @@ from mngr.named_tuples import NamedTuple
 from mngr.workspace.work.entry import SavedEntry
 
 DESCRIPTION = (
-    "Work that mngr saved before it could be lost: commits, uncommitted and untracked files of destroyed agents, and "
-    "files that a copy replaced. Saved work of agents on other hosts is kept there, and comes here before mngr "
+    "Work that mngr saved before it could be lost: commits, uncommitted and untracked files, repositories inside, "
+    "conversations and recordings of destroyed agents, and files that a copy replaced. Saved work of agents on other hosts is kept there, and comes here before mngr "
     "destroys such a host; `ID@HOST` names an entry of one host."
 )
 EXAMPLES = (

@@ -65,7 +65,7 @@ def dirty_tree(git: Git, paths: Sequence[str], *, onto: str = "HEAD", root: str 
     """The tree of a commit with these paths as they are on disk, in the work tree or below `root`: changed, added or
     gone. A repository among them is the id of its commit, as git itself has it. Writes objects only."""
     with raw_git(git, root) as raw:
-        if onto and (head := git.commit_of(onto)):
+        if head := onto if is_commit(onto) else git.commit_of(onto) if onto else "":
             raw.must("read-tree", head)
         nested: list[str] = []
         for tries_left in reversed(range(_TRIES)):
@@ -86,6 +86,8 @@ def dirty_tree(git: Git, paths: Sequence[str], *, onto: str = "HEAD", root: str 
 
 def pack_repositories(git: Git, paths: Sequence[str]) -> list[tuple[str, str]]:
     """The repositories among these paths, each with the blob of an archive of it: its commits, its files, its index."""
+    if not any(os.path.isdir(os.path.join(git.directory, path)) for path in paths):
+        return []
     with raw_git(git) as raw:
         return pack(raw, raw.directory, _sorted_out(raw, paths)[2])
 

@@ -20,15 +20,15 @@ from mngr.workspace.work.tree import OmittedPath
 
 
 class UnsavedWork(NamedTuple):
-    """`commits`, annotated `tags` and `changed` files are work: nothing removes them unless it was told to, and then
-    they are saved first. All else is saved along: `ignored` files, commits that only a reflog names (`left_behind`),
-    the index where it is `staged`, objects of Git LFS, the `history` (conversation, recording, outcome). `left_out` is
-    what is too large for that.
+    """`commits`, annotated `tags`, `changed` files and `modules` are work: nothing removes them unless it was told to,
+    and then they are saved first. All else is saved along: `ignored` files, commits that only a reflog names
+    (`left_behind`), the index where it is `staged`, objects of Git LFS, the `history` (conversation, recording,
+    outcome). `left_out` is what is too large for that.
 
     `refs` are refs (name to object) that are not the same in the source repository, each entry of the stash as
-    `stash/N`; `loose` commits that neither they nor HEAD hold. `repositories` are
-    submodules and embedded repositories without such work, `modules` git directories of submodules that are not checked
-    out. With `unreadable`, why git cannot read the repository: all files count then."""
+    `stash/N`; `loose` commits that neither they nor HEAD hold. `repositories` are submodules and embedded repositories,
+    of which those in `changed` have work of their own; `modules` are git directories of submodules that are not checked
+    out and have commits of their own. With `unreadable`, why git cannot read the repository: all files count then."""
 
     commits: int = 0
     tags: int = 0
@@ -52,18 +52,19 @@ class UnsavedWork(NamedTuple):
 
     @property
     def along(self) -> bool:
-        """Whether there is anything else to save."""
-        return bool(self.ignored or self.left_behind or self.lfs or self.history)
+        """Whether the workspace holds anything else to save."""
+        return bool(self.ignored or self.left_behind or self.lfs)
 
     def describe(self) -> str:
         """What the work is, in words. Empty without any."""
+        inner = [path for path in self.changed if path.endswith("/") or path in self.repositories]
         counts = (
-            (self.commits, "commit{} that no other branch has"),
-            (self.tags, "tag{}"),
-            (len(self.changed), "uncommitted file{}"),
-            (len(self.modules), "submodule{} with commits of its own"),
+            (self.commits, "commit", "commits", " that no other branch has"),
+            (self.tags, "tag", "tags", ""),
+            (len(self.changed) - len(inner), "uncommitted file", "uncommitted files", ""),
+            (len(inner) + len(self.modules), "repository", "repositories", " inside with work of its own"),
         )
-        parts = [f"{count} {text.format('s' if count > 1 else '')}" for count, text in counts if count]
+        parts = [f"{count} {one if count == 1 else many}{more}" for count, one, many, more in counts if count]
         return " and ".join(parts) + (" (git cannot read its repository)" if self.unreadable else "")
 
     def describe_left_out(self) -> str:
@@ -114,7 +115,7 @@ def _of_repository(git: Git, record: Record, megabytes: float, whole: bool) -> U
         changed=tuple(changed),
         ignored=tuple(path for path in kept if path not in changed),
         left_out=left,
-        repositories=inner.others,
+        repositories=(*inner.changed, *inner.others),
         modules=inner.modules,
         lfs=lfs.own_objects(git_dir, record),
         staged=found.staged,

@@ -270,6 +270,7 @@ def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), *, past:
     # git takes a file of another size for a changed one, without a look at its content.
     if converted and (same := set(git.changed_paths()).intersection(converted).difference(entry.changed)):
         git.must("update-index", "-z", "--stdin", input=b"".join(os.fsencode(path) + b"\0" for path in same))
+    _check_archives(entry)
     uncommitted_files.unpack(git, git.directory, entry.archives)
     if not entry.plain_files:
         uncommitted_files.unpack(git, git_dir_of(git.directory), entry.modules)
@@ -277,6 +278,15 @@ def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), *, past:
             staged_index.bring(git, entry.staged)
         if entry.state:
             _bring_state(git, entry.state, past)
+
+
+def _check_archives(entry: SavedEntry) -> None:
+    """Raise for an archive that would be written into a git directory. Only of plain files `.git` itself is one."""
+    inner = [path for path, _ in entry.archives if ".git" in path.lower().split("/")]
+    wrong = [path for path in inner if path != ".git" or not entry.plain_files]
+    wrong += [path for path, _ in entry.modules if not path.startswith("modules/")]
+    if wrong:
+        raise MngrError(f"`{entry.id}` has an archive for `{wrong[0]}`, which it cannot have")
 
 
 def _bring_state(git: Git, state: str, past: bool) -> None:

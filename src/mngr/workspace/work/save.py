@@ -120,7 +120,7 @@ def _keep_plain(
     empty = after.must("mktree", input=b"")
     tree = uncommitted_files.dirty_tree(before, paths, onto="") if before and paths else empty
     parent = after.commit_tree(tree, [], f"Before: {message}")
-    packed = uncommitted_files.pack_repositories(after, paths) if paths else []
+    packed = uncommitted_files.pack_repositories(after, paths)
     tree = uncommitted_files.dirty_tree(after, paths, onto="") if paths else empty
     beside = _commit_beside(after, {"archives": _tree_of_blobs(after, packed)}, commits)
     commit = after.commit_tree(tree, [parent, *beside], message)
@@ -153,7 +153,7 @@ def _keep_repository(
     parent = head or git.commit_tree(git.must("mktree", input=b""), [], "Nothing was committed\n")
     paths = [*found.changed, *found.ignored, *found.repositories]
     tree = f"{parent}^{{tree}}"
-    archives = uncommitted_files.pack_repositories(git, paths) if paths else []
+    archives = uncommitted_files.pack_repositories(git, paths)
     if paths := [*paths, *(uncommitted_files.convertible(git) if whole else ())]:
         tree = uncommitted_files.dirty_tree(git, paths, onto=head or "")
     modules = uncommitted_files.pack(git, git_dir, found.modules)
