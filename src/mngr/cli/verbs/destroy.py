@@ -101,9 +101,9 @@ def would_destroy(agent: Agent, force: bool) -> tuple[WouldDestroy, str]:
 
 
 def say_saved(entry: SavedEntry) -> str:
-    """What was saved: work, or of an agent without any what it said."""
+    """What was saved: work, or of an agent without any what it said, and its results if it worked in place."""
     work = entry.commits or entry.changed or entry.refs or entry.ignored or entry.left_behind
-    return "its work is saved" if work else "its conversation and results are saved"
+    return "its work is saved" if work else "its conversation is saved"
 
 
 def say_left_out(files: Sequence[OmittedPath]) -> str:

@@ -22,8 +22,8 @@ from mngr.workspace.work.entry import SavedEntry
 
 DESCRIPTION = (
     "Work that mngr saved before it could be lost: commits, uncommitted and untracked files, repositories inside, "
-    "conversations and recordings of destroyed agents, and files that a copy replaced. Saved work of agents on other hosts is kept there, and comes here before mngr "
-    "destroys such a host; `ID@HOST` names an entry of one host."
+    "conversations and recordings of destroyed agents, and files that a copy replaced. Saved work of agents on other "
+    "hosts is kept there, and comes here before mngr destroys such a host; `ID@HOST` names an entry of one host."
 )
 EXAMPLES = (
     ("mngr saved list", "all saved work"),
