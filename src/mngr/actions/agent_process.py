@@ -77,8 +77,12 @@ def _session(site: Site, record: Record) -> Session:
 
     state_dir = site.store.state_dir(record.id)
     root, task = launch.task_place(record, state_dir)
-    inside.remove_links(root, f"{task}/artifacts", below=os.path.dirname(task))
-    inside.make_directory(root, f"{task}/artifacts")
+    try:
+        inside.remove_links(root, f"{task}/artifacts", below=os.path.dirname(task))
+        inside.make_directory(root, f"{task}/artifacts")
+    except inside.UnsafePath as error:
+        error.hint = f"`mngr start {record.name}` starts it once a directory is there"
+        raise
     env, wrapped = launch.inherited(site.environ), launch.in_shell
     if record.spec.sandbox:
         from mngr.agent import sandbox

@@ -43,8 +43,9 @@ class Workspace:
         self.made_branch = False
         self.registered = False  # as a worktree, in the repository
 
-    def make(self, host: StateDir, extra_paths: Mapping[str, str]) -> str | None:
-        """Make the workspace and return the commit it begins at. On failure nothing is left that could be removed."""
+    def make(self, host: StateDir, extra_paths: Mapping[str, str], *, task: bool = True) -> str | None:
+        """Make the workspace and return the commit it begins at. On failure nothing is left that could be removed.
+        Without `task`, the caller makes the directory of the agent's task."""
         plan, start = self.plan, self.plan.start
         if plan.transfer == NONE:
             return start
@@ -59,7 +60,8 @@ class Workspace:
             else:
                 _copy(host, plan, self.directory)
             _bring_extra_paths(plan, self.directory, extra_paths)
-            task_dir(self.directory)
+            if task:
+                task_dir(self.directory)
         except BaseException as error:
             with held():
                 try:

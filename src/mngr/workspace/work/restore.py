@@ -60,7 +60,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
     os.makedirs(record.workspace.work_dir, exist_ok=True)
     if entry.plain_files:
         bring_files(Git.of_store(record.workspace.work_dir, git_dir=entry.repo), entry, spare)
-        task_dir(record.workspace.work_dir, replace=True)
+        _task_dir(record.workspace.work_dir)
         return None, ""
     git = copy_git.of(host, record)
     if not own_repository(record):
@@ -81,7 +81,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
     bring_files(git, entry, spare, past=False)
     if record.workspace.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
-    task_dir(record.workspace.work_dir, replace=True)
+    _task_dir(record.workspace.work_dir)
     return branch, note
 
 
@@ -162,6 +162,8 @@ def restore_into(
         workspace = Workspace(plan, directory)
         try:
             _restore_into(host, entry, workspace, detached=entry.branch is None and branch is None)
+            if plan.transfer != NONE:
+                _task_dir(directory)
             if workspace.plan is not plan:
                 planned(workspace.plan)
         except BaseException:
@@ -178,7 +180,7 @@ def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, de
     if plan.source == directory:
         workspace.claim()
     else:
-        workspace.make(host, {})
+        workspace.make(host, {}, task=False)
     if entry.plain_files:
         bring_files(Git.of_store(directory, git_dir=entry.repo), entry)
         return
@@ -198,6 +200,15 @@ def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, de
     bring_files(git, entry)
     if plan.transfer == MIRROR:
         saved_entry.forget_refs(git, entry.refs_below)
+
+
+def _task_dir(directory: str) -> None:
+    """Make the directory of the agent's task. Where `.mngr` itself is a link there is none, since that is part of the
+    work: no agent starts there, but all else is back."""
+    try:
+        task_dir(directory, replace=True)
+    except inside.UnsafePath:
+        pass
 
 
 def _detach(git: Git, entry: SavedEntry, workspace: Workspace) -> None:
