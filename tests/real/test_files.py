@@ -148,3 +148,23 @@ def test_plain_files_of_an_agent_without_git(user: User) -> None:
     assert (plain / "a.txt").read_text() == "changed\n"
     assert (restore(user, ran["saved"]) / "a.txt").read_text() == "a\n"
     user.mngr("destroy", "foo").ok()
+
+
+def test_a_repository_at_the_target_keeps_its_git_directory(user: User, agent_files: Path) -> None:
+    """Its settings name programs, which git runs: those of an agent are not put in their place."""
+    mine = here(user) / "out [a]" / "in ner"
+    mine.mkdir(parents=True)
+    user.git("init", "-q", cwd=mine)
+    before = tree(mine, skip=())
+    for path in ("out [a]/in ner", "out [a]/new"):
+        (agent_files / path).mkdir(parents=True)
+        user.git("init", "-q", cwd=agent_files / path)
+        user.git("config", "core.fsmonitor", "touch PWNED", cwd=agent_files / path)
+        (agent_files / path / "file").write_text("content\n")
+    would = user.mngr("pull", "foo", "--files", "--dry-run", ".", cwd=here(user)).ok()
+    assert "in ner/file" in would.stdout and "in ner/.git/config" not in would.stdout
+    for words in (("foo", "--files", "."), ("foo", "--files", "."), ("foo:out [a]/", "out [a]")):
+        ran = user.mngr("pull", *words, cwd=here(user)).ok()
+        assert "in ner/.git`, since there is a repository at the target" in ran.stderr
+        assert {path: what for path, what in tree(mine, skip=()).items() if path != b"file"} == before
+    assert (mine / "file").exists() and (here(user) / "out [a]" / "new" / ".git" / "config").exists()

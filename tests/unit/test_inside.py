@@ -178,3 +178,9 @@ def test_a_link_that_is_swapped_in_is_never_followed(root, tmp_path):
         swapper.join()
     assert written + refused == 2000
     assert os.listdir(outside) == ["secret"]
+
+
+def test_a_file_can_have_any_name_that_the_system_allows(root):
+    for name in ("x" * 255, "日" * 85, "é" * 127, "-rf", "new\nline", "\udcff"):
+        inside.write(root, name, b"content")
+        assert inside.read(root, name, 100) == b"content"

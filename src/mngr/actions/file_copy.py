@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from mngr.actions.site import Site
@@ -19,6 +19,7 @@ from mngr.workspace.work import save as saved_work
 from mngr.workspace.work.entry import SavedEntry
 
 SECONDS = 3600.0
+_GIT = ".[gG][iI][tT]"  # for rsync: on some file systems each of these is the git directory
 
 
 class Copied(NamedTuple):
@@ -27,6 +28,7 @@ class Copied(NamedTuple):
     target: str
     files: tuple[str, ...]
     saved: SavedEntry | None
+    repositories: tuple[str, ...] = ()  # git directories at the target, which stay as they are
 
 
 class AgentPath(NamedTuple):
@@ -88,7 +90,8 @@ def given(path: str) -> tuple[str, str]:
 
 def copy(site: Site, name: str, source: tuple[str, str], target: tuple[str, str], dry_run: bool) -> Copied:
     """Copy a file or directory; both are a directory and a path below it. What is written over is saved first, as work
-    of the agent `name`. No link is followed: one where a directory goes is replaced, one on the way is an error."""
+    of the agent `name`. No link is followed: one where a directory goes is replaced, one on the way is an error. The
+    git directory of a repository at the target stays as it is: git would run what the settings of another one name."""
     process.require_program("rsync")
     tree = _is_directory(source)
     if not tree and _is_directory(target):
@@ -103,13 +106,17 @@ def copy(site: Site, name: str, source: tuple[str, str], target: tuple[str, str]
     with _as_path(source, tree) as path:
         changed = _changes([*_words(path), "--dry-run", path + slash, _probe(to) + slash])
     names = changed if tree else tuple(os.path.basename(to) for _ in changed)
+    inner = list(dict.fromkeys(filter(None, map(_git_directory, names)))) if tree else []
+    repositories = tuple(path for path in inner if os.path.lexists(os.path.join(root, path)))
+    names = tuple(path for path in names if _git_directory(path) not in repositories)
     over = list(dict.fromkeys(filter(None, (_taken(root, path.removesuffix("/")) for path in names))))
     written = tuple(path for path in names if not path.endswith("/"))
     if dry_run or not names:
-        return Copied(name, from_, to, written, None)
+        return Copied(name, from_, to, written, None, repositories)
     entry = saved_work.save_files(site.host, name, root, over, "a copy over existing files") if over else None
-    _copied(source, target, tree)
-    return Copied(name, from_, to, written, entry)
+    new = [word for path in inner if path not in repositories for word in ("--include", f"/{_pattern(path)}")]
+    _copied(source, target, tree, [*new, "--exclude", _GIT] if tree else ())
+    return Copied(name, from_, to, written, entry, repositories)
 
 
 def _is_directory(place: tuple[str, str]) -> bool:
@@ -136,11 +143,13 @@ def _as_path(place: tuple[str, str], tree: bool, *, make: bool = False) -> Itera
         yield os.path.join(inside.for_programs(fd, os.path.join(root, above)), name).rstrip("/")
 
 
-def _copied(source: tuple[str, str], target: tuple[str, str], tree: bool) -> tuple[str, ...]:
+def _copied(
+    source: tuple[str, str], target: tuple[str, str], tree: bool, options: Sequence[str] = ()
+) -> tuple[str, ...]:
     with _as_path(source, tree) as from_, _as_path(target, tree, make=True) as to:
         slash = "/" if tree else ""
         try:
-            return _changes([*_words(from_), from_ + slash, to + slash], "the files could not be copied")
+            return _changes([*_words(from_), *options, from_ + slash, to + slash], "the files could not be copied")
         except CommandFailed as error:
             for path, place in ((from_, source), (to, target)):
                 error.details = error.details.replace(path, os.path.normpath(os.path.join(*place)))
@@ -162,6 +171,17 @@ def _probe(path: str) -> str:
     while not os.path.isdir(os.path.dirname(path)):
         path = os.path.dirname(path)
     return path
+
+
+def _pattern(path: str) -> str:
+    """A path for rsync, which reads backslashes only where there is a wildcard."""
+    return re.sub(r"([\\*?[])", r"\\\1", path) if re.search(r"[*?[]", path) else path
+
+
+def _git_directory(path: str) -> str:
+    """The `.git` that a path is or is in; empty if it is in none."""
+    found = re.match(r"((?:.*?/)?\.git)(?:/|\Z)", path, re.IGNORECASE | re.DOTALL)
+    return found[1] if found else ""
 
 
 def _taken(root: str, path: str) -> str:

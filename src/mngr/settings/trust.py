@@ -72,6 +72,8 @@ def _sum(path: str) -> str:
     import hashlib
 
     try:
+        if stat.S_ISCHR(os.stat(path).st_mode):  # to open a device can do something already
+            return "not a regular file"
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return "not a regular file"

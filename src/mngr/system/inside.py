@@ -94,13 +94,15 @@ def read(root: str, path: str, most: int, *, tail: bool = False) -> bytes | None
 
 def read_followed(path: str, most: int) -> bytes:
     """The same for a file that may be anywhere, wherever a link leads. Raises FileNotFoundError if it is missing."""
+    if stat.S_ISCHR(os.stat(path).st_mode):  # to open a device can do something already
+        raise UnsafePath(f"`{path}` is not a regular file")
     return _content(os.open(path, _FILE), path, most, False)
 
 
 def write(root: str, path: str, data: bytes, mode: int = 0o600) -> None:
     """Replace a file whole or not at all, and a link by the file. Its directory has to exist."""
     *above, name = _parts(path)
-    draft = f".{name[:100]}.{os.urandom(4).hex()}.draft"
+    draft = f".mngr-{os.urandom(8).hex()}.draft"
     with directory(root, "/".join(above)) as fd, held():
         try:
             with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=fd), "wb") as to:

@@ -80,6 +80,8 @@ def report_copy(app: App, copied: Copied, dry_run: bool) -> None:
         text = "nothing to copy: all files are the same"
     result = CopyResult(copied.name, copied.source, copied.target, copied.files, saved.id if saved else None, dry_run)
     app.out.emit_object(result, human=text)
+    for path in copied.repositories:
+        app.out.note(f"not copied: `{path}`, since there is a repository at the target")
     if saved:
         files = amount(len(saved.changed), "replaced file")
         app.out.note(f"saved {files}: `mngr saved restore {saved.id} --to DIR` restores them")

@@ -85,9 +85,9 @@ def unpack(archive: str, root: str, path: str) -> None:
             for member in _checked(tar, path):
                 tar.extract(member, staging)
         made = os.path.join(staging, path)
-        if os.path.isdir(os.path.join(made, ".git")):
+        config = os.path.join(made, ".git", "config")
+        if not any(os.path.islink(one) for one in (os.path.dirname(config), config)) and os.path.isfile(config):
             # The git directory of a submodule names its work tree, which is around it now.
-            config = os.path.join(made, ".git", "config")
             Git.of_store(staging).run("config", "--file", config, "--unset", "core.worktree")
         with inside.directory(root, above, make=0o777) as fd:
             if inside.facts(root, path) is not None:
