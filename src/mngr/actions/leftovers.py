@@ -13,7 +13,6 @@ from mngr.agent.record import Record
 from mngr.named_tuples import NamedTuple
 from mngr.names import is_id
 from mngr.workspace import copy_git
-from mngr.workspace.plan import MIRROR, RSYNC
 from mngr.workspace.work import entry as saved_entry
 from mngr.workspace.work.entry import SAVED, SNAPSHOTS
 from mngr.workspace.workspace import NOTE
@@ -99,23 +98,23 @@ def lost_worktrees(site: Site, common_dir: str) -> list[str]:
 
 
 def temporary_files(site: Site, known: Collection[str], records: Sequence[Record], repos: Iterable[str]) -> list[str]:
-    """What a process makes for as long as it works, of processes that have ended: indexes for git, drafts of files. And
-    what is on the way between machines, when it is a day old."""
+    """What a process makes for as long as it works, of processes that have ended: indexes for git, drafts of files.
+    What may be of another machine, or on the way to one, is a day old."""
     from glob import escape, glob
 
     top = escape(site.host.dir)
     rooms = ["", "hosts/*/", "saved/*/", "snapshots/*/*/", *(f"agents/{record.id}/" for record in records)]
     found = [path for room in rooms for path in glob(f"{top}/{room}*.*.*.draft") if _is_over(path.split(".")[-3])]
-    copies = (record.workspace.work_dir for record in records if record.workspace.transfer in (MIRROR, RSYNC))
     stores = (os.path.join(site.host.dir, room, "files.git") for room in (SAVED, SNAPSHOTS))
-    for repo in (*repos, *copies, *stores, *glob(f"{top}/{copy_git.DIRECTORY}/*")):
+    for repo in (*repos, *stores, *glob(f"{top}/{copy_git.DIRECTORY}/*")):
         for git_dir in (repo, os.path.join(repo, ".git")):
             names = (name for name in entries(git_dir) if name.startswith("mngr-index-"))
             found += [os.path.join(git_dir, name) for name in names if _is_over(name.split("-")[2])]
     sent = _old(site, os.path.join(site.host.dir, FILES), 1)
     found += [path for path in sent if is_id(os.path.basename(path)) and os.path.basename(path) not in known]
-    yesterday = time.time() - 86400
-    return found + [path for path in glob(f"{top}/between-*.git") if os.stat(path).st_mtime < yesterday]
+    if len(site.host.entries(os.path.join(site.host.dir, "machines"))) > 1:
+        found = [path for path in found if _is_old(path, 1)]
+    return found + [path for path in glob(f"{top}/between-*.git") if _is_old(path, 1)]
 
 
 def _is_over(pid: str) -> bool:
@@ -175,13 +174,16 @@ _PROGRAM_DAYS, _CACHE_DAYS = 1, 30
 def _old(site: Site, room: str, days: int) -> list[str]:
     """The directories in a room in which nothing was made or removed for so long."""
     paths = [os.path.join(room, name) for name in sorted(site.host.entries(room))]
-    limit = time.time() - days * 86400
     looked = {path: (path, f"{path}/.git", f"{path}/.git/objects") for path in paths if os.path.isdir(path)}
-    return [
-        path
-        for path, inside in looked.items()
-        if all(os.stat(one).st_mtime < limit for one in inside if os.path.exists(one))
-    ]
+    return [path for path, inside in looked.items() if all(_is_old(one, days) for one in inside)]
+
+
+def _is_old(path: str, days: int) -> bool:
+    """Whether nothing changed there for so long. What is gone is old."""
+    try:
+        return os.stat(path).st_mtime < time.time() - days * 86400
+    except FileNotFoundError:
+        return True
 
 
 def _read(path: str) -> bytes:

@@ -124,6 +124,7 @@ def reserve(
                 "copy": record.workspace.work_dir if record and record.workspace.transfer in (MIRROR, RSYNC) else "",
                 "maker": None if for_others else host.myself(),
                 "made_at": timestamp(),
+                **host.here(),
             }
             host.write(os.path.join(directory, _UNFINISHED), files.json_bytes(mark))
         except BaseException:
@@ -211,8 +212,8 @@ def _mark(host: StateDir, path: str) -> dict[str, Any] | None:
 
 
 def unfinished(host: StateDir, room: str) -> list[str]:
-    """The directories of entries that nobody will finish: whoever made them has ended. Of what is made for another
-    machine that is not known, so it is a day old."""
+    """The directories of entries that nobody will finish: whoever made them has ended. Of what is made for or on
+    another machine that is not known, so it is a day old."""
     found = []
     for path in _directories(host, room):
         if os.path.exists(os.path.join(path, _ENTRY)):
@@ -220,7 +221,7 @@ def unfinished(host: StateDir, room: str) -> list[str]:
         mark = _mark(host, path)
         if mark is None:
             over = not host.entries(path)
-        elif mark["maker"] is None:
+        elif mark["maker"] is None or host.is_elsewhere(str(mark.get("machine")), str(mark.get("boot_id"))):
             over = time.time() - seconds_of(mark["made_at"]) > _DAY
         else:
             over = not host.alive(dict([mark["maker"]]))
