@@ -158,6 +158,23 @@ def test_it_asks_and_goes_on_when_answered(world: World) -> None:
     world.rests_well("a")
 
 
+def test_a_message_in_its_queue_is_not_the_answer_and_a_narrow_terminal_changes_nothing(world: World) -> None:
+    world.create("a", permissions="ask")
+    world.rests("a")
+    world.resize("a", 20)
+    world.fleet.find("a").message("%% think 4\n%% run touch asked\n%% say a sentence that is wider than the terminal")
+    world.fleet.find("a").message("y")  # noted while it thinks
+    world.blocks("a", "permission: Bash: touch asked")
+    with pytest.raises(MngrError, match="BLOCKED"):
+        world.fleet.find("a").message("no answer")
+    asked = Path(world.fleet.find("a").record.workspace.work_dir, "asked")
+    assert world.fleet.find("a").state == "BLOCKED" and not asked.exists()
+    world.press("a", "Enter")
+    wait_for(asked.exists, "the command to be run", TURN_SECONDS)
+    world.rests("a")
+    assert world.received("a")[1:] == ["y"]
+
+
 def test_a_turn_that_fails_says_why(world: World) -> None:
     world.create("a", env={"CLAUDE_CODE_MAX_RETRIES": "1"})
     world.rests("a")

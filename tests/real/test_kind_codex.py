@@ -130,14 +130,26 @@ def test_it_asks_for_permission_and_goes_on_when_allowed(world: World) -> None:
     blocked = world.blocks("a", f"permission: Bash: {command}")
     asked = Path(blocked.record.workspace.work_dir, "asked")
     assert not asked.exists()
-    with pytest.raises(MngrError, match="BLOCKED"):
-        world.fleet.find("a").message("no answer")
+    for columns in (40, 20, 200):  # its sentences are broken into lines wherever they have to end
+        world.resize("a", columns)
+        world.blocks("a", f"permission: Bash: {command}")
+        with pytest.raises(MngrError, match="BLOCKED"):
+            world.fleet.find("a").message("no answer")
     world.answer("a", "y", ASKS)
     wait_for(asked.exists, "the command to be run", TURN_SECONDS)
     assert world.fleet.find("a").state == "RUNNING"
     asked.with_name("go").touch()
     world.rests("a")
     world.says("a", ("assistant", "went on"))
+
+
+def test_a_message_arrives_in_a_narrow_terminal(world: World) -> None:
+    world.create("a")
+    world.rests("a")
+    world.resize("a", 20)
+    text = "%% say one\nand a line that is wider than the terminal"
+    world.ask("a", text)
+    world.says("a", ("user", text), ("assistant", "one"))
 
 
 def test_a_turn_that_fails_says_why(world: World) -> None:

@@ -1,6 +1,8 @@
 """Messages: delivered once, whole, in order, with a log; or refused with nothing sent."""
 
+import fcntl
 import json
+import os
 import sys
 import threading
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import mngr
+from tests.real.test_kind_from_settings import SETTINGS
 from tests.real.test_states import scripted
 from tests.support.user import User, wait_for
 
@@ -298,3 +301,106 @@ def test_a_paste_into_a_pane_that_has_just_died_harms_nobody(user: User) -> None
             fleet.local.tmux.paste(pane.pane_id, "hello", enter=enter)
     assert user.state("other") == "RUNNING"
     assert user.tmux("list-buffers").stdout == ""
+
+
+STUCK = "stty raw -echo; touch ready; exec sleep 9999"
+
+
+@pytest.mark.parametrize("text", ["x\n" * 4000, f"{'y' * 3000}\n" * 3])
+@pytest.mark.parametrize("command", ["touch ready; exec sleep 9999", STUCK])
+def test_a_program_that_does_not_read_has_no_message(user: User, command: str, text: str) -> None:
+    """What does not fit into its terminal is in tmux's memory only."""
+    user.create("foo", command=command)
+    wait_for((user.work_dir("foo") / "ready").exists, "the terminal")
+    assert user.mngr("message", "foo", "-m", "short").ok().stdout == "foo: delivered\n"
+    done = user.mngr("message", "foo", "-m", text, timeout=120).failed(4)
+    assert "does not read its terminal" in done.stderr and "delivered" not in done.stdout
+    types = [event["type"] for event in user.events("foo")]
+    assert (types.count("message_queued"), types.count("message_delivered")) == (2, 1)
+    user.mngr("message", "foo", "-m", "one more", timeout=120).failed(4)
+    user.mngr("stop", "foo").ok()
+
+
+def test_a_program_that_reads_slowly_gets_it_all(user: User) -> None:
+    user.create("foo", command="while read -r line; do echo $line >> got; done")
+    text = "some words\n" * 2000
+    assert user.mngr("message", "foo", "-m", text, timeout=120).ok().stdout == "foo: delivered\n"
+    assert arrived(user.work_dir("foo") / "got", text.encode())
+
+
+def test_a_message_in_the_queue_of_a_scripted_agent_is_not_its_answer(user: User) -> None:
+    user.mngr("create", "foo", "--type", "scripted", "--no-connect").ok()
+    user.wait_for_state("foo", "WAITING")
+    user.mngr("message", "foo", "-m", "run until [ -e go ]; do sleep 0.05; done\npermission rm\nsay approved").ok()
+    user.mngr("message", "foo", "-m", "y").ok()  # not for the question, which nobody has seen yet
+    assert [event["type"] for event in user.events("foo")].count("prompt") == 2, "it is in its queue"
+    (user.work_dir("foo") / "go").touch()
+    assert user.wait_for_state("foo", "BLOCKED")["state_reason"].startswith("permission: rm")
+    user.mngr("message", "foo", "-m", "n").ok()
+    user.wait_for_state("foo", "WAITING")
+    transcript = user.mngr("transcript", "foo", "--role", "assistant", "--format", "json").ok().json
+    said = [entry["text"] for entry in transcript]
+    assert said[-2:] == ["denied", "you said: y"]
+
+
+def test_a_message_that_waits_for_its_turn_while_the_agent_asks_is_held_and_the_sender_is_told(
+    user: User, prompter: None
+) -> None:
+    user.mngr("create", "foo", "prompter", "--no-connect", "--message", "%% say begun").ok()
+    user.wait_for_state("foo", "WAITING")
+    lock = user.host_dir / "locks" / f"{user.agent('foo')['id']}.message"
+    with lock.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)  # another sender, whose message makes it ask
+        waiting = user.popen("message", "foo", "-m", "yes, and this is not the answer")
+        wait_for(lambda: str(lock) in open_files(waiting.pid), "the sender to wait for its turn")
+        user.tmux("send-keys", "-t", "mngr-foo", "-l", "%% ask this").ok()
+        user.tmux("send-keys", "-t", "mngr-foo", "Enter").ok()
+        user.wait_for_state("foo", "BLOCKED")
+    assert waiting.stderr is not None and waiting.stdout is not None
+    told = waiting.stderr.readline().decode()
+    assert "BLOCKED" in told and "is held until that is answered" in told
+    assert user.state("foo") == "BLOCKED" and "message_queued" not in last_types(user)
+    user.tmux("send-keys", "-t", "mngr-foo", "y").ok()
+    assert waiting.stdout.readline() == b"foo: delivered\n" and waiting.wait(60) == 0
+    wait_for(lambda: "you said: yes, and this" in user.mngr("capture", "foo").ok().stdout, "the message")
+    waiting.communicate()
+
+
+def open_files(pid: int) -> list[str]:
+    links = []
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(path))
+        except OSError:
+            continue
+    return links
+
+
+def last_types(user: User) -> list[str]:
+    types = [str(event["type"]) for event in user.events("foo")]
+    return types[len(types) - types[::-1].index("message_delivered") :] if "message_delivered" in types else types
+
+
+def test_a_message_to_a_program_at_work_is_not_typed_before_it_can_be_taken(user: User, prompter: None) -> None:
+    user.mngr("create", "foo", "prompter", "--no-connect", "--message", "%% say begun").ok()
+    user.wait_for_state("foo", "WAITING")
+    user.mngr("message", "foo", "-m", "%% run until [ -e go ]; do sleep 0.05; done\n%% ask this").ok()
+    user.wait_for_state("foo", "RUNNING")
+    waiting = user.popen("message", "foo", "-m", "yes, and this is not the answer")
+    assert waiting.stderr is not None and waiting.stdout is not None
+    assert "is RUNNING: the message is held" in waiting.stderr.readline().decode()
+    (user.work_dir("foo") / "go").touch()
+    user.wait_for_state("foo", "BLOCKED")
+    assert "is held until that is answered" in waiting.stderr.readline().decode()
+    assert user.state("foo") == "BLOCKED"
+    user.tmux("send-keys", "-t", "mngr-foo", "y").ok()
+    assert waiting.stdout.readline() == b"foo: delivered\n" and waiting.wait(60) == 0
+    wait_for(lambda: "you said: yes, and this" in user.mngr("capture", "foo").ok().stdout, "the message")
+    waiting.communicate()
+
+
+@pytest.fixture
+def prompter(user: User) -> None:
+    """A program that reads its terminal for messages and for answers alike."""
+    user.host_dir.mkdir(mode=0o700, exist_ok=True)
+    (user.host_dir / "settings.toml").write_text(SETTINGS)

@@ -43,6 +43,17 @@ class ProgramWorld:
     def press(self, name: str, *keys: str) -> None:
         self.user.tmux("send-keys", "-t", self.fleet.find(name).record.life.session, *keys)
 
+    def resize(self, name: str, columns: int) -> None:
+        """As the terminal of somebody who looks at it would; the program has drawn its screen again on return."""
+        session = self.fleet.find(name).record.life.session
+        before = self.fleet.find(name).capture()
+        self.user.tmux("resize-window", "-t", f"={session}:", "-x", str(columns), "-y", "50").ok()
+        wait_for(
+            lambda: (now := self.fleet.find(name).capture()) != before and max(map(len, now.split("\n"))) <= columns,
+            f"`{name}` to draw {columns} columns",
+            TURN_SECONDS,
+        )
+
     def shows(self, name: str, text: str) -> None:
         wait_for(
             lambda: text in self.fleet.find(name).capture(),

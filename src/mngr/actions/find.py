@@ -196,8 +196,9 @@ def _as_its_driver_says(
         screen = driver.plain(place.screen())
     except MngrError:
         return seen  # it ended at this moment
+    line = driver.joined(screen)
     for pattern, reason in known.dialogs:
-        if re.search(pattern, screen):
+        if re.search(pattern, screen) or re.search(pattern, line):
             return seen._replace(state=state.BLOCKED, reason=reason, evidence=f"screen: it shows `{pattern}`")
     if age < known.ready_seconds or time.time() - pane.active_at < _QUIET_SECONDS:
         return seen

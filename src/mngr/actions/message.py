@@ -26,6 +26,8 @@ _READY_SECONDS = 30.0
 _ACKNOWLEDGE_SECONDS = 30.0
 # A program writes its record a moment after it says that it is done.
 _WRITTEN_SECONDS = 3.0
+# What tmux holds for a program is gone when that reads it; one that reads nothing for so long does not read.
+_READS_SECONDS, _READ_ALL_SECONDS = 10.0, 60.0
 _CONTROL = {"\x7f", *map(chr, range(32))}.difference("\n\t")
 
 
@@ -47,9 +49,16 @@ class Reply(NamedTuple):
     reason: str
 
 
-def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Delivery:
+def _nobody(text: str) -> None:
+    """Tells nobody."""
+
+
+def deliver(
+    site: Site, agent_id: str, text: str, *, start: bool = False, tell: Callable[[str], None] = _nobody
+) -> Delivery:
     """Give the text to the agent, and wait until its program has it in its own record, where the kind keeps one. Never
-    given twice. Messages of several senders come one after another."""
+    given twice. Messages of several senders come one after another. One that waits for its turn, or was typed, while
+    the agent asks something is held until that is answered; the sender is told."""
     text = clean(text)
     record = site.store.read(agent_id)
     if record.spec.one_shot:
@@ -63,22 +72,34 @@ def deliver(site: Site, agent_id: str, text: str, *, start: bool = False) -> Del
 
         lifecycle.start(site, agent_id)
     guards = site.store.state_dir(agent_id)
-    with site.host.locked(f"{agent_id}.message", timeout=300, what=f"the terminal of `{record.name}`", guards=guards):
-        agent, pane = _ready(site, record, _READY_SECONDS + (known.ready_seconds if known is not None else 0.0))
-        _refuse_blocked(agent)
+    what, seconds = f"the terminal of `{record.name}`", known.ready_seconds if known is not None else 0.0
+    with site.host.locked(f"{agent_id}.message", timeout=300, what=what, guards=guards) as waited:
+        agent, pane = _ready(site, record, _READY_SECONDS + seconds)
+        if _may_ask(agent):
+            from mngr.actions import question
+
+            if question.works(agent) or (waited and question.asked(agent)):
+                question.hold(site, agent, tell)
+                agent, pane = _ready(site, record, _READY_SECONDS + seconds)
+            question.refuse_blocked(agent)
         _check_line_length(site, agent, pane, text)
         message_id = new_id("msg")
         site.store.log(agent_id, "message_queued", message_id=message_id, text=text, **changes(wording))
         if known is None or wording is None:
+            before = site.host.unread(pane.tty)
             site.tmux.paste(pane.pane_id, text, enter=True)
+            _await_taken(site, agent, pane, before, text)
             site.store.log(agent_id, "message_delivered", message_id=message_id)
             return Delivery(message_id, record.name, None, blocked=False)
         place = site.place(agent.record, pane)
         mark = known.mark(place)
         typed = not known.deliver(place, wording.sent)
         if typed:
-            _type(site, known, agent, place, pane, wording.sent)
-        return _acknowledged(site, known, place, wording, message_id, mark=mark, typed=typed)
+            before = site.host.unread(pane.tty)
+            _type(site, known, agent, place, pane, wording.sent, tell)
+            if known.received(place, mark) is None:
+                _await_taken(site, agent, pane, before, wording.sent)
+        return _acknowledged(site, known, place, wording, message_id, mark=mark, typed=typed, tell=tell)
 
 
 def first(site: Site, agent_id: str, text: str) -> Delivery:
@@ -94,7 +115,15 @@ def first(site: Site, agent_id: str, text: str) -> Delivery:
     return _acknowledged(site, known, site.place(record), known.wording(text), message_id)
 
 
-def ask(site: Site, agent_id: str, text: str, *, start: bool = False, timeout: float | None = None) -> Reply:
+def ask(
+    site: Site,
+    agent_id: str,
+    text: str,
+    *,
+    start: bool = False,
+    timeout: float | None = None,
+    tell: Callable[[str], None] = _nobody,
+) -> Reply:
     """Deliver the message, and wait until the agent stops working, for whatever reason. Raises when nothing was
     delivered, when it ended without a good exit, and TimedOut; in the last two cases it has the message."""
     from mngr.actions import transcript, wait
@@ -107,7 +136,7 @@ def ask(site: Site, agent_id: str, text: str, *, start: bool = False, timeout: f
             hint=f"send it without `--wait-reply`; `mngr capture {record.name}` shows its screen",
         )
     known = len(_said(before.entries))
-    delivery = deliver(site, agent_id, text, start=start)
+    delivery = deliver(site, agent_id, text, start=start, tell=tell)
     (rested,) = wait.until(site, [agent_id], wait.RESTING, any_of=False, timeout=timeout)
     if rested.state in (FAILED, STOPPED):
         raise MngrError(
@@ -138,6 +167,7 @@ def _acknowledged(
     *,
     mark: int = 0,
     typed: bool | None = None,
+    tell: Callable[[str], None] = _nobody,
 ) -> Delivery:
     """Log that the program was given the message, and wait until the program's own record has it, if it keeps one.
     `typed` is None for the message that the program began with."""
@@ -151,6 +181,7 @@ def _acknowledged(
         lambda: any(known.same(wording.recorded, one) for one in known.received(place, mark) or ()),
         typed=bool(typed),
         seconds=_ACKNOWLEDGE_SECONDS + (known.ready_seconds if typed is None else 0.0),
+        tell=tell,
     )
     site.store.log(record.id, "message_acknowledged", message_id=message_id)
     return Delivery(message_id, record.name, True, blocked=find.agent(site, record.id).state == BLOCKED)
@@ -169,39 +200,61 @@ def _driver(record: Record) -> Driver | None:
     return driver.of(record)
 
 
-def _refuse_blocked(agent: AgentView, *, typed: bool = True) -> None:
-    """Raise when the program asks something: it would take the text, and the Enter, as the answer. A `scripted` agent
-    is answered by messages. A program that waits for a rate limit, or could not log in to its model, takes messages,
-    unless its screen asks for the login."""
-    reason = agent.status.reason
-    if agent.state != BLOCKED or not agent.record.spec.driver:
-        return
-    from mngr.agent.reasons import is_account, is_rate_limit
-
-    if is_rate_limit(reason) or (is_account(reason) and "screen" not in agent.status.evidence):
-        return
-    if not typed:
-        raise MngrError(
-            f"`{agent.name}` is BLOCKED ({reason}), and has not begun with the message",
-            hint=f"`mngr connect {agent.name}` to answer; its program has the message and continues with it then",
-        )
-    raise MngrError(
-        f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
-        hint=f"`mngr connect {agent.name}` to answer, then send it again",
-    )
-
-
-def _type(site: Site, known: Driver, agent: AgentView, place: AgentContext, pane: Pane, text: str) -> None:
+def _type(
+    site: Site,
+    known: Driver,
+    agent: AgentView,
+    place: AgentContext,
+    pane: Pane,
+    text: str,
+    tell: Callable[[str], None],
+) -> None:
     """Bracketed paste, and Enter apart from it. What stands in the input box, such as a message that a killed `mngr`
     typed and did not send, is cleared first, and noted; but while it works the key for that would end the work."""
-    rests = agent.state in (WAITING, BLOCKED)  # BLOCKED by what `_refuse_blocked` lets pass: its turn failed
+    rests = agent.state in (WAITING, BLOCKED)  # BLOCKED by what `refuse_blocked` lets pass: its turn failed
     if agent.record.spec.driver and rests and (occupied := known.occupied(place.screen())):
         site.store.log(agent.id, "input_cleared", text=occupied)
         site.tmux.press(pane.pane_id, "C-c")
     site.tmux.paste(pane.pane_id, text)
-    if agent.record.spec.driver:
-        _refuse_blocked(find.agent(site, agent.id))  # it may have asked something at this very moment
+    if agent.record.spec.driver and _may_ask(now := find.agent(site, agent.id)):  # at this very moment
+        from mngr.actions import question
+
+        if agent.record.spec.driver == "screen":  # it has no queue, and proves nothing
+            question.refuse_blocked(now)
+        elif question.asked(now):
+            question.hold(site, now, tell, typed=True)
     site.tmux.press(pane.pane_id, "Enter")
+
+
+def _await_taken(site: Site, agent: AgentView, pane: Pane, before: int, text: str) -> None:
+    """Wait until the terminal has all of the text and the Enter; `before` are the bytes that nobody had read before.
+    What does not fit there is held by tmux until the program reads, and lost if one of them ends. Raise TimedOut when
+    the program does not read."""
+    fits = before + len(text.encode("utf-8", "surrogateescape")) < LONGEST_LINE
+    if fits and not before:
+        return
+    patience, last = waiting.Deadline(_READS_SECONDS), -1
+
+    def taken() -> bool:
+        """Whether all of it is read, or nothing more of it comes."""
+        nonlocal patience, last
+        unread = site.host.unread(pane.tty)
+        if unread != last:
+            patience, last = waiting.Deadline(_READS_SECONDS), unread
+        if not unread or (fits and unread != before):
+            last = 0
+        return not last or patience.passed
+
+    if not waiting.wait_until(taken, timeout=_READ_ALL_SECONDS, every=0.02) or last:
+        raise TimedOut(
+            f"`{agent.name}` does not read its terminal, which holds only a part of the message",
+            hint=f"`mngr capture {agent.name}` shows its screen; when it reads, it gets the rest: do not send it again",
+        )
+
+
+def _may_ask(agent: AgentView) -> bool:
+    """Whether `question` has to look at it: what most agents do not need is not loaded."""
+    return bool(agent.record.spec.driver) and (agent.state == BLOCKED or agent.record.spec.driver == "screen")
 
 
 def clean(text: str) -> str:
@@ -261,9 +314,17 @@ def _check_line_length(site: Site, agent: AgentView, pane: Pane, text: str) -> N
 
 
 def _await_acknowledgement(
-    site: Site, record: Record, taken: Callable[[], bool], *, typed: bool, seconds: float
+    site: Site,
+    record: Record,
+    taken: Callable[[], bool],
+    *,
+    typed: bool,
+    seconds: float,
+    tell: Callable[[str], None],
+    held: bool = False,
 ) -> None:
-    """Wait for the program's own note of this very text. A lost Enter is pressed again; the text never given again."""
+    """Wait for the program's own note of this very text. A lost Enter is pressed again; the text never given again. If
+    the program asks something meanwhile, that is waited for, once: an Enter would be the answer."""
     deadline = waiting.Deadline(seconds)
     presses = 0
     for _ in waiting.changes([site.store.state_dir(record.id)], deadline=deadline, at_least_every=1.0):
@@ -277,8 +338,14 @@ def _await_acknowledgement(
                 f"`{record.name}` ended before it took the message",
                 hint=f"`mngr capture {record.name}` shows its last screen",
             )
-        if record.spec.driver:
-            _refuse_blocked(now, typed=typed)
+        if _may_ask(now):
+            from mngr.actions import question
+
+            if question.asked(now) and typed and not held:
+                question.hold(site, now, tell, typed=True, until=taken)
+                _await_acknowledgement(site, record, taken, typed=True, seconds=seconds, tell=tell, held=True)
+                return
+            question.refuse_blocked(now, typed=typed)
         if typed and presses < 3 and deadline.left(seconds) < seconds - 2.0 * (presses + 1) and now.pane is not None:
             site.tmux.press(now.pane.pane_id, "Enter")
             presses += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mngr.agent.record import Record, seconds_of, timestamp
@@ -175,11 +175,13 @@ class Agent:
 
         return Agent(self.site, self.site.run(lifecycle.adopt, self.id))
 
-    def message(self, text: str, *, start: bool = False) -> Delivery:
-        """Deliver text to its terminal, once and whole, and wait until it confirms the receipt, if its kind can."""
+    def message(self, text: str, *, start: bool = False, tell: Callable[[str], None] | None = None) -> Delivery:
+        """Deliver text to its terminal, once and whole, and wait until it confirms the receipt, if its kind can. `tell`
+        is called when the message has to wait for the answer to a question."""
         from mngr.actions import message
 
-        return self.site.run(message.deliver, self.id, text, start=start)
+        told: dict[str, Any] = {} if tell is None else {"tell": tell}
+        return self.site.run(message.deliver, self.id, text, start=start, **told)
 
     def first_message(self, text: str) -> Delivery:
         """Deliver the message that it was created with, unless its program was started with it."""
@@ -187,11 +189,19 @@ class Agent:
 
         return self.site.run(message.first, self.id, text)
 
-    def ask(self, text: str, *, start: bool = False, timeout: float | None = None) -> Reply:
-        """Deliver text, wait until the agent stops working, and return what it said."""
+    def ask(
+        self,
+        text: str,
+        *,
+        start: bool = False,
+        timeout: float | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """Deliver text, wait until the agent stops working, and return what it said. `tell` is as for `message`."""
         from mngr.actions import message
 
-        return self.site.run(message.ask, self.id, text, start=start, timeout=timeout)
+        told: dict[str, Any] = {} if tell is None else {"tell": tell}
+        return self.site.run(message.ask, self.id, text, start=start, timeout=timeout, **told)
 
     def exec(self, command: str, *, timeout: float = 600.0, cwd: str | None = None) -> Result:
         """Run a shell command line in its work dir and environment. Any exit code is a result."""

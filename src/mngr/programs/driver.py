@@ -252,5 +252,11 @@ def plain(screen: str) -> str:
     return re.sub(rf"\x1b\[[0-9;:?]*[ -/]*[@-~]|{link}|\x1b[()][0-9A-Z]|[\x0e\x0f]", "", screen)
 
 
+def joined(screen: str) -> str:
+    """A plain screen as one line, without the frames of boxes: in a narrow terminal a program breaks its sentences into
+    lines, wherever they have to end."""
+    return re.sub(r"[\s│┃║╭╮╰╯┌┐└┘─━═|]+", " ", screen)
+
+
 def user_home(environ: Mapping[str, str]) -> str:
     return environ.get("HOME") or os.path.expanduser("~")

@@ -150,6 +150,26 @@ class StateDir:
         finally:
             os.close(fd)
 
+    def unread(self, tty: str) -> int:
+        """How many bytes of the input of this terminal its program has not read; 0 when the terminal is gone."""
+        import select
+
+        try:
+            fd = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        except OSError:
+            return 0
+        try:
+            if not select.select([fd], [], [], 0)[0]:
+                return 0
+            import fcntl
+            import termios
+
+            return int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+        except OSError:
+            return 0
+        finally:
+            os.close(fd)
+
     def processes_of(self, agent_id: str, roots: Collection[int], server: int | None) -> dict[int, str]:
         from mngr.system import process_table as processes
 

@@ -20,7 +20,8 @@ Outcomes = list[tuple[Agent, Delivery | MngrError]]
 DESCRIPTION = (
     "Send a message to agents, exactly once, and wait until each agent has recorded it. Agents that keep no record, "
     "such as plain commands, get the text pasted into their terminal, followed by Enter. An agent that asks a question "
-    "accepts no message until it is answered. Every message is logged with an id (`mngr event`)."
+    "accepts no message until it is answered; a message that is under way at that moment is held. "
+    "Every message is logged with an id (`mngr event`)."
 )
 EXAMPLES = (
     ("mngr message fix-login -m 'Please add a test'", "one agent"),
@@ -71,8 +72,8 @@ def run(args: Args, app: App) -> int:
 
     def act(agent: Agent) -> Delivery:
         if not args.wait_reply:
-            return agent.message(text, start=args.start)
-        replies[agent.name] = agent.ask(text, start=args.start, timeout=args.timeout)
+            return agent.message(text, start=args.start, tell=app.out.note)
+        replies[agent.name] = agent.ask(text, start=args.start, timeout=args.timeout, tell=app.out.note)
         return replies[agent.name].delivery
 
     def report(outcomes: Outcomes) -> int:

@@ -19,7 +19,7 @@ from mngr.json_values import string, table
 from mngr.named_tuples import NamedTuple
 from mngr.programs import driver, hooks, permissions, repository_trust
 from mngr.programs.codex import record as codex_record
-from mngr.programs.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording, plain
+from mngr.programs.driver import AgentContext, AgentProgram, Driver, LaunchCommand, ModelUsage, Wording, joined, plain
 from mngr.system import process
 from mngr.system.files import content, read_lines
 from mngr.system.process import checked, join, quote
@@ -174,7 +174,7 @@ DRIVER = CodexDriver()
 
 
 def _asks(screen: str) -> bool:
-    return bool(_ASKING.search(plain(screen)))
+    return bool(_ASKING.search(joined(plain(screen))))
 
 
 def typed(screen: str) -> str:
@@ -184,7 +184,7 @@ def typed(screen: str) -> str:
     if not boxes or _asks(screen):
         return ""
     sign, rest = boxes[-1]
-    if _DIM.match(rest) or _EMPTY in "\n".join(screen.rstrip().split("\n")[-3:]):
+    if _DIM.match(rest) or _EMPTY in joined("\n".join(screen.rstrip().split("\n")[-4:])):
         return ""
     return plain(rest).strip() or sign.strip("›")
 

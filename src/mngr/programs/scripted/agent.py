@@ -138,12 +138,11 @@ class ScriptedAgent:
                 raise StepFailed(f"line {step.line}: `{step.verb}`: {what}") from error
 
     def _receive(self, state: str, reason: str) -> str:
-        """The next message. One that is there already goes on with the turn: WAITING would not be true."""
+        """The next message. One that is there already goes on with the turn: WAITING would not be true. It is not the
+        answer to a question that was asked later."""
         if self._alone:
             raise MngrError("nobody is there to answer: it was started for one message")
-        if state == BLOCKED and self._terminal.has_message:
-            self._log.state(state, reason)
-        got = self._terminal.take(lambda: self._log.state(state, reason))
+        got = self._terminal.take(lambda: self._log.state(state, reason), answer=state == BLOCKED)
         if got == END or (got == INTERRUPT and state == WAITING):
             raise AgentExit(0)
         if isinstance(got, str):

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from mngr.programs.scripted.keys import INTERRUPT, REPORT, Composer, plain, shorten
+from mngr.programs.scripted.keys import END, INTERRUPT, REPORT, Composer, plain, shorten
 
 _PASTE_ON, _PASTE_OFF = b"\x1b[?2004h", b"\x1b[?2004l"
 _ASK_FOR_REPORT = b"\x1b[5n"
@@ -76,21 +76,22 @@ class ScriptedTerminal:
         if self._interrupted:
             raise Interrupted
 
-    @property
-    def has_message(self) -> bool:
-        return bool(self._inbox)
-
-    def take(self, on_wait: Callable[[], None]) -> bytes | str:
+    def take(self, on_wait: Callable[[], None], *, answer: bool = False) -> bytes | str:
         """The next message, `INTERRUPT` or `END`, however long it takes to come. A Ctrl-C before this was for the turn
-        before. `on_wait` is called if no message is there, before one can come."""
+        before. `on_wait` is called if no message is there, before one can come. Messages that are there before the
+        question are no `answer`, and stay."""
         with self._changed:
             self._interrupted = False
-            if not self._inbox:
+            queued = 0
+            if answer:
+                queued = self._inbox.index(END) if END in self._inbox else len(self._inbox)
+            if len(self._inbox) <= queued:
                 on_wait()
                 self._waiting = True
                 self._draw_prompt()
-                self._changed.wait_for(lambda: self._inbox)
-            got = self._inbox.popleft()
+                self._changed.wait_for(lambda: len(self._inbox) > queued)
+            got = self._inbox[queued]
+            del self._inbox[queued]
         shown = "> " + shorten(got.decode(errors="replace"), self._width()) if isinstance(got, bytes) else ""
         self.write((_NEW_ROW if self.drawn else "") + shown + "\n")
         return got
