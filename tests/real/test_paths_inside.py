@@ -373,3 +373,14 @@ def test_a_skill_is_not_installed_elsewhere(user: User) -> None:
     commit_link(user, ".claude", outside)
     ran = user.mngr("tutorial", "install-skill", "--for", "claude").failed()
     assert f"leads out of `{user.repo}`, to `{outside}" in ran.stderr and os.listdir(outside) == []
+
+
+def test_devices_and_pipes_in_a_clone_are_not_read(user: User) -> None:
+    """By verbs that look at other files of a repository than its settings."""
+    commit_link(user, "tests/test_zero.py", "/dev/zero")
+    (user.repo / "tutorial.sh").write_text("# a\nls\n")
+    os.mkfifo(user.repo / "tests" / "test_pipe.py")
+    assert "not a regular file" in user.mngr("tutorial", "check", "--no-artifacts").failed().stdout
+    (user.repo / "tutorial.sh").unlink()
+    (user.repo / "tutorial.sh").symlink_to("/dev/zero")
+    assert "not a regular file" in user.mngr("tutorial", "blocks").failed().stderr

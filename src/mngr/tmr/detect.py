@@ -9,9 +9,11 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from mngr.json_values import loads, table
+from mngr.system import inside
 
 # What is read to tell, at the top of the project. GNU make takes the first of the three Makefiles.
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_MOST_BYTES = 10_000_000
 READ = ("pyproject.toml", "package.json", *_MAKEFILES)
 # How the product is built in a fresh copy. Each of these can be run twice.
 _BUILDS = {
@@ -64,8 +66,9 @@ def look(top: str) -> list[Guess]:
     texts = {}
     for name in names.intersection(READ):
         if os.path.isfile(path := os.path.join(top, name)):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                texts[name] = file.read()
+            texts[name] = (
+                inside.read_followed(path, _MOST_BYTES)[:_MOST_BYTES].decode(errors="replace").replace("\r\n", "\n")
+            )
     return detect(names, texts)
 
 

@@ -15,7 +15,10 @@ from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import normalise
 from mngr.errors import NotFoundError
+from mngr.system import inside
+from mngr.system.inside import UnsafePath
 
+_MOST_BYTES = 10_000_000
 METHOD = "write_tutorial_block"
 _SECTION = re.compile(r"(?m)^[ \t]*Tutorial block:[ \t]*\r?$")
 _MARK = re.compile(rb"write_tutorial_block|Tutorial block:")
@@ -58,10 +61,10 @@ def find(paths: Sequence[str], root: str = ".") -> Found:
     for path in files:
         name = os.path.relpath(path, root)
         try:
-            with open(path, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            unreadable.append(Unreadable(name, 1, f"cannot be read: {error.strerror}"))
+            data = inside.read_followed(path, _MOST_BYTES)[:_MOST_BYTES]
+        except (OSError, UnsafePath) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not a regular file"
+            unreadable.append(Unreadable(name, 1, f"cannot be read: {why}"))
             continue
         marked = _MARK.search(data) is not None
         if marked or _TEST_FILE.match(os.path.basename(path)):

@@ -8,10 +8,12 @@ from typing import NamedTuple
 from mngr.e2e.artifacts import DEFAULT, runs
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError, NotFoundError
+from mngr.system import inside
 from mngr.tutorial import citations, ran
 from mngr.tutorial.check import Report, check
 
 SCRIPT = "tutorial.sh"
+_MOST_BYTES = 10_000_000
 TESTS = ("tests",)
 
 
@@ -46,8 +48,7 @@ class Sources(NamedTuple):
         """The script. Bytes that are not UTF-8 survive; line ends stay as they are."""
         path = os.path.join(self.root, self.script)
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-                return file.read()
+            data = inside.read_followed(path, _MOST_BYTES)
         except FileNotFoundError:
             raise NotFoundError(
                 f"there is no tutorial at `{path}`",
@@ -55,6 +56,9 @@ class Sources(NamedTuple):
             ) from None
         except OSError as error:
             raise MngrError(f"the tutorial `{path}` cannot be read: {error.strerror}") from None
+        if len(data) > _MOST_BYTES:
+            raise MngrError(f"the tutorial `{path}` is larger than {_MOST_BYTES // 1_000_000} MB")
+        return data.decode("utf-8", "surrogateescape")
 
     def blocks(self) -> list[ScriptBlock]:
         return blocks(self.text())

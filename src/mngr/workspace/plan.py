@@ -17,6 +17,7 @@ RSYNC = "rsync"
 NONE = "none"
 MODES = (WORKTREE, MIRROR, RSYNC, NONE)
 DEFAULT_BRANCH = ":mngr/*"
+_MOST_MODULES = 1_000_000
 # How a mirror gets its objects: it reads those of the source, for a copy that is soon removed, or has its own, none of
 # them a second name of a file of the source, which whoever writes the copy could change.
 SHARED, COPIED = "--shared", "--no-local"
@@ -181,11 +182,16 @@ def _with_branch(repo: Repo, status: Status, transfer: str, spec: str, name: str
 
 
 def _refuse_submodules(repo: Repo, transfer: str) -> None:
-    try:
-        with open(os.path.join(repo.top, ".gitmodules"), encoding="utf-8", errors="replace") as file:
-            names = [line.split("=", 1)[1].strip() for line in file if line.strip().startswith("path") and "=" in line]
-    except FileNotFoundError:
+    if not os.path.lexists(os.path.join(repo.top, ".gitmodules")):
         return
+    from mngr.system import inside
+
+    try:
+        text = (inside.read(repo.top, ".gitmodules", _MOST_MODULES) or b"").decode(errors="replace")
+    except inside.UnsafePath:
+        return  # git does not follow a link there either
+    lines = (line for line in text.split("\n") if line.strip().startswith("path") and "=" in line)
+    names = [line.split("=", 1)[1].strip() for line in lines]
     if names:
         raise MngrError(
             f"`{repo.top}` has submodules ({_some(names)}), and `--transfer {transfer}` cannot keep work in them safe",
