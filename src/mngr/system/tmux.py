@@ -90,8 +90,10 @@ class Tmux:
             info = os.lstat(room)
         except FileNotFoundError:
             return
-        owners = (os.getuid(),) if info.st_uid == os.getuid() else (os.stat(self._host.dir).st_uid,)
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid not in owners or info.st_mode & 0o007:
+        ours = info.st_uid == os.getuid() or (
+            os.path.isdir(self._host.dir) and info.st_uid == os.stat(self._host.dir).st_uid  # root for another user
+        )
+        if not stat.S_ISDIR(info.st_mode) or not ours or info.st_mode & 0o007:
             raise MngrError(
                 f"other users could change the directory `{room}` of the tmux socket",
                 hint="`export TMUX_TMPDIR=DIR` with a directory of your own",
