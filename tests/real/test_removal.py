@@ -183,7 +183,7 @@ def test_a_save_that_was_killed_leaves_the_agent_and_gc_removes_the_half(user: U
     assert user.mngr("saved", "list", "--format", "json").ok().json["saved"][0]["id"] == "foo-1"
 
 
-@pytest.mark.parametrize("words", ["worktree add -q --no-checkout", "read-tree --reset -u", "commit-tree"])
+@pytest.mark.parametrize("words", ["worktree add -q --no-checkout", "--reset -u HEAD", "commit-tree"])
 def test_a_clone_that_was_killed_leaves_nothing_after_gc(user: User, words: str) -> None:
     user.create("foo")
     (user.work_dir("foo") / "notes").write_text("half\n")
