@@ -415,3 +415,14 @@ def test_objects_of_git_lfs_are_not_lost(user: User) -> None:
     (user.work_dir("x") / place / name).write_bytes(b"12345678910")
     user.mngr("destroy", "x")
     assert any(path.name == name for path in user.root.rglob(name))
+
+
+def test_directories_that_are_very_deep_are_measured_and_removed(user: User, work: Path) -> None:
+    path = str(work / "ignored.big")
+    for _ in range(1200):
+        os.mkdir(path)
+        path += "/d"
+    Path(path).write_text("small\n")
+    user.mngr("destroy", "x").ok()
+    assert not work.exists()
+    assert "Nothing to remove" in user.mngr("gc").ok().stdout

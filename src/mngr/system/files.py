@@ -414,10 +414,15 @@ def remove_tree(path: str) -> None:
 
     for _ in range(_TRIES):
         again.clear()
-        if sys.version_info >= (3, 12):
-            shutil.rmtree(path, onexc=note)
-        else:
-            shutil.rmtree(path, onerror=lambda function, failed, info: note(function, failed, info[1]))
+        try:
+            if sys.version_info >= (3, 12):
+                shutil.rmtree(path, onexc=note)
+            else:
+                shutil.rmtree(path, onerror=lambda function, failed, info: note(function, failed, info[1]))
+        except RecursionError:  # thousands of directories in each other
+            from mngr.system import process
+
+            process.run(["rm", "-rf", "--", path], timeout=600)
         if final or not os.path.isdir(path):
             break
     if errors := final or (again if os.path.lexists(path) else []):

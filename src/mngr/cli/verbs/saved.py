@@ -163,6 +163,10 @@ def _show(args: Args, app: App, found: KeptEntry) -> None:
     if entry.commit != entry.parent:
         app.out.line(f"\n{amount(len(entry.changed) + len(entry.ignored), 'uncommitted file')}:")
         app.out.foreign(diff)
+    for path, _ in entry.archives:
+        app.out.line(f"repository inside: {path}")
+    if entry.left_behind:
+        app.out.line(f"{amount(entry.left_behind, 'commit')} that no branch had: git log {entry.commit[:10]}^2")
     for path, megabytes in entry.left_out:
         app.out.line(f"not saved: {path} ({megabytes:.0f} MB, ignored by git)")
 

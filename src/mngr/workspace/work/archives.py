@@ -62,16 +62,18 @@ class _Exactly:
 
 
 def _walk(path: str, name: str, homes: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each file and directory with its name in the archive."""
-    if os.path.basename(path) == ".git" and os.path.isfile(path):
-        git_dir = git_dir_of(os.path.dirname(path))
-        linked = os.path.isfile(os.path.join(git_dir, "commondir"))
-        if os.path.realpath(git_dir).startswith(homes) and not linked:
-            path = git_dir
-    yield name, path
-    if os.path.isdir(path) and not os.path.islink(path):
-        for entry in entries(path):
-            yield from _walk(os.path.join(path, entry), f"{name}/{entry}", homes)
+    """Each file and directory with its name in the archive, a directory before what is in it."""
+    waiting = [(path, name)]
+    while waiting:
+        path, name = waiting.pop()
+        if os.path.basename(path) == ".git" and os.path.isfile(path):
+            git_dir = git_dir_of(os.path.dirname(path))
+            linked = os.path.isfile(os.path.join(git_dir, "commondir"))
+            if os.path.realpath(git_dir).startswith(homes) and not linked:
+                path = git_dir
+        yield name, path
+        if os.path.isdir(path) and not os.path.islink(path):
+            waiting += [(os.path.join(path, entry), f"{name}/{entry}") for entry in reversed(entries(path))]
 
 
 def unpack(archive: str, root: str, path: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 
 from mngr.errors import MngrError
 
@@ -13,7 +14,7 @@ class UnreadableDirectory(MngrError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"`{path}` cannot be read, so it is not known whether there is work in it",
+            f"`{path[:300]}` cannot be read, so it is not known whether there is work in it",
             hint="make it readable for you, or move it out of the work dir",
         )
 
@@ -26,12 +27,34 @@ def look(path: str) -> os.stat_result | None:
         return None
 
 
+def files_below(root: str, path: str) -> Iterator[tuple[str, int]]:
+    """The files at and below a path, with their size. A repository is one path. Raises UnreadableDirectory."""
+    waiting = [path]
+    while waiting:
+        path = waiting.pop()
+        full = os.path.join(root, path)
+        found = look(full)
+        if found is None:
+            continue
+        if not stat.S_ISDIR(found.st_mode):
+            yield path, found.st_size
+        elif os.path.lexists(os.path.join(full, ".git")):
+            yield path, size_of(full)
+        else:
+            waiting += [f"{path}/{name}" for name in reversed(entries(full))]
+
+
 def size_of(path: str) -> int:
     """The bytes of all files at and below a path."""
-    found = look(path)
-    if found is None or not stat.S_ISDIR(found.st_mode):
-        return found.st_size if found else 0
-    return sum(size_of(os.path.join(path, name)) for name in entries(path))
+    size, waiting = 0, [path]
+    while waiting:
+        path = waiting.pop()
+        found = look(path)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            waiting += [os.path.join(path, name) for name in entries(path)]
+        else:
+            size += found.st_size if found else 0
+    return size
 
 
 def entries(directory: str) -> list[str]:
@@ -40,5 +63,5 @@ def entries(directory: str) -> list[str]:
         return sorted(os.listdir(directory))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    except PermissionError:
+    except OSError:
         raise UnreadableDirectory(directory) from None

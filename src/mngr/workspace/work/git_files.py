@@ -48,14 +48,14 @@ def content(git_dir: str, path: str) -> bytes:
 
 def below(git_dir: str, path: str) -> Iterator[str]:
     """The files at and below a path, by their paths in the git directory."""
-    full = os.path.join(git_dir, path)
-    if os.path.islink(full):
-        return
-    if os.path.isdir(full):
-        for name in sorted(os.listdir(full)):
-            yield from below(git_dir, f"{path}/{name}")
-    elif os.path.exists(full):
-        yield path
+    waiting = [path]
+    while waiting:
+        path = waiting.pop()
+        full = os.path.join(git_dir, path)
+        if os.path.isdir(full) and not os.path.islink(full):
+            waiting += [f"{path}/{name}" for name in os.listdir(full)]
+        elif os.path.exists(full) and not os.path.islink(full):
+            yield path
 
 
 def refs(git_dir: str) -> dict[str, str]:

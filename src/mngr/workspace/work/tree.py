@@ -15,7 +15,7 @@ from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git, quoted_path, with_config
 from mngr.system.process import CommandFailed, Result, checked, environment
 from mngr.workspace.work import files as uncommitted_files
-from mngr.workspace.work.disk import UnreadableDirectory, entries, size_of
+from mngr.workspace.work.disk import UnreadableDirectory, files_below
 from mngr.workspace.work.disk import look as look_at
 
 _STATUS = (
@@ -39,7 +39,7 @@ _SEE_ALL = {
 }
 # Of `ls-files -v -s`: every line but those of usual files, links, and programs.
 _UNUSUAL = re.compile(r"(?:^|(?<=\0))(?!H 1[02])(\S) (\d+) ([0-9a-f]+) \d\t([^\0]*)")
-_UNOPENED = re.compile(r"could not open directory '(.*)'")
+_UNOPENED = re.compile(r"could not open directory '([^\n]*?)(?:': |$)", re.MULTILINE)  # git cuts long lines
 
 
 class WorkTree(NamedTuple):
@@ -168,7 +168,7 @@ def ignored_files(
     kept: list[str] = []
     omitted: list[OmittedPath] = []
     for top in ignored:
-        found = dict(_below(directory, top.rstrip("/")))
+        found = dict(files_below(directory, top.rstrip("/")))
         found.pop(uncommitted_files.OWN_MARK, None)
         size = sum(found.values())
         if size > megabytes * 1_000_000:
@@ -176,18 +176,3 @@ def ignored_files(
         else:
             kept += found
     return tuple(kept), tuple(omitted)
-
-
-def _below(directory: str, path: str) -> Iterator[tuple[str, int]]:
-    """The files at and below a path, with their size."""
-    full = os.path.join(directory, path)
-    found = look_at(full)
-    if found is None:
-        return
-    if not stat.S_ISDIR(found.st_mode):
-        yield path, found.st_size
-    elif os.path.lexists(os.path.join(full, ".git")):
-        yield path, size_of(full)
-    else:
-        for name in entries(full):
-            yield from _below(directory, f"{path}/{name}")
