@@ -159,7 +159,7 @@ def test_settings_of_a_clone_have_to_be_a_regular_file(user: User, scope: str) -
     for target in ("/dev/zero", "/dev/stdin", "pipe", ".."):
         place.symlink_to(target)
         ran = user.mngr("list").failed()
-        assert ran.stderr.startswith(f"error: cannot read `.mngr/{scope}`: not a regular file\n")
+        assert ran.stderr.startswith(f"error: cannot read `.mngr/{scope}`: not a plain file\n")
         place.unlink()
 
 
@@ -380,7 +380,7 @@ def test_devices_and_pipes_in_a_clone_are_not_read(user: User) -> None:
     commit_link(user, "tests/test_zero.py", "/dev/zero")
     (user.repo / "tutorial.sh").write_text("# a\nls\n")
     os.mkfifo(user.repo / "tests" / "test_pipe.py")
-    assert "not a regular file" in user.mngr("tutorial", "check", "--no-artifacts").failed().stdout
+    assert "not a plain file" in user.mngr("tutorial", "check", "--no-artifacts").failed().stdout
     (user.repo / "tutorial.sh").unlink()
     (user.repo / "tutorial.sh").symlink_to("/dev/zero")
-    assert "not a regular file" in user.mngr("tutorial", "blocks").failed().stderr
+    assert "not a plain file" in user.mngr("tutorial", "blocks").failed().stderr

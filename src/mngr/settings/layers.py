@@ -246,14 +246,12 @@ def read_bytes(path: str, source: str) -> bytes:
     there is none. Raises for what is not a regular file, or too large for settings."""
     if not os.path.lexists(path):
         return b""
-    from mngr.system import inside
+    from mngr.system import files
 
     try:
-        data = inside.read_followed(path, _MOST_BYTES)
+        data = files.read_followed(path, _MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return b""
-    except inside.UnsafePath:
-        raise MngrError(f"cannot read `{source}`: not a regular file", hint=f"check it: `ls -ld {path}`") from None
     except OSError as error:
         raise MngrError(f"cannot read `{source}`: {error.strerror}", hint=f"check it: `ls -ld {path}`") from None
     if len(data) > _MOST_BYTES:

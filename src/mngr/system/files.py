@@ -131,11 +131,14 @@ def make_file(path: str) -> None:
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def open_plain(path: str, flags: int = os.O_RDONLY) -> int:
-    """Open a file that another program may have replaced. Never waits, and raises OSError for a link, a pipe, a
-    directory or a device."""
+def open_plain(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
+    """Open a file that another program may have replaced. Never waits, and raises OSError for a link (unless it may
+    `follow` one), a pipe, a directory or a device."""
+    flags |= os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
-        fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+        if follow and not stat.S_ISREG(os.stat(path).st_mode):  # to open a device can do something already
+            raise OSError(errno.EINVAL, NOT_PLAIN, path)
+        fd = os.open(path, flags, 0o600)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
             raise OSError(errno.EINVAL, NOT_PLAIN, path) from None
@@ -147,6 +150,12 @@ def open_plain(path: str, flags: int = os.O_RDONLY) -> int:
 
 
 NOT_PLAIN = "not a plain file"
+
+
+def read_followed(path: str, most: int) -> bytes:
+    """The first `most` bytes of a plain file, and one more, wherever a link leads."""
+    with open(open_plain(path, follow=True), "rb") as file:
+        return file.read(most + 1)
 
 
 def read_plain(path: str, most: int = MOST_BYTES) -> bytes:

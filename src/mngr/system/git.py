@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mngr.errors import MngrError
 from mngr.named_tuples import NamedTuple
-from mngr.system import inside, process
+from mngr.system import files, process
 from mngr.system.interrupts import held
 from mngr.system.process import CommandFailed, Result, checked, environment, join
 
@@ -249,8 +249,8 @@ def quoted_path(path: str) -> str:
 def worktree_entry(directory: str) -> str | None:
     """Where the repository keeps what belongs to this worktree, as its `.git` file says; None without one."""
     try:
-        line = os.fsdecode(inside.read_followed(os.path.join(directory, ".git"), 1 << 16)).removesuffix("\n")
-    except (OSError, inside.UnsafePath):
+        line = os.fsdecode(files.read_followed(os.path.join(directory, ".git"), 1 << 16)).removesuffix("\n")
+    except OSError:
         return None
     path = line.removeprefix("gitdir: ")
     return os.path.normpath(os.path.join(directory, path)) if path != line else None

@@ -92,13 +92,6 @@ def read(root: str, path: str, most: int, *, tail: bool = False) -> bytes | None
     return _content(file, os.path.join(root, path), most, tail)
 
 
-def read_followed(path: str, most: int) -> bytes:
-    """The same for a file that may be anywhere, wherever a link leads. Raises FileNotFoundError if it is missing."""
-    if stat.S_ISCHR(os.stat(path).st_mode):  # to open a device can do something already
-        raise UnsafePath(f"`{path}` is not a regular file")
-    return _content(os.open(path, _FILE), path, most, False)
-
-
 def write(root: str, path: str, data: bytes, mode: int = 0o600) -> None:
     """Replace a file whole or not at all, and a link by the file. Its directory has to exist."""
     *above, name = _parts(path)

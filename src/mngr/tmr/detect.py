@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from mngr.json_values import loads, table
-from mngr.system import inside
+from mngr.system.files import read_followed
 
 # What is read to tell, at the top of the project. GNU make takes the first of the three Makefiles.
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -66,9 +66,7 @@ def look(top: str) -> list[Guess]:
     texts = {}
     for name in names.intersection(READ):
         if os.path.isfile(path := os.path.join(top, name)):
-            texts[name] = (
-                inside.read_followed(path, _MOST_BYTES)[:_MOST_BYTES].decode(errors="replace").replace("\r\n", "\n")
-            )
+            texts[name] = read_followed(path, _MOST_BYTES)[:_MOST_BYTES].decode(errors="replace").replace("\r\n", "\n")
     return detect(names, texts)
 
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from mngr.e2e.shell_blocks import normalise
 from mngr.errors import NotFoundError
-from mngr.system import inside
-from mngr.system.inside import UnsafePath
+from mngr.system.files import read_followed
 
 _MOST_BYTES = 10_000_000
 METHOD = "write_tutorial_block"
@@ -61,10 +60,9 @@ def find(paths: Sequence[str], root: str = ".") -> Found:
     for path in files:
         name = os.path.relpath(path, root)
         try:
-            data = inside.read_followed(path, _MOST_BYTES)[:_MOST_BYTES]
-        except (OSError, UnsafePath) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not a regular file"
-            unreadable.append(Unreadable(name, 1, f"cannot be read: {why}"))
+            data = read_followed(path, _MOST_BYTES)[:_MOST_BYTES]
+        except OSError as error:
+            unreadable.append(Unreadable(name, 1, f"cannot be read: {error.strerror}"))
             continue
         marked = _MARK.search(data) is not None
         if marked or _TEST_FILE.match(os.path.basename(path)):

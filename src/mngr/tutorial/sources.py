@@ -8,7 +8,7 @@ from typing import NamedTuple
 from mngr.e2e.artifacts import DEFAULT, runs
 from mngr.e2e.shell_blocks import ScriptBlock, blocks
 from mngr.errors import MngrError, NotFoundError
-from mngr.system import inside
+from mngr.system.files import read_followed
 from mngr.tutorial import citations, ran
 from mngr.tutorial.check import Report, check
 
@@ -48,7 +48,7 @@ class Sources(NamedTuple):
         """The script. Bytes that are not UTF-8 survive; line ends stay as they are."""
         path = os.path.join(self.root, self.script)
         try:
-            data = inside.read_followed(path, _MOST_BYTES)
+            data = read_followed(path, _MOST_BYTES)
         except FileNotFoundError:
             raise NotFoundError(
                 f"there is no tutorial at `{path}`",

@@ -16,8 +16,8 @@ from mngr.json_values import file, table
 from mngr.programs import hooks, permissions, repository_trust
 from mngr.programs.driver import AgentContext, user_home
 from mngr.programs.kind import BYPASS
-from mngr.system import inside, process
-from mngr.system.files import MOST_BYTES, json_bytes
+from mngr.system import process
+from mngr.system.files import MOST_BYTES, json_bytes, read_followed
 from mngr.system.process import checked, join, quote
 
 CONFIG = ".claude.json"
@@ -160,9 +160,11 @@ def _key(agent: AgentContext) -> str:
 
 def _strict(agent: AgentContext, path: str) -> dict[str, Any]:
     try:
-        return table(json.loads(inside.read_followed(path, MOST_BYTES)))
+        return table(json.loads(read_followed(path, MOST_BYTES)))
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise MngrError(f"cannot read `{path}`: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise MngrError(
             f"`{path}` is not JSON: {error}", hint="fix the file: Claude Code cannot read it either"
