@@ -177,3 +177,54 @@ def test_a_last_screen_that_is_a_pipe_keeps_nobody_waiting(user: User, two: Path
     screen.unlink(missing_ok=True)
     os.mkfifo(screen)
     assert "screen.txt" in user.mngr("capture", "bad", timeout=30).failed(1).stderr
+
+
+ODD_VALUES: list[object] = [
+    None,
+    True,
+    -1,
+    1e999,
+    10**300,
+    "",
+    "x" * 100_000,
+    "\ud800\0",
+    "9999-12-31T23:59:59Z",
+    [[]],
+    {"a": {}},
+]
+_TYPES = (
+    "started",
+    "exited",
+    "state",
+    "prompt",
+    "usage",
+    "message_queued",
+    "message_delivered",
+    "message_acknowledged",
+)
+_KEYS = ("timestamp", "message_id", "text", "state", "reason", "exit_code", "event_id", "source", "cost_usd", "model")
+
+
+@pytest.mark.parametrize("kind", [["--command", "sleep 9999"], ["--type", "scripted"]])
+def test_events_of_odd_values_are_no_bug_of_any_verb(user: User, kind: list[str]) -> None:
+    user.mngr("create", "foo", "--no-connect", *kind).ok()
+    user.wait_for_state("foo", "WAITING", "RUNNING")
+    with (state_dir(user, "foo") / "events.jsonl").open("a") as file:
+        for value in ODD_VALUES:
+            for type in _TYPES:
+                event = {"type": type, "timestamp": "2026-01-01T00:00:00Z", "message_id": "m", "text": "hello"}
+                file.write(json.dumps(event | {"state": "RUNNING"}) + "\n")
+                for key in _KEYS:
+                    file.write(json.dumps({**event, key: value}) + "\n")
+                file.write(json.dumps({"type": type}) + "\n")
+            file.write(json.dumps({"type": value}) + "\n")
+    for words in (
+        *(["list"], ["list", "--explain", "foo"], ["event", "foo"], ["event", "foo", "--include", "exit_code != 0"]),
+        *(["transcript", "foo"], ["usage", "foo"], ["capture", "foo"], ["message", "foo", "-m", "x"]),
+        *(["wait", "foo", "--timeout", "1s"], ["limit", "foo", "--timeout", "1h"], ["limit", "foo"]),
+        *(["rename", "foo", "bar"], ["rename", "bar", "foo"], ["stop", "foo"], ["start", "foo"]),
+        *(["snapshot", "create", "foo", "--name", "s"], ["clone", "foo", "two", "--no-connect"], ["destroy", "two"]),
+        *(["destroy", "foo", "--force"], ["list"]),
+    ):
+        done = user.mngr(*words)
+        assert done.exit_code in (0, 1, 4), (words, done)

@@ -9,7 +9,7 @@ from mngr.actions import find
 from mngr.actions.agent_process import end_processes, start_process
 from mngr.actions.site import Site
 from mngr.actions.view import AgentView
-from mngr.agent.record import Record, timestamp
+from mngr.agent.record import Record, is_moment, timestamp
 from mngr.errors import MngrError
 from mngr.named_tuples import NamedTuple
 from mngr.names import check_name
@@ -116,10 +116,11 @@ def adopt(site: Site, agent_id: str) -> Record:
         ran = agent.pane is not None or agent.status.exit_code is not None
         if record.life.started_at is not None or not ran:
             return record
-        starts = [event for event in site.store.events(agent_id) if event.get("type") == "started"]
+        times = [event.get("timestamp") for event in site.store.events(agent_id) if event.get("type") == "started"]
+        known = [at for at in times if is_moment(at)]  # the agent can write events too
         return site.store.change(
             agent_id,
-            started_at=starts[-1]["timestamp"] if starts else timestamp(),
+            started_at=known[-1] if known else timestamp(),
             **site.host.here(),
             creator=None,
             session=agent.pane.session if agent.pane is not None else record.life.session,

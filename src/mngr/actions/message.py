@@ -110,7 +110,7 @@ def first(site: Site, agent_id: str, text: str) -> Delivery:
     known = _driver(record)
     if known is None or not known.takes_prompt(record):
         return deliver(site, agent_id, text)
-    queued = next(event for event in site.store.events(agent_id) if event.get("type") == "message_queued")
+    queued = next((event for event in site.store.events(agent_id) if event.get("type") == "message_queued"), {})
     message_id = str(queued.get("message_id"))
     return _acknowledged(site, known, site.place(record), known.wording(text), message_id)
 

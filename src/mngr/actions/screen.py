@@ -15,6 +15,7 @@ from mngr.system.tmux import Pane
 # A pane dies with its command, unless something in the background keeps its terminal open.
 _SECONDS_TO_DIE = 5.0
 _SECONDS_TO_RECORD = 10.0
+_MOST_RECORDED = 1 << 31
 
 
 class AgentTerminal(NamedTuple):
@@ -82,7 +83,7 @@ def cast(site: Site, agent_id: str) -> bytes:
 
     def written() -> bytes:
         try:
-            data = site.host.read(os.path.join(site.store.state_dir(agent.id), recording.FILE))
+            data = site.host.read(os.path.join(site.store.state_dir(agent.id), recording.FILE), _MOST_RECORDED)
         except FileNotFoundError:
             data = b""
         return data[: data.rfind(b"\n") + 1]

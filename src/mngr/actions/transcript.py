@@ -90,9 +90,13 @@ def _entry(line: dict[str, Any]) -> dict[str, Any]:
 
 def _messages(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The messages that reached its terminal, at the moment they did."""
-    texts = {event.get("message_id"): event.get("text") for event in events if event.get("type") == "message_queued"}
+    texts = {_id(event): event.get("text") for event in events if event.get("type") == "message_queued"}
     return [
-        {"timestamp": event["timestamp"], "role": "user", "text": texts[event["message_id"]]}
+        {"timestamp": str(event.get("timestamp") or ""), "role": "user", "text": str(texts[_id(event)] or "")}
         for event in events
-        if event.get("type") == "message_delivered" and event.get("message_id") in texts
+        if event.get("type") == "message_delivered" and _id(event) in texts
     ]
+
+
+def _id(event: dict[str, Any]) -> str:
+    return str(event.get("message_id"))

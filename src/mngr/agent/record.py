@@ -211,7 +211,7 @@ def _limits(value: object) -> bool:
     return all(item is None or (isinstance(item, int | float) and item > 0) for item in seconds)
 
 
-def _moment(value: object) -> bool:
+def is_moment(value: object) -> bool:
     try:
         return isinstance(value, str) and seconds_of(value) >= 0
     except ValueError:
@@ -237,7 +237,7 @@ _BY_NAME: Mapping[str, Callable[[Any], bool]] = {
     "id": lambda value: isinstance(value, str) and is_id(value),
     "name": lambda value: isinstance(value, str) and is_name(value),
     "work_dir": lambda value: isinstance(value, str) and value.startswith("/"),
-    "created_at": _moment,
-    **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or _moment(value)),
+    "created_at": is_moment,
+    **dict.fromkeys(("started_at", "stopped_at", "archived_at"), lambda value: value is None or is_moment(value)),
     "limits": _limits,
 }
