@@ -168,7 +168,7 @@ def test_paths_outside_in_answers_are_refused(hostile: Hostile) -> None:
             f"""
 def answer(call, number):
     if call.endswith(":look"):
-        values = ["foo", {path!r}, True, True, False]
+        values = ["foo", "/there", {path!r}, True, True, False]
         return pack({{"id": number, "answer": {{"$record": "actions.file_copy:AgentPath", "values": values}}}})
     return found(call, number) or pack({{"id": number, "answer": True}})
 """
@@ -255,7 +255,7 @@ def test_files_of_a_host_are_plain_files(hostile: Hostile) -> None:
         f"""
 def answer(call, number):
     if call.endswith(":look"):
-        values = ["foo", {str(there)!r}, True, True, False]
+        values = ["foo", {str(user.root)!r}, {str(there)!r}, True, True, False]
         return pack({{"id": number, "answer": {{"$record": "actions.file_copy:AgentPath", "values": values}}}})
     return found(call, number) or pack({{"id": number, "answer": True}})
 """
