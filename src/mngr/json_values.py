@@ -4,10 +4,14 @@ into JSON and back. Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T", bound=tuple[Any, ...])
 
 _MOST_BYTES = 1 << 24
-T = TypeVar("T", bound=tuple[Any, ...])
 
 
 def loads(data: bytes | str) -> dict[str, Any]:

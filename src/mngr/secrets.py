@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from typing import Any
 
 MASK = "***"
 # Shorter values (`8000`, `true`, `debug`) are part of ordinary text, which would become unreadable.

@@ -11,7 +11,7 @@ from tests.support.user import User
 STDLIB = frozenset(
     {
         *("collections", "copyreg", "encodings", "enum", "errno", "fcntl", "functools", "itertools", "json", "keyword"),
-        *("operator", "re", "reprlib", "select", "signal", "types", "typing", "contextlib", "abc", "warnings", "zlib"),
+        *("operator", "re", "reprlib", "select", "signal", "types", "contextlib", "abc", "warnings", "zlib"),
     }
 )
 

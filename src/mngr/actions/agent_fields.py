@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from mngr.named_tuples import TypedDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class HostFields(TypedDict):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypedDict
 
 from mngr.actions.site import Site
 from mngr.agent import launch, store
@@ -14,7 +13,10 @@ from mngr.system.interrupts import held
 from mngr.system.process import join
 from mngr.system.tmux import Pane, Session, SessionExists
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypedDict
+
     from mngr.actions.view import AgentView
 
     class TmuxOptions(TypedDict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mngr.actions.agent_process import start_process, tmux_options
 from mngr.actions.site import Site
@@ -30,6 +29,10 @@ from mngr.workspace.workspace import (
     refuse_taken_branch,
     unclean_commit,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class CreateRequest(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from mngr.actions.site import Site
 from mngr.actions.view import AgentView
@@ -14,6 +13,10 @@ from mngr.agent.record import Record
 from mngr.errors import MngrError, NotFoundError, UsageError
 from mngr.names import is_id, parse_address, suggest
 from mngr.system.tmux import Pane
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # A program shows a dialog at once or not at all; before, its screen is being drawn.
 _DRAWN_SECONDS = 1.0

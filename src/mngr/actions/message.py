@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from mngr.actions import find
 from mngr.actions.site import Site
@@ -16,6 +15,7 @@ from mngr.names import new_id
 from mngr.system import waiting
 from mngr.system.tmux import Pane
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.programs.driver import AgentContext, Driver, Wording
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 from mngr import secrets
 from mngr.actions import source_cache
@@ -30,6 +29,10 @@ from mngr.workspace.work import history
 from mngr.workspace.work.entry import SAVED, SavedEntry
 from mngr.workspace.work.git_files import is_repository
 from mngr.workspace.workspace import forget_worktree, repo_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # In a state directory in the trash: what is still to be done.
 _MARK = "removal.json"

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from mngr.agent.record import Record
 from mngr.agent.store import Store
@@ -20,11 +19,14 @@ from mngr.settings.layers import Settings
 from mngr.system.state_dir import StateDir
 from mngr.system.tmux import Pane, Tmux
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Concatenate, ParamSpec, TypeVar
+
     from mngr.programs.driver import AgentContext
 
-P = ParamSpec("P")
-T = TypeVar("T")
+    P = ParamSpec("P")
+    T = TypeVar("T")
 
 
 class RemotePath(NamedTuple):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
@@ -18,6 +17,10 @@ from mngr.programs.driver import ModelUsage
 from mngr.system.files import content, read_lines
 from mngr.system.interrupts import held
 from mngr.system.state_dir import StateDir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _BOOKS = "usage.jsonl"
 

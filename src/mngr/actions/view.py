@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
 
 from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
 from mngr.named_tuples import NamedTuple
 from mngr.system.tmux import Pane
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mngr.actions.agent_fields import AgentFields
     from mngr.agent.state import Status
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mngr.agent.record import timestamp
 from mngr.names import new_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FILE = "events.jsonl"
 

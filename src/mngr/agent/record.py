@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from mngr.errors import MngrError
 from mngr.named_tuples import NamedTuple
 from mngr.names import is_id, is_name
 from mngr.system.files import json_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 VERSION = 2
 # A later moment is the mistake of a program, and not every function of the system takes it.

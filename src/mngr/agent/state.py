@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mngr.agent.record import Record, seconds_of
 from mngr.named_tuples import NamedTuple
 from mngr.system.tmux import Pane
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STARTING = "STARTING"
 RUNNING = "RUNNING"

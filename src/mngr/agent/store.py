@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
-from typing import Any
 
 from mngr.agent import events, record
 from mngr.agent.record import CorruptRecord, Record
@@ -13,6 +12,10 @@ from mngr.errors import NotFoundError
 from mngr.names import is_id
 from mngr.system.files import MOST_BYTES, NOT_PLAIN, last_lines, read_lines
 from mngr.system.state_dir import StateDir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SCREEN = "screen.txt"
 RESTORING = "restoring"  # the snapshot that its work dir is brought back to at this moment

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
 
 from mngr.cli.catalog import VERBS
 from mngr.cli.output.output import Output
 from mngr.cli.output.terminal import columns, is_terminal, visible_lines, wants_colour
 from mngr.errors import MngrError, Undecided
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from mngr.cli.parser.parser import Args, Parser
     from mngr.fleet.fleet import Fleet
     from mngr.settings.layers import Settings

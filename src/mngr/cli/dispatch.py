@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from mngr import __version__
 from mngr.cli.app import App
@@ -13,6 +12,10 @@ from mngr.cli.output.output import to_json
 from mngr.cli.parser.parser import Args, Parser
 from mngr.cli.parser.scan import Scan, bind, scan
 from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def run_command(entry: Verb, argv: list[str]) -> int:

@@ -13,7 +13,7 @@ def parse(expression: str) -> Callable[[Mapping[str, Any]], bool]:
     """A test on one agent's fields. What an agent does not have (a label, an exit code) matches nothing."""
     from mngr.actions.agent_fields import AgentFields
 
-    hints = get_type_hints(AgentFields)
+    hints = get_type_hints(AgentFields, localns={"Any": Any})
     matches = parse_over(expression, hints, [name for name, hint in hints.items() if hint is str])
 
     def matches_agent(fields: Mapping[str, Any]) -> bool:

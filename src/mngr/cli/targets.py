@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from mngr.agent.state import STATES
 from mngr.cli.app import App
-from mngr.cli.output.output import Fields, as_mapping
+from mngr.cli.output.output import as_mapping
 from mngr.cli.parser.parser import Args, Group, Parser
 from mngr.errors import FAILED, PARTIAL, MngrError, NotFoundError, UsageError
 from mngr.fleet.agent import Agent
 from mngr.named_tuples import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    from mngr.cli.output.output import Fields
+
     R = TypeVar("R")
     T = TypeVar("T")
     Target = TypeVar("Target")
     Outcomes = list[tuple[Agent, T | MngrError]]
-
-# What came of one target: the result for a script, and a line for a person.
-Done = tuple[Fields, str]
+    # What came of one target: the result for a script, and a line for a person.
+    Done = tuple[Fields, str]
 
 
 class DoneRow(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from mngr.agent.record import Record, seconds_of, timestamp
 from mngr.errors import MngrError
@@ -12,7 +11,10 @@ from mngr.named_tuples import NamedTuple
 from mngr.system.process import Result
 from mngr.system.tmux import Pane
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mngr.actions.clone import CloneRequest
     from mngr.actions.destroy import Destroyed
     from mngr.actions.file_copy import Copied

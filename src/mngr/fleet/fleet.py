@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from mngr.actions.site import Site
 from mngr.errors import MngrError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mngr.actions.gc import Leftover
     from mngr.actions.snapshots import Restored
     from mngr.actions.view import AgentView

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from mngr.agent.record import Record
 from mngr.errors import MngrError
@@ -15,7 +14,10 @@ from mngr.system.files import last_lines, read_lines
 from mngr.system.process import quote
 from mngr.system.state_dir import StateDir
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mngr.agent.state import Status
 
 HOME = "home"

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from mngr.errors import MngrError, UsageError
 from mngr.settings.schema import DEFAULTS, Layer, as_key, gate, mismatch, read_layer, text_layer, value_at
 from mngr.settings.schema import Value as Value  # noqa: PLC0414 (exported)
 from mngr.settings.values import Key, format_key, meet, parse_key, toml_text
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.settings.trust import Claim
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 from mngr.errors import UsageError
 from mngr.named_tuples import NamedTuple
@@ -28,6 +27,10 @@ from mngr.settings.values import (
     put,
     text_value,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Schema: TypeAlias = "Mapping[str, Schema | ValueType]"
 

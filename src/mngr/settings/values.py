@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 from mngr.errors import UsageError
 from mngr.named_tuples import NamedTuple
 from mngr.names import is_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 Key: TypeAlias = tuple[str, ...]
 

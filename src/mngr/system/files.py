@@ -8,10 +8,13 @@ import json
 import os
 import stat
 import sys
-from typing import Any
 
 from mngr.errors import MngrError, TimedOut
 from mngr.system.interrupts import held
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # So long a lock may outlive the process that had it.
 _SECONDS_OF_THE_DEAD = 5.0

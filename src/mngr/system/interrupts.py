@@ -8,8 +8,8 @@ from __future__ import annotations
 import _thread
 import os
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
     import threading

@@ -6,11 +6,14 @@ import os
 import select
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NoReturn
 
 from mngr.errors import MngrError, TimedOut
 from mngr.named_tuples import NamedTuple
 from mngr.system.interrupts import check, held
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # Git's own pointers to a repository, set inside hooks: they would send our git calls to the wrong place.
 GIT_LOCATION = (

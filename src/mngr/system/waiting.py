@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, TypeVar
 
 from mngr.system.interrupts import check as check_abandoned
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from threading import Event
+    from typing import TypeVar
 
     from mngr.system.file_watch import FileWatch
 

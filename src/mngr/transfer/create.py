@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mngr.actions import create as far
 from mngr.actions.create import CreateRequest
@@ -13,6 +12,10 @@ from mngr.errors import MngrError
 from mngr.programs import kind
 from mngr.workspace.plan import MIRROR, WORKTREE
 from mngr.workspace.workspace import refuse_taken_branch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def create(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
 
 from mngr.actions.prices import Prices
 from mngr.actions.site import Site
@@ -14,6 +13,10 @@ from mngr.named_tuples import NamedTuple
 from mngr.programs import driver
 from mngr.programs.driver import ModelUsage
 from mngr.settings.layers import Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 AGENT, PROJECT, DAY, MODEL, TYPE = "agent", "project", "day", "model", "type"
 BY = (AGENT, PROJECT, DAY, MODEL, TYPE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from mngr.actions.create import CreateRequest, NameTaken
 from mngr.actions.site import Site
@@ -21,6 +20,7 @@ from mngr.fleet.agent import Agent
 from mngr.named_tuples import NamedTuple
 from mngr.transfer import create as creating
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.cli.targets import Done, Outcomes
 

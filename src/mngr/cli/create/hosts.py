@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from mngr.actions.site import Site
 from mngr.cli.app import App
@@ -13,6 +12,7 @@ from mngr.cli.parser.parser import Args, Group, Parser, given
 from mngr.errors import UsageError
 from mngr.names import Address, parse_address
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mngr.providers.provider import HostRequest
 

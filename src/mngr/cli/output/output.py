@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TextIO, TypedDict
 
 from mngr.cli.output.terminal import STATE_STYLES, paint, visible, visible_coloured, visible_lines
 from mngr.errors import MngrError, UsageError
 from mngr.json_values import plain
+from mngr.named_tuples import TypedDict
 from mngr.names import nearest
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, NotRequired, Protocol, TextIO
+
     from mngr.cli.output.table import Column
     from mngr.cli.output.template import Template
 
+    class NamedResult(Protocol):
+        """A NamedTuple that a verb prints."""
 
-class NamedResult(Protocol):
-    """A NamedTuple that a verb prints."""
+        def _asdict(self) -> dict[str, Any]: ...
 
-    def _asdict(self) -> dict[str, Any]: ...
+    Fields = Mapping[str, Any] | NamedResult
 
-
-Fields = Mapping[str, Any] | NamedResult
 # The mark of an object that may have more keys than its type names: `Annotated[EventFields, OPEN]`.
 OPEN = "open"
 FORMATS = ("human", "json", "jsonl")

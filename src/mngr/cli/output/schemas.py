@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_or
 from mngr.cli.catalog import Verb
 from mngr.cli.output.output import OPEN, ErrorDocument
 
+# Names that modules import for the type checker alone.
+_NAMES = {"Any": Any, "Literal": Literal, "NotRequired": NotRequired}
 _WORDS = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
@@ -72,7 +74,7 @@ def fields(form: Any) -> list[str]:
 def _hints(form: Any) -> list[tuple[str, Any]]:
     if isinstance(form, tuple):
         return [hint for part in form for hint in _hints(part)]
-    return list(get_type_hints(form, include_extras=True).items())
+    return list(get_type_hints(form, localns=_NAMES, include_extras=True).items())
 
 
 def _object(hints: Iterable[tuple[str, Any]]) -> dict[str, Any]:

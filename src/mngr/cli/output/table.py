@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from mngr.cli.output.template import lookup, plain_text
 from mngr.cli.output.terminal import cut, paint, visible, width
 from mngr.named_tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _GAP = "  "
 _NARROWEST = 8

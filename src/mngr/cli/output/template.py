@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
 
 from mngr.errors import UsageError
 from mngr.names import nearest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _ESCAPES = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
 

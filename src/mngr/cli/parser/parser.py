@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
 
 from mngr.cli import catalog
 from mngr.errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 # How an option stores what it was given: as it is, True, in a list, or `--x` and `--no-x` as one.
 STORE, FLAG, APPEND, COUNT, PAIR = "store", "store_true", "append", "count", "pair"

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from mngr.cli.output.terminal import visible
 from mngr.cli.parser.parser import APPEND, COUNT, FLAG, GIVEN, PAIR, Args, Option, Parser
 from mngr.errors import MngrError, UsageError
 from mngr.named_tuples import NamedTuple
 from mngr.names import nearest, suggest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MANY = 1_000_000
 _POSITIONAL_COUNTS: Mapping[object, tuple[int, int]] = {None: (1, 1), "?": (0, 1), "*": (0, _MANY), "+": (1, _MANY)}

@@ -1,5 +1,7 @@
 """`mngr archive`: hide agents from the list and keep everything they have."""
 
+from __future__ import annotations
+
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser

@@ -1,5 +1,7 @@
 """`mngr cleanup`: stop or destroy many agents at once."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import Any
 
 from mngr.actions import create as creating
 from mngr.actions.create import CreateRequest
@@ -30,6 +29,10 @@ from mngr.programs import kind as kinds
 from mngr.programs.kind import PERMISSIONS
 from mngr.system.process import hide_arguments
 from mngr.workspace.plan import MODES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _MOST = 1000  # agents that one command makes
 EXAMPLES = (

@@ -1,6 +1,6 @@
 """`mngr exec`: run a command in an agent's work dir and environment."""
 
-from typing import NotRequired, TypedDict
+from __future__ import annotations
 
 from mngr.actions import execute
 from mngr.cli import targets
@@ -9,7 +9,12 @@ from mngr.cli.output.durations import parse_duration
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import FAILED, MngrError, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import TypedDict
 from mngr.system.process import Result, join
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NotRequired
 
 Outcome = Result | MngrError
 

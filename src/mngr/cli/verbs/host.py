@@ -1,5 +1,7 @@
 """`mngr host`: the machines that agents run on."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 

@@ -1,5 +1,7 @@
 """`mngr label`: set, remove and show labels."""
 
+from __future__ import annotations
+
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.option_values import parse_label

@@ -1,5 +1,7 @@
 """`mngr limit`: the maximum run time and idle time of agents."""
 
+from __future__ import annotations
+
 from mngr.agent import limits
 from mngr.agent.limits import Limits
 from mngr.cli import targets

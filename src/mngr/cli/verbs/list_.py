@@ -1,8 +1,9 @@
 """`mngr list`: every agent and its state."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from mngr.actions import find
 from mngr.actions.agent_fields import AgentFields
@@ -21,7 +22,11 @@ from mngr.fleet.agent import Listing
 from mngr.named_tuples import NamedTuple
 from mngr.names import suggest
 
-Row = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Row = dict[str, Any]
 
 DESCRIPTION = "Show all agents, those that need you first. Agents and hosts that cannot be read are reported."
 EXAMPLES = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
-
 from mngr.actions import message as messages
 from mngr.actions.message import Delivery, Reply
 from mngr.cli import targets
@@ -14,6 +12,11 @@ from mngr.cli.parser.option_values import read_text
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import BLOCKED, MngrError, UsageError
 from mngr.fleet.agent import Agent
+from mngr.named_tuples import TypedDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NotRequired
 
 Outcomes = list[tuple[Agent, Delivery | MngrError]]
 

@@ -1,5 +1,7 @@
 """`mngr start`: run stopped or ended agents again."""
 
+from __future__ import annotations
+
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser

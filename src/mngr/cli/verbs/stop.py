@@ -1,5 +1,7 @@
 """`mngr stop`: end the processes of agents and keep everything else."""
 
+from __future__ import annotations
+
 from mngr.cli import targets
 from mngr.cli.app import App
 from mngr.cli.output.durations import parse_duration

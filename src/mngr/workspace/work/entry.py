@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
 
 from mngr.agent import record as records
 from mngr.agent.record import Record, seconds_of, timestamp
@@ -22,6 +21,10 @@ from mngr.system.state_dir import StateDir
 from mngr.workspace import copy_git
 from mngr.workspace.plan import MIRROR, RSYNC
 from mngr.workspace.work.git_files import is_repository
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
 _ENTRY, _UNFINISHED = "entry.json", "unfinished.json"
