@@ -58,6 +58,7 @@ def test_a_command_windows_and_a_sandbox_are_those_that_were_given(user: User, b
     assert record_of(user, "x")["spec"]["command"] == "sleep 9999"
     assert user.state("x") == "RUNNING"
     assert not planted.exists()
+    assert not list((user.host_dir / "given").iterdir())
 
 
 def record_of(user: User, name: str) -> dict[str, Any]:
@@ -126,3 +127,15 @@ def test_saved_work_of_a_host_comes_home_and_waits_for_an_answer(user: User, box
     assert (user.root / "files" / "work").read_text() == "work\n"
     user.mngr("saved", "restore", "own-1", "--name", "@local", "--trust-host").ok()
     assert user.agent("own")["host"]["name"] == "local"
+
+
+def test_what_was_given_is_forgotten_with_the_agent_unless_its_work_is_saved(user: User, box: User) -> None:
+    make(user)
+    assert len(list((user.host_dir / "given").iterdir())) == 1
+    user.mngr("destroy", "x").ok()
+    assert not list((user.host_dir / "given").iterdir())
+    make(user)
+    user.mngr("exec", "x", "echo work > work").ok()
+    user.mngr("destroy", "x", "--force").ok()
+    user.mngr("saved", "restore", "x-1", "--name", "@local").ok()
+    assert record_of(user, "x")["spec"]["command"] == "sleep 9999"

@@ -7,7 +7,7 @@ from mngr.actions import removal
 from mngr.actions.destroy import Destroyed
 from mngr.actions.site import Site
 from mngr.agent.record import Record
-from mngr.transfer import usage
+from mngr.transfer import given, usage
 from mngr.workspace.origin import machine_id
 
 
@@ -23,4 +23,6 @@ def destroy(
     repo = record.workspace.origin.get("repo", "")
     if record.workspace.origin.get("machine") == machine_id(site.near.host) and not discard:
         removal.forget_pulled(record.changed(repo=repo))
+    if done.entry is None:
+        given.forget(site.near.host, record.id)
     return done

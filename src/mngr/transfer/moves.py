@@ -118,6 +118,8 @@ def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept
             source.run(destroying.destroy, agent_id, discard=True, settled=True, moved=True)
         else:
             removal.destroy(source, record, discard=True)
+        if target.is_near:
+            given.forget(target.host, agent_id)
     except MngrError as error:
         raise MngrError(
             f"`{name}` is on `{target.name}` now, but the one on `{source.name}` could not be removed",
