@@ -245,3 +245,34 @@ def test_a_run_that_came_with_a_clone_does_nothing_before_it_is_trusted(user: Us
     user.mngr("tmr", "status", "r2", cwd=clone).failed(5)
     assert "trusted" in user.mngr("config", "untrust", cwd=clone).ok().stdout
     user.mngr("tmr", "status", "r1", cwd=clone).failed(5)
+
+
+def test_a_clone_cannot_make_a_verb_that_looks_fail_or_never_end(user: User) -> None:
+    user.create("mine")
+    (user.repo / ".mngr").mkdir()
+    (user.repo / ".mngr" / "settings.toml").write_text(
+        "headless = true\n[saved]\nignored_max_mb = 0\n"
+        '[commands.list]\nwatch = true\nexplain = "x"\nlocal = true\nfields = "name"\n'
+        '[commands.usage]\nuntil = ["false"]\n[commands.event]\nfollow = true\n'
+        "[commands.transcript]\nfollow = true\n[commands.diff]\nname_only = true\n"
+    )
+    listed = user.mngr("list").ok()
+    assert listed.stdout.split() == ["NAME", "mine"]
+    assert "not in force until you trust them: `commands.list.explain`" in listed.stderr
+    for words in (("usage",), ("event", "mine"), ("diff", "mine")):
+        assert "not in force" in user.mngr(*words).ok().stderr
+    assert "not in force" not in user.mngr("gc").ok().stderr
+
+
+def test_a_clone_cannot_choose_a_template_of_the_user_or_how_the_code_is_copied(user: User) -> None:
+    (user.host_dir).mkdir(exist_ok=True)
+    (user.host_dir / "settings.toml").write_text(
+        "[create_templates.mine]\nextra_provision_command = ['touch ~/PWNED']\n"
+    )
+    (user.repo / ".mngr").mkdir()
+    path = user.repo / ".mngr" / "settings.toml"
+    for line in ("template = ['mine']", "transfer = 'none'", "provider = 'local'", "include_unclean = true"):
+        path.write_text(f"[commands.create]\n{line}\n")
+        refused = user.mngr("create", "foo", "--no-connect", "--command", "sleep 99").failed(5)
+        assert f"commands.create.{line.partition(' ')[0]}" in refused.stderr
+    assert not (user.home / "PWNED").exists() and user.agents() == []

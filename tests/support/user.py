@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from mngr.cli.app import safe_option
 from mngr.e2e.cleanup import Reaper
 from mngr.e2e.environment import short_place
 from mngr.programs import repository_trust
@@ -118,7 +119,7 @@ class User:
     def trust(self, project: str | Path | None = None, *, host_dir: str | Path | None = None) -> None:
         """What `mngr config trust --yes` does in that project, without a process."""
         place = str(host_dir or self.host_dir)
-        found = config.load(host_dir=place, cwd=str(project or self.repo), environ=self.env)
+        found = config.load(host_dir=place, cwd=str(project or self.repo), environ=self.env, safe_option=safe_option)
         trust.remember(place, [*found.claims(), *repository_trust.claims(str(project or self.repo))])
 
     def tmux(self, *words: str) -> Ran:

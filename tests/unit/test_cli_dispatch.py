@@ -6,6 +6,7 @@ import pytest
 
 from mngr.cli import catalog
 from mngr.cli.dispatch import command_parser, run_command
+from mngr.settings import layers, trust
 
 VERB = """
 from mngr.cli.parser.parser import PAIR
@@ -58,6 +59,9 @@ def test_flags_win_over_overrides_over_variables_over_files(verb, tmp_path, monk
     assert limit() == 1
     (tmp_path / "project" / ".mngr").mkdir()
     (tmp_path / "project" / ".mngr" / "settings.toml").write_text("[commands.list]\nlimit = 2\n")
+    assert run_command(verb, ["--format", "json"]) == 5 and "config trust" in capsys.readouterr().out
+    trusted = layers.load(host_dir=str(tmp_path / "host"), cwd=str(tmp_path / "project"), environ={}).claims()
+    trust.remember(str(tmp_path / "host"), trusted)
     assert limit() == 2
     monkeypatch.setenv("MNGR__COMMANDS__LIST__LIMIT", "3")
     assert limit() == 3

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from mngr.cli import catalog
+from mngr.cli.app import safe_option
+from mngr.cli.dispatch import command_parser
 from mngr.errors import Undecided
 from mngr.settings import trust
 from mngr.settings.layers import Settings, Value
@@ -17,8 +20,9 @@ KEY: Key = ("tmr", "prepare")
     ("key", "value"),
     [
         ("commands.create.type", "claude"),
-        ("commands.create.transfer", "git-mirror"),
         ("commands.create.permissions", "ask"),
+        ("commands.create.sandbox", True),
+        ("commands.create.no_connect", True),
         ("commands.destroy.format", "json"),
         ("commands.list.fields", "name"),
         ("create_templates.x.label", ["a=b"]),
@@ -29,7 +33,7 @@ KEY: Key = ("tmr", "prepare")
     ],
 )
 def test_what_runs_and_grants_nothing_may_come_from_a_repository(key: str, value: object) -> None:
-    assert is_safe(parse_key(key), value)
+    assert is_safe(parse_key(key), value, safe_option)
 
 
 @pytest.mark.parametrize(
@@ -38,18 +42,40 @@ def test_what_runs_and_grants_nothing_may_come_from_a_repository(key: str, value
         ("commands.create.type", "sh"),
         ("commands.create.type", ["claude"]),
         ("commands.create.permissions", "edits"),
+        ("commands.create.sandbox", False),
+        ("commands.create.no_sandbox", True),
+        ("commands.create.transfer", "none"),
+        ("commands.create.template", ["mine"]),
+        ("commands.create.provider", "local"),
+        ("commands.create.exclude_unclean", True),
+        ("commands.create.idle_timeout", "off"),
         ("commands.create.message", "rm -r ."),
         ("commands.create.env", {"PATH": "."}),
         ("commands.create.pass_env", ["TOKEN"]),
         ("commands.create.upload_file", ["~/.ssh/id:id"]),
         ("commands.create.from", "/"),
         ("commands.destroy.force", True),
+        ("commands.destroy.headless", True),
+        ("commands.destroy.quiet", True),
+        ("commands.list.format", "{x}"),
+        ("commands.list.watch", True),
+        ("commands.list.explain", "x"),
+        ("commands.list.local", True),
+        ("commands.event.follow", True),
+        ("commands.usage.until", ["false"]),
+        ("commands.usage.unknown", 1),
+        ("commands.unknown.format", "json"),
         ("commands.capture.cast", "/etc/passwd"),
         ("commands.tmr.budget_usd", 1000),
         ("create_templates.x.command", "true"),
+        ("create_templates.x.unknown", "true"),
         ("agent_types.claude.permissions", "ask"),
         ("agent_types.x.parent_type", "claude"),
         ("tmux.config", "x"),
+        ("headless", True),
+        ("saved.ignored_max_mb", 0),
+        ("record.max_mb", 0),
+        ("tmr.baseline_repeats", 1),
         ("tutorial.script", "/etc/passwd"),
         ("tutorial.tests", ["tests", "../other"]),
         ("tmr.env.PATH", "."),
@@ -58,22 +84,52 @@ def test_what_runs_and_grants_nothing_may_come_from_a_repository(key: str, value
     ],
 )
 def test_everything_else_needs_trust(key: str, value: object) -> None:
-    assert not is_safe(parse_key(key), value)
+    assert not is_safe(parse_key(key), value, safe_option)
+
+
+# Whoever declares another one checks it against what `Option` says of them, and adds it here.
+SAFE = {
+    "clone": {"connect", "label", "project"},
+    "create": {"connect", "label", "permissions", "project", "record", "sandbox", "type"},
+    "list": {"fields", "header", "sort"},
+    "start": {"connect"},
+    "tmr": {"permissions", "record", "sandbox", "type"},
+    "usage": {"by"},
+}
+
+
+def test_no_option_is_safe_that_was_not_declared_so_on_purpose() -> None:
+    found: dict[str, set[str]] = {}
+    for verb in catalog.VERBS:
+        every = [option for parser in command_parser(verb).family() for option in parser.options if option.safe]
+        assert {option.dest for option in every} >= {"format", "verbose"}
+        for option in every:
+            assert option.names, "an argument has no setting"
+            if option.choices is not None and option.safe is not True:
+                assert isinstance(option.safe, tuple) and set(option.safe) <= set(option.choices)
+        if own := {option.dest for option in every} - {"format", "verbose"}:
+            found[verb.name] = own
+    assert found == SAFE
+
+
+def test_without_the_verbs_no_option_is_safe() -> None:
+    assert not is_safe(parse_key("commands.create.type"), "claude")
+    assert is_safe(parse_key("tmux.session_prefix"), "x-")
 
 
 def untrusted() -> Settings:
-    repository = gate(Layer("theirs", {KEY: "evil", ("tmr", "max_jobs"): 3}), "/repo")
+    repository = gate(Layer("theirs", {KEY: "evil", ("tmux", "session_prefix"): "t-"}), "/repo")
     return Settings([Layer("mine", {("tmr", "prompt"): "p"}), repository])
 
 
 def test_reading_an_untrusted_key_raises_and_others_can_be_read() -> None:
     settings = untrusted()
-    assert settings.number("tmr.max_jobs") == 3 and settings.text("tmr.prompt") == "p"
+    assert settings.text("tmux.session_prefix") == "t-" and settings.text("tmr.prompt") == "p"
     for key in ("tmr.prepare", "tmr"):
         with pytest.raises(Undecided) as caught:
             settings.get(key)
         assert caught.value.exit_code == 5 and 'tmr.prepare = "evil"' in caught.value.details
-    assert settings.in_force.get("tmr") == {"prompt": "p", "max_jobs": 3}
+    assert settings.in_force.get("tmr") == {"prompt": "p"}
     assert settings.in_force.find(KEY) is None and settings.withheld() == [KEY]
     assert settings.explain(KEY) == [Value("evil", "theirs (not trusted)")]
 

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _NO = ("", "0", "false", "no", "off")
 
 
+def safe_option(verb: str, key: str, value: object) -> bool:
+    """Whether an untrusted repository may set this; the verb is loaded only if one tries."""
+    from mngr.cli.parser.defaults import is_safe
+
+    return is_safe(verb, key, value)
+
+
 class App:
     """One run of one verb. `configure` sets what the options say; until then everything has its default."""
 
@@ -63,7 +70,13 @@ class App:
         if self._settings is None:
             from mngr.settings.layers import load
 
-            found = load(host_dir=self.host_dir, cwd=os.getcwd(), environ=self.environ, overrides=self.overrides)
+            found = load(
+                host_dir=self.host_dir,
+                cwd=os.getcwd(),
+                environ=self.environ,
+                overrides=self.overrides,
+                safe_option=safe_option,
+            )
             if found.ignored or {*found.named("commands")} - {entry.name for entry in VERBS}:
                 from mngr.cli.parser.settings_check import tell_ignored
 

@@ -54,7 +54,8 @@ def _run(entry: Verb, argv: list[str], app: App) -> int:
 
 def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:
     """The final values: settings give defaults, the command line wins. Defaults of an untrusted repository count only
-    after the user's word, which is asked for unless the command line says something else for all of them."""
+    after the user's word, which is asked for unless the command line says something else for all of them. A verb that
+    only looks goes on without them: a clone could make `list` useless."""
     app.parser = parser
     app.overrides = [
         *found.values("setting"),
@@ -72,7 +73,13 @@ def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:
     if reads and (withheld := app.settings.withheld(section)):
         from mngr.cli.parser.defaults import set_defaults, untyped
 
-        if untyped(parser, args, [key[2] for key in withheld]):
+        if not untyped(parser, args, [key[2] for key in withheld]):
+            pass
+        elif getattr(module, "ONLY_LOOKS", False):
+            from mngr.cli import trust_prompt
+
+            trust_prompt.tell_withheld(app, section)
+        else:
             set_defaults(parser, app.settings.table(section), ".".join(section))
             args = bind(found)
     for note in found.notes:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from mngr.actions import restore
-from mngr.cli.app import App
+from mngr.cli.app import App, safe_option
 from mngr.cli.output.terminal import visible
 from mngr.cli.parser.parser import Args, Parser
 from mngr.errors import MngrError, UsageError
@@ -139,7 +139,9 @@ def _claim(app: App, scope: str, cwd: str = "") -> Claim | None:
     if scope == "user":
         return None
     try:
-        return trust.of_settings(config.read_scope(scope, app.host_dir, cwd or os.getcwd(), app.environ, []))
+        return trust.of_settings(
+            config.read_scope(scope, app.host_dir, cwd or os.getcwd(), app.environ, [], safe_option)
+        )
     except MngrError:
         return None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from mngr.errors import MngrError, UsageError
-from mngr.settings.schema import DEFAULTS, Layer, as_key, gate, mismatch, read_layer, text_layer, value_at
+from mngr.settings.schema import DEFAULTS, Layer, SafeOption, as_key, gate, mismatch, read_layer, text_layer, value_at
 from mngr.settings.schema import Value as Value  # noqa: PLC0414 (exported)
 from mngr.settings.values import Key, format_key, meet, parse_key, toml_text
 
@@ -148,13 +148,20 @@ def host_dir(environ: Mapping[str, str]) -> str:
     return os.path.abspath(os.path.expanduser(path))
 
 
-def load(*, host_dir: str, cwd: str, environ: Mapping[str, str], overrides: Sequence[str] = ()) -> Settings:
-    """Read every layer that applies in `cwd`."""
+def load(
+    *,
+    host_dir: str,
+    cwd: str,
+    environ: Mapping[str, str],
+    overrides: Sequence[str] = (),
+    safe_option: SafeOption | None = None,
+) -> Settings:
+    """Read every layer that applies in `cwd`. `safe_option` says which options of verbs need no trust."""
     ignored: list[str] = []
     layers = [read_scope("user", host_dir, cwd, environ, ignored)]
     if project_root(cwd, host_dir) is not None:
         for scope in FILES:
-            layer = read_scope(scope, host_dir, cwd, environ, ignored)
+            layer = read_scope(scope, host_dir, cwd, environ, ignored, safe_option)
             if layer.gated:
                 from mngr.settings import trust
 
@@ -170,14 +177,19 @@ def load(*, host_dir: str, cwd: str, environ: Mapping[str, str], overrides: Sequ
 
 
 def read_scope(
-    scope: str, host_dir: str, cwd: str, environ: Mapping[str, str], ignored: list[str] | None = None
+    scope: str,
+    host_dir: str,
+    cwd: str,
+    environ: Mapping[str, str],
+    ignored: list[str] | None = None,
+    safe_option: SafeOption | None = None,
 ) -> Layer:
     """What the file of one scope sets; that of a repository is gated, trusted or not."""
     path, source = scope_path(scope, host_dir, cwd), source_name(scope, host_dir, environ)
     with naming_the_editor(scope):
         data = read_bytes(path, source)
         layer = read_layer(parse_toml(data, source) if data else {}, source, ignored)
-    return layer if scope == "user" else gate(layer, os.path.dirname(os.path.dirname(path)))
+    return layer if scope == "user" else gate(layer, os.path.dirname(os.path.dirname(path)), safe_option)
 
 
 @contextmanager

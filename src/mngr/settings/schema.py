@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mngr.errors import UsageError
 from mngr.named_tuples import NamedTuple
@@ -33,14 +33,16 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 Schema: TypeAlias = "Mapping[str, Schema | ValueType]"
+# Whether a repository may set an option (verb, name, value) that its user has not trusted.
+SafeOption: TypeAlias = Callable[[str, str, object], bool]
 
 # Accepted so that a settings file written for another version works; nothing here reads them.
 NO_EFFECT = ("retry", "logging")
 
 
 def _safe(kind: ValueType) -> ValueType:
-    """A key that a repository may set without its user's trust (`mngr config trust`): no value of it runs a program,
-    names a file of the user's, passes on a variable, spends money or answers a question for the user."""
+    """A key that a repository may set without its user's trust (`mngr config trust`), in the sense of the options that
+    are safe: see `Option` in `mngr.cli.parser.parser`."""
     return kind._replace(safe=True)
 
 
@@ -74,24 +76,22 @@ SCHEMA: Schema = {
     "hosts": dict.fromkeys(("answer_seconds", "verb_seconds"), NUMBER),
     "workspace": {"extra_paths": _safe(PATHS)},  # only below the directory that is copied
     "tmux": {"session_prefix": _safe(PREFIX), "config": TEXT, "history_lines": _safe(WHOLE)},
-    "saved": {"ignored_max_mb": _safe(NUMBER)},
+    "saved": {"ignored_max_mb": NUMBER},
     "prices": {"*": dict.fromkeys(("input", "output", "cache_read", "cache_write"), NUMBER)},
-    "record": {"max_mb": _safe(NUMBER)},
+    "record": {"max_mb": NUMBER},
     "sandbox": {"readable": ARGUMENTS, "writable": ARGUMENTS},
     "plugins": {"*": {"enabled": BOOLEAN}},
     "tmr": {
         **dict.fromkeys(("prepare", "test_command", "gate_command", "prompt"), TEXT),
         "env": {"*": TEXT},
         "paths": dict.fromkeys(("implementation", "non_implementation", "read_only"), _safe(ARGUMENTS)),
-        **dict.fromkeys(("max_jobs", "baseline_repeats", "effect_runs"), _safe(WHOLE)),
-        **dict.fromkeys(("test_seconds", "job_seconds", "largest_file_mb"), _safe(NUMBER)),
+        **dict.fromkeys(("max_jobs", "baseline_repeats", "effect_runs", "mutants"), WHOLE),
+        **dict.fromkeys(("test_seconds", "job_seconds", "largest_file_mb", "lost_seconds"), NUMBER),
         "home": HOME,
-        "mutants": WHOLE,
         "second_opinion": BOOLEAN,
-        "lost_seconds": NUMBER,
     },
     "tutorial": {"script": TEXT, "tests": ARGUMENTS, "program": TEXT, "test_command": TEXT},
-    "headless": _safe(BOOLEAN),
+    "headless": BOOLEAN,
     **{name: {"*": _safe(ANY)} for name in NO_EFFECT},
 }
 DEFAULTS: Mapping[Key, object] = {("tmux", "session_prefix"): "mngr-", ("saved", "ignored_max_mb"): 10}
@@ -104,46 +104,18 @@ ALIASES: Mapping[str, Key] = {
 # Plugins and other versions of mngr have keys of their own in these sections.
 _SHARED = frozenset({"commands", "agent_types", "plugins", "providers"})
 
-# The options that are safe in the same sense, each with its safe values; None means any. Others need trust.
-_CODING_AGENTS = ("claude", "codex", "opencode")
-_SAFE_TO_CREATE: Mapping[str, tuple[object, ...] | None] = {
-    "type": _CODING_AGENTS,
-    "permissions": ("ask",),
-    "sandbox": (True,),
-    "network": ("off",),
-    "provider": ("local",),
-    **dict.fromkeys(("transfer", "branch", "project", "label", "template", "record", "no_record", "one_shot")),
-    **dict.fromkeys(("connect", "no_connect", "idle_timeout", "idle_mode", "timeout", "dry_run")),
-    **dict.fromkeys(("ensure_clean", "no_ensure_clean", "include_unclean", "exclude_unclean")),
-}
-_SAFE_OPTIONS: Mapping[str, Mapping[str, tuple[object, ...] | None]] = {
-    "create": _SAFE_TO_CREATE,
-    "start": dict.fromkeys(("connect", "no_connect")),
-    "clone": dict.fromkeys(("connect", "no_connect", "label", "project", "dry_run")),
-    "tmr": {
-        "type": _CODING_AGENTS,
-        "permissions": ("ask",),
-        "sandbox": (True,),
-        "network": ("off",),
-        **dict.fromkeys(("transfer", "record", "no_record")),
-    },
-    **{verb: {"*": None} for verb in ("list", "usage", "diff", "event", "transcript")},
-}
 
-
-def is_safe(key: Key, value: object) -> bool:
-    """Whether this may come from a repository that its user has not trusted."""
+def is_safe(key: Key, value: object, safe_option: SafeOption | None = None) -> bool:
+    """Whether this may come from a repository that its user has not trusted. Of options `safe_option` knows it, and
+    without it none may."""
     if key in (("tutorial", "script"), ("tutorial", "tests")):
         paths = value if isinstance(value, list) else [value]
         return not any(str(path).startswith(("/", "~")) or ".." in str(path).split("/") for path in paths)
     if len(key) != 3 or key[0] not in OPTIONS:
         kind = resolve(key)[1]
         return isinstance(kind, ValueType) and kind.safe
-    options = _SAFE_TO_CREATE if key[0] == "create_templates" else _SAFE_OPTIONS.get(key[1], {})
-    if key[2] in ("format", "quiet", "verbose", "headless") or "*" in options:
-        return True
-    good = options.get(key[2], ())
-    return good is None or value in good
+    verb = "create" if key[0] == "create_templates" else key[1]
+    return safe_option is not None and safe_option(verb, key[2], value)
 
 
 def resolve(key: str | Key, source: str = "") -> tuple[Key, Schema | ValueType]:
@@ -225,9 +197,9 @@ class Layer(NamedTuple):
         return self._replace(values={**self.values, **self.gated}, gated={})
 
 
-def gate(layer: Layer, root: str) -> Layer:
+def gate(layer: Layer, root: str, safe_option: SafeOption | None = None) -> Layer:
     """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
-    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item)}
+    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item, safe_option)}
     safe = {key: item for key, item in layer.values.items() if key not in gated}
     return layer._replace(values=safe, gated=gated, root=root)
 

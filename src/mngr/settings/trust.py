@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from mngr.errors import MngrError, Undecided
 from mngr.named_tuples import NamedTuple
-from mngr.settings.schema import Layer
+from mngr.settings.schema import OPTIONS, Layer
 from mngr.settings.values import format_key, toml_text
 from mngr.system import files, inside
 
@@ -33,9 +33,13 @@ class Claim(NamedTuple):
 
 
 def of_settings(layer: Layer) -> Claim:
-    """What is set apart in the settings file of a repository."""
-    lines = tuple(f"{format_key(key)} = {toml_text(layer.gated[key])}" for key in sorted(layer.gated))
-    return Claim(layer.root, layer.source, lines)
+    """What is set apart in the settings file of a repository, and all options that it sets: which of them are safe is
+    known only where the verbs are."""
+    options = {key: item for key, item in layer.values.items() if key[0] in OPTIONS} if layer.gated else {}
+    shown = {**layer.gated, **options}
+    return Claim(
+        layer.root, layer.source, tuple(f"{format_key(key)} = {toml_text(shown[key])}" for key in sorted(shown))
+    )
 
 
 def of_files(root: str, name: str) -> Claim:

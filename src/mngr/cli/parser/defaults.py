@@ -33,6 +33,22 @@ def overwrite(parser: Parser, args: Args, table: Mapping[str, Value], section: s
             setattr(args, option.dest, value)
 
 
+def is_safe(verb: str, key: str, value: object) -> bool:
+    """Whether a repository that its user has not trusted may set this option of a verb to this value: as the option
+    itself says. Of plugins, and what fits no option: never."""
+    from mngr.cli import catalog
+    from mngr.cli.dispatch import command_parser
+
+    entry = catalog.find(verb)
+    target = _targets(command_parser(entry)).get(key) if entry is not None and entry.name == verb else None
+    if target is None or not target[0].safe:
+        return False
+    try:
+        return target[0].safe is True or _value(*target, value) in target[0].safe
+    except UsageError:
+        return False
+
+
 def untyped(parser: Parser, args: Args, keys: Iterable[str]) -> bool:
     """Whether the command line leaves the value of any of these keys to the settings."""
     targets, typed = _targets(parser), given(args)

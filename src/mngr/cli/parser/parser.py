@@ -30,9 +30,16 @@ class Args:
 
 class Option:
     """One option, or one positional argument when it has no dash. `nargs` is 0 for flags, None for one value. One whose
-    help is None is not shown."""
+    help is None is not shown.
 
-    __slots__ = ("choices", "default", "dest", "help", "hidden", "how", "metavar", "names", "nargs", "negative", "type")
+    `safe` says which values a repository may set that its user has not trusted: none, all (True), or these. No such
+    value runs a program, names a file, passes on a variable, spends money, answers a question for the user, chooses one
+    of the user's templates or how the code is copied, loosens a limit, hides an agent, or lets the verb never end."""
+
+    __slots__ = (
+        *("choices", "default", "dest", "help", "hidden", "how", "metavar", "names", "nargs", "negative", "safe"),
+        "type",
+    )
 
     def __init__(
         self,
@@ -46,6 +53,7 @@ class Option:
         type: Callable[[str], Any] | None = None,
         choices: Sequence[str] | None = None,
         negative: Sequence[str] = (),
+        safe: bool | Sequence[object] = False,
     ) -> None:
         positional = not names[0].startswith("-")
         long = next((name for name in names if name.startswith("--")), names[0])
@@ -59,6 +67,7 @@ class Option:
         self.hidden = help is None
         self.type = type
         self.choices = choices
+        self.safe = safe
         self.default: Any = False if action == FLAG and default is None else default
         self.negative: tuple[str, ...] = ()
         if action == PAIR:
@@ -196,7 +205,8 @@ class Parser(Group):
             dest = options[-1].removeprefix("--")
             how = {"format": STORE, "setting": APPEND, "verbose": COUNT}.get(dest, FLAG)
             default = {"format": "human", "verbose": 0}.get(dest)
-            self.add_argument(*options, dest=dest, action=how, metavar=metavar, default=default, help=text)
+            safe = {"format": ("human", "json", "jsonl"), "verbose": True}.get(dest, False)
+            self.add_argument(*options, dest=dest, action=how, metavar=metavar, default=default, help=text, safe=safe)
             self.everywhere.add(dest)
 
     def error(self, message: str) -> NoReturn:

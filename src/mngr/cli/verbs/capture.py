@@ -7,6 +7,7 @@ from mngr.errors import MngrError, UsageError
 from mngr.fleet.agent import Agent
 from mngr.named_tuples import NamedTuple
 
+ONLY_LOOKS = True
 DESCRIPTION = "Print what an agent's terminal shows. For a stopped agent, print its last screen."
 EXAMPLES = (
     ("mngr capture fix-login", "the current screen"),

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from mngr.cli import plugin_verbs, trust_prompt
-from mngr.cli.app import App
+from mngr.cli.app import App, safe_option
 from mngr.cli.dispatch import command_parser
 from mngr.cli.output.table import Column
 from mngr.cli.output.terminal import is_terminal
@@ -330,7 +330,7 @@ def _places(app: App) -> dict[str, str]:
 def _layer(app: App, scope: str) -> Layer:
     """What the file of one scope sets."""
     ignored: list[str] = []
-    layer = config.read_scope(scope, app.host_dir, os.getcwd(), app.environ, ignored)
+    layer = config.read_scope(scope, app.host_dir, os.getcwd(), app.environ, ignored, safe_option)
     for text in ignored:
         plugin_verbs.warn_once(text)
     return layer

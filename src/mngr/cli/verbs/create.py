@@ -26,7 +26,7 @@ from mngr.errors import FAILED, MngrError, UsageError
 from mngr.named_tuples import NamedTuple
 from mngr.names import Address, check_name, suggest
 from mngr.programs import kind as kinds
-from mngr.programs.kind import PERMISSIONS
+from mngr.programs.kind import ASK, KNOWN_AGENTS, PERMISSIONS
 from mngr.system.process import hide_arguments
 from mngr.workspace.plan import MODES
 
@@ -72,16 +72,26 @@ def add_arguments(parser: Parser) -> None:
     what = parser.add_argument_group("what to run")
     what.option("--name, -n NAME ...", "the agent's name (can be repeated: one agent each)")
     what.option("--count N", "create N agents at once, NAME-1 to NAME-N", type=int)
-    what.option("--type TYPE", "an agent type, or any program on PATH (default: an installed coding agent)")
+    what.option(
+        "--type TYPE",
+        "an agent type, or any program on PATH (default: an installed coding agent)",
+        safe=KNOWN_AGENTS,
+    )
     what.option("--command CMD", "a shell command line; short for `--type command -- CMD`")
     what.option("--message, -m TEXT", "the first message")
     what.option("--message-file FILE", "the first message, from a file (`-` is stdin)")
     what.option("--edit-message", "write the first message in $VISUAL, $EDITOR or vi")
     what.option(
-        "--permissions", "what a coding agent may do without asking; see `mngr help kinds`", choices=PERMISSIONS
+        "--permissions",
+        "what a coding agent may do without asking; see `mngr help kinds`",
+        choices=PERMISSIONS,
+        safe=(ASK,),
     )
     what.option(
-        "--[no-]sandbox", "hide your home and let it write only its work dir; `mngr help sandbox`", default=False
+        "--[no-]sandbox",
+        "hide your home and let it write only its work dir; `mngr help sandbox`",
+        default=False,
+        safe=(True,),
     )
     what.option("--network", "with `--sandbox`: whether it has a network (default: on)", choices=("on", "off"))
     what.option("--one-shot", "do the task in the first message without a dialog, then exit")
@@ -89,7 +99,7 @@ def add_arguments(parser: Parser) -> None:
     what.option("--env-file FILE ...", "variables from a file of KEY=VALUE lines")
     what.option("--pass-env KEY ...", "pass this variable of your environment, also at later starts")
     what.option("--extra-window, -w [NAME=]CMD ...", "run a command in a tmux window beside the agent")
-    what.option("--[no-]record", "record the agent's terminal, for `mngr capture --cast`", default=False)
+    what.option("--[no-]record", "record the agent's terminal, for `mngr capture --cast`", default=False, safe=(True,))
     where = parser.add_argument_group("workspace")
     source = "the directory to copy (default: the current one), an agent to clone, or the URL of a git repository"
     where.option("--from, --source DIR|AGENT|URL", source, dest="source", default=".")
@@ -103,8 +113,8 @@ def add_arguments(parser: Parser) -> None:
         "--extra-provision-command CMD ...", "run this in the work dir first; if it fails, no agent is created"
     )
     about = parser.add_argument_group("metadata")
-    about.option("--label KEY=VALUE ...", "label of the agent")
-    about.option("--project NAME", "project of the agent (default: the name of the directory)")
+    about.option("--label KEY=VALUE ...", "label of the agent", safe=True)
+    about.option("--project NAME", "project of the agent (default: the name of the directory)", safe=True)
     about.option("--template, -t NAME ...", "options from `[create_templates.NAME]` (can be repeated, later ones win)")
     limited = parser.add_argument_group("limits: stop the agent and save its work; `mngr start` resumes it")
     limited.option("--idle-timeout TIME", "maximum idle time, e.g. `30m`, or `off`", type=parse_limit)
@@ -114,7 +124,7 @@ def add_arguments(parser: Parser) -> None:
     create_hosts.add_arguments(parser)
     then = parser.add_argument_group("after creation")
     then.option("--reuse", "use the agent if it already exists, and start it if it is stopped, instead of failing")
-    then.option("--[no-]connect", "attach to the agent", default=True)
+    then.option("--[no-]connect", "attach to the agent", default=True, safe=True)
     then.option("--connect-command CMD", "run this command instead of attaching")
     then.option("--dry-run", "show what would be created, without creating it")
 

@@ -4,6 +4,7 @@ from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Parser
 from mngr.named_tuples import NamedTuple
 
+ONLY_LOOKS = True
 DESCRIPTION = "Show everything an agent changed since it was created: commits, uncommitted changes and untracked files."
 EXAMPLES = (
     ("mngr diff fix-login", "the whole change, as a patch"),

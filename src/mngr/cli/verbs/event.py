@@ -16,6 +16,7 @@ from mngr.named_tuples import NamedTuple
 Wanted = Callable[[Mapping[str, Any]], bool]
 
 
+ONLY_LOOKS = True
 DESCRIPTION = (
     "Print an agent's events: state changes, messages and their delivery, exit codes. On a terminal one readable line "
     "per event, otherwise one line of JSON."

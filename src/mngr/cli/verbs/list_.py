@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     Row = dict[str, Any]
 
+ONLY_LOOKS = True
 DESCRIPTION = "Show all agents, those that need you first. Agents and hosts that cannot be read are reported."
 EXAMPLES = (
     ("mngr list", "all agents"),
@@ -79,9 +80,9 @@ def add_arguments(parser: Parser) -> None:
     which.option("--stdin", "only the agents named on stdin, one per line")
     which.option("--limit N", "show at most N agents", type=int)
     how = parser.add_argument_group("output")
-    how.option("--fields A,B", "show these fields, such as `name,state,host.name`")
-    how.option("--header FIELD=TITLE ...", "column title for `--fields`")
-    how.option("--sort FIELD [desc]", "sort by one or more fields: `state, create_time desc`")
+    how.option("--fields A,B", "show these fields, such as `name,state,host.name`", safe=True)
+    how.option("--header FIELD=TITLE ...", "column title for `--fields`", safe=True)
+    how.option("--sort FIELD [desc]", "sort by one or more fields: `state, create_time desc`", safe=True)
     how.option("--ids", "print ids only")
     how.option("--addrs", "print addresses only, such as `fix-login@local.local`")
     how.option("--watch, -w", "keep running and show every change")

@@ -27,7 +27,7 @@ RESULTS = targets.results(Started)
 
 def add_arguments(parser: Parser) -> None:
     targets.add_arguments(parser)
-    parser.option("--[no-]connect", "attach to the agent (one agent only)", default=False)
+    parser.option("--[no-]connect", "attach to the agent (one agent only)", default=False, safe=True)
     parser.option("--connect-command CMD", "run this command instead of attaching")
     parser.add_dry_run()
 

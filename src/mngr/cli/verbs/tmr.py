@@ -7,7 +7,7 @@ from typing import Any
 
 from mngr.cli.app import App
 from mngr.cli.parser.parser import Args, Group, Parser
-from mngr.programs.kind import PERMISSIONS
+from mngr.programs.kind import ASK, KNOWN_AGENTS, PERMISSIONS
 
 DESCRIPTION = (
     "Test map-reduce: collect the tests, run them as they are, give each to an agent that fixes or improves it, "
@@ -77,15 +77,19 @@ def _add_run(parser: Parser) -> None:
     which.option("--[no-]baseline", "run all tests before any agent starts", default=True)
     which.option("--[no-]canary", "check that the tests really run this code", default=True)
     agents = parser.add_argument_group("the agents")
-    agents.option("--type TYPE", "type of the agents (default: an installed coding agent)")
+    agents.option("--type TYPE", "type of the agents (default: an installed coding agent)", safe=KNOWN_AGENTS)
     agents.option(
         "--permissions",
         "what coding agents may do: ask first, edit files, edit and run tests and commit while the rest is denied "
         "(`tests`, recommended), or everything (no default: choose)",
         choices=PERMISSIONS,
+        safe=(ASK,),
     )
     agents.option(
-        "--[no-]sandbox", "run agents and all test runs with bubblewrap; see `mngr help sandbox`", default=False
+        "--[no-]sandbox",
+        "run agents and all test runs with bubblewrap; see `mngr help sandbox`",
+        default=False,
+        safe=(True,),
     )
     agents.option(
         "--network", "with `--sandbox`: whether test runs have a network (default: on)", choices=("on", "off")
@@ -103,7 +107,7 @@ def _add_run(parser: Parser) -> None:
     agents.option("--env KEY=VALUE ...", "variable for each agent")
     agents.option("--env-file FILE ...", "file with KEY=VALUE lines")
     agents.option("--pass-env KEY ...", "pass this variable of your environment")
-    agents.option("--[no-]record", "record the agents' terminals", default=True)
+    agents.option("--[no-]record", "record the agents' terminals", default=True, safe=(True,))
     other = parser.add_argument_group("other machines")
     other.option("--provider NAME", "run agents and all test runs on hosts of this provider (default: on this machine)")
     other.option("--agents-per-host N", "at most N agents on each host (default: 4)", type=int, default=4)

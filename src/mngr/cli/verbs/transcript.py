@@ -15,6 +15,7 @@ from mngr.named_tuples import NamedTuple
 
 T = TypeVar("T")
 
+ONLY_LOOKS = True
 DESCRIPTION = (
     "Print what was said to an agent and what it said and did, oldest first, in one form for all agent types. A type "
     "that keeps no transcript, such as a plain command, has only the messages that were sent to it."

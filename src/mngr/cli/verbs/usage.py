@@ -18,6 +18,7 @@ from mngr.system import waiting
 from mngr.transfer import usage
 from mngr.transfer.usage import BY, UsageReport
 
+ONLY_LOOKS = True
 DESCRIPTION = (
     "Show how many tokens agents used and what they cost: as reported by the agents, otherwise by the price of the "
     "model, which your settings can change (`mngr help settings`). Usage without a known price is counted separately, "
@@ -49,7 +50,7 @@ RESULTS = [{"by": str, "usage": [(RowName, Totals)], "total": Totals, "errors": 
 
 def add_arguments(parser: Parser) -> None:
     parser.words("agents", "AGENT", "name, id or address; `-` reads them from stdin")
-    parser.option("--by", "what a row stands for (default: agent)", choices=BY, default=usage.AGENT)
+    parser.option("--by", "what a row stands for (default: agent)", choices=BY, default=usage.AGENT, safe=True)
     parser.option("--since TIME", "only usage since then: `7d` or `12h` ago, or `2026-05-31`", type=parse_since)
     parser.option("--until EXPR ...", "wait until the total matches, then print it (can be repeated: all must match)")
     parser.option("--timeout TIME", "stop waiting after this time (exit code 4)", type=parse_duration)
