@@ -464,3 +464,27 @@ def test_git_outside_of_the_sandbox_writes_through_no_link_in_its_repository(use
         user.mngr("start", "foo").ok()
         inside(user, "foo", f"[ ! -e .git/aside ] || mv .git/aside {link}")
     user.mngr("snapshot", "restore", "s").ok()
+
+
+def test_the_copy_holds_no_objects_that_its_branches_do_not_need(user: User) -> None:
+    """Saved work and stashes lie in the same repository as the branches."""
+    (user.repo / ".gitignore").write_text(".env\n")
+    user.git("add", ".")
+    user.git("commit", "-qm", "ignore")
+    user.create("other")
+    (user.work_dir("other") / ".env").write_text(f"KEY={CANARY}-saved\n")
+    (user.work_dir("other") / "work").write_text("work\n")
+    user.mngr("destroy", "other", "--force").ok()
+    (user.repo / "README.md").write_text(f"{CANARY}-stash\n")
+    user.git("stash", "-q")
+    (user.repo / "README.md").write_text("not committed\n")
+    created(user, "foo", "--include-unclean")
+    objects = inside(user, "foo", "git cat-file --batch-all-objects --batch; cat README.md")
+    assert CANARY not in objects and objects.endswith("not committed\n")
+    (user.work_dir("foo") / "own").write_text("own\n")
+    inside(user, "foo", "git stash -q -u; git commit -q --allow-empty -m own")
+    user.mngr("destroy", "foo", "--force").ok()
+    user.mngr("saved", "restore", "foo-1").ok()
+    assert "own" in user.git("log", "-1", "--format=%s", cwd=user.work_dir("foo"))
+    assert user.git("stash", "list", cwd=user.work_dir("foo")).count("\n") == 0
+    assert CANARY not in user.git("cat-file", "--batch-all-objects", "--batch", cwd=user.work_dir("foo"))
