@@ -4,10 +4,13 @@ Each copy here is hostile in every way that git has to run a program or to read 
 that runs git there is tried on it. What git runs leaves a file."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from mngr.fleet.fleet import Fleet
+from mngr.programs import permissions
 from tests.support.sshd import Sshd
 from tests.support.user import User
 
@@ -225,3 +228,29 @@ def test_every_place_that_runs_git_says_whose_settings_count() -> None:
     plain = re.compile(r"(?<![\w.])Git\(")
     found = [path for path in SRC.rglob("*.py") if path.name != "git.py" and plain.search(path.read_text())]
     assert found == [], "use `Git.of_user`, `Git.of_agent` or `Git.of_store`"
+
+
+def test_codex_is_given_no_git_directory_that_its_agent_names(user: User) -> None:
+    """Its sandbox lets the agent write `.git` of a worktree, which says where the repository is."""
+    other = user.root / "other"
+    user.git("clone", "-q", str(user.repo), str(other))
+    site = Fleet(environ=user.env).local
+
+    def given(name: str) -> list[str]:
+        record = site.store.read(user.agent(name)["id"]).changed(permissions="edits")
+        words = permissions.codex_words(site.place(record))
+        return [path for word, path in pairwise(words) if word == "--add-dir"]
+
+    user.create("tree")
+    user.create("mirror", "--transfer", "git-mirror")
+    common, tree, mirror = user.repo / ".git", user.work_dir("tree"), user.work_dir("mirror")
+    private = str(common / "worktrees" / tree.name)
+    shared = [str(common / name) for name in ("objects", "refs/heads/mngr", "logs/refs/heads/mngr")]
+    assert given("tree") == [private, *shared] and given("mirror") == [str(mirror / ".git")]
+    (tree / ".git").write_text(f"gitdir: {other}/.git\n")
+    (mirror / ".git").rename(mirror / "old")
+    (mirror / ".git").symlink_to(other / ".git")
+    assert given("tree") == given("mirror") == []
+    (mirror / ".git").unlink()
+    (mirror / ".git").write_text(f"gitdir: {other}/.git\n")
+    assert given("mirror") == []

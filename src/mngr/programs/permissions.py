@@ -15,7 +15,8 @@ from mngr.agent.record import Record
 from mngr.named_tuples import NamedTuple
 from mngr.programs.driver import AgentContext
 from mngr.programs.kind import ASK, BYPASS, EDITS, TESTS
-from mngr.system import process
+from mngr.system import git_settings, process
+from mngr.system.git import worktree_entry
 from mngr.system.process import quote
 
 # In the work dir: what only reads, and what a program calls an edit when its own tool does it.
@@ -160,16 +161,17 @@ def _git_dirs(agent: AgentContext) -> list[str]:
     """The directories that git writes when it commits. In the user's repository, only the objects, the reflogs,
     the branches beside the agent's own, and git's data of the agent's worktree. An agent that could write the
     repository's hooks or `config` could run commands outside its sandbox. An agent that works in place gets no
-    directory: Codex then asks before it commits."""
-    record = agent.record
-    if not record.git or record.workspace.transfer == "none":
+    directory, and so does one whose `.git` names another repository: Codex then asks before it commits."""
+    record, place = agent.record, agent.record.workspace
+    if not record.git or place.transfer == "none" or place.repo is None:
         return []
-    words = ["git", "rev-parse", "--path-format=absolute", "--git-common-dir", "--git-dir"]
-    found = process.run(words, cwd=record.workspace.work_dir, timeout=30)
-    common, _, private = found.text.partition("\n") if found.ok else ("", "", "")
-    if common == private:
-        return [common] if common else []
-    folder = (record.workspace.branch or "").rpartition("/")[0]
+    own = f"{place.work_dir}/.git"
+    if place.transfer != "git-worktree":  # the agent may have put a link there, or the name of another repository
+        return [own] if os.path.isdir(own) and not os.path.islink(own) else []
+    common, private = os.path.realpath(git_settings.kept_in(place.repo)), worktree_entry(place.work_dir)
+    if private is None or os.path.dirname(os.path.realpath(private)) != f"{common}/worktrees":
+        return []
+    folder = (place.branch or "").rpartition("/")[0]
     branches = [f"refs/heads/{folder}", f"logs/refs/heads/{folder}"] if folder else []
     shared = [f"{common}/{name}" for name in ("objects", *branches)]
     for path in shared:

@@ -53,7 +53,7 @@ def write(directory: str, place: str, repo: str | None, *, shared: bool) -> str:
     repository, whose settings count; with `shared` the copy is a worktree of it. Raise ForeignRepository if it is one
     of another. Twice is safe, also at the same time."""
     git_dir = worktree_entry(directory) or os.path.join(directory, ".git")
-    source = common_dir(_git_dir(repo)) if repo and os.path.isdir(repo) else None
+    source = kept_in(repo) if repo and os.path.isdir(repo) else None
     common = common_dir(git_dir)
     if shared and source is not None:
         if os.path.realpath(common) != os.path.realpath(source):
@@ -113,10 +113,10 @@ def common_dir(git_dir: str) -> str:
     return os.path.normpath(os.path.join(git_dir, os.fsdecode(found).rstrip("\n"))) if found else git_dir
 
 
-def _git_dir(repo: str) -> str:
-    """Of a repository as `Repo.home` names it."""
+def kept_in(repo: str) -> str:
+    """The common directory of a repository of the user, as `Repo.home` names it."""
     inner = os.path.join(repo, ".git")
-    return worktree_entry(repo) or (inner if os.path.isdir(inner) else repo)
+    return common_dir(worktree_entry(repo) or (inner if os.path.isdir(inner) else repo))
 
 
 def _link(target: str, path: str) -> None:
