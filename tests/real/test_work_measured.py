@@ -202,6 +202,19 @@ def test_a_rebase_with_changes_put_aside_can_be_continued(user: User, work: Path
     assert user.git("log", "--format=%s", "-3", cwd=work) == "a second one\nmine\ntheirs"
 
 
+def test_a_clone_does_not_continue_a_rebase_of_the_branch_of_its_source(user: User, work: Path) -> None:
+    user.git("switch", "-qc", "other", cwd=work)
+    commit(user, work, "b.txt", "theirs")
+    user.git("switch", "-q", "mngr/x", cwd=work)
+    mine = commit(user, work, "b.txt", "mine")
+    assert user.run(["git", "rebase", "-q", "other"], cwd=work).exit_code != 0
+    user.mngr("clone", "x", "y", "--no-connect").ok()
+    clone = user.work_dir("y")
+    assert not Path(user.git("rev-parse", "--absolute-git-dir", cwd=clone), "rebase-merge").exists()
+    assert user.git("branch", "--show-current", cwd=clone) == "mngr/y"
+    assert user.git("rev-parse", "mngr/x", cwd=work) == mine
+
+
 def test_a_merge_that_is_not_finished_comes_back(user: User, work: Path) -> None:
     user.git("switch", "-q", "--detach", cwd=work)
     theirs = commit(user, work, "b.txt", "theirs")

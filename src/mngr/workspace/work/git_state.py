@@ -13,6 +13,8 @@ from mngr.workspace.work.git_files import below, content
 _OPERATION = re.compile(
     r"(?:rebase-merge|rebase-apply|sequencer)/.+|BISECT_[A-Z]+|(?:MERGE|CHERRY_PICK|REVERT|REBASE|SQUASH)_[A-Z]+|AUTO_MERGE"
 )
+# Of these, what would move the branch that it began on, also when it continues on another one.
+OF_A_BRANCH = ("rebase-merge/", "rebase-apply/", "BISECT_", "refs/bisect/")
 _PRIVATE_REF = re.compile(r"refs/(?:worktree|bisect|rewritten)/.+")
 # What only says where something was.
 _PAST = re.compile(r"ORIG_HEAD|logs/HEAD|logs/refs/(?:heads|stash|worktree|bisect|rewritten)(?:/.+)?")

@@ -96,6 +96,8 @@ def _measure(host: StateDir, record: Record, megabytes: float, whole: bool) -> U
     try:
         return _of_repository(copy_git.of(host, record), record, megabytes, whole)
     except CommandFailed as error:
+        if whole:
+            raise
         files = plain.differing_files(workspace.work_dir, "", skip=host.dir)
         return _of_lost_worktree(record)._replace(changed=files, unreadable=str(error))
 

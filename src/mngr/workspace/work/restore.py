@@ -78,7 +78,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
         bring_refs(git, entry, None)
         if branch is not None:
             git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    bring_files(git, entry, spare, past=False)
+    bring_files(git, entry, spare, ("logs/HEAD",))
     if record.workspace.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
     _task_dir(record.workspace.work_dir)
@@ -160,8 +160,9 @@ def restore_into(
         plan = _plan(entry, directory, branch)
         planned(plan)
         workspace = Workspace(plan, directory)
+        lives = entry.agent is not None and os.path.isdir(entry.agent.workspace.work_dir)  # and has the branch
         try:
-            _restore_into(host, entry, workspace, detached=entry.branch is None and branch is None)
+            _restore_into(host, entry, workspace, same_branch=branch is None and not lives)
             if plan.transfer != NONE:
                 _task_dir(directory)
             if workspace.plan is not plan:
@@ -173,8 +174,9 @@ def restore_into(
         return workspace
 
 
-def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, detached: bool) -> None:
+def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, same_branch: bool) -> None:
     plan, directory = workspace.plan, workspace.directory
+    detached = entry.branch is None and same_branch
     if plan.transfer == NONE:
         return
     if plan.source == directory:
@@ -197,7 +199,7 @@ def _restore_into(host: StateDir, entry: SavedEntry, workspace: Workspace, *, de
         _detach(git, entry, workspace)
     if plan.transfer != WORKTREE:
         bring_refs(git, entry, None if detached else plan.branch)
-    bring_files(git, entry)
+    bring_files(git, entry, without=() if same_branch else git_state.OF_A_BRANCH)
     if plan.transfer == MIRROR:
         saved_entry.forget_refs(git, entry.refs_below)
 
@@ -267,10 +269,10 @@ def _add_refs(git: Git, entry: SavedEntry) -> None:
             git.must("update-ref", ref, tip)
 
 
-def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), *, past: bool = True) -> None:
+def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), without: tuple[str, ...] = ()) -> None:
     """The uncommitted files, over those of the last commit, the index, and an operation that was not finished; of a
-    whole entry nothing else stays, except what is too large to be kept and what is below `spare`. Without `past`, the
-    reflog of HEAD stays as it is."""
+    whole entry nothing else stays, except what is too large to be kept and what is below `spare`. Of what git noted,
+    files whose paths begin like one of `without` stay away."""
     if entry.whole:
         uncommitted_files.prune(git, entry.commit, [*spare, *(path for path, _ in entry.left_out)])
     converted: list[str] = []
@@ -288,7 +290,7 @@ def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), *, past:
         if entry.staged:
             staged_index.bring(git, entry.staged)
         if entry.state:
-            _bring_state(git, entry.state, past)
+            _bring_state(git, entry.state, without)
 
 
 def _check_archives(entry: SavedEntry) -> None:
@@ -300,13 +302,13 @@ def _check_archives(entry: SavedEntry) -> None:
         raise MngrError(f"`{entry.id}` has an archive for `{wrong[0]}`, which it cannot have")
 
 
-def _bring_state(git: Git, state: str, past: bool) -> None:
+def _bring_state(git: Git, state: str, without: tuple[str, ...]) -> None:
     """What git had noted of an operation that was not finished, of private refs and of the past of HEAD."""
     git_dir = git_dir_of(git.directory)
     for line in filter(None, git.must("ls-tree", "-r", "-z", state).split("\0")):
         facts, path = line.split("\t", 1)
         mode, _, blob = facts.split(" ")
-        if mode == "100644" and git_state.restorable(path) and (past or path != "logs/HEAD"):
+        if mode == "100644" and git_state.restorable(path) and not path.startswith(without):
             inside.make_directory(git_dir, os.path.dirname(path))
             inside.write(git_dir, path, checked(git.run("cat-file", "blob", blob)).stdout, 0o666)
 

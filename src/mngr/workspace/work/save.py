@@ -159,7 +159,7 @@ def _keep_repository(
     modules = uncommitted_files.pack(git, git_dir, found.modules)
     current = git_state.read(git_dir)
     index = staged_index.keep(git) if found.staged or current.unfinished else ""
-    state = _keep_state(git, git_dir, current.files) if current.unfinished or found.loose or whole else ""
+    state = _keep_state(git, git_dir, current.files) if current.unfinished or found.loose else ""
     parts = {
         "archives": _tree_of_blobs(git, archives),
         "modules": _tree_of_blobs(git, modules),
