@@ -9,6 +9,7 @@ from functools import partial
 
 from mngr.actions import destroy, leftovers, removal, snapshots
 from mngr.actions.agent_process import end_found
+from mngr.actions.commits import PUSHED
 from mngr.actions.leftovers import MarkedSession
 from mngr.actions.site import Site
 from mngr.agent.record import AgentLife, AgentSpec, AgentWorkspace, Record, seconds_of, timestamp
@@ -73,6 +74,7 @@ def collect(
         yield from _state_dirs(site, seen, dry_run)
         yield from _places(site, seen, dry_run)
         yield from _worktrees(site, seen, dry_run)
+        yield from _pushed(seen, dry_run)
         yield from _refs(seen, dry_run, saved_before, elsewhere)
         yield from _locks(site, dry_run)
         _forget_copies(site, seen, dry_run)
@@ -310,6 +312,16 @@ def _forget_copies(site: Site, seen: _Seen, dry_run: bool) -> None:
     room = os.path.join(site.host.dir, copy_git.DIRECTORY)
     for name in set() if dry_run else set(site.host.entries(room)).difference(used):
         site.host.remove(os.path.join(room, name))
+
+
+def _pushed(seen: _Seen, dry_run: bool) -> Iterator[Leftover]:
+    """What names a commit for as long as it is pushed to an agent, of processes that have ended."""
+    for repo in seen.repos:
+        git = Git.of_user(repo)
+        listed = git.run("for-each-ref", "--format=%(refname) %(objectname)", f"{PUSHED}-*")
+        for ref, _, commit in (line.partition(" ") for line in listed.text.split("\n") if listed.ok and line):
+            if leftovers.is_over(ref.rpartition("-")[2]):
+                yield _tried(Leftover("ref", ref, repo), dry_run, partial(_drop_ref, git, commit))
 
 
 def _refs(seen: _Seen, dry_run: bool, saved_before: float | None, elsewhere: Collection[str]) -> Iterator[Leftover]:

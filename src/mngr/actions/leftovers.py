@@ -104,12 +104,12 @@ def temporary_files(site: Site, known: Collection[str], records: Sequence[Record
 
     top = escape(site.host.dir)
     rooms = ["", "hosts/*/", "saved/*/", "snapshots/*/*/", *(f"agents/{record.id}/" for record in records)]
-    found = [path for room in rooms for path in glob(f"{top}/{room}*.*.*.draft") if _is_over(path.split(".")[-3])]
+    found = [path for room in rooms for path in glob(f"{top}/{room}*.*.*.draft") if is_over(path.split(".")[-3])]
     stores = (os.path.join(site.host.dir, room, "files.git") for room in (SAVED, SNAPSHOTS))
     for repo in (*repos, *stores, *glob(f"{top}/{copy_git.DIRECTORY}/*")):
         for git_dir in (repo, os.path.join(repo, ".git")):
             names = (name for name in entries(git_dir) if name.startswith("mngr-index-"))
-            found += [os.path.join(git_dir, name) for name in names if _is_over(name.split("-")[2])]
+            found += [os.path.join(git_dir, name) for name in names if is_over(name.split("-")[2])]
     sent = _old(site, os.path.join(site.host.dir, FILES), 1)
     found += [path for path in sent if is_id(os.path.basename(path)) and os.path.basename(path) not in known]
     if len(site.host.entries(os.path.join(site.host.dir, "machines"))) > 1:
@@ -117,7 +117,7 @@ def temporary_files(site: Site, known: Collection[str], records: Sequence[Record
     return found + [path for path in glob(f"{top}/between-*.git") if _is_old(path, 1)]
 
 
-def _is_over(pid: str) -> bool:
+def is_over(pid: str) -> bool:
     """Whether the process with this id has ended."""
     try:
         os.kill(int(pid), 0)

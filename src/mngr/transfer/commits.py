@@ -162,11 +162,12 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
         with site.carrying():
             source.must(*words, env=there.env, doing=f"the commits could not be sent to `{record.name}`")
     elif record.workspace.transfer != WORKTREE and not (agent := work_tree(site, record)).commit_of(commit):
-        here.must("update-ref", PUSHED, commit)
+        ref = f"{PUSHED}-{os.getpid()}"  # `gc` removes it if we cannot
+        here.must("update-ref", ref, commit)
         try:
-            agent.fetch(here.directory, PUSHED)
+            agent.fetch(here.directory, ref)
         finally:
-            here.run("update-ref", "-d", PUSHED)
+            here.run("update-ref", "-d", ref)
     return commit, site.run(forward, agent_id, commit)
 
 
