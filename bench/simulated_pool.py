@@ -48,7 +48,7 @@ class SimulatedHostSite(Site):
         self.name, self._whole, self._host, self._over = host.name, whole, host, over
 
     @property
-    def near(self) -> Site:
+    def local(self) -> Site:
         return self._whole
 
     def run(self, verb: Callable[..., Any], *args: Any, **options: Any) -> Any:

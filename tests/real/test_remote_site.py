@@ -34,8 +34,8 @@ def site(request: pytest.FixtureRequest, far: User) -> Iterator[Site]:
     if request.param == "local":
         yield Site(environ=far.env, cwd=str(far.repo), settings=settings)
         return
-    near = Site(environ={}, cwd="/", settings=settings)
-    remote = RemoteSite("far", "pipe", lambda: far_machine.opening(far), near)
+    local = Site(environ={}, cwd="/", settings=settings)
+    remote = RemoteSite("far", "pipe", lambda: far_machine.opening(far), local)
     yield remote
     remote.close()
 
@@ -133,8 +133,8 @@ def test_diff_snapshot_and_destroy(site, far):
 
 def test_each_verb_is_one_request(far):
     settings = config.load(host_dir=str(far.host_dir), cwd=str(far.repo), environ=far.env)
-    near = Site(environ={}, cwd="/", settings=settings)
-    site = RemoteSite("far", "pipe", lambda: far_machine.opening(far), near)
+    local = Site(environ={}, cwd="/", settings=settings)
+    site = RemoteSite("far", "pipe", lambda: far_machine.opening(far), local)
     agent = make(site, far)
     counted = {}
     for name, act in (

@@ -59,7 +59,7 @@ def test_local_leaves_out_agents_of_other_hosts():
         id="agent-1", name="a", kind="command", command="sh", work_dir="/", transfer="none", session="a",
         created_at="2026-01-01T00:00:00.000000Z", project="p",
     )  # fmt: skip
-    near = Site()
-    sites = [near, RemoteSite("box", "ssh", lambda: Opening("box", ["ssh", "box"], {}), near)]
+    local = Site()
+    sites = [local, RemoteSite("box", "ssh", lambda: Opening("box", ["ssh", "box"], {}), local)]
     agents = [Agent(site, record, AgentView(record, Status(RUNNING, "", 0.0, ""), None)) for site in sites]
     assert [_wanted(args, agent.as_json()) for agent in agents] == [True, False]

@@ -31,10 +31,10 @@ class Failing(Helper):
 def test_an_error_of_the_package_reaches_the_caller_also_when_it_is_one_of_the_system(
     error: Exception, do: str, more: dict[str, str]
 ) -> None:
-    near, far = socket.socketpair()
-    with near:
+    local, far = socket.socketpair()
+    with local:
         helper = Failing(far, "")
         helper.error = error
-        near.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
+        local.sendall(json.dumps({"do": do, **more}).encode() + b"\n")
         helper._serve_one(far)
-        assert json.loads(near.recv(4096))["error"] == f"the package says: {error}"
+        assert json.loads(local.recv(4096))["error"] == f"the package says: {error}"

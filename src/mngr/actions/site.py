@@ -61,13 +61,13 @@ class Site:
         return config.load(host_dir=self.host.dir, cwd=self.cwd, environ=self.environ)
 
     @property
-    def near(self) -> Site:
+    def local(self) -> Site:
         """The site of the caller's own machine, with the user's repositories and files."""
         return self
 
     @property
-    def is_near(self) -> bool:
-        return self.near is self
+    def is_local(self) -> bool:
+        return self.local is self
 
     def run(self, verb: Callable[Concatenate[Site, P], T], *args: P.args, **options: P.kwargs) -> T:
         """Run a verb on this site. `verb` is a module-level function of `actions/`; its arguments and its result are

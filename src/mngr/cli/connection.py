@@ -72,12 +72,12 @@ def attach(app: App, agent: Agent) -> int:
     site, outer = agent.site, app.environ.get("TMUX", "")
     argv = site.terminal_argv(agent.terminal().attach)
     app.stdout.flush()
-    if not outer and not site.is_near:
+    if not outer and not site.is_local:
         return _attach_again(app, agent, argv)
     if not outer:
         replace_self(argv)
     socket = outer.split(",")[0]
-    if site.is_near and os.path.realpath(socket) == os.path.realpath(site.tmux.socket):
+    if site.is_local and os.path.realpath(socket) == os.path.realpath(site.tmux.socket):
         replace_self(site.tmux.argv("switch-client", "-t", f"={agent.record.life.session}"))
     back = join(["tmux", "-S", socket, "attach-session"])
     return replace_self(["tmux", "detach-client", "-E", f"env -u TMUX {join(argv)}; exec {back}"])

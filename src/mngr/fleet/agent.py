@@ -82,7 +82,7 @@ class Agent:
     def as_json(self, now: float | None = None) -> dict[str, Any]:
         """The stable, documented form of `list --format json`, by the clock of this machine. What is not known is
         null."""
-        if self.site.is_near:
+        if self.site.is_local:
             return self.view.as_json(now)
         ahead = self.site.clock_skew
         fields = self.view.as_json((time.time() if now is None else now) + ahead)

@@ -72,7 +72,7 @@ class Fleet:
             else:
                 views, errors = answer
                 found.errors.extend(errors)
-                if only is None and not errors and not site.is_near:
+                if only is None and not errors and not site.is_local:
                     self.hosts.note(site, views)
             found.agents.extend(Agent(site, view.record, view) for view in views)
         return found

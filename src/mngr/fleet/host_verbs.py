@@ -206,7 +206,7 @@ def destroy(hosts: Hosts, host: KnownHost, *, force: bool, discard: bool = False
 def destroy_unused(hosts: Hosts, site: Site) -> tuple[KnownHost, list[str]] | None:
     """Destroy a host that was made for an agent and has none any more, after its saved work has come to this machine.
     None when there is nothing to destroy."""
-    known = None if site.is_near else hosts.known.get(site.provider, site.name)
+    known = None if site.is_local else hosts.known.get(site.provider, site.name)
     if known is None or not known.ours or known.details.get(MADE_FOR) != "agent":
         return None
     views, errors = site.run(find.listing)

@@ -167,7 +167,7 @@ class Hosts:
     def occupied(self, site: Site) -> Iterator[None]:
         """While an agent is made there: the host is known from now on. If that fails, a host that says that it has no
         agent is forgotten, and destroyed if this process made it for the agent. One that does not answer stays."""
-        if site.is_near:
+        if site.is_local:
             yield
             return
         known = self.known.get(site.provider, site.name)
@@ -218,7 +218,7 @@ class Hosts:
     def ask_each(self, sites: Sequence[Site], call: Callable[[Site], T]) -> list[tuple[Site, T | MngrError]]:
         """What each site answers to a call, in order. A host that does not answer within its time is an error, and does
         not delay the others for longer than that. An error of this machine is raised."""
-        if len(sites) == 1 and sites[0].is_near:
+        if len(sites) == 1 and sites[0].is_local:
             return [(sites[0], call(sites[0]))]
         answers: SimpleQueue[tuple[int, T | MngrError]] = SimpleQueue()
 
@@ -233,11 +233,11 @@ class Hosts:
         seconds = self.local.settings.number("hosts.answer_seconds", ANSWER_SECONDS)
         deadline = Deadline(seconds)
         found: dict[int, T | MngrError] = {}
-        far = [(at, site) for at, site in enumerate(sites) if not site.is_near]
+        far = [(at, site) for at, site in enumerate(sites) if not site.is_local]
         for at, site in far:
             threading.Thread(target=ask, args=(at, site), daemon=True, name=f"ask {site.name}").start()
         for at, site in enumerate(sites):
-            if site.is_near:
+            if site.is_local:
                 found[at] = call(site)
         while len(found) < len(sites) and not deadline.passed:
             check()
@@ -253,7 +253,7 @@ class Hosts:
 
     def note(self, site: Site, views: Sequence[AgentView]) -> None:
         """Keep what a host answered, for the time when it does not."""
-        if site.is_near:
+        if site.is_local:
             return
         known = self.known.get(site.provider, site.name)
         if known is not None:

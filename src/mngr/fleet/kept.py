@@ -59,7 +59,7 @@ def find(fleet: Fleet, word: str, verb: Callable[[Site, str], SavedEntry]) -> Ke
     except NotFoundError as error:
         missing: MngrError = error
     found: list[KeptEntry] = []
-    others = [site for site in fleet.hosts.sites() if not site.is_near]
+    others = [site for site in fleet.hosts.sites() if not site.is_local]
     for site, answer in fleet.hosts.ask_each(others, lambda site: site.run(verb, word)):
         if not isinstance(answer, MngrError):
             found.append(KeptEntry(site, answer))
@@ -84,7 +84,7 @@ def brought(kept: KeptEntry, target: Site, accept: moves.Accept | None = None) -
     claims, or raises; without, they go along."""
     accept = accept or (lambda entry: entry)
     if kept.site is target:
-        yield accept(kept.entry) if target.is_near else kept.entry
+        yield accept(kept.entry) if target.is_local else kept.entry
         return
     packed = given.checked(kept.site, kept.site.run(portable.export, kept.entry))
     packed = packed._replace(entry=accept(packed.entry))
@@ -114,22 +114,22 @@ def restore_snapshot(fleet: Fleet, found: KeptEntry, name: str | None, accept: m
 def bring_home(site: Site) -> list[str]:
     """Copy all that is found only on a host to this machine: its saved work and its snapshots as they are, the work of
     its agents as saved work. Returns the ids they have here. What is here already does not come twice."""
-    near, brought = site.near, []
+    local, brought = site.local, []
     for survey in (restore.survey, snapshots.survey):
         found, broken = site.run(survey)
         for error in broken.values():
             raise error
-        here = {(entry.name, entry.commit) for entry in near.run(survey)[0]}
+        here = {(entry.name, entry.commit) for entry in local.run(survey)[0]}
         for entry in found:
             if (entry.name, entry.commit) not in here:
                 packed = given.checked(site, site.run(portable.export, entry))
-                brought.append(moves.carry(site, packed, near, entry.room).id)
+                brought.append(moves.carry(site, packed, local, entry.room).id)
     for agent_id in site.run(destroying.with_work):
         packed = site.run(portable.pack, agent_id)
         try:
             sound = given.checked(site, packed)
             named = sound._replace(entry=sound.entry._replace(reason="host destroy"))
-            brought.append(moves.carry(site, named, near, SAVED).id)
+            brought.append(moves.carry(site, named, local, SAVED).id)
         finally:
             moves.drop(site, packed.entry)
     return brought

@@ -35,7 +35,7 @@ def _one(hosts: Hosts, word: str) -> Agent:
         unreadable = error if error.details else None
     found += _asked(hosts, likely, key)
     if not found:
-        others = [site for site in hosts.sites() if not site.is_near and site not in likely]
+        others = [site for site in hosts.sites() if not site.is_local and site not in likely]
         found = _asked(hosts, others, key)
     if len(found) > 1:
         raise UsageError(

@@ -92,7 +92,7 @@ def listings(hosts: Hosts) -> Iterator[Listing]:
                         hosts.note(site, views)
                     changes.put((site, views, list(errors)))
             except MngrError as error:
-                changes.put(error if site.is_near else (site, hosts.last_seen(site, error), [error]))
+                changes.put(error if site.is_local else (site, hosts.last_seen(site, error), [error]))
             over.wait(_RETRY_SECONDS)
 
     sites = hosts.sites()

@@ -137,7 +137,7 @@ def usage(site: Site, agent_id: str, pool: HostPool | None = None) -> AttemptUsa
     """What the agent used since it was made; None when that cannot be read at the moment. What it wrote to a cache, it
     read and paid for."""
     try:
-        if pool is None or site.is_near:
+        if pool is None or site.is_local:
             found = usage_report.total(site, agent_id)
         else:
             answer = pool.ask({site.name: ([agent_id],)}, spending.collected)[site.name]

@@ -65,8 +65,8 @@ _FIELDS = {
 class CommandProvider(SettingsProvider):
     """A provider by its settings. Only `open` is required; a verb without a line is refused."""
 
-    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name, near, values, KEYS)
+    def __init__(self, name: str, local: Site, values: Mapping[str, object]) -> None:
+        super().__init__(name, local, values, KEYS)
         self._lines = {key: self._texts(key) for key in LINES}
         if not self._lines["open"]:
             raise UsageError(
@@ -80,7 +80,7 @@ class CommandProvider(SettingsProvider):
         argv, terminal = (expand(self._lines[line], {"host": host}) for line in ("open", "open_tty"))
         state_dir = self._text("host_dir").replace("{host}", host)
         seconds = self._number("connect_seconds", CONNECT_SECONDS)
-        opening = Opening(host, argv, self._near.environ, state_dir, seconds, terminal)
+        opening = Opening(host, argv, self._local.environ, state_dir, seconds, terminal)
         return opening._replace(recover=lambda error: self._recover(opening, error))
 
     def hosts(self) -> list[HostInfo]:
@@ -130,7 +130,7 @@ class CommandProvider(SettingsProvider):
         if any(info.name == request.name for info in self.hosts()):
             raise MngrError(f"provider `{self.name}` already has a host `{request.name}`", hint="`mngr host list`")
         try:
-            self._run("create", values, {**self._near.environ, **request.env})
+            self._run("create", values, {**self._local.environ, **request.env})
             return self._ready(request.name)._replace(labels=request.labels, details={"image": str(values["image"])})
         except BaseException:
             with held(), suppress(MngrError):  # `mngr gc` finds it; the error that led here is the one to report
@@ -206,10 +206,10 @@ class CommandProvider(SettingsProvider):
     ) -> Result:
         self.require(line)
         if self._uses(line, "owner"):
-            self._near.host.prepare()
-            values = {**values, "owner": ensure_machine_id(self._near.host)}
+            self._local.host.prepare()
+            values = {**values, "owner": ensure_machine_id(self._local.host)}
         argv = expand(self._lines[line], values)
-        result = run(argv, timeout=seconds, env=env or self._near.environ, cwd=self._near.cwd)
+        result = run(argv, timeout=seconds, env=env or self._local.environ, cwd=self._local.cwd)
         if not result.ok:
             raise CommandFailed(result, f"provider `{self.name}`: `{' '.join(argv[:2])}` failed")
         return result

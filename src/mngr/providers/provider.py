@@ -129,9 +129,9 @@ class Provider:
 class SettingsProvider(Provider):
     """A provider with a table of the settings, `[providers.NAME]`, which may have these keys."""
 
-    def __init__(self, name: str, near: Site, values: Mapping[str, object], keys: Set[str]) -> None:
+    def __init__(self, name: str, local: Site, values: Mapping[str, object], keys: Set[str]) -> None:
         super().__init__(name)
-        self._near, self._values = near, values
+        self._local, self._values = local, values
         if unknown := sorted(values.keys() - keys - {"type"}):
             raise UsageError(
                 f"`providers.{name}.{unknown[0]}` is not a setting of a provider of this type",
@@ -159,7 +159,7 @@ class SettingsProvider(Provider):
         import hashlib
 
         key = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
-        environ = self._near.environ
+        environ = self._local.environ
         for place in (environ.get("XDG_RUNTIME_DIR"), environ.get("TMPDIR"), "/tmp"):
             path = os.path.join(place or "", f"mngr-{os.getuid()}-{key}")
             if place and os.path.isdir(place) and len(os.fsencode(path)) <= longest:
@@ -180,7 +180,7 @@ class HelperProvider(SettingsProvider):
 
     @property
     def environ(self) -> Mapping[str, str]:
-        return self._near.environ
+        return self._local.environ
 
     def opening(self, host: str) -> Opening:
         from mngr.remote.channel import Opening
@@ -204,7 +204,7 @@ class HelperProvider(SettingsProvider):
 
         named = sorted(item for item in self.environ.items() if item[0].startswith(self.variables))
         key = hashlib.sha256(repr(named).encode()).hexdigest()[:12]
-        directory = os.path.join(self._near.host.dir, "hosts", self.name)
+        directory = os.path.join(self._local.host.dir, "hosts", self.name)
         return os.path.join(self._socket_dir(directory, _LONGEST_HELPER_DIR), key)
 
 

@@ -22,16 +22,16 @@ def names(settings: Settings) -> frozenset[str]:
     return frozenset({LOCAL, *BUILTIN, *settings.names("providers")})
 
 
-def find(name: str, near: Site) -> Provider:
+def find(name: str, local: Site) -> Provider:
     """The provider of this name. Touches nothing."""
-    known = names(near.settings)
+    known = names(local.settings)
     if name not in known:
         raise UsageError(f"no provider is called `{name}`", hint=suggest(name, known, "provider"))
-    values = {key: found.value for key, found in near.settings.table(("providers", name)).items()}
+    values = {key: found.value for key, found in local.settings.table(("providers", name)).items()}
     kind = str(values.get("type") or (name if name in BUILTIN else _COMMAND if "open" in values else ""))
     if kind in _CLASSES:
         module, _, word = _CLASSES[kind].partition(":")
-        made: Provider = getattr(importlib.import_module(f"mngr.providers.{module}"), word)(name, near, values)
+        made: Provider = getattr(importlib.import_module(f"mngr.providers.{module}"), word)(name, local, values)
         return made
     from mngr.providers import command
 
@@ -42,4 +42,4 @@ def find(name: str, near: Site) -> Provider:
             f"provider `{name}` has no known type",
             hint=f"set `providers.{name}.type` to one of {', '.join((*BUILTIN, _COMMAND))}",
         )
-    return command.CommandProvider(name, near, values)
+    return command.CommandProvider(name, local, values)

@@ -31,8 +31,8 @@ class Ssh(SettingsProvider):
     """`hosts` makes it a pool; `options` are further arguments for ssh; `host_dir` is the state directory there, in
     which `{host}` stands for the name of the host; `max_agents` limits the agents of each host of a pool."""
 
-    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name, near, values, KEYS)
+    def __init__(self, name: str, local: Site, values: Mapping[str, object]) -> None:
+        super().__init__(name, local, values, KEYS)
         self._hosts = self._texts("hosts")
         self._seconds = self._number("connect_seconds", CONNECT_SECONDS)
         self.max_agents = int(self._number("max_agents")) or None
@@ -42,7 +42,7 @@ class Ssh(SettingsProvider):
         return Opening(
             host,
             argv=["ssh", *common, "-T", "-o", "BatchMode=yes", "--", host],
-            env=self._near.environ,
+            env=self._local.environ,
             state_dir=self._text("host_dir").replace("{host}", host),
             seconds=self._seconds + _LOGIN_SECONDS,
             terminal=["ssh", *common, "-t", "--", host],
@@ -64,21 +64,21 @@ class Ssh(SettingsProvider):
         return self._hosts
 
     def disconnect(self, host: str) -> None:
-        run(["ssh", *self._common(), "-O", "exit", "--", host], timeout=10, env=self._near.environ, cwd="/")
+        run(["ssh", *self._common(), "-O", "exit", "--", host], timeout=10, env=self._local.environ, cwd="/")
 
     def _recover(self, host: str, error: MngrError) -> None:
         """Let ssh ask the person at the terminal, once, where there is one: the connection then stays open for us."""
         known = explain(host, error)
-        if not isinstance(known, NeedsPerson) or not _can_ask(self._near.environ):
+        if not isinstance(known, NeedsPerson) or not _can_ask(self._local.environ):
             raise known
         argv = ["ssh", *self._common(), "-o", "BatchMode=no", "-T", "--", host, "exit"]
         with _ONE_AT_A_TIME:
-            if run_attached(argv, env=self._near.environ, timeout=_ASK_SECONDS) != 0:
+            if run_attached(argv, env=self._local.environ, timeout=_ASK_SECONDS) != 0:
                 raise known
 
     def _common(self) -> list[str]:
-        self._near.host.prepare()
-        sockets = self._socket_dir(os.path.join(self._near.host.dir, "ssh"), _LONGEST_SOCKET_DIR)
+        self._local.host.prepare()
+        sockets = self._socket_dir(os.path.join(self._local.host.dir, "ssh"), _LONGEST_SOCKET_DIR)
         keep = ["-o", "ControlMaster=auto", "-o", f"ControlPath={sockets}/%C"]
         keep += ["-o", f"ControlPersist={_KEEP_SECONDS}", "-o", f"ConnectTimeout={max(1, round(self._seconds))}"]
         return [*self._texts("options"), *keep, "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]

@@ -45,11 +45,11 @@ class RemoteSite(Site):
     """A site that is reached through what `opening` gives. The channel opens with the first verb and is held until
     `close`. The site's files, records and tmux server are not here: only verbs reach them."""
 
-    def __init__(self, name: str, provider: str, opening: Callable[[], Opening], near: Site) -> None:
+    def __init__(self, name: str, provider: str, opening: Callable[[], Opening], local: Site) -> None:
         self.name, self.provider = name, provider
-        self.environ, self.cwd = near.environ, near.cwd
-        self.__dict__["settings"] = near.settings
-        self._near = near
+        self.environ, self.cwd = local.environ, local.cwd
+        self.__dict__["settings"] = local.settings
+        self._local = local
         self._how = opening
         self._channel: Channel | None = None
         self._lock = threading.Lock()
@@ -58,8 +58,8 @@ class RemoteSite(Site):
         self.requests = 0  # how many calls were sent to the host so far
 
     @property
-    def near(self) -> Site:
-        return self._near
+    def local(self) -> Site:
+        return self._local
 
     @cached_property
     def _opening(self) -> Opening:
@@ -143,7 +143,7 @@ class RemoteSite(Site):
 
     def _script(self) -> str:
         """A script that runs a shell command line on the host, as `ssh HOST COMMAND` does, for git and rsync."""
-        host = self._near.host
+        host = self._local.host
         path = os.path.join(host.dir, "hosts", self.provider, f"{self.name}.sh")
         what = f"HOST COMMAND...: run the command line on {self.name!r}"
         text = f'#!/bin/sh\n# {what}\nshift\nexec {join(self._opening.argv)} "$*"\n'

@@ -194,7 +194,7 @@ class Measurer:
         """The host of a measurement: empty is this machine."""
         if self._pool is None:
             return nullcontext("")
-        return self._pool.job("" if left is None or left.site.is_near else left.site.name)
+        return self._pool.job("" if left is None or left.site.is_local else left.site.name)
 
     def _start(self, key: str, wanted: Measurement, name: str, host: str) -> Agent:
         """The script stays beside the results: what was run, to the letter."""
@@ -250,7 +250,7 @@ class Measurer:
         try:
             agent.destroy(discard=True)
         except MngrError:
-            if self._pool is None or agent.site.is_near or self._pool.answers(agent.site.name):
+            if self._pool is None or agent.site.is_local or self._pool.answers(agent.site.name):
                 raise
 
     def _note(self, type: str, **facts: Any) -> None:

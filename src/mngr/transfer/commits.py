@@ -45,9 +45,9 @@ def pull(site: Site, agent_id: str, *, into: str = "branch", dry_run: bool = Fal
     (forward only), or just as objects under `refs/mngr/pulled/NAME`."""
     found = site.run(tip, agent_id)
     record, head = found.record, found.head
-    host, here = site.near.host, home(site, record)
+    host, here = site.local.host, home(site, record)
     branch = pulled_branch(record)
-    shared = site.is_near and record.workspace.transfer == WORKTREE
+    shared = site.is_local and record.workspace.transfer == WORKTREE
     before, pulled = here.commit_of(f"refs/heads/{branch}"), here.commit_of(f"refs/mngr/pulled/{record.name}")
     new = 0 if shared or (here.commit_of(head) and here.is_shared(head)) else found.commits
     done = Pulled(
@@ -75,7 +75,7 @@ def pull(site: Site, agent_id: str, *, into: str = "branch", dry_run: bool = Fal
             f"branch `{branch}` here and the agent's work have diverged; nothing was moved",
             hint=f"merge on purpose: `git merge refs/mngr/pulled/{record.name}` holds the agent's commits",
         )
-    if not site.is_near:
+    if not site.is_local:
         _refuse_branch(here, branch, record.name, taken=before is not None and before != pulled)
     with repo_lock(host, here.must("rev-parse", "--path-format=absolute", "--git-common-dir")):
         here.must("fetch", "-q", ".", f"{head}:refs/heads/{branch}", doing=f"branch `{branch}` could not be moved")
@@ -98,13 +98,13 @@ def fetch(site: Site, found: AgentTip, here: Git) -> None:
     record = found.record
     ref = f"refs/mngr/pulled/{record.name}"
     kept = _keep_replaced(here, ref)
-    if site.is_near and record.workspace.transfer == WORKTREE:
+    if site.is_local and record.workspace.transfer == WORKTREE:
         here.must("update-ref", ref, found.head)
     else:
         _fetch_ref(site, record, here, f"+HEAD:{ref}", found.own)
     if kept and here.ok("merge-base", "--is-ancestor", kept, ref):
         here.run("update-ref", "-d", kept)  # the same agent went on
-    if not site.is_near:
+    if not site.is_local:
         arrived = here.commit_of(ref)
         assert arrived is not None
         site.run(mark_home, record.id, arrived)
@@ -139,7 +139,7 @@ def fetch_uncommitted(site: Site, agent_id: str) -> str | None:
     here, ref = home(site, record), uncommitted_ref(record.name)
     if commit is None:
         here.run("update-ref", "-d", ref)  # what was fetched before is committed or gone by now
-    elif not (site.is_near and record.workspace.transfer == WORKTREE):
+    elif not (site.is_local and record.workspace.transfer == WORKTREE):
         _fetch_ref(site, record, here, f"+{ref}:{ref}", own)
         site.run(drop_uncommitted, agent_id)
     return commit
@@ -155,7 +155,7 @@ def push(site: Site, agent_id: str, revision: str, *, dry_run: bool = False) -> 
         raise UsageError(f"no branch or commit is called `{revision}`")
     if dry_run:
         return commit, _count_new(site, record, here, commit, found.head)
-    if not site.is_near:
+    if not site.is_local:
         there = site.git_path(record.workspace.work_dir)
         served = git_tool.there(found.own, "git-receive-pack")
         words = ("push", "-q", "--force", "--no-verify", f"--receive-pack={served}", there.path, f"{commit}:{PUSHED}")
@@ -175,7 +175,7 @@ def _count_new(site: Site, record: Record, here: Git, commit: str, head: str) ->
     """How many commits a push would send. Writes nothing at the agent."""
     if here.commit_of(head):
         return here.count(commit, "--not", head)
-    if not site.is_near:
+    if not site.is_local:
         return here.count(commit, "--not", *([record.workspace.base_commit] if record.workspace.base_commit else []))
     # Both ends' objects are needed to count, and none may be written.
     objects = here.must("rev-parse", "--path-format=absolute", "--git-path", "objects")
@@ -185,8 +185,8 @@ def _count_new(site: Site, record: Record, here: Git, commit: str, head: str) ->
 
 def home(site: Site, record: Record) -> Git:
     """git in the repository on the caller's machine that the agent came from."""
-    near = site.near
-    if site.is_near:
+    local = site.local
+    if site.is_local:
         assert record.workspace.repo is not None
         if not os.path.isdir(record.workspace.repo):
             raise MngrError(f"the directory `{record.workspace.repo}` of `{record.name}` is gone")
@@ -194,9 +194,9 @@ def home(site: Site, record: Record) -> Git:
     from mngr.workspace.origin import machine_id
 
     repo = record.workspace.origin.get("repo", "")
-    if repo and record.workspace.origin.get("machine") == machine_id(near.host) and os.path.isdir(repo):
+    if repo and record.workspace.origin.get("machine") == machine_id(local.host) and os.path.isdir(repo):
         return Git.of_user(repo)
-    around = git_tool.locate(near.cwd)
+    around = git_tool.locate(local.cwd)
     base = record.workspace.base_commit
     if around is not None and base and Git.of_user(around.top).commit_of(base):
         return Git.of_user(around.home)
@@ -210,7 +210,7 @@ def checkout(site: Site, home: Git) -> str:
     """The work tree the user means: where they stand, when that is of this repository, else the repository's own."""
     there = git_tool.repository(home.directory)
     try:
-        here = git_tool.locate(site.near.cwd)
+        here = git_tool.locate(site.local.cwd)
     except MngrError:
         here = None  # what they stand in is not a work tree, so they do not mean that
     if here is not None and here.common_dir == there.common_dir:

@@ -33,10 +33,10 @@ def create(
     for group in groups.values():
         some = [one for at in group if not isinstance(one := requests[at], MngrError)]
         try:
-            if not site.is_near:
+            if not site.is_local:
                 from mngr.transfer import given, source
 
-                some = given.noted(site.near.host, source.send(site, some))
+                some = given.noted(site.local.host, source.send(site, some))
             results.update(zip(group, site.run(far.create, some, progress), strict=True))
         except MngrError as error:
             results.update(dict.fromkeys(group, error))
@@ -45,9 +45,9 @@ def create(
 
 def plan(site: Site, request: CreateRequest) -> CreateRequest:
     """The request with its plan. Raise what stands in the way of `create`; nothing is made."""
-    (request,) = far.plan_requests(site.near, [request], WORKTREE if site.is_near else MIRROR)
+    (request,) = far.plan_requests(site.local, [request], WORKTREE if site.is_local else MIRROR)
     site.run(far.check, [request])
-    if site.is_near:
+    if site.is_local:
         refuse_taken_branch(request.planned)
         far.choose_work_dir(site, request)
     return request

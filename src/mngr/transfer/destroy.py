@@ -16,13 +16,13 @@ def destroy(
 ) -> Destroyed:
     """Remove an agent of this site or of another machine's. What the agent used is noted on the caller's machine, which
     knows the prices; the refs that `pull` made here go."""
-    if site.is_near:
+    if site.is_local:
         return far.destroy(site, record.id, force=force, remove_branch=remove_branch, discard=discard)
     usage.record_usage(site, record)
     done = site.run(far.destroy, record.id, force=force, remove_branch=remove_branch, discard=discard, settled=True)
     repo = record.workspace.origin.get("repo", "")
-    if record.workspace.origin.get("machine") == machine_id(site.near.host) and not discard:
+    if record.workspace.origin.get("machine") == machine_id(site.local.host) and not discard:
         removal.forget_pulled(record.changed(repo=repo))
     if done.entry is None:
-        given.forget(site.near.host, record.id)
+        given.forget(site.local.host, record.id)
     return done

@@ -30,21 +30,21 @@ def pull(site: Site, agent_id: str, path: str, target: str | None, *, dry_run: b
     found = _look(site, agent_id, path)
     inside_it = target.endswith("/") and not found.tree if target else not found.whole and found.tree
     name = os.path.basename(found.path) if inside_it else ""
-    return _pull(site, found, _destination(site.near, target or ".", name), dry_run)
+    return _pull(site, found, _destination(site.local, target or ".", name), dry_run)
 
 
 def pull_artifacts(site: Site, agent_id: str, target: str | None, *, dry_run: bool = False) -> Copied:
     """Copy what the agent put into `$MNGR_ARTIFACTS_DIR` to the caller's machine."""
     found = _look(site, agent_id, None)
-    return _pull(site, found, _destination(site.near, target or f".mngr/artifacts/{found.name}"), dry_run)
+    return _pull(site, found, _destination(site.local, target or f".mngr/artifacts/{found.name}"), dry_run)
 
 
-def _destination(near: Site, target: str, name: str = "") -> tuple[str, str]:
+def _destination(local: Site, target: str, name: str = "") -> tuple[str, str]:
     """A path of the user's as a directory and a path below it in which no link is followed: an agent's files may hold
     links, and an earlier pull or merge has brought those here. Links above the current directory, or above the home or
     the top directory that another path begins with, are the user's own."""
-    full = os.path.normpath(os.path.join(near.path(target), name))
-    for root in (near.cwd, near.path("~")):
+    full = os.path.normpath(os.path.join(local.path(target), name))
+    for root in (local.cwd, local.path("~")):
         if f"{full}/".startswith(f"{root.rstrip('/')}/"):
             return root, os.path.relpath(full, root)
     top, _, path = full[1:].partition("/")
@@ -55,13 +55,13 @@ def _pull(site: Site, found: AgentPath, destination: tuple[str, str], dry_run: b
     if not found.exists:
         raise MngrError(f"`{found.path}` does not exist", hint=f"`mngr exec {found.name} ls` shows what is there")
     try:
-        if site.is_near:
+        if site.is_local:
             source = (found.root, os.path.relpath(found.path, found.root))
             return copy(site, found.name, source, destination, dry_run)
-        with scratch(site.near) as room:
+        with scratch(site.local) as room:
             name = os.path.basename(found.path)
             rsync.fetch(site, found.path, os.path.join(room, name), tree=found.tree)
-            done = copy(site.near, found.name, (room, name), destination, dry_run)
+            done = copy(site.local, found.name, (room, name), destination, dry_run)
         return done._replace(source=found.path)
     except UnsafePath as error:
         raise UnsafePath(error.message, hint="name the place that it leads to, if that is where the files go") from None
@@ -69,10 +69,10 @@ def _pull(site: Site, found: AgentPath, destination: tuple[str, str], dry_run: b
 
 def push(site: Site, agent_id: str, source: str, path: str, *, dry_run: bool = False) -> Copied:
     """Copy a file or directory of the caller's machine into the agent's work dir."""
-    full = site.near.path(source)
+    full = site.local.path(source)
     if not os.path.lexists(full):
         raise UsageError(f"`{source}` does not exist")
-    if site.is_near:
+    if site.is_local:
         return receive(site, agent_id, full, path, dry_run=dry_run)
     place = site.run(source_cache.files_place, agent_id, _PUSHED)
     try:

@@ -31,53 +31,53 @@ _COMPARED = (
 )
 
 
-def noted(near: StateDir, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
+def noted(local: StateDir, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     """Keep what these agents are made with. Return the requests with an id each."""
     found = [request._replace(agent_id=request.agent_id or new_id("agent")) for request in requests]
     for request in found:
-        note(near, request.agent_id, spec_of(request), request.variables, request.origin)
+        note(local, request.agent_id, spec_of(request), request.variables, request.origin)
     return found
 
 
 def note(
-    near: StateDir, agent_id: str, spec: AgentSpec, variables: Mapping[str, str], origin: Mapping[str, str]
+    local: StateDir, agent_id: str, spec: AgentSpec, variables: Mapping[str, str], origin: Mapping[str, str]
 ) -> None:
     """Keep what an agent on another machine is made with; of its variables, which may be secret, digests."""
-    _write(near, agent_id, {"spec": spec._asdict(), "variables": _digests(variables), "origin": dict(origin)})
+    _write(local, agent_id, {"spec": spec._asdict(), "variables": _digests(variables), "origin": dict(origin)})
 
 
-def note_clone(near: StateDir, source_id: str, clone: Record, more: Mapping[str, str]) -> None:
+def note_clone(local: StateDir, source_id: str, clone: Record, more: Mapping[str, str]) -> None:
     """The same for a clone that was made on the host of its source. `more` are its additional variables."""
-    known = _read(near, source_id)
+    known = _read(local, source_id)
     if known is not None:
         spec = _spec(known)._replace(command=clone.spec.command, command_shown=clone.spec.command_shown)
         variables = {**known["variables"], **_digests(more)}
-        _write(near, clone.id, {**known, "spec": spec._asdict(), "variables": variables})
+        _write(local, clone.id, {**known, "spec": spec._asdict(), "variables": variables})
 
 
-def note_moved(near: StateDir, packed: Portable) -> None:
+def note_moved(local: StateDir, packed: Portable) -> None:
     """What goes to another machine with an agent was given by this one, unless it is a claim."""
     agent = packed.entry.agent
     if agent is not None and not packed.entry.claims:
-        note(near, agent.id, agent.spec, _variables(packed), agent.workspace.origin)
+        note(local, agent.id, agent.spec, _variables(packed), agent.workspace.origin)
 
 
-def forget(near: StateDir, agent_id: str) -> None:
+def forget(local: StateDir, agent_id: str) -> None:
     """Twice is safe."""
-    near.remove(_path(near, agent_id))
+    local.remove(_path(local, agent_id))
 
 
 def checked(source: Site, packed: Portable) -> Portable:
     """The same with what this machine gave in place of what the host says. What it did not give is a claim: see
     `SavedEntry.claims`. Raises when the variables are anything but variables."""
     agent = packed.entry.agent
-    if source.is_near or agent is None:
+    if source.is_local or agent is None:
         return packed
     try:
         variables = _variables(packed)
     except ValueError as error:
         raise MngrError(f"the variables of `{agent.name}` that `{source.name}` sent are invalid: {error}") from None
-    known = _read(source.near.host, agent.id)
+    known = _read(source.local.host, agent.id)
     if known is None:
         origin = {name: value for name, value in agent.workspace.origin.items() if name != "trusted"}
         agent = agent.changed(command_shown=with_hidden(agent.spec.command, variables), origin=origin)
@@ -108,27 +108,27 @@ def _variables(packed: Portable) -> dict[str, str]:
     return launch.parse_env(packed.files.get(ENV, b"").decode("utf-8", "surrogateescape"))
 
 
-def _read(near: StateDir, agent_id: str) -> dict[str, Any] | None:
+def _read(local: StateDir, agent_id: str) -> dict[str, Any] | None:
     """None for an agent that was not made from here, or of which this cannot be read."""
     try:
-        value: dict[str, Any] = json.loads(near.read(_path(near, agent_id)))
+        value: dict[str, Any] = json.loads(local.read(_path(local, agent_id)))
         _spec(value)
         return value if isinstance(value["variables"], dict) and isinstance(value["origin"], dict) else None
     except (OSError, ValueError, KeyError, TypeError, MngrError):
         return None
 
 
-def _write(near: StateDir, agent_id: str, value: Mapping[str, Any]) -> None:
-    near.make_dir(os.path.join(near.dir, ROOM))
-    near.write(_path(near, agent_id), json_bytes(value))
+def _write(local: StateDir, agent_id: str, value: Mapping[str, Any]) -> None:
+    local.make_dir(os.path.join(local.dir, ROOM))
+    local.write(_path(local, agent_id), json_bytes(value))
 
 
 def _spec(value: Mapping[str, Any]) -> AgentSpec:
     return parse_spec(value["spec"], ROOM)
 
 
-def _path(near: StateDir, agent_id: str) -> str:
-    return os.path.join(near.dir, ROOM, f"{agent_id}.json")
+def _path(local: StateDir, agent_id: str) -> str:
+    return os.path.join(local.dir, ROOM, f"{agent_id}.json")
 
 
 def _digests(variables: Mapping[str, str]) -> dict[str, str]:

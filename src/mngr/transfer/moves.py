@@ -64,14 +64,14 @@ def with_command(source: Site, record: Record, wish: CloneRequest) -> CloneReque
     """With the command that its arguments make, by the agent types of the caller's settings."""
     if not wish.rest:
         return wish
-    return wish._replace(command=kind.resolve(record.spec.kind, source.near.settings).command_line(wish.rest))
+    return wish._replace(command=kind.resolve(record.spec.kind, source.local.settings).command_line(wish.rest))
 
 
 def clone_there(site: Site, agent_id: str, wish: CloneRequest) -> Record:
     """Copy an agent on its own machine."""
     made = site.run(cloning.clone, agent_id, wish)
-    if not site.is_near:
-        given.note_clone(site.near.host, agent_id, made, wish.env)
+    if not site.is_local:
+        given.note_clone(site.local.host, agent_id, made, wish.env)
     return made
 
 
@@ -84,8 +84,8 @@ def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest, accept:
         assert entry.agent is not None
         command = with_command(source, entry.agent, wish).command or entry.agent.spec.command
         made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
-        if not target.is_near:
-            given.note_clone(target.near.host, entry.agent.id, made, wish.env)
+        if not target.is_local:
+            given.note_clone(target.local.host, entry.agent.id, made, wish.env)
     return Moved(made, left_out)
 
 
@@ -118,7 +118,7 @@ def migrate(source: Site, agent_id: str, target: Site, name: str, accept: Accept
             source.run(destroying.destroy, agent_id, discard=True, settled=True, moved=True)
         else:
             removal.destroy(source, record, discard=True)
-        if target.is_near:
+        if target.is_local:
             given.forget(target.host, agent_id)
     except MngrError as error:
         raise MngrError(
@@ -188,8 +188,8 @@ def carry(
         packed = packed._replace(entry=entry._replace(agent=entry.agent._replace(id=agent_id)))
     came = target.run(portable.reserve, packed._replace(files={}), room)
     try:
-        if not target.is_near:
-            given.note_moved(target.near.host, packed)
+        if not target.is_local:
+            given.note_moved(target.local.host, packed)
         _carry_refs(source, entry, target, came)
         return target.run(portable.complete, came, packed.files, temporary=temporary)
     except BaseException:
@@ -198,10 +198,10 @@ def carry(
 
 
 def _carry_refs(source: Site, old: SavedEntry, target: Site, new: SavedEntry) -> None:
-    host = source.near.host
-    if target.is_near:
+    host = source.local.host
+    if target.is_local:
         _fetch(source, old, Git.of_user(new.repo), new.refs_below)
-    elif source.is_near:
+    elif source.is_local:
         _push(Git.of_user(old.repo), old.refs_below, target, new)
     else:
         between = os.path.join(host.dir, f"between-{os.urandom(4).hex()}.git")

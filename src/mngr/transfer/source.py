@@ -31,14 +31,14 @@ def send(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     `git push` when it has not."""
     if requests[0].transfer == NONE:
         return [_in_place(request) for request in requests]
-    near = site.near
-    requests = create.plan_requests(near, requests, MIRROR)
-    near.host.prepare()
-    machine = ensure_machine_id(near.host)
+    local = site.local
+    requests = create.plan_requests(local, requests, MIRROR)
+    local.host.prepare()
+    machine = ensure_machine_id(local.host)
     requests = create.commit_uncommitted(requests)
     plan = requests[0].planned
     origin = {"machine": machine, "repo": plan.repo.home if plan.repo else "", "source": plan.source}
-    origin["trusted"] = " ".join(_trusted(near, {request.kind.driver for request in requests}, plan))
+    origin["trusted"] = " ".join(_trusted(local, {request.kind.driver for request in requests}, plan))
     if plan.repo is not None:
         cache = _send_commits(site, machine, plan)
         there = [one.planned._replace(source=cache.repo.top, repo=cache.repo) for one in requests]
@@ -50,12 +50,12 @@ def send(site: Site, requests: Sequence[CreateRequest]) -> list[CreateRequest]:
     ]
 
 
-def _trusted(near: Site, programs: Collection[str], plan: Plan) -> list[str]:
+def _trusted(local: Site, programs: Collection[str], plan: Plan) -> list[str]:
     """The programs that may obey the files that the repository has for them. Raises when the user has not said so."""
     found = sorted(program for program in programs if program in repository_trust.FILES)
     for program in found:
         source = plan.repo.home if plan.repo else plan.source
-        repository_trust.check(program, near.host.dir, near.environ, plan.source, source)
+        repository_trust.check(program, local.host.dir, local.environ, plan.source, source)
     return found
 
 

@@ -112,6 +112,6 @@ def record_usage(site: Site, record: Record) -> None:
     Twice is safe. Never raises: usage that cannot be read or written is lost."""
     try:
         if driver.of(record) is not None:
-            write_usage(site.near, record, site.run(collected, [record.id]))
+            write_usage(site.local, record, site.run(collected, [record.id]))
     except Exception:  # noqa: BLE001 (whatever a program wrote, and on a full disk too, an agent can be destroyed)
         return

@@ -123,7 +123,7 @@ def finish(
         if message is not None:
             deliver(agent, message, new=not old)
         text = f"{'using existing agent' if old else 'created'} {agent.name}"
-        text += "" if agent.site.is_near else f" at {agent.site.name}"
+        text += "" if agent.site.is_local else f" at {agent.site.name}"
         text += f" on branch {branch}" if branch and not old else ""
         return {**new_agent(agent)._asdict(), "reused": old}, text
 

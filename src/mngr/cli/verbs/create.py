@@ -146,7 +146,7 @@ def run(args: Args, app: App) -> int:
     site = create_hosts.place(args, app, address, names)
     if site is None:
         return 0
-    with nullcontext() if site.is_near or args.dry_run else app.fleet.hosts.occupied(site):
+    with nullcontext() if site.is_local or args.dry_run else app.fleet.hosts.occupied(site):
         expected = _expected(args, app) if args.reuse else None
         used = create_agents.existing(site, names) if args.reuse or args.dry_run else {}
         request = _request(args, app, address) if len(used) < len(names) else None

@@ -112,7 +112,7 @@ def say_left_out(files: Sequence[OmittedPath]) -> str:
 
 def leave(app: App, agents: Sequence[Agent]) -> None:
     """Destroy the hosts that were created for these agents and have none any more."""
-    sites = dict.fromkeys(agent.site for agent in agents if not agent.site.is_near)
+    sites = dict.fromkeys(agent.site for agent in agents if not agent.site.is_local)
     if not sites:
         return
     from mngr.cli.verbs.host import say_brought

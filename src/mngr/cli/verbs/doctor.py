@@ -56,7 +56,7 @@ def _hosts(fleet: Fleet) -> list[Check]:
     if not os.path.isdir(fleet.local.host.dir) or fleet.alone:
         return []
     try:
-        others = [site for site in fleet.hosts.sites() if not site.is_near]
+        others = [site for site in fleet.hosts.sites() if not site.is_local]
         answers = fleet.hosts.ask_each(others, lambda site: site.run(doctor.examine_host))
     except MngrError as error:
         return [Check("hosts", WARN, error.message, error.hint)]

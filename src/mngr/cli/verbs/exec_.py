@@ -94,7 +94,7 @@ def _stream(args: Args, app: App, agents: list[Agent], command: str) -> int:
     (agent,) = agents
     _prepare(args, agent)
     app.stdout.flush()
-    if agent.site.is_near:
+    if agent.site.is_local:
         code = execute.attached(agent.site, agent.id, command, timeout=args.timeout, cwd=args.cwd)
         return FAILED if code else 0
     code = 0

@@ -155,7 +155,7 @@ def _show(args: Args, app: App, found: KeptEntry) -> None:
         return
     log, diff = found.site.run(restore.show, entry, patch=args.patch, colour=app.out.colour)
     app.out.line(f"{entry.id}: work of `{entry.name}`, reason: {entry.reason}, {' '.join(local_time(entry.saved_at))}")
-    at = "" if found.site.is_near else f"on {found.site.name} "
+    at = "" if found.site.is_local else f"on {found.site.name} "
     app.out.line(f"{at}in {entry.repo}, as {entry.ref}")
     if entry.commits:
         app.out.line(f"\n{amount(entry.commits, 'commit')}:")

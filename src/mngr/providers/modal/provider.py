@@ -31,8 +31,8 @@ class Modal(HelperProvider):
 
     helper, variables = "mngr.providers.modal.helper", "MODAL_"
 
-    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name, near, values, _KEYS)
+    def __init__(self, name: str, local: Site, values: Mapping[str, object]) -> None:
+        super().__init__(name, local, values, _KEYS)
 
     def hosts(self) -> list[HostInfo]:
         running = [
@@ -69,7 +69,7 @@ class Modal(HelperProvider):
         volume = ""
         if kept or self._number("max_hours") or self._number("idle_stop_minutes"):
             volume = self._volume()
-            self._near.host.write(os.path.join(self._directory(), _USES_VOLUME), b"")
+            self._local.host.write(os.path.join(self._directory(), _USES_VOLUME), b"")
         options, idle = self._sandbox_options(made["start_args"]), self._number("idle_stop_minutes") * 60
         wanted = {key: made[key] for key in ("image", "env", "labels")} | {"options": options, "volume": volume}
         wanted |= {"host_dir": self._text("host_dir"), "idle_seconds": idle}
@@ -131,7 +131,7 @@ class Modal(HelperProvider):
         name = name or self._text("image")
         if not name.startswith(("/", "./", "../")):
             return name
-        path = os.path.normpath(os.path.join(self._near.cwd, name))
+        path = os.path.normpath(os.path.join(self._local.cwd, name))
         if not os.path.isfile(path):
             raise UsageError(
                 f"there is no Dockerfile `{name}`", hint="the name of an image does not begin with `/` or `.`"
@@ -153,11 +153,11 @@ class Modal(HelperProvider):
         return "-".join(["mngr-kept", *self._tags().values()])[:60]
 
     def _tags(self) -> dict[str, str]:
-        self._near.host.prepare()
-        return {"mngr": ensure_machine_id(self._near.host), "provider": self.name}
+        self._local.host.prepare()
+        return {"mngr": ensure_machine_id(self._local.host), "provider": self.name}
 
     def _directory(self) -> str:
-        return os.path.join(self._near.host.dir, "hosts", self.name)
+        return os.path.join(self._local.host.dir, "hosts", self.name)
 
     def _path(self, host: str) -> str:
         return os.path.join(self._directory(), f"{host}{_MADE}")
@@ -165,19 +165,19 @@ class Modal(HelperProvider):
     def _made(self, host: str) -> dict[str, Any]:
         """What the host was made with, or would be made with now if another machine made it."""
         try:
-            made: dict[str, Any] = json.loads(self._near.host.read(self._path(host)))
+            made: dict[str, Any] = json.loads(self._local.host.read(self._path(host)))
         except FileNotFoundError:
             return {"image": self._image(""), "env": {}, "start_args": [], "labels": {}}
         return made
 
     def _write(self, host: str, made: Mapping[str, Any]) -> None:
-        self._near.host.write(self._path(host), json.dumps(made).encode())
+        self._local.host.write(self._path(host), json.dumps(made).encode())
 
     def _forget(self, host: str) -> None:
-        self._near.host.remove(self._path(host))
+        self._local.host.remove(self._path(host))
 
     def _known(self) -> list[str]:
-        entries = self._near.host.entries(self._directory())
+        entries = self._local.host.entries(self._directory())
         return [name.removesuffix(_MADE) for name in entries if name.endswith(_MADE)]
 
     def _stopped(self) -> list[str]:

@@ -28,16 +28,16 @@ class Ray(HelperProvider):
 
     helper, variables = "mngr.providers.ray.helper", "RAY_ADDRESS"
 
-    def __init__(self, name: str, near: Site, values: Mapping[str, object]) -> None:
-        super().__init__(name, near, values, _KEYS)
-        self._address = self._text("address") or near.environ.get("RAY_ADDRESS") or "auto"
+    def __init__(self, name: str, local: Site, values: Mapping[str, object]) -> None:
+        super().__init__(name, local, values, _KEYS)
+        self._address = self._text("address") or local.environ.get("RAY_ADDRESS") or "auto"
         own = values.get("resources")
         given = {**(own if isinstance(own, dict) else {}), **{key: values[key] for key in _NAMES if key in values}}
         self._amounts = {"cpus": "1", **{str(key): str(value) for key, value in given.items()}}
 
     @property
     def environ(self) -> Mapping[str, str]:
-        return {**self._near.environ, "RAY_ADDRESS": self._address}
+        return {**self._local.environ, "RAY_ADDRESS": self._address}
 
     def opening(self, host: str) -> Opening:
         found = super().opening(host)
@@ -103,8 +103,8 @@ class Ray(HelperProvider):
         return {_NAMES.get(key, key): _amount(key, value) for key, value in amounts.items()}
 
     def _key(self, host: str) -> str:
-        self._near.host.prepare()
-        return f"{ensure_machine_id(self._near.host)}/{self.name}/{host}"
+        self._local.host.prepare()
+        return f"{ensure_machine_id(self._local.host)}/{self.name}/{host}"
 
 
 def _details(record: Mapping[str, object]) -> dict[str, str]:
