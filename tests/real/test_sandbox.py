@@ -464,6 +464,11 @@ def test_git_outside_of_the_sandbox_writes_through_no_link_in_its_repository(use
         user.mngr("start", "foo").ok()
         inside(user, "foo", f"[ ! -e .git/aside ] || mv .git/aside {link}")
     user.mngr("snapshot", "restore", "s").ok()
+    empty = user.home / "empty"
+    empty.mkdir()
+    inside(user, "foo", f"mv .git/objects .git/aside; ln -s {empty} .git/objects")
+    for words in (("diff", "foo"), ("snapshot", "create", "foo"), ("destroy", "foo", "--force")):
+        assert user.mngr(*words).exit_code != 70 and not os.listdir(empty)
 
 
 def test_the_copy_holds_no_objects_that_its_branches_do_not_need(user: User) -> None:

@@ -64,7 +64,7 @@ def write(directory: str, place: str, repo: str | None, *, shared: bool) -> str:
         common = source
     files.make_private_dir(place)
     for name in _LINKED:
-        _link(os.path.join(common, name), os.path.join(place, name))
+        _link(os.path.join(common, name), os.path.join(place, name), follow=shared)
     path, text = os.path.join(place, CONFIG), _config(git_dir, common, source).encode("utf-8", "surrogateescape")
     try:
         with open(path, "rb") as file:
@@ -119,7 +119,10 @@ def kept_in(repo: str) -> str:
     return common_dir(worktree_entry(repo) or (inner if os.path.isdir(inner) else repo))
 
 
-def _link(target: str, path: str) -> None:
+def _link(target: str, path: str, *, follow: bool) -> None:
+    """Make a link. Without `follow`, what is a link itself counts as missing: git would write wherever it leads."""
+    if not follow and os.path.islink(target):
+        target = os.devnull
     try:
         if os.readlink(path) == target:
             return
