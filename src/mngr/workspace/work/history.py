@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from mngr.agent import recording
 from mngr.agent.record import Record
 from mngr.agent.store import Store
+from mngr.errors import MngrError
 from mngr.system.state_dir import StateDir
 from mngr.workspace.work.disk import look
 
@@ -20,10 +21,8 @@ def exists(host: StateDir, record: Record) -> bool:
     outcome and artifacts. What happened to it (its events) is not worth keeping alone."""
     directory = Store(host).state_dir(record.id)
     parts = [recording.FILE, _TRANSCRIPT, _TASK]
-    if record.spec.driver:
-        from mngr.programs import driver
-
-        parts += [f"{driver.HOME}/{part}" for part in driver.find(record.spec.driver).conversation[:1]]
+    home, own = _of_program(record)
+    parts += [f"{home}/{part}" for part in own[:1]]
     files = (os.path.join(directory, path) for part in parts for path in _files_below(directory, part))
     found = (look(path) for path in files if os.path.basename(path) != ".gitignore")
     return any(info is not None and info.st_size for info in found)
@@ -49,12 +48,21 @@ def conversation(host: StateDir, directory: str, record: Record) -> list[str]:
         from mngr.programs.driver import PROMPT
 
         found.append(PROMPT)  # its task, which every start does again
-    if record.spec.driver:
-        from mngr.programs import driver
+    home, own = _of_program(record)
+    return [*found, *(path for path in _files_below(directory, home) if _is_part(path, home, own))] if own else found
 
-        parts = driver.find(record.spec.driver).conversation
-        found += [path for path in _files_below(directory, driver.HOME) if _is_part(path, driver.HOME, parts)]
-    return found
+
+def _of_program(record: Record) -> tuple[str, Sequence[str]]:
+    """The home of its program and what holds the conversation there. A newer mngr may have made the agent with a driver
+    that is not known here: its files cannot be told from copies of logins, so none of them is kept."""
+    if not record.spec.driver:
+        return "", ()
+    from mngr.programs import driver
+
+    try:
+        return driver.HOME, driver.find(record.spec.driver).conversation
+    except MngrError:
+        return driver.HOME, ()
 
 
 def copy_files(host: StateDir, source: str, target: str, paths: Iterable[str]) -> None:
