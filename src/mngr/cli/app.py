@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mngr.settings.layers import Settings
     from mngr.settings.trust import Claim
 
+_SHOW_SETTINGS = ("", "config", "doctor")
 _NO = ("", "0", "false", "no", "off")
 
 
@@ -75,7 +76,7 @@ class App:
                 cwd=os.getcwd(),
                 environ=self.environ,
                 overrides=self.overrides,
-                safe_option=safe_option,
+                safe_option=self._safe_option,
             )
             if found.ignored or {*found.named("commands")} - {entry.name for entry in VERBS}:
                 from mngr.cli.parser.settings_check import tell_ignored
@@ -84,6 +85,11 @@ class App:
             found.ask = self._ask_for_trust
             self._settings = found
         return self._settings
+
+    def _safe_option(self, verb: str, key: str, value: object) -> bool:
+        """As `safe_option`. To load other verbs than the one that runs takes time, and nobody reads their options but
+        the verbs that show settings."""
+        return (verb == self.verb or self.verb in _SHOW_SETTINGS) and safe_option(verb, key, value)
 
     def _ask_for_trust(self, claims: Sequence[Claim]) -> bool:
         from mngr.cli import trust_prompt

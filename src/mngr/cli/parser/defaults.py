@@ -14,6 +14,7 @@ from mngr.settings.layers import Value
 
 # These make no sense as a default.
 _NEVER = frozenset({"help", "version", "setting", "schema"})
+_TARGETS: dict[str, dict[str, tuple[Option, str]]] = {}  # by verb
 _WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -36,17 +37,24 @@ def overwrite(parser: Parser, args: Args, table: Mapping[str, Value], section: s
 def is_safe(verb: str, key: str, value: object) -> bool:
     """Whether a repository that its user has not trusted may set this option of a verb to this value: as the option
     itself says. Of plugins, and what fits no option: never."""
-    from mngr.cli import catalog
-    from mngr.cli.dispatch import command_parser
-
-    entry = catalog.find(verb)
-    target = _targets(command_parser(entry)).get(key) if entry is not None and entry.name == verb else None
+    target = _known_targets(verb).get(key)
     if target is None or not target[0].safe:
         return False
     try:
         return target[0].safe is True or _value(*target, value) in target[0].safe
     except UsageError:
         return False
+
+
+def _known_targets(verb: str) -> dict[str, tuple[Option, str]]:
+    """Of a verb of ours, which is loaded once; none of any other."""
+    if verb not in _TARGETS:
+        from mngr.cli import catalog
+        from mngr.cli.dispatch import command_parser
+
+        entry = catalog.find(verb)
+        _TARGETS[verb] = _targets(command_parser(entry)) if entry is not None and entry.name == verb else {}
+    return _TARGETS[verb]
 
 
 def untyped(parser: Parser, args: Args, keys: Iterable[str]) -> bool:
