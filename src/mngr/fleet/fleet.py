@@ -223,7 +223,7 @@ class Fleet:
 
 def _unless_missing(error: OSError) -> None:
     """Raise for a directory that is there and cannot be read."""
-    if not isinstance(error, FileNotFoundError):
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):  # the local site names a file in its place
         raise error
 
 

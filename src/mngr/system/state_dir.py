@@ -91,10 +91,6 @@ class StateDir:
             return os.listdir(path)
         except FileNotFoundError:
             return []
-        except NotADirectoryError:
-            if os.path.isdir(self.dir):
-                raise
-            raise _not_ours(self.dir, "it is not a directory") from None
 
     def locked(
         self, name: str, *, timeout: float, what: str, guards: str | None = None
