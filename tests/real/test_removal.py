@@ -1,5 +1,6 @@
 """A removal is a transaction: whatever stops it, there is the whole agent or none, and `gc` does the rest."""
 
+import json
 import os
 import signal
 import subprocess
@@ -14,10 +15,10 @@ from tests.support.user import User
 
 
 @contextmanager
-def undeletable(user: User, path: Path) -> Iterator[None]:
+def undeletable(user: User, path: Path, text: str = "cannot be deleted\n") -> Iterator[None]:
     """A file that nobody can delete, wherever it is moved, until the block ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("cannot be deleted\n")
+    path.write_text(text)
     if subprocess.run(["chattr", "+i", str(path)], capture_output=True, check=False).returncode:
         pytest.skip("needs root, and a file system with attributes")
     try:
@@ -266,3 +267,20 @@ def test_a_restore_of_a_snapshot_that_is_gone_by_now_stays_as_it_is(user: User) 
     user.mngr("snapshot", "destroy", "foo/snap-1").ok()
     assert "3 uncommitted files" in user.mngr("destroy", "foo").failed().stderr
     user.mngr("start", "foo").ok()
+
+
+def test_what_an_agent_wrote_names_nothing_that_gc_removes(user: User) -> None:
+    for name in ("bar", "foo"):
+        user.create(name)
+        (user.work_dir(name) / "notes").write_text(name)
+    user.mngr("destroy", "bar", "--force").ok()
+    work_dir = user.work_dir("foo")
+    mark = {"ref": "refs/mngr/saved", "repos": [str(user.repo)], "copy": "", "maker": None}
+    text = json.dumps({**mark, "made_at": "2020-01-01T00:00:00.000000Z"})
+    with undeletable(user, work_dir / "unfinished.json", text):
+        user.mngr("destroy", "foo", "--force").ok()
+        assert len(trash(user)) == 1
+        user.mngr("gc").failed()
+    user.mngr("gc").ok()
+    refs = user.git("for-each-ref", "--format=%(refname)", "refs/mngr/saved").split()
+    assert {ref.split("/")[3] for ref in refs} == {"bar", "foo"} and trash(user) == []

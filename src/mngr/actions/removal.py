@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 
 from mngr import secrets
 from mngr.actions import source_cache
@@ -69,7 +70,8 @@ def remove(
         trash.set_aside(site.host.dir, path, agent.id)
         if entry is not None:
             log = os.path.join(trash.place(site.host.dir, agent.id), events.FILE)
-            site.host.append(log, events.new_event("mngr", "destroyed", saved=entry.id))
+            with suppress(OSError):  # a full disk does not stop it any more
+                site.host.append(log, events.new_event("mngr", "destroyed", saved=entry.id))
         return finish(site, agent.id)
 
 

@@ -75,4 +75,6 @@ def deleted(state_dir: str, name: str) -> str:
         delete(state_dir, name)
     except OSError as error:
         return f"`{error.filename or place(state_dir, name)}`: {error.strerror}"
+    except files.Mounted as error:
+        return error.message
     return ""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SAVED, SNAPSHOTS = "saved", "snapshots"  # the directories of the two kinds of entries
 _ENTRY, _UNFINISHED = "entry.json", "unfinished.json"
+_IN_TRASH = "entry-"  # all but entries and state directories have a dot in their names there
 _DAY = 86400
 
 
@@ -178,7 +179,7 @@ def drop(host: StateDir, entry: SavedEntry) -> None:
 
 def discard(host: StateDir, path: str) -> None:
     """Remove the directory of an entry, which is gone at once, then its refs and all that is kept beside them."""
-    name = f"entry.{os.urandom(8).hex()}"
+    name = f"{_IN_TRASH}{os.urandom(8).hex()}"
     trash.set_aside(host.dir, path, name)
     if os.path.basename(os.path.dirname(os.path.dirname(path))) == SNAPSHOTS:
         try:
@@ -192,6 +193,9 @@ def finish_drop(host: StateDir, name: str) -> None:
     """Remove the refs of an entry that is in the trash under this name, and then what is kept beside them. Twice is
     safe; for anything else in the trash this does nothing but delete it."""
     path = trash.place(host.dir, name)
+    if not name.startswith(_IN_TRASH) or "." in name:  # a work dir, whose files an agent wrote
+        trash.delete(host.dir, name)
+        return
     if mark := _mark(host, path):
         gits = [Git.of_user(repo) for repo in mark["repos"] if os.path.isdir(repo)]
         if is_repository(mark["copy"]):  # its refs are there until they are fetched
