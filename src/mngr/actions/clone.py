@@ -43,19 +43,19 @@ def free_name(site: Site, source: str) -> str:
     return next(name for number in range(2, len(taken) + 3) if (name := f"{stem}-{number}") not in taken)
 
 
-def check(site: Site, agent_id: str, wish: CloneRequest) -> tuple[str | None, str]:
+def check(site: Site, agent_id: str, request: CloneRequest) -> tuple[str | None, str]:
     """The branch and the command that the clone would get. Raises what would be in the way, and changes nothing."""
-    record = check_source(site, agent_id, wish.name)
-    check_name(wish.name)
-    check_free(site, wish.name, record.name)
-    branch = f"mngr/{wish.name}" if record.workspace.repo is not None else None
+    record = check_source(site, agent_id, request.name)
+    check_name(request.name)
+    check_free(site, request.name, record.name)
+    branch = f"mngr/{request.name}" if record.workspace.repo is not None else None
     if record.workspace.transfer == WORKTREE and record.workspace.repo is not None:
         try:
             refuse_taken_branch(Plan(WORKTREE, record.workspace.repo, branch=branch, create_branch=True))
         except MngrError as error:
             hint = f"choose another name: `mngr clone {record.name} OTHER-NAME`"
             raise MngrError(error.message, hint=hint) from None
-    return branch, wish.command or record.spec.command
+    return branch, request.command or record.spec.command
 
 
 def check_free(site: Site, name: str, source: str) -> None:
@@ -80,19 +80,19 @@ def check_source(site: Site, agent_id: str, name: str) -> Record:
     return record
 
 
-def clone(site: Site, agent_id: str, wish: CloneRequest) -> Record:
+def clone(site: Site, agent_id: str, request: CloneRequest) -> Record:
     """Make the copy and start it. On any failure nothing is left."""
-    branch, command = check(site, agent_id, wish)
+    branch, command = check(site, agent_id, request)
     entry = taking.temporary(site, agent_id)
     try:
-        return start_kept(site, entry, wish, branch, command)
+        return start_kept(site, entry, request, branch, command)
     finally:
         with held():
             saved_entry.drop(site.host, entry)
 
 
 def start_kept(
-    site: Site, entry: SavedEntry, wish: CloneRequest, branch: str | None, command: str, *, large: bool = True
+    site: Site, entry: SavedEntry, request: CloneRequest, branch: str | None, command: str, *, large: bool = True
 ) -> Record:
     """Make an agent of a snapshot and start it. `large` files, which are in no snapshot, are copied from the work dir
     of the source, if that is on this host. On any failure nothing is left."""
@@ -101,14 +101,14 @@ def start_kept(
     wanted = old.changed(
         created_at=timestamp(),
         command=command,
-        command_shown=old.spec.command_shown if command == old.spec.command else with_hidden(command, wish.env),
-        labels={key: value for key, value in {**old.spec.labels, **wish.labels}.items() if key != "project"},
-        project=wish.project or wish.labels.get("project") or old.spec.project,
+        command_shown=old.spec.command_shown if command == old.spec.command else with_hidden(command, request.env),
+        labels={key: value for key, value in {**old.spec.labels, **request.labels}.items() if key != "project"},
+        project=request.project or request.labels.get("project") or old.spec.project,
     )
     record, workspace = restore.make_again(
         site,
         entry._replace(agent=wanted),
-        wish.name,
+        request.name,
         f"`mngr clone {old.name} OTHER-NAME`",
         branch=branch,
         with_events=False,  # what was said is its own; what happened, and what it cost, happened to the other
@@ -121,7 +121,7 @@ def start_kept(
             if large:
                 _bring_large(entry, record)
             env = os.path.join(site.store.state_dir(record.id), "env")
-            more = launch.env_text(wish.env).encode("utf-8", "surrogateescape")
+            more = launch.env_text(request.env).encode("utf-8", "surrogateescape")
             site.host.write(env, site.host.read(env) + more)
             facts = {"name": record.name, "kind": record.spec.kind, "transfer": record.workspace.transfer}
             site.store.log(record.id, "created", **facts, cloned_from=old.name)

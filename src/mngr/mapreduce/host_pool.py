@@ -314,8 +314,8 @@ class HostPool:
         """Make these agents, each on its host, all hosts at the same time. For each, in order, the agent, or why it was
         not made."""
         groups: dict[str, dict[str, Mapping[str, Any]]] = {}
-        for agent, wish in options.items():
-            groups.setdefault(hosts[agent], {})[agent] = wish
+        for agent, own in options.items():
+            groups.setdefault(hosts[agent], {})[agent] = own
         with ThreadPoolExecutor(len(groups)) as threads:
             made = dict(
                 pair for some in threads.map(lambda host: self._create_on(host, groups[host]), groups) for pair in some

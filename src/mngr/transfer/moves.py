@@ -60,32 +60,32 @@ def refuse(entry: SavedEntry) -> SavedEntry:
     return entry
 
 
-def with_command(source: Site, record: Record, wish: CloneRequest) -> CloneRequest:
+def with_command(source: Site, record: Record, request: CloneRequest) -> CloneRequest:
     """With the command that its arguments make, by the agent types of the caller's settings."""
-    if not wish.rest:
-        return wish
-    return wish._replace(command=kind.resolve(record.spec.kind, source.local.settings).command_line(wish.rest))
+    if not request.rest:
+        return request
+    return request._replace(command=kind.resolve(record.spec.kind, source.local.settings).command_line(request.rest))
 
 
-def clone_there(site: Site, agent_id: str, wish: CloneRequest) -> Record:
+def clone_there(site: Site, agent_id: str, request: CloneRequest) -> Record:
     """Copy an agent on its own machine."""
-    made = site.run(cloning.clone, agent_id, wish)
+    made = site.run(cloning.clone, agent_id, request)
     if not site.is_local:
-        given.note_clone(site.local.host, agent_id, made, wish.env)
+        given.note_clone(site.local.host, agent_id, made, request.env)
     return made
 
 
-def clone(source: Site, agent_id: str, target: Site, wish: CloneRequest, accept: Accept = refuse) -> Moved:
+def clone(source: Site, agent_id: str, target: Site, request: CloneRequest, accept: Accept = refuse) -> Moved:
     """Copy an agent to another machine and start the copy. The source is not changed. On failure nothing is left.
     `accept` returns the entry without its claims, or raises."""
-    record = check(source, agent_id, target, wish.name)
-    branch = f"mngr/{wish.name}" if record.workspace.repo is not None else None
+    record = check(source, agent_id, target, request.name)
+    branch = f"mngr/{request.name}" if record.workspace.repo is not None else None
     with _sent(source, agent_id, target, new_id("agent"), accept) as (entry, left_out):
         assert entry.agent is not None
-        command = with_command(source, entry.agent, wish).command or entry.agent.spec.command
-        made = target.run(cloning.start_kept, entry, wish, branch, command, large=False)
+        command = with_command(source, entry.agent, request).command or entry.agent.spec.command
+        made = target.run(cloning.start_kept, entry, request, branch, command, large=False)
         if not target.is_local:
-            given.note_clone(target.local.host, entry.agent.id, made, wish.env)
+            given.note_clone(target.local.host, entry.agent.id, made, request.env)
     return Moved(made, left_out)
 
 

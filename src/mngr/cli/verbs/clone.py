@@ -77,7 +77,7 @@ def make(
     args: Args,
     app: App,
     source: Agent,
-    wish: CloneRequest,
+    request: CloneRequest,
     address: Address | None = None,
     *,
     trust_host: bool = False,
@@ -85,24 +85,24 @@ def make(
     """Also used by `create --from AGENT`. Without a name, the copy gets one; without an address, it is on the host of
     its source."""
     labels = dict(parse_label(text) for text in args.label)
-    wish = wish._replace(env=variables(args, app), labels=labels, project=args.project)
+    request = request._replace(env=variables(args, app), labels=labels, project=args.project)
     target = source.site
     if address is not None and (address.host or (address.provider and not args.dry_run)):
-        wanted = HostRequest(wish.name or source.name)
+        wanted = HostRequest(request.name or source.name)
         target = app.fleet.hosts.place(address.host, address.provider, wanted, app.out.note)
-    if not wish.name:
-        wish = wish._replace(name=target.run(cloning.free_name, source.name))
+    if not request.name:
+        request = request._replace(name=target.run(cloning.free_name, source.name))
     if args.dry_run:
-        return _dry_run(app, source, target, wish)
+        return _dry_run(app, source, target, request)
     message = first_message(args, app)
     if target is source.site:
-        agent = source.clone(**wish._asdict())
+        agent = source.clone(**request._asdict())
     else:
         from mngr.cli.trust_prompt import accepted
         from mngr.transfer import moves
 
         with app.fleet.hosts.occupied(target):
-            done = moves.clone(source.site, source.id, target, wish, accepted(app, trusted=trust_host))
+            done = moves.clone(source.site, source.id, target, request, accepted(app, trusted=trust_host))
         say_left_out(app, done.left_out)
         agent = Agent(target, done.record)
     if message is not None:
@@ -117,15 +117,15 @@ def make(
     return connection.after_start(app, agent, args.connect_command)
 
 
-def _dry_run(app: App, source: Agent, target: Site, wish: CloneRequest) -> int:
+def _dry_run(app: App, source: Agent, target: Site, request: CloneRequest) -> int:
     if target is source.site:
-        branch, _ = source.check_clone(wish)
+        branch, _ = source.check_clone(request)
     else:
         from mngr.transfer import moves
 
-        branch = f"mngr/{wish.name}" if moves.check(source.site, source.id, target, wish.name).git else None
-    human = f"would clone {source.name} to {wish.name}{_on(branch)}"
-    app.out.emit_object(WouldClone(wish.name, source.name, branch, True), human=human)
+        branch = f"mngr/{request.name}" if moves.check(source.site, source.id, target, request.name).git else None
+    human = f"would clone {source.name} to {request.name}{_on(branch)}"
+    app.out.emit_object(WouldClone(request.name, source.name, branch, True), human=human)
     return 0
 
 
