@@ -245,10 +245,10 @@ def test_destroy_refuses_then_saves_and_everything_can_be_restored(user: Hostile
     work_dir = user.create_hostile("foo")
     user.mngr("merge", "foo").ok()  # the pointer to the submodule's commit, and nothing of the submodule
     before = files_in(work_dir)
-    assert "3 uncommitted files" in user.mngr("destroy", "foo").failed().stderr
+    assert "2 uncommitted files and 1 repository inside" in user.mngr("destroy", "foo").failed().stderr
     (work_dir / "Änderung.txt").unlink()
     (work_dir / ".gitattributes").unlink()
-    assert "1 uncommitted file" in user.mngr("destroy", "foo").failed().stderr
+    assert "1 repository inside" in user.mngr("destroy", "foo").failed().stderr
     (work_dir / "Änderung.txt").write_text("not committed\n")
     (work_dir / ".gitattributes").write_text("*.txt filter=agent\n")
     assert user.state("foo") == "RUNNING" and files_in(work_dir) == before
@@ -367,7 +367,7 @@ def test_a_repository_of_its_own_is_no_less_safe(user: HostileUser, transfer: st
     assert user.git("rev-parse", "main") == tip
     (work_dir / "Änderung.txt").unlink()
     (work_dir / ".gitattributes").unlink()
-    assert "1 uncommitted file" in user.mngr("destroy", "foo").failed().stderr
+    assert "1 repository inside" in user.mngr("destroy", "foo").failed().stderr
     user.make_deletable()
     user.mngr("destroy", "foo", "--force").ok()
     user.mngr("saved", "restore", "foo-1").ok()
