@@ -3,6 +3,7 @@ and of what; no name does, which an agent could give to its files."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tarfile
@@ -17,6 +18,8 @@ from mngr.workspace.work.disk import entries
 from mngr.workspace.work.git_files import git_dir_of
 
 _KINDS = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE)
+# What an operation on a path says when that is gone, or of another kind than a moment before.
+_REPLACED = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ENXIO)
 
 
 def pack(root: str, path: str, private: str, archive: str) -> bool:
@@ -33,14 +36,24 @@ def pack(root: str, path: str, private: str, archive: str) -> bool:
                 if member.isreg():
                     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
                     with open(os.open(source, flags), "rb") as file:
+                        if not _place_of(file, source).startswith(homes):
+                            continue  # an agent has put a link in place of a directory above it
                         member.size = os.fstat(file.fileno()).st_size
                         tar.addfile(member, cast(IO[bytes], _Exactly(file, member.size)))
                 else:
                     tar.addfile(member)
-            except FileNotFoundError:
+            except OSError as error:
+                if error.errno not in _REPLACED:
+                    raise
                 continue
             _forget_members(tar)
     return os.path.isdir(os.path.join(root, path))
+
+
+def _place_of(file: IO[bytes], path: str) -> str:
+    """Where an open file is. On Linux that is known, whatever its path leads to by now."""
+    known = f"/proc/self/fd/{file.fileno()}"
+    return os.readlink(known) if os.path.lexists(known) else os.path.realpath(path)
 
 
 def _forget_members(tar: tarfile.TarFile) -> None:
