@@ -35,7 +35,7 @@ class MngrError(Exception):
 
 
 class UsageError(MngrError):
-    """The command line or a settings file says something that cannot be meant."""
+    """Invalid command line or settings."""
 
     exit_code = USAGE
 

@@ -49,8 +49,8 @@ def plugins() -> list[Plugin]:
 
 def active(settings: Settings) -> list[Plugin]:
     """Those that no setting disables. What a repository says counts only if it is trusted."""
-    in_force = settings.in_force
-    return [plugin for plugin in plugins() if in_force.get(("plugins", plugin.name, "enabled"), True)]
+    trusted_only = settings.trusted_only
+    return [plugin for plugin in plugins() if trusted_only.get(("plugins", plugin.name, "enabled"), True)]
 
 
 def _entry_points(path: str) -> list[tuple[str, str]]:

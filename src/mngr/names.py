@@ -95,7 +95,7 @@ def parse_address(text: str, providers: frozenset[str] = frozenset({"local"})) -
     if colon and "\0" in path:
         raise UsageError("a path cannot hold a NUL byte")
     if not name and not at and not colon:
-        raise UsageError("an empty address names nothing", hint="write an agent's name; `mngr list` shows them")
+        raise UsageError("the address is empty", hint="write an agent's name; `mngr list` shows them")
     return Address(name or None, host, provider, path if colon else None)
 
 

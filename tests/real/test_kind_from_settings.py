@@ -143,7 +143,7 @@ def test_permissions_that_nobody_knows_how_to_set_make_no_agent(shop: User) -> N
 
 def test_a_bad_expression_is_told_with_its_key(shop: User) -> None:
     done = shop.mngr("-S", "agent_types.prompter.busy=(", "create", "foo", "prompter", "--no-connect").failed(2)
-    assert "`agent_types.prompter.busy` is no regular expression" in done.stderr
+    assert "invalid regular expression in `agent_types.prompter.busy`" in done.stderr
 
 
 def test_every_type_of_the_guide_can_be_used(user: User) -> None:

@@ -28,9 +28,9 @@ def test_rules_come_from_the_parent_and_an_empty_one_takes_it_away() -> None:
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
-        ({"ready": "("}, "`agent_types.t.ready` is no regular expression"),
-        ({"ready": "x", "blocked": "[z-a]"}, "`agent_types.t.blocked` is no regular expression"),
-        ({"refused": "*"}, "`agent_types.t.refused` is no regular expression"),
+        ({"ready": "("}, "invalid regular expression in `agent_types.t.ready`"),
+        ({"ready": "x", "blocked": "[z-a]"}, "invalid regular expression in `agent_types.t.blocked`"),
+        ({"refused": "*"}, "invalid regular expression in `agent_types.t.refused`"),
         ({"busy": "x"}, "has `busy` but no `ready`"),
         ({"blocked": "x"}, "has `blocked` but no `ready`"),
         ({"one_shot": "tool --print"}, "`agent_types.t.one_shot` does not say where the prompt goes"),

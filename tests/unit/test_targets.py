@@ -1,5 +1,7 @@
 """Doing something to several agents: what came of each is reported, whatever happens to one of them."""
 
+from __future__ import annotations
+
 import io
 import json
 import os

@@ -129,8 +129,8 @@ def test_reading_an_untrusted_key_raises_and_others_can_be_read() -> None:
         with pytest.raises(Undecided) as caught:
             settings.get(key)
         assert caught.value.exit_code == 5 and 'tmr.prepare = "evil"' in caught.value.details
-    assert settings.in_force.get("tmr") == {"prompt": "p"}
-    assert settings.in_force.find(KEY) is None and settings.withheld() == [KEY]
+    assert settings.trusted_only.get("tmr") == {"prompt": "p"}
+    assert settings.trusted_only.find(KEY) is None and settings.untrusted_keys() == [KEY]
     assert settings.explain(KEY) == [Value("evil", "theirs (not trusted)")]
 
 
@@ -146,12 +146,14 @@ def test_an_answer_counts_and_a_later_layer_needs_none() -> None:
     assert settings.text("tmr.prepare") == settings.text("tmr.prepare") == "evil"
     assert asked == [["theirs"]]
     mine = Settings([gate(Layer("theirs", {KEY: "evil"}), "/repo"), Layer("-S", {KEY: "good"})])
-    assert mine.text("tmr.prepare") == "good" and mine.withheld() == []
+    assert mine.text("tmr.prepare") == "good" and mine.untrusted_keys() == []
 
 
 def test_an_answer_is_for_these_lines_in_this_repository(tmp_path: Path) -> None:
     root, other = str(tmp_path / "repo"), str(tmp_path / "other")
-    first, second = (trust.of_settings(Layer("settings.toml", {}, gated={KEY: text}, root=root)) for text in ("a", "b"))
+    first, second = (
+        trust.of_settings(Layer("settings.toml", {}, untrusted={KEY: text}, root=root)) for text in ("a", "b")
+    )
     trust.remember(str(tmp_path), [first])
     assert trust.is_trusted(str(tmp_path), first)
     assert not trust.is_trusted(str(tmp_path), second)

@@ -46,7 +46,7 @@ def unpack_archive(data: bytes, target: str, *, tree: bool) -> None:
     except (tarfile.TarError, OSError) as error:
         raise MngrError(f"the files for `{target}` could not be unpacked: {error}") from None
     finally:
-        from mngr.system.files import remove_tree
+        from mngr.system.tree_removal import remove_tree
 
         remove_tree(room)
 

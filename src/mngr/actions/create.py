@@ -394,7 +394,7 @@ def choose_work_dir(site: Site, request: CreateRequest) -> str:
     if planned.transfer == NONE:
         if request.target is not None:
             raise MngrError(
-                "a target path makes no sense with `--transfer none`: the agent works in the source directory"
+                "`NAME:PATH` cannot be used with `--transfer none`: the agent works in the source directory"
             )
         return planned.source
     if request.target is not None:

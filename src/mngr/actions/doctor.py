@@ -219,7 +219,7 @@ def _installed(site: Site) -> dict[str, str]:
     found = {}
     for name in KNOWN_AGENTS:
         try:
-            said = site.settings.in_force.text(("agent_types", name, "command"), name)
+            said = site.settings.trusted_only.text(("agent_types", name, "command"), name)
         except MngrError:
             said = name
         if path := find_program(os.path.expanduser((said.split() or [""])[0])):
@@ -241,7 +241,7 @@ def _agent_program(site: Site, name: str, path: str | None) -> Check:
     if path is None:
         return Check(name, NOTE, "not installed", f"if you want it: `{found.program.install}`")
     try:
-        given = site.settings.in_force.table(("agent_types", name, "env"))  # a key may be among them
+        given = site.settings.trusted_only.table(("agent_types", name, "env"))  # a key may be among them
         login = found.login({**site.environ, **{key: str(said.value) for key, said in given.items()}})
     except (MngrError, OSError, ValueError) as error:
         return Check(name, UNKNOWN, f"whether you are logged in cannot be read: {error}")

@@ -40,7 +40,7 @@ class Prices:
     """The prices that hold with these settings."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings.in_force
+        self._settings = settings.trusted_only
         self._own: dict[str, Price | None] = {}
 
     def cost(self, spent: ModelUsage) -> float | None:

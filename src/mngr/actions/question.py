@@ -83,6 +83,6 @@ def refuse_blocked(agent: AgentView, *, typed: bool = True) -> None:
             hint=f"`mngr connect {agent.name}` to answer; its program has the message and continues with it then",
         )
     raise MngrError(
-        f"`{agent.name}` is BLOCKED ({reason}), and would take the message for the answer",
+        f"`{agent.name}` is BLOCKED ({reason}), and would treat the message as the answer",
         hint=f"`mngr connect {agent.name}` to answer, then send it again",
     )

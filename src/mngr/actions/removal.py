@@ -19,7 +19,7 @@ from mngr.agent.record import CorruptRecord, Record
 from mngr.errors import MngrError
 from mngr.named_tuples import NamedTuple
 from mngr.names import is_id
-from mngr.system import files, trash
+from mngr.system import files, trash, tree_removal
 from mngr.system import git as git_tool
 from mngr.system.git import Git
 from mngr.system.interrupts import held
@@ -49,7 +49,7 @@ class Removed(NamedTuple):
 def check(agent: Record) -> None:
     """Raise if its work dir cannot be removed because something is mounted there."""
     if agent.workspace.transfer != NONE:
-        files.refuse_mounts(agent.workspace.work_dir)
+        tree_removal.refuse_mounts(agent.workspace.work_dir)
 
 
 def remove(

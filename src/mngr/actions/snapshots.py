@@ -251,9 +251,9 @@ def _replace(site: Site, entry: SavedEntry, record: Record) -> Restored:
     The caller holds the agent's lock."""
     mark = os.path.join(site.store.state_dir(record.id), RESTORING)
     restoration.relink(record)
-    entry_saved, spare = _save(site, entry, record)
+    entry_saved, keep = _save(site, entry, record)
     site.host.write(mark, entry.id.encode(), durable=True)
-    branch, note = restoration.put_back(site.host, entry, record, spare)
+    branch, note = restoration.put_back(site.host, entry, record, keep)
     usage.record_usage(site, record)
     _bring_conversation(site, entry, record)
     record = site.store.change(record.id, **_settings(entry, branch))

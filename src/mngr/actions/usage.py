@@ -50,8 +50,8 @@ class Totals(NamedTuple):
 
 class UsageLine(NamedTuple):
     """Some answers of one agent, all of one day and one model; of all or of none the price is known. `cost_usd` is what
-    was known when it was written, None when no price was. Answers up to `until` are in the books, also those that the
-    record of the agent's program still holds."""
+    was known when it was written, None when no price was. Answers up to `until` are in the usage ledger, also those
+    that the record of the agent's program still holds."""
 
     agent_id: str
     agent: str = ""
@@ -74,7 +74,7 @@ class UsageLine(NamedTuple):
 
 class CollectedUsage(NamedTuple):
     """What a site knows of its agents' usage, without prices: they are known where the user's settings are. `answers`
-    are those of each agent that are not in the books, `lines` those that are."""
+    are those of each agent that are not in the usage ledger, `lines` those that are."""
 
     answers: list[tuple[Record, list[ModelUsage]]]
     lines: list[UsageLine]
@@ -103,8 +103,8 @@ def collected(site: Site, ids: Sequence[str] | None = None) -> CollectedUsage:
 
 
 def new(found: Sequence[ModelUsage], made: float, booked_until: float) -> list[ModelUsage]:
-    """Answers since the agent was made that are not in the books: what a clone or a restored agent brought along was
-    another's, or is in the books. One without a time counts as one of the first."""
+    """Answers since the agent was made that are not in the usage ledger: what a clone or a restored agent brought along
+    was another's, or is in the usage ledger. One without a time counts as one of the first."""
     moments = [_moment(spent.timestamp, made) for spent in found]
     return [spent for spent, at in zip(found, moments, strict=True) if at >= made and at > booked_until]
 
@@ -163,7 +163,7 @@ def parse_books(data: bytes) -> list[UsageLine]:
 
 
 def booked_until(lines: Iterable[UsageLine]) -> dict[str, float]:
-    """Up to when each agent is in the books, by its id."""
+    """Up to when each agent is in the usage ledger, by its id."""
     until: dict[str, float] = {}
     for line in lines:
         until[line.agent_id] = max(until.get(line.agent_id, 0.0), _moment(line.until, 0.0))

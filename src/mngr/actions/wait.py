@@ -11,7 +11,7 @@ from mngr.errors import MngrError, TimedOut
 from mngr.programs.driver import HOME
 from mngr.system import waiting
 
-# Without a wish: until it stops working, for whatever reason.
+# Without a state that is asked for: until it stops working, for whatever reason.
 RESTING = frozenset({WAITING, BLOCKED, DONE, FAILED, STOPPED})
 _SECONDS_BETWEEN_LOOKS = 2.0
 # The state of a program with a driver can change without an event.

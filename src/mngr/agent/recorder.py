@@ -26,7 +26,7 @@ _TAIL = 1 << 20  # longer than any line of ours
 _QUESTION = b"\x1b\\\x1b[5n"  # what the launch script writes when the program has ended, to wait for the answer
 
 
-class Answered:
+class QuestionFilter:
     """Output without the question of the launch script, which the terminal of a player would answer too. The end of
     what came so far, when it could be the beginning of the question, is kept back until the rest tells."""
 
@@ -44,7 +44,7 @@ class Answered:
         return kept
 
 
-class Masked:
+class SecretFilter:
     """Text in which some values are replaced. The end of what came so far, when it could be the beginning of such a
     value, is kept back until the rest tells."""
 
@@ -188,9 +188,9 @@ class Terminal:
         return self.size
 
 
-def record(stdin: int, cast: Cast, terminal: Terminal, masked: Masked) -> None:
+def record(stdin: int, cast: Cast, terminal: Terminal, masked: SecretFilter) -> None:
     """Until the input ends, or the terminal's process has and nothing more came for a moment."""
-    decoder, answered = codecs.getincrementaldecoder("utf-8")("replace"), Answered()
+    decoder, answered = codecs.getincrementaldecoder("utf-8")("replace"), QuestionFilter()
     poll = select.poll()
     poll.register(stdin, select.POLLIN)
     alive = True
@@ -232,7 +232,7 @@ def main(argv: list[str]) -> None:
     fcntl.flock(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), fcntl.LOCK_EX)
     terminal = Terminal(int(pid), tty, (int(columns), int(rows)))
     cast = Cast(fd, title, terminal.look(), int(max_bytes))
-    record(sys.stdin.fileno(), cast, terminal, Masked(read_secrets(env)))
+    record(sys.stdin.fileno(), cast, terminal, SecretFilter(read_secrets(env)))
 
 
 if __name__ == "__main__":

@@ -64,16 +64,16 @@ def _bind(module: Any, parser: Parser, found: Scan, app: App) -> Args:
     ]
     section = ("commands", app.verb)
     reads = getattr(module, "READS_SETTINGS", True)
-    if reads and (table := app.settings.in_force.table(section)):
+    if reads and (table := app.settings.trusted_only.table(section)):
         from mngr.cli.parser.defaults import set_defaults
 
         set_defaults(parser, table, ".".join(section))
     args = bind(found)
     app.configure(args)
-    if reads and (withheld := app.settings.withheld(section)):
+    if reads and (untrusted := app.settings.untrusted_keys(section)):
         from mngr.cli.parser.defaults import set_defaults, untyped
 
-        if not untyped(parser, args, [key[2] for key in withheld]):
+        if not untyped(parser, args, [key[2] for key in untrusted]):
             pass
         elif getattr(module, "ONLY_LOOKS", False):
             from mngr.cli import trust_prompt

@@ -128,9 +128,9 @@ def accepted(app: App, *, trusted: bool) -> Callable[[SavedEntry], SavedEntry]:
 
 def tell_withheld(app: App, key: Key = ()) -> None:
     """Note that some settings do not count, and why."""
-    withheld = app.settings.withheld(key)
-    if withheld:
-        names = ", ".join(f"`{format_key(one)}`" for one in withheld)
+    untrusted = app.settings.untrusted_keys(key)
+    if untrusted:
+        names = ", ".join(f"`{format_key(one)}`" for one in untrusted)
         app.out.note(f"not in force until you trust them: {names}; `mngr config trust` shows them")
 
 

@@ -58,7 +58,7 @@ def claim(cwd: str, wanted: str | None) -> DemoDirectory:
     return DemoDirectory(path)
 
 
-def furnish(place: DemoDirectory) -> None:
+def write_project(place: DemoDirectory) -> None:
     """Put the project, as a repository, and the scripts of its agents into the directory."""
     # A repository around the demo ignores the demo.
     files.write_atomic(os.path.join(place.directory, ".gitignore"), b"*\n", 0o644)

@@ -17,7 +17,7 @@ from mngr import json_values
 from mngr.e2e import code_state
 from mngr.errors import MngrError, UsageError
 from mngr.names import slug
-from mngr.system import files, inside
+from mngr.system import files, inside, tree_removal
 from mngr.system.inside import UnsafePath
 
 DEFAULT = os.path.join(".mngr", "e2e")
@@ -200,7 +200,7 @@ def open_run(directory: str, name: str, *, run_id: str, details: Callable[[], Ma
         lock = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if _nobody_uses(lock) and known.get("id") != run_id:
-                files.remove_tree(os.path.join(path, "tests"))
+                tree_removal.remove_tree(os.path.join(path, "tests"))
                 os.mkdir(os.path.join(path, "tests"))
                 known = {}
             if not known:

@@ -32,7 +32,7 @@ class Recording:
         the test's command it belongs to."""
         self.failure = ""
         self.path, self._fd = _new_file(path)
-        self._masked = recorder.Masked(list(secrets))
+        self._masked = recorder.SecretFilter(list(secrets))
         self._cast = recorder.Cast(self._fd, title, size, MAX_BYTES, _NOTE)
         self._sidecar = {
             "schema": SCHEMA,

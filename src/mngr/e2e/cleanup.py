@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
-from mngr.system import files, process
+from mngr.system import process, tree_removal
 from mngr.system import process_table as processes
 from mngr.system.waiting import Deadline, wait_until
 
@@ -61,7 +61,7 @@ def _signal(found: Mapping[int, str], number: int) -> None:
 def clean(root: str) -> None:
     """End everything that runs in an environment and remove its directory. Twice is safe."""
     end(lambda: of_environment(root))
-    files.remove_tree(root)
+    tree_removal.remove_tree(root)
 
 
 def remove_script(root: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mngr.e2e import artifacts, cleanup, replay
-from mngr.system import files, process
+from mngr.system import files, process, tree_removal
 
 # Variables of the outside that would reach into the test: other fleets, repositories, terminals, runs of pytest.
 _FOREIGN = ("TMUX", "MNGR_", "GIT_", "XDG_", "PYTEST_")
@@ -50,7 +50,7 @@ class Environment:
             (self.home / ".gitconfig").write_text(_GIT_CONFIG)
             replay.repository(str(self.root), self._make_repository)
         except BaseException:
-            files.remove_tree(str(self.root))
+            tree_removal.remove_tree(str(self.root))
             raise
 
     @property
@@ -59,7 +59,7 @@ class Environment:
 
     def clean(self) -> None:
         self.end()
-        files.remove_tree(str(self.root))
+        tree_removal.remove_tree(str(self.root))
 
     def end(self) -> None:
         if not replay.replaying():

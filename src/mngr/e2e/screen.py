@@ -14,11 +14,11 @@ from contextlib import suppress
 
 from mngr import secrets
 from mngr.agent.launch import WAIT_UNTIL_DRAWN
-from mngr.agent.recorder import Answered
+from mngr.agent.recorder import QuestionFilter
 from mngr.e2e import cleanup
 from mngr.e2e.cast import Recording
 from mngr.errors import MngrError, TimedOut, UsageError
-from mngr.system import files, process
+from mngr.system import files, process, tree_removal
 from mngr.system import process_table as processes
 from mngr.system.interrupts import held
 from mngr.system.waiting import wait_until
@@ -95,7 +95,7 @@ class Screen:
                 self._pid, self._server = self._start(command, cwd)
         except BaseException:
             self._recording.remove()
-            files.remove_tree(self._directory)
+            tree_removal.remove_tree(self._directory)
             raise
         self._leader = processes.identify(self._pid)
         self._reader = threading.Thread(target=self._read, name=f"screen {number}", daemon=True)
@@ -198,7 +198,7 @@ class Screen:
         os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))  # the reader may still wait for tmux to open it
         self._reader.join()
         self._recording.close(self._exit_code)
-        files.remove_tree(self._directory)
+        tree_removal.remove_tree(self._directory)
         if self._recording.failure:
             raise MngrError(f"could not write all of `{self._recording.path}`: {self._recording.failure}")
 
@@ -232,7 +232,7 @@ class Screen:
 
     def _read(self) -> None:
         """Record what comes through the pipe, until it ends with tmux."""
-        decoder, answered = codecs.getincrementaldecoder("utf-8")("replace"), Answered()
+        decoder, answered = codecs.getincrementaldecoder("utf-8")("replace"), QuestionFilter()
         with open(os.path.join(self._directory, "output"), "rb", buffering=0) as pipe:
             poll = select.poll()
             poll.register(pipe.fileno(), select.POLLIN)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mngr import secrets
-from mngr.agent.recorder import Masked
+from mngr.agent.recorder import SecretFilter
 from mngr.e2e import artifacts
 from mngr.e2e.bounded_text import Kept
 from mngr.system import files
@@ -26,7 +26,7 @@ class _Command:
         self.room = HEAD
         self.ended = False
         self.partial = {"stdout": "", "stderr": ""}
-        self.masked = {stream: Masked(list(hidden)) for stream in self.partial}
+        self.masked = {stream: SecretFilter(list(hidden)) for stream in self.partial}
         self.rest = {stream: Kept(0, TAIL) for stream in self.partial}
 
 

@@ -15,7 +15,7 @@ from mngr.e2e.environment import Environment
 from mngr.e2e.session import E2eSession
 from mngr.e2e.transcript import Transcript
 from mngr.signature import signature
-from mngr.system import files
+from mngr.system import tree_removal
 
 _SHOWN_LINES = 200
 _SHOWN_CHARACTERS = 20_000
@@ -107,7 +107,7 @@ class Trial:
         artifacts.write_json(os.path.join(self.directory, artifacts.RESULT_FILE), self.session.masked(result))
         kept = self.remove_environment()
         if self._keep_artifacts == "on-failure" and not self._failed and not kept:
-            files.remove_tree(self.directory)
+            tree_removal.remove_tree(self.directory)
         return kept
 
     def remove_environment(self) -> str:
@@ -120,7 +120,7 @@ class Trial:
             self._environment.write_remove_script(self.directory)
             return self.root
         for name in (artifacts.ENVIRONMENT_FILE, artifacts.REMOVE_SCRIPT):
-            files.remove_tree(os.path.join(self.directory, name))
+            tree_removal.remove_tree(os.path.join(self.directory, name))
         return ""
 
     def _transcript(self) -> str:
@@ -144,8 +144,8 @@ def _trim(directory: str) -> list[str]:
             break
         if name.startswith(_KEPT) or name.endswith(".cast.json"):
             continue
-        files.remove_tree(os.path.join(directory, name))
-        files.remove_tree(os.path.join(directory, f"{name}.json"))
+        tree_removal.remove_tree(os.path.join(directory, name))
+        tree_removal.remove_tree(os.path.join(directory, f"{name}.json"))
         transcript = Transcript(directory)  # that of the test is closed by now
         transcript.note(f"left out: {name} ({sizes.pop(name) / 1e6:.1f} MB), since the size of artifacts is limited")
         transcript.close()

@@ -84,7 +84,7 @@ class Engine:
             done = True
         finally:
             work.close(abandon=not done)
-        work.settle()
+        work.note_ended()
         self._go(tasks)
 
     def _work(self) -> WorkThreads:
@@ -98,7 +98,7 @@ class Engine:
                 over = _Loop(self, work, tasks, watch).to_the_end()
         finally:
             work.close(abandon=over is None)
-        work.settle()
+        work.note_ended()
         return EngineResult(over.over, over.because, self.run.state)
 
 
@@ -129,7 +129,7 @@ class _Loop:
         for paths_changed in wakes:
             self._note_gap()
             self._changed |= wait.changed_ids(paths_changed) | self._far_news()
-            ended = self._work.settle()
+            ended = self._work.note_ended()
             if not self._spent() and not self._due(ended, bool(paths_changed)):
                 continue
             decision = self._turn()

@@ -25,9 +25,9 @@ from mngr.system.files import (
     json_bytes,
     make_private_dir,
     read_lines,
-    remove_tree,
     write_atomic,
 )
+from mngr.system.tree_removal import remove_tree
 
 RUNS = os.path.join(".mngr", "runs")
 CONTROL = "control"

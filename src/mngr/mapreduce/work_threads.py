@@ -75,7 +75,7 @@ class WorkThreads:
             "checkpoint": run.clock.executor("checkpoint", 2),
         }
 
-    def settle(self) -> bool:
+    def note_ended(self) -> bool:
         """Take note of the work that has ended; True when there was any. Raises what went wrong beyond a task."""
         any_ended = False
         while self._ended:

@@ -17,7 +17,7 @@ FILE = "hooks.jsonl"
 _NAME = "hook.sh"
 
 
-def furnish(agent: AgentContext, source: str) -> str:
+def write_script(agent: AgentContext, source: str) -> str:
     """Write the script, and return its command: `COMMAND NAME [STATE [REASON]]`, with what the program says on standard
     input, as one JSON value. That goes to `hooks.jsonl` in the agent's home, and the state, if one is given, to the
     agent's events. Of a prompt, the state is written first: whoever sees the prompt sees the state too."""

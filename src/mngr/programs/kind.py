@@ -162,7 +162,7 @@ def _check_rules(name: str, found: Mapping[str, str]) -> None:
             re.compile(found.get(key, ""), re.MULTILINE)
         except re.error as error:
             raise UsageError(
-                f"`agent_types.{name}.{key}` is no regular expression: {error}",
+                f"invalid regular expression in `agent_types.{name}.{key}`: {error}",
                 hint="in TOML, write it in single quotes, which leave backslashes alone",
             ) from None
     for key in (BUSY, BLOCKED):

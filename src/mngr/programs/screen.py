@@ -55,7 +55,7 @@ class ScreenDriver(Driver):
         if prompted:
             _check_prompt(agent, line)
         line = driver.one_shot(agent, line).replace("{command}", record.spec.command)
-        return LaunchCommand(line.replace("{home}", quote(_sessions(agent))), _furnish(agent))
+        return LaunchCommand(line.replace("{home}", quote(_sessions(agent))), _write_config(agent))
 
     def look(self, agent: AgentContext, status: Status, events: Sequence[Mapping[str, Any]]) -> Status:
         if kind.READY not in agent.record.spec.rules:
@@ -155,7 +155,7 @@ def _sessions(agent: AgentContext) -> str:
     return f"{agent.home}/{SESSIONS}"
 
 
-def _furnish(agent: AgentContext) -> dict[str, str]:
+def _write_config(agent: AgentContext) -> dict[str, str]:
     """Make the program's own directory with links to files of the user, and return the variables that name it."""
     own, home = agent.record.spec.rules, _sessions(agent)
     agent.host.make_dir(home)

@@ -11,7 +11,7 @@ from mngr import __version__
 from mngr.errors import MngrError
 from mngr.report import player
 from mngr.report.source import Source, script
-from mngr.system import files, inside
+from mngr.system import files, inside, tree_removal
 
 _SHELL = ("shell.js", "ansi.js", "table.js", "recordings.js")
 _MARK = ".mngr-report"
@@ -60,13 +60,13 @@ def write(source: Source, output: str | None, usual: tuple[str, str]) -> str:
     target = os.path.realpath(output)
     _check_free(target)
     draft = f"{target}.{os.getpid()}.draft"
-    files.remove_tree(draft)
+    tree_removal.remove_tree(draft)
     try:
         _write_all(source, draft)
-        files.remove_tree(target)
+        tree_removal.remove_tree(target)
         os.rename(draft, target)
     except BaseException:
-        files.remove_tree(draft)
+        tree_removal.remove_tree(draft)
         raise
     return os.path.join(os.path.abspath(output), "index.html")
 

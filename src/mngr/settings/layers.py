@@ -31,7 +31,7 @@ class Settings:
     says which unknown keys were skipped, a sentence each. `layers` are those above the defaults.
 
     Reading a key that an untrusted repository sets calls `ask` with what needs trust. If that is not there, or says no,
-    the read raises `Undecided`. `in_force` reads without what is not trusted."""
+    the read raises `Undecided`. `trusted_only` reads without what is not trusted."""
 
     def __init__(self, layers: Sequence[Layer], ignored: Sequence[str] = ()) -> None:
         self.ignored = tuple(ignored)
@@ -44,34 +44,34 @@ class Settings:
         self._merged = {key: Value(item, layer.source) for layer in every for key, item in layer.values.items()}
 
     @property
-    def in_force(self) -> Settings:
+    def trusted_only(self) -> Settings:
         """The same without what is not trusted: reading it asks and raises nothing."""
-        return Settings([layer._replace(gated={}) for layer in self.layers])
+        return Settings([layer._replace(untrusted={}) for layer in self.layers])
 
-    def withheld(self, key: str | Key = ()) -> list[Key]:
+    def untrusted_keys(self, key: str | Key = ()) -> list[Key]:
         """The keys at, above or below this one (by default all) that a repository would decide if it were trusted."""
         parts = as_key(key)
         found: set[Key] = set()
         for layer in self.layers:
-            found = {k for k in found if k not in layer.values} | {k for k in layer.gated if meet(parts, k)}
+            found = {k for k in found if k not in layer.values} | {k for k in layer.untrusted if meet(parts, k)}
         return sorted(found)
 
     def claims(self) -> list[Claim]:
         """What needs trust and does not have it, by file."""
         from mngr.settings import trust
 
-        return [trust.of_settings(layer) for layer in self.layers if layer.gated]
+        return [trust.of_settings(layer) for layer in self.layers if layer.untrusted]
 
     def find(self, key: str | Key) -> Value | None:
         """The winning value with its source, or None when nothing sets it."""
         parts = as_key(key)
-        if any(layer.gated for layer in self.layers) and (withheld := self.withheld(parts)):
+        if any(layer.untrusted for layer in self.layers) and (untrusted := self.untrusted_keys(parts)):
             from mngr.settings import trust
 
             claims = self.claims()
             if self.ask is None or not self.ask(claims):
-                raise trust.refused(claims, [format_key(one) for one in withheld])
-            self._merge([layer.admitted() for layer in self.layers])
+                raise trust.refused(claims, [format_key(one) for one in untrusted])
+            self._merge([layer.trusted() for layer in self.layers])
         return value_at(self._merged, parts)
 
     def get(self, key: str | Key, default: object = None) -> object:
@@ -130,7 +130,7 @@ class Settings:
     def explain(self, key: str | Key) -> list[Value]:
         """Every layer's value of this key, the winner last. What is not trusted comes first, and says so."""
         parts = as_key(key)
-        untrusted = [layer.find(parts, gated=True) for layer in self.layers]
+        untrusted = [layer.find(parts, untrusted=True) for layer in self.layers]
         each = [layer.find(parts) for layer in (Layer("default", DEFAULTS), *self.layers)]
         return [found for found in (*untrusted, *each) if found is not None]
 
@@ -162,10 +162,10 @@ def load(
     if project_root(cwd, host_dir) is not None:
         for scope in FILES:
             layer = read_scope(scope, host_dir, cwd, environ, ignored, safe_option)
-            if layer.gated:
+            if layer.untrusted:
                 from mngr.settings import trust
 
-                layer = layer.admitted() if trust.is_trusted(host_dir, trust.of_settings(layer)) else layer
+                layer = layer.trusted() if trust.is_trusted(host_dir, trust.of_settings(layer)) else layer
             layers.append(layer)
     if environ.get(SESSION_PREFIX):
         layers.append(read_layer({"prefix": environ[SESSION_PREFIX]}, SESSION_PREFIX))
@@ -184,7 +184,7 @@ def read_scope(
     ignored: list[str] | None = None,
     safe_option: SafeOption | None = None,
 ) -> Layer:
-    """What the file of one scope sets; that of a repository is gated, trusted or not."""
+    """What the file of one scope sets; that of a repository is untrusted, trusted or not."""
     path, source = scope_path(scope, host_dir, cwd), source_name(scope, host_dir, environ)
     with naming_the_editor(scope):
         data = read_bytes(path, source)

@@ -177,31 +177,31 @@ def value_at(values: Mapping[Key, Value], key: Key) -> Value | None:
 
 
 class Layer(NamedTuple):
-    """What one source sets: values by full key, and the named tables it mentions, empty ones included. `gated` are the
-    values that count only when the user trusts the repository at `root`."""
+    """What one source sets: values by full key, and the named tables that it mentions, empty ones included. `untrusted`
+    are the values that count only when the user trusts the repository at `root`."""
 
     source: str
     values: Mapping[Key, object]
     named: frozenset[Key] = frozenset()
-    gated: Mapping[Key, object] = {}
+    untrusted: Mapping[Key, object] = {}
     root: str = ""
 
-    def find(self, key: Key, *, gated: bool = False) -> Value | None:
+    def find(self, key: Key, *, untrusted: bool = False) -> Value | None:
         """What it sets for a key, or what it would set if it were trusted."""
-        note = " (not trusted)" if gated else ""
-        values = self.gated if gated else self.values
+        note = " (not trusted)" if untrusted else ""
+        values = self.untrusted if untrusted else self.values
         return value_at({k: Value(item, self.source + note) for k, item in values.items()}, key)
 
-    def admitted(self) -> Layer:
+    def trusted(self) -> Layer:
         """The same once the user trusts it."""
-        return self._replace(values={**self.values, **self.gated}, gated={})
+        return self._replace(values={**self.values, **self.untrusted}, untrusted={})
 
 
 def gate(layer: Layer, root: str, safe_option: SafeOption | None = None) -> Layer:
     """The settings of a repository: what runs or grants something is set apart, until its user trusts it."""
-    gated = {key: item for key, item in layer.values.items() if not is_safe(key, item, safe_option)}
-    safe = {key: item for key, item in layer.values.items() if key not in gated}
-    return layer._replace(values=safe, gated=gated, root=root)
+    untrusted = {key: item for key, item in layer.values.items() if not is_safe(key, item, safe_option)}
+    safe = {key: item for key, item in layer.values.items() if key not in untrusted}
+    return layer._replace(values=safe, untrusted=untrusted, root=root)
 
 
 def read_layer(

@@ -16,7 +16,7 @@ from mngr.errors import MngrError, Undecided
 from mngr.named_tuples import NamedTuple
 from mngr.settings.schema import OPTIONS, Layer
 from mngr.settings.values import format_key, toml_text
-from mngr.system import files, inside
+from mngr.system import files, inside, tree_removal
 
 ROOM = "trusted"
 MARK = "mngr-trusted"
@@ -35,8 +35,8 @@ class Claim(NamedTuple):
 def of_settings(layer: Layer) -> Claim:
     """What is set apart in the settings file of a repository, and all options that it sets: which of them are safe is
     known only where the verbs are."""
-    options = {key: item for key, item in layer.values.items() if key[0] in OPTIONS} if layer.gated else {}
-    shown = {**layer.gated, **options}
+    options = {key: item for key, item in layer.values.items() if key[0] in OPTIONS} if layer.untrusted else {}
+    shown = {**layer.untrusted, **options}
     return Claim(
         layer.root, layer.source, tuple(f"{format_key(key)} = {toml_text(shown[key])}" for key in sorted(shown))
     )
@@ -117,7 +117,7 @@ def forget(host_dir: str, root: str) -> int:
         with open(path, "rb") as file:
             if file.readline() != first:
                 continue
-        files.remove_tree(path)
+        tree_removal.remove_tree(path)
         removed += 1
     return removed
 

@@ -56,7 +56,7 @@ class Result(NamedTuple):
 
 
 class CommandFailed(MngrError):
-    """A program ran and said no."""
+    """A program exited with a non-zero code."""
 
     def __init__(self, result: Result, doing: str = "") -> None:
         what = doing or f"`{_shown(result.argv)}` failed"

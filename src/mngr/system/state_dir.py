@@ -35,8 +35,14 @@ class StateDir:
     write = staticmethod(files.write_atomic)
     append = staticmethod(files.append_line)
     make_dir = staticmethod(files.make_private_dir)
-    remove = staticmethod(files.remove_tree)
     move = staticmethod(os.rename)
+
+    @staticmethod
+    def remove(path: str) -> None:
+        """Delete a file or a whole tree. Absent is fine."""
+        from mngr.system.tree_removal import remove_tree
+
+        remove_tree(path)
 
     def __init__(self, directory: str) -> None:
         self.dir = directory

@@ -28,7 +28,7 @@ _PANE_FIELDS = (
     *("pane_dead_signal", "pane_dead_time", "window_activity", "session_attached", "pid"),
 )
 _REFUSED = "mngr-no-input"
-_OBITUARY = "Pane is dead"
+_DEAD_LINE = "Pane is dead"
 _STYLE = re.compile(r"\x1b\[[0-9;:]*m")
 _PANE_FORMAT = "\t".join(f"#{{{field}}}" for field in _PANE_FIELDS)
 
@@ -188,7 +188,7 @@ class Tmux:
         words = ["capture-pane", "-p", "-J", "-S", f"-{history}", "-t", pane.pane_id]
         result = self._run(*words, ";", "kill-session", "-t", f"={pane.session}")
         _unless_gone(result, f"tmux could not end the session `{pane.session}`")
-        return _without_obituary(pane, result.stdout.decode(errors="replace"))
+        return _strip_dead_line(pane, result.stdout.decode(errors="replace"))
 
     def kill_agent_quietly(self, agent_id: str) -> None:
         """End the session of one agent, to clean up after another error."""
@@ -228,7 +228,7 @@ class Tmux:
         if history or pane.dead:
             words += ["-S", f"-{history + pane.dead}"]
         result = checked(self._run(*words), "tmux could not read the screen")
-        return _without_obituary(pane, result.stdout.decode(errors="replace"))
+        return _strip_dead_line(pane, result.stdout.decode(errors="replace"))
 
     def paste(self, pane_id: str, text: str, *, enter: bool = False) -> None:
         """Put text into the pane's input, bracketed if its program asked for that, newlines as they are; then
@@ -346,12 +346,12 @@ def _line(words: Sequence[str]) -> str:
     return " ".join(_quote(word) for word in words)
 
 
-def _without_obituary(pane: Pane, screen: str) -> str:
+def _strip_dead_line(pane: Pane, screen: str) -> str:
     """tmux moves the screen of a dead pane up by a line and writes below it that it is dead. A line at the bottom that
     the program did not end then counts as continued there, and has been joined with it."""
     above, _, last = screen.rstrip("\n").rpartition("\n")
-    own, obituary, _ = last.rpartition(_OBITUARY)
-    if not pane.dead or not obituary:
+    own, dead_line, _ = last.rpartition(_DEAD_LINE)
+    if not pane.dead or not dead_line:
         return screen
     kept = f"{above}\n{own}" if _STYLE.sub("", own).strip() else above
     return kept.rstrip("\n") + "\n"

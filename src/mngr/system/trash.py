@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 
-from mngr.system import files
+from mngr.system import files, tree_removal
 
 ROOM = "trash"
 # Of a tree on another file system, which cannot be moved into the trash: it is moved aside where it is.
@@ -29,7 +29,7 @@ def set_aside(state_dir: str, path: str, name: str) -> None:
     was: something is mounted in it, or its directory does not allow it."""
     if not os.path.lexists(path):
         return
-    files.refuse_mounts(path)
+    tree_removal.refuse_mounts(path)
     target = place(state_dir, name)
     files.make_private_dir(os.path.dirname(target))
     if os.path.isdir(path) and not os.path.islink(path) and not os.access(path, os.W_OK):
@@ -57,8 +57,8 @@ def delete(state_dir: str, name: str) -> None:
     if os.path.islink(path):
         beside = os.readlink(path)
         if beside.endswith(_SUFFIX):
-            files.remove_tree(beside)
-    files.remove_tree(path)
+            tree_removal.remove_tree(beside)
+    tree_removal.remove_tree(path)
 
 
 def discard(state_dir: str, path: str) -> str:
@@ -75,6 +75,6 @@ def deleted(state_dir: str, name: str) -> str:
         delete(state_dir, name)
     except OSError as error:
         return f"`{error.filename or place(state_dir, name)}`: {error.strerror}"
-    except files.Mounted as error:
+    except tree_removal.Mounted as error:
         return error.message
     return ""

@@ -26,7 +26,7 @@ def deliver(
     run: Run,
     git: Git,
     base: BaseCommit,
-    wish: RunRequest,
+    request: RunRequest,
     engine: Callable[[Recipe, str], Engine],
     drop: Sequence[str],
     accepted: Sequence[str],
@@ -42,8 +42,8 @@ def deliver(
     passed = {test: one.runs for test, one in base.measured.items() if one.verdict == baseline.PASS}
     gate = SuiteGate(base.measurer, tests=tests, stay=stay, of=of, passed=passed, gate_command=base.gate_command)
     resolver, recipe = None, None
-    if wish.integrator is not None:
-        recipe = IntegratorRecipe(run, git, base.measurer.environment, wish.integrator)
+    if request.integrator is not None:
+        recipe = IntegratorRecipe(run, git, base.measurer.environment, request.integrator)
         commands = {slug: [base.command_for(test) for test in found] for slug, found in of.items()}
         resolver = AgentResolver(engine, recipe, run, git, commands=commands)
     known = KnownTests(
@@ -57,19 +57,19 @@ def deliver(
     done = integrate(
         git,
         run.id,
-        wish.base,
+        request.base,
         inputs,
         gate=gate,
         resolver=resolver,
         record=record,
         keep={work.slug for work in inputs} - set(drop) if drop else None,
-        rules=Rules(paths=base.paths, known=known, content=wish.content),
+        rules=Rules(paths=base.paths, known=known, content=request.content),
     )
     data = {
         **plain(done._replace(decisions=())),  # those are entries of their own
         "dropped": list(drop),
         "accepted": list(accepted),
-        "branch": point(git, run, wish, done.tip, before),
+        "branch": point(git, run, request, done.tip, before),
     }
     words = narrate(engine, recipe, run, data, [row(task) for task in tasks]) if recipe and done.commits else ""
     return {**data, "narrative": words}
@@ -118,14 +118,14 @@ def _words(claim: Mapping[str, Any]) -> str:
     return f"{line}\n\n{claim.get('summary', '')}".strip()
 
 
-def point(git: Git, run: Run, wish: RunRequest, tip: str, before: Mapping[str, Any]) -> str:
+def point(git: Git, run: Run, request: RunRequest, tip: str, before: Mapping[str, Any]) -> str:
     """Point the branch of the run at its result. One that somebody moved, or has checked out, is left alone, and the
     result gets a name beside it. Returns the name; empty when nothing got through, and a branch of an earlier
     integration then is at the base."""
-    name = wish.branch or f"tmr/{run.id}"
+    name = request.branch or f"tmr/{run.id}"
     here = git.commit_of(f"refs/heads/{name}")
     checked_out = f"branch refs/heads/{name}\n" in git.must("worktree", "list", "--porcelain") + "\n"
-    if tip == wish.base:
+    if tip == request.base:
         if here is not None and here == before.get("tip") and not checked_out:
             git.must("update-ref", f"refs/heads/{name}", tip, here)
         return ""

@@ -14,7 +14,7 @@ from mngr import secrets
 from mngr.errors import MngrError
 from mngr.fleet.agent import Agent
 from mngr.json_values import plain
-from mngr.system import files
+from mngr.system import files, tree_removal
 from mngr.system.git import Git
 from mngr.tmr import outcome
 from mngr.tmr.diagnosis import of_machine
@@ -97,7 +97,7 @@ def _claim(agent: Agent, task: str, directory: str) -> tuple[Mapping[str, Any] |
 
 def _artifacts(agent: Agent, target: str) -> None:
     """Links among them are removed: whoever reads the report must not be led elsewhere."""
-    files.remove_tree(target)
+    tree_removal.remove_tree(target)
     agent.pull_artifacts(target)
     for place, directories, names in os.walk(target):
         for name in [*directories, *names]:

@@ -138,7 +138,7 @@ class _Integration:
         judge = Judge(gate, self.rules.known, self.commit_of, self.fitting, self.decide) if gate else None
         verify = (lambda units, about: judge.failures(units, about=about)) if judge else None
         self.arranger = Arranger(self.applier, resolver, verify, self.decide, self.rules.content)
-        line, judged = self.settle(self.kept(units, keep), judge)
+        line, judged = self.arrange_and_judge(self.kept(units, keep), judge)
         built = self.build(line)
         return self.finish(built, judged)
 
@@ -190,7 +190,7 @@ class _Integration:
                 self.decide(IntegrationDecision("dropped", "by a person, in review", (unit.slug,)))
         return kept
 
-    def settle(self, units: list[Unit], judge: Judge | None) -> tuple[UnitLine, Judged | None]:
+    def arrange_and_judge(self, units: list[Unit], judge: Judge | None) -> tuple[UnitLine, Judged | None]:
         """Arrange and judge until the line that was judged green is the line there is. Who was left out for a clash
         with a unit that turned out red gets another chance."""
         line, units = self.arranged(units)

@@ -22,7 +22,7 @@ from mngr.fleet.fleet import Fleet
 from mngr.mapreduce import observations
 from mngr.mapreduce.host_pool import HostPool
 from mngr.mapreduce.run import Run
-from mngr.system import files
+from mngr.system import files, tree_removal
 from mngr.system.git import Git
 from mngr.system.interrupts import Terminated, held, others_ended
 from mngr.system.waiting import Deadline
@@ -170,7 +170,7 @@ class Measurer:
                     if self._stop_asked():
                         raise StopAsked
                     began = time.monotonic()
-                    files.remove_tree(target)
+                    tree_removal.remove_tree(target)
                     agent = left or self._start(key, wanted, name, host)
                     problem, timed_out = self._wait(agent)
                     ended = Ended(round(time.monotonic() - began, 3), problem, timed_out)
@@ -199,7 +199,7 @@ class Measurer:
     def _start(self, key: str, wanted: Measurement, name: str, host: str) -> Agent:
         """The script stays beside the results: what was run, to the letter."""
         place = os.path.join(self._directory, f"{name}.job")
-        files.remove_tree(place)
+        tree_removal.remove_tree(place)
         files.make_private_dir(place)
         for file, data in script(self.environment, wanted).items():
             files.write_atomic(os.path.join(place, file), data)

@@ -48,14 +48,14 @@ class TestRun:
 
     def __init__(self, fleet: Fleet, run: Run) -> None:
         self.fleet, self.run = fleet, run
-        self.wish = run_request.of_run(run)
-        self.git = Git.of_user(self.wish.repo)
-        settings = self.wish.settings
+        self.request = run_request.of_run(run)
+        self.git = Git.of_user(self.request.repo)
+        settings = self.request.settings
         self.pool = self._hosts()
         self.measurer = Measurer(
             fleet,
             run,
-            repo=self.wish.repo,
+            repo=self.request.repo,
             directory=os.path.join(run.directory, "jobs"),
             environment=settings.environment._replace(hides=not self._knows_of_tests()),
             at_once=max(1, settings.max_jobs) if self.pool is None else self.pool.room_for_jobs,
@@ -67,15 +67,15 @@ class TestRun:
 
     def _hosts(self) -> HostPool | None:
         """The other machines that agents and tests run on, if the run was asked for that."""
-        wish = self.wish
-        if not wish.provider:
+        request = self.request
+        if not request.provider:
             return None
-        per_host = max(1, wish.agents_per_host)
-        most = -(-wish.limits.max_agents // per_host)
+        per_host = max(1, request.agents_per_host)
+        most = -(-request.limits.max_agents // per_host)
         pool = HostPool(
             self.run,
             self.fleet.hosts,
-            HostRules(wish.provider, per_host, most, max(1, wish.settings.max_jobs), wish.snapshot),
+            HostRules(request.provider, per_host, most, max(1, request.settings.max_jobs), request.snapshot),
         )
         pool.open()
         return pool
@@ -89,7 +89,7 @@ class TestRun:
             self._phase(COLLECT, self._collect)
             if self.pool is not None:
                 self.pool.keep_prepared()
-            if self.wish.settings.gate_command and self.wish.baseline:
+            if self.request.settings.gate_command and self.request.baseline:
                 self._phase(GATE, self._gate)
             self._phase(CANARY, self._canary)
             self._phase(BASELINE, self._baseline)
@@ -105,10 +105,10 @@ class TestRun:
 
     def _second_opinions(self) -> None:
         """Before anything is integrated, if the settings ask for it."""
-        settings = self.wish.settings
+        settings = self.request.settings
         if not settings.second_opinion:
             return
-        workers = self.wish.integrator or self.wish.workers
+        workers = self.request.integrator or self.request.workers
         recipe = IntegratorRecipe(self.run, self.git, self.measurer.environment, workers)
         base = self.base()
         second_opinion.take(self.run, base, recipe, self._engine, self.measurer.environment.test_command)
@@ -123,7 +123,7 @@ class TestRun:
         accepted = sorted({*before.get("accepted", ()), *accept} - set(drop))
         self.run.begin_phase(INTEGRATE, {"dropped": dropped, "accepted": accepted, "tip": before.get("tip")})
         base = self.base()
-        data = deliver(self.run, self.git, base, self.wish, self._engine, dropped, accepted, before)
+        data = deliver(self.run, self.git, base, self.request, self._engine, dropped, accepted, before)
         self.run.end_phase(INTEGRATE, data)
         return data
 
@@ -149,17 +149,17 @@ class TestRun:
 
     def base(self) -> BaseCommit:
         """What tasks are measured against; known once the baseline is over."""
-        settings, before = self.wish.settings, self._kept(BASELINE)
+        settings, before = self.request.settings, self._kept(BASELINE)
         measured = self.measurer.directories("baseline-")
         return BaseCommit(
             measurer=self.measurer,
             git=self.git,
-            commit=self.wish.base,
+            commit=self.request.base,
             tests={test["id"]: typed(CollectedTest, test) for test in self._kept(COLLECT)["tests"]},
             measured={test: typed(BaselineTest, one) for test, one in before["tests"].items()},
             functions={test: typed(BaselineTest, one) for test, one in before.get("functions", {}).items()},
-            paths=with_included(self.git, self.wish.base, self._paths()),
-            content=self.wish.content,
+            paths=with_included(self.git, self.request.base, self._paths()),
+            content=self.request.content,
             gate_command=settings.gate_command,
             effect_runs=settings.effect_runs,
             tutorial=settings.tutorial,
@@ -172,12 +172,12 @@ class TestRun:
         """The paths of the settings, with the files that tests were collected from. Doctests are in files of the
         product, and are none of their own."""
         tests = {test["file"] for test in self._kept(COLLECT)["tests"] if test["body"] != NO_BODY}
-        return self.wish.settings.paths.with_tests(tests, Objects(self.git).files(self.wish.base))
+        return self.request.settings.paths.with_tests(tests, Objects(self.git).files(self.request.base))
 
     def _knows_of_tests(self) -> bool:
         """Whether the project itself looks at the marks of a test run, which are hidden from it otherwise."""
         marks = "PYTEST_CURRENT_TEST|PYTEST_VERSION"
-        return self.git.run("grep", "-qE", marks, self.wish.base).ok
+        return self.git.run("grep", "-qE", marks, self.request.base).ok
 
     def _phase(self, name: str, do: Callable[[], Mapping[str, Any]]) -> None:
         if self.run.phase(name) is None:
@@ -185,14 +185,14 @@ class TestRun:
             self.run.end_phase(name, do())
 
     def _collect(self) -> Mapping[str, Any]:
-        found = plan.collect(self.measurer, self.wish.base, paths=self.wish.paths, args=self.wish.args)
+        found = plan.collect(self.measurer, self.request.base, paths=self.request.paths, args=self.request.args)
         self._keep(COLLECT, plain(found._asdict() | {"tests": list(found.tests.values())}))
         return {"tests": len(found.tests), "chosen": len(found.chosen), "broken": [item.id for item in found.broken]}
 
     def _gate(self) -> Mapping[str, Any]:
         """A gate that is red before anybody worked would refute them all."""
-        command = self.wish.settings.gate_command
-        wanted = Measurement("gate", self.wish.base, [Shell("gate", command)])
+        command = self.request.settings.gate_command
+        wanted = Measurement("gate", self.request.base, [Shell("gate", command)])
         step = self.measurer.must_take(wanted).steps["gate"]
         if step.exit_code != 0:
             self.measurer.forget(wanted)
@@ -204,19 +204,19 @@ class TestRun:
         return {"exit_code": 0}
 
     def _canary(self) -> Mapping[str, Any]:
-        if not self.wish.canary:
+        if not self.request.canary:
             return {"test": None, "why": canary.NOT_ASKED}
         chosen = self._kept(COLLECT)["chosen"]
-        return canary.ask(self.measurer, self.git, self.wish.base, chosen, self._paths())._asdict()
+        return canary.ask(self.measurer, self.git, self.request.base, chosen, self._paths())._asdict()
 
     def _baseline(self) -> Mapping[str, Any]:
         kept = self._kept(COLLECT)
         measured: dict[str, BaselineTest] = {}
-        if self.wish.baseline:
+        if self.request.baseline:
             # All of the suite: a branch is judged by all of it, whatever was chosen.
             tests = [test["id"] for test in kept["tests"]]
-            repeats = self.wish.settings.baseline_repeats
-            measured = baseline.measure(self.measurer, self.wish.base, tests, repeats=repeats)
+            repeats = self.request.settings.baseline_repeats
+            measured = baseline.measure(self.measurer, self.request.base, tests, repeats=repeats)
             if tests and all(one.verdict == baseline.UNKNOWN for one in measured.values()):
                 raise MngrError(
                     f"not one of {len(tests)} collected tests is run when pytest is given their files: `{tests[0]}`",
@@ -243,9 +243,9 @@ class TestRun:
 
     def _all_fail(self, cause: baseline.Cause, count: int, example: BaselineTest) -> MngrError:
         """Agents would be paid to find out what is wrong with the copies that they are given."""
-        guess = next((guess for guess in detect.look(self.wish.repo) if guess.key == "prepare"), None)
+        guess = next((guess for guess in detect.look(self.request.repo) if guess.key == "prepare"), None)
         hint = "if the agents should fix them all: `--no-baseline`"
-        if guess is not None and not self.wish.settings.environment.prepare:
+        if guess is not None and not self.request.settings.environment.prepare:
             hint = f"`mngr tmr init` sets `tmr.prepare` to `{guess.value}` ({guess.because}); {hint}"
         lines = example.text.strip("\n").splitlines()
         return MngrError(
@@ -261,7 +261,7 @@ class TestRun:
         good = (baseline.PASS, baseline.SKIPPED)
         picked = {test for test in kept["chosen"] if measured.get(test, {}).get("verdict") not in good}
         needy = set(plan.functions(found, picked)) | {item["id"] for item in kept["broken"]}
-        left_out = {test for test in tests if self.wish.failing and test not in needy}
+        left_out = {test for test in tests if self.request.failing and test not in needy}
         slugs = plan.slugs(tests)
         chosen = [test for test in tests if test not in left_out]
         self.run.note_all([fact("task", task=test, slug=slugs[test], data={}) for test in chosen])
@@ -276,12 +276,12 @@ class TestRun:
             self._in_engine = False
 
     def _recipe(self) -> TestRecipe:
-        seconds = self.wish.limits.timeout_seconds
-        return TestRecipe(self.run, self.git, self.base(), self.wish.workers, seconds)
+        seconds = self.request.limits.timeout_seconds
+        return TestRecipe(self.run, self.git, self.base(), self.request.workers, seconds)
 
     def _engine(self, recipe: Recipe, role: str) -> Engine:
         checks = min(_CHECKS_MAX, 2 * self.measurer.at_once)
-        limits = self.wish.limits._replace(max_checking=checks, max_collecting=max(4, os.cpu_count() or 1))
+        limits = self.request.limits._replace(max_checking=checks, max_collecting=max(4, os.cpu_count() or 1))
         return Engine(self.run, recipe, self.fleet, limits, role=role, pool=self.pool)
 
     def _finish(self, gone: EngineResult, code: int | None) -> int:

@@ -57,7 +57,7 @@ def priced(found: CollectedUsage, settings: Settings) -> Totals:
 def report(
     parts: Sequence[CollectedUsage], settings: Settings, *, by: str = AGENT, since: float | None = None, named: bool
 ) -> UsageReport:
-    """The usage of some sites in one table. `since` is a point in time; of what is in the books, whole days count.
+    """The usage of some sites in one table. `since` is a point in time; of the usage ledger, whole days count.
     With `named` every agent has a row, also one that used nothing."""
     prices = Prices(settings)
     names = {record.id: record.name for part in parts for record, _ in part.answers}
@@ -70,7 +70,7 @@ def report(
 
 
 def _all_lines(found: CollectedUsage, prices: Prices, since: float | None = None) -> Iterable[UsageLine]:
-    """What is in the books, where a price of the user's may have come to be known since, and what is not."""
+    """What is in the usage ledger, where a price of the user's may have come to be known since, and what is not."""
     first = day_of(since) if since is not None else ""
     for line in found.lines:
         if line.day >= first:

@@ -75,7 +75,7 @@ def decide(
     transfer = transfer or default
     if transfer == NONE:
         if branch is not None:
-            raise UsageError("`--branch` makes no sense with `--transfer none`: the agent works in your own checkout")
+            raise UsageError("`--branch` cannot be used with `--transfer none`: the agent works in your own checkout")
         status = git.status(repo.top)
         plan = Plan(NONE, repo.top, repo, branch=status.branch, base_branch=status.branch, start=status.head)
         return [plan] * len(names)

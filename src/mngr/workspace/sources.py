@@ -6,7 +6,7 @@ import os
 import zlib
 
 from mngr.errors import MngrError
-from mngr.system import files, process
+from mngr.system import process, tree_removal
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked, environment, quote
@@ -56,7 +56,7 @@ def _clone(host: StateDir, url: str, directory: str) -> None:
         host.move(draft, directory)
     except BaseException:
         with held():
-            files.remove_tree(draft)
+            tree_removal.remove_tree(draft)
         raise
 
 

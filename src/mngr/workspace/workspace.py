@@ -136,7 +136,9 @@ def forget_worktree(common_dir: str, directory: str) -> None:
         lost = path == os.path.join(directory, ".git") and worktree_entry(directory) != note
         whole = all(_has_content(os.path.join(note, part)) for part in NOTE)
         if lost or (name == os.path.basename(directory) and not whole):
-            files.remove_tree(note)
+            from mngr.system.tree_removal import remove_tree
+
+            remove_tree(note)
     if not os.listdir(room):  # git itself removes the list of worktrees with its last entry
         os.rmdir(room)
 
@@ -287,7 +289,7 @@ def refuse_taken_branch(plan: Plan, branches: Sequence[str] | None = None) -> No
         if other == branch:
             raise MngrError(
                 f"a branch called `{branch}` exists already",
-                hint=f"go on with it: `--branch {branch}`, or choose another: `--branch ':{branch}-2'`",
+                hint=f"to continue on that branch: `--branch {branch}`, or choose another: `--branch ':{branch}-2'`",
             )
         if branch.startswith(f"{other}/"):
             raise MngrError(

@@ -70,7 +70,7 @@ def free_host_name() -> str:
     return f"mngr-{os.urandom(3).hex()}"
 
 
-def settle(args: Args, app: App) -> None:
+def apply_compatibility(args: Args, app: App) -> None:
     """Take over what templates call the arguments after `--`, and warn of plugins that are not installed."""
     args.rest = args.rest or args.agent_args
     if args.enable_plugin:

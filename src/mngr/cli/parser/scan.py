@@ -274,7 +274,7 @@ class Scan:
         raise UsageError(f"`{visible(word)}` is not a part of `{prog}`", hint=hint)
 
     def _is_for_default(self, word: str) -> bool:
-        """Whether the subcommand that is meant when none is named takes any words, and this is no slip of the pen."""
+        """Whether the default subcommand takes any words, and this word is not a typo of a subcommand."""
         default = self.parser.subcommands.get(self.parser.default_subcommand or "")
         if default is None or not any(not option.names and option.nargs == "*" for option in default.options):
             return False

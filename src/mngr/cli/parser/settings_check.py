@@ -22,7 +22,7 @@ def check(app: App) -> list[Key]:
     """Raise when any settings file, variable or `-S` says something that cannot be, in any section of any of them.
     Returns the keys that are not in force because nobody trusts them."""
     refuse(app, app.settings.layers)
-    return app.settings.withheld()
+    return app.settings.untrusted_keys()
 
 
 def refuse(app: App, layers: Sequence[Layer]) -> None:
@@ -42,7 +42,7 @@ def refuse(app: App, layers: Sequence[Layer]) -> None:
 def problems_of(layer: Layer) -> list[UsageError]:
     """What `[commands.*]` and `[create_templates.*]` hold that is no option of its verb, or no value for it."""
     problems = []
-    for key, item in {**layer.values, **layer.gated}.items():
+    for key, item in {**layer.values, **layer.untrusted}.items():
         if key[0] in OPTIONS:
             try:
                 _check_option(key, Value(item, layer.source))

@@ -21,39 +21,39 @@ _TOKENS_EACH = (20_000, 50_000)
 _COLUMNS = [Column("TASK", "slug"), Column("TEST", "task", flexible=True)]
 
 
-def show(app: App, wish: RunRequest) -> int:
-    git = Git.of_user(wish.repo)
+def show(app: App, request: RunRequest) -> int:
+    git = Git.of_user(request.repo)
     with tempfile.TemporaryDirectory(prefix="mngr-tmr-") as draft:
-        environment = wish.settings.environment
-        measurer = Measurer(app.fleet, None, repo=wish.repo, directory=draft, environment=environment, at_once=1)
+        environment = request.settings.environment
+        measurer = Measurer(app.fleet, None, repo=request.repo, directory=draft, environment=environment, at_once=1)
         try:
-            found = plan.collect(measurer, wish.base, paths=wish.paths, args=wish.args)
+            found = plan.collect(measurer, request.base, paths=request.paths, args=request.args)
         except MngrError as error:
             if draft not in error.hint:
                 raise
             hint = advice(error.message.partition("): ")[2]) or _PREPARE  # the draft is gone by then
             raise MngrError(error.message, details=error.details, hint=hint) from None
     tests = plan.functions(found.tests, [*found.chosen, *(item.id for item in found.broken)])
-    slugs, at_once = plan.slugs(tests), min(wish.limits.max_agents, len(tests))
+    slugs, at_once = plan.slugs(tests), min(request.limits.max_agents, len(tests))
     low, high = (each * len(tests) for each in _TOKENS_EACH)
     facts: dict[str, Any] = {
         "tasks": [{"task": test, "slug": slugs[test]} for test in tests],
         "agents_at_once": at_once,
         "rounds": -(-len(tests) // at_once) if at_once else 0,
-        "disk_mb": round(_size(git, wish.base) * len(tests) / 1e6, 1),
+        "disk_mb": round(_size(git, request.base) * len(tests) / 1e6, 1),
         "tokens_low": low,
         "tokens_high": high,
         "measured": ["tasks", "disk_mb"],
         "broken": [{"task": item.id, "why": item.signature} for item in found.broken],
-        "base": wish.base,
-        "type": wish.workers.type,
+        "base": request.base,
+        "type": request.workers.type,
         "dry_run": True,
     }
     if not app.out.human:
         app.out.emit_object(facts)
         return 0
     app.out.emit_rows(facts["tasks"], _COLUMNS)
-    of_type = f" of type `{wish.workers.type}`" if wish.workers.type else ""
+    of_type = f" of type `{request.workers.type}`" if request.workers.type else ""
     app.out.line(f"{amount(len(tests), 'task')}, at most {amount(at_once, 'agent')}{of_type} at once")
     disk = f"about {facts['disk_mb']:g} MB" if facts["disk_mb"] >= 1 else "less than 1 MB"
     app.out.line(f"disk: {disk} for their copies of the code")
@@ -62,7 +62,7 @@ def show(app: App, wish: RunRequest) -> int:
         app.out.warn(f"`{item.id}` cannot be collected: {item.signature}")
     if found.broken:
         app.out.note(f"hint: the code may need to be prepared first: {_PREPARE}")
-    if wish.failing:
+    if request.failing:
         app.out.note("`--failing` leaves out passing tests; which ones pass is known only after running them")
     return 0
 

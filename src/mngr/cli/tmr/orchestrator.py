@@ -38,11 +38,16 @@ def run(args: Args, app: App) -> int:
 def begin(args: Args, app: App) -> Run:
     """Create the run that was asked for, without starting it."""
     repo = repository(app)
-    wish = request.asked(args, app, repo)
+    run_request = request.asked(args, app, repo)
     if args.open_pr:
-        check_pr(wish.repo)
+        check_pr(run_request.repo)
     made = runs.new(
-        repo.top, id=args.name, directory=args.output_dir, private=wish.private, recipe="tmr", **wish.as_json()
+        repo.top,
+        id=args.name,
+        directory=args.output_dir,
+        private=run_request.private,
+        recipe="tmr",
+        **run_request.as_json(),
     )
     begun.note(app.host_dir, repo.top, made.directory)
     return made

@@ -134,7 +134,7 @@ def _list(args: Args, app: App) -> None:
     if args.scope:
         layer = _layer(app, args.scope)
         settings_check.refuse(app, [layer])
-        values = {**layer.values, **layer.gated}
+        values = {**layer.values, **layer.untrusted}
         rows = [Setting(format_key(key), values[key], layer.source) for key in sorted(values)]
     else:
         settings_check.check(app)
@@ -147,7 +147,7 @@ def _list(args: Args, app: App) -> None:
 
 def _get(args: Args, app: App) -> None:
     key = _known_key(args.key)
-    found = _layer(app, args.scope).admitted().find(key) if args.scope else app.settings.in_force.find(key)
+    found = _layer(app, args.scope).trusted().find(key) if args.scope else app.settings.trusted_only.find(key)
     if found is None:
         raise _not_set(app, key, args.scope)
     if not app.out.human:
@@ -256,7 +256,7 @@ def _known_key(text: str) -> Key:
 
 def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
     shown = format_key(key)
-    if scope is None and app.settings.withheld(key):
+    if scope is None and app.settings.untrusted_keys(key):
         return NotFoundError(f"`{shown}` is set only where it is not trusted", hint="`mngr config trust` shows it")
     entry = settings_check.entry_of(key) if key[0] in OPTIONS and len(key) > 2 else None
     if entry is not None and key[2] not in (known := setting_keys(command_parser(entry))):
@@ -271,7 +271,7 @@ def _not_set(app: App, key: Key, scope: str | None) -> NotFoundError:
 def _set_elsewhere(app: App, key: Key, scope: str) -> str:
     for other in _places(app):
         try:
-            found = other != scope and _layer(app, other).admitted().find(key)
+            found = other != scope and _layer(app, other).trusted().find(key)
         except MngrError:
             continue
         if found:
@@ -283,7 +283,7 @@ def _say_what_holds(app: App, key: Key, scope: str) -> None:
     """After a change: who else sets this key, and whether all settings can be read now."""
     try:
         settings_check.check(app)
-        found = app.settings.in_force.find(key)
+        found = app.settings.trusted_only.find(key)
         trust_prompt.tell_withheld(app, key)
     except MngrError as error:
         app.out.warn(f"{error.message.rstrip(':')}; `mngr config list` says more")

@@ -131,7 +131,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: Args, app: App) -> int:
     _apply_templates(args, app)
-    create_hosts.settle(args, app)
+    create_hosts.apply_compatibility(args, app)
     _settle_idle_mode(args, app)
     if args.env:
         hide_arguments(text.partition("=")[2] for text in args.env)

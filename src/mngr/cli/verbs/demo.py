@@ -135,7 +135,7 @@ class Tour:
         self.narrator.say(f"The agents {what} no network. Some of them lie.")
         self.narrator.say("Lines that begin with $ are what you would type.")
         self.narrator.title("The project, after a hasty commit on a Friday evening")
-        sample.furnish(self.place)
+        sample.write_project(self.place)
         trust_prompt.trust_made(self.app, self.place.repository)
         self.narrator.command(f"demo={quote(self.place.directory)}; cd {self._path(sample.NAME)}")
         self.narrator.command("git log --oneline --stat -1")

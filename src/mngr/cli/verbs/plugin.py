@@ -246,6 +246,6 @@ def _switch(args: Args, app: App, found: list[Plugin]) -> int:
 def _say_who_wins(app: App, names: list[str], wanted: bool) -> None:
     settings = plugin_verbs.settings(app.environ, app.overrides)
     for name in names:
-        value = settings.in_force.find(("plugins", name, "enabled"))
+        value = settings.trusted_only.find(("plugins", name, "enabled"))
         if value is not None and value.value != wanted:
             app.out.warn(f"here {name} is {'active' if value.value else 'off'} nevertheless: `{value.source}` says so")

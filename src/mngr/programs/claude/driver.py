@@ -70,7 +70,7 @@ class ClaudeDriver(Driver):
 
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
         record = agent.record
-        claude_home.furnish(agent)
+        claude_home.write_config(agent)
         file = driver.write_first_prompt(agent) if prompted else ""
         session = _session(agent)
         agent.host.write(f"{agent.home}/{SESSION}", json_bytes({"session_id": session[-1]}))

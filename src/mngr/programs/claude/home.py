@@ -59,7 +59,7 @@ def login_dir(environ: Mapping[str, str]) -> str:
     return environ.get(LOGIN_VARIABLE) or environ.get("CLAUDE_CONFIG_DIR", "")
 
 
-def furnish(agent: AgentContext) -> None:
+def write_config(agent: AgentContext) -> None:
     """Write the directory before every start. Safe to repeat; keeps what the program itself recorded there."""
     host, home = agent.host, agent.home
     host.make_dir(home)
@@ -89,7 +89,7 @@ done
 def _ours(agent: AgentContext) -> dict[str, Any]:
     """Settings for the command line, which a `claude` that the agent itself starts does not read. The agent's commands
     do not get the variable with the diagnostics file, so that such a `claude` does not write there."""
-    script = hooks.furnish(agent, "claude")
+    script = hooks.write_script(agent, "claude")
     hide = "echo 'unset CLAUDE_CODE_DIAGNOSTICS_FILE' >> \"${CLAUDE_ENV_FILE:-/dev/null}\""
     commands = {
         "SessionStart": f"{hide}; tee {quote(f'{agent.home}/{SESSION}')} | {script} SessionStart",

@@ -86,7 +86,7 @@ class CodexDriver(Driver):
     def prepare(self, agent: AgentContext, *, prompted: bool) -> LaunchCommand:
         record = agent.record
         repository_trust.check_new("codex", agent, "sessions")
-        _furnish(agent)
+        _write_config(agent)
         permissions.codex_forbid(agent)
         for name in (LOCKS, driver.PROMPT, codex_record.LOG):
             agent.host.remove(f"{agent.home}/{name}")
@@ -202,7 +202,7 @@ def _user_dir(environ: Mapping[str, str]) -> str:
     return environ.get("CODEX_HOME") or f"{driver.user_home(environ)}/.codex"
 
 
-def _furnish(agent: AgentContext) -> None:
+def _write_config(agent: AgentContext) -> None:
     """Write the user's current settings, a link to the login and to the lock for renewing it, and the scripts of the
     hooks. Removes the database of conversations: Codex builds it again from the rollout, which a restored snapshot may
     have replaced."""
@@ -226,7 +226,7 @@ for file in "$from"/*.config.toml; do [ ! -e "$file" ] || cp -L "$file" "$to/" |
 
 def _settings(agent: AgentContext) -> list[str]:
     words = ["--dangerously-bypass-hook-trust"]
-    script = hooks.furnish(agent, "codex")
+    script = hooks.write_script(agent, "codex")
     run = {"SessionStart": f"sh {quote(f'{agent.home}/{THREAD_SCRIPT}')}"}
     if not agent.record.spec.one_shot:
         words.append("--no-daemon")

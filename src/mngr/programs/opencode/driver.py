@@ -50,7 +50,7 @@ class OpenCodeDriver(Driver):
         repository_trust.check_new("opencode", agent, RECORD)
         lines = agent.lines(RECORD)
         session = opencode_record.session(lines)
-        _furnish(agent)
+        _write_config(agent)
         variables, program, rest = _program(record)
         steps = [_exports(agent, str(session["id"]) if session else "")]
         if session and not _stored(agent, session):
@@ -152,7 +152,7 @@ def _stored(agent: AgentContext, session: Mapping[str, Any]) -> bool:
     return there and session.get("directory") == agent.record.workspace.work_dir
 
 
-def _furnish(agent: AgentContext) -> None:
+def _write_config(agent: AgentContext) -> None:
     """Write its directories: a copy of the user's settings, links to their folders and the login, and our plugin."""
     plugin = os.path.join(os.path.dirname(__file__), "opencode_plugin.js")
     with open(plugin, "rb") as file:

@@ -17,7 +17,7 @@ ONE_SHOT = "--one-shot"
 USAGE = f"python -m mngr.programs.scripted [SCRIPT_FILE | {ONE_SHOT} MESSAGE_FILE]"
 INSIDE = "MNGR_SCRIPTED_INSIDE"
 # tmux always answers, but on a busy machine not at once.
-_SETTLE_SECONDS = 10.0
+_PASTE_MODE_SECONDS = 10.0
 
 
 def main(words: list[str]) -> int:
@@ -40,7 +40,7 @@ def main(words: list[str]) -> int:
     try:
         terminal.open()
         if "TMUX" in os.environ:
-            terminal.settle(_SETTLE_SECONDS)
+            terminal.wait_for_paste_mode(_PASTE_MODE_SECONDS)
         agent = ScriptedAgent(terminal, log, os.environ)
         return agent.once(text) if once and text is not None else agent.live(script)
     except _Signalled as signalled:

@@ -231,9 +231,9 @@ class ScriptedAgent:
         self._message = self._receive(state, words or or_else)
 
     def _permission(self, step: ScriptStep) -> None:
-        wish = f"permission: {self._expanded(step.text)}"
-        self._say(f"{wish} (y/n)")
-        if self._receive(BLOCKED, wish).strip().lower() not in ("y", "yes"):
+        question = f"permission: {self._expanded(step.text)}"
+        self._say(f"{question} (y/n)")
+        if self._receive(BLOCKED, question).strip().lower() not in ("y", "yes"):
             raise Denied
         self._say("approved")
 

@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(r"\{(task|head(?:~[1-9])?|message)\}")
 
 
 class ScriptError(UsageError):
-    """A script that cannot be meant; the message begins with the line."""
+    """An invalid script; the message begins with the line."""
 
 
 class ScriptStep(NamedTuple):

@@ -47,7 +47,7 @@ class ScriptedTerminal:
             self.write(_PASTE_ON)
         threading.Thread(target=self._read, name="terminal", daemon=True).start()
 
-    def settle(self, seconds: float) -> None:
+    def wait_for_paste_mode(self, seconds: float) -> None:
         """Wait until the terminal has seen that we take bracketed pastes: until then it sends them without brackets."""
         if self._saved is not None and self.drawn:
             self.write(_ASK_FOR_REPORT)

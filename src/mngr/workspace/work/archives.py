@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import IO, cast
 
 from mngr.errors import MngrError
-from mngr.system import files, inside
+from mngr.system import inside, tree_removal
 from mngr.system.git import Git
 from mngr.workspace.work.disk import entries
 from mngr.workspace.work.git_files import git_dir_of
@@ -111,7 +111,7 @@ def unpack(archive: str, root: str, path: str) -> None:
     except (tarfile.TarError, ValueError) as error:
         raise MngrError(f"the archive of the repository `{path}` cannot be read: {error}") from None
     finally:
-        files.remove_tree(staging)
+        tree_removal.remove_tree(staging)
 
 
 def _checked(tar: tarfile.TarFile, path: str) -> Iterator[tarfile.TarInfo]:

@@ -168,7 +168,7 @@ def check_kept(entry: SavedEntry) -> None:
     if not os.path.isdir(entry.repo) or Git.of_user(entry.repo).commit_of(entry.commit) is None:
         raise MngrError(
             f"`{entry.id}` cannot be read: its commits are not in `{entry.repo}`",
-            hint="if the repository was moved, move it back for the time",
+            hint="if the repository was moved: move it back, restore, then move it again",
         )
 
 

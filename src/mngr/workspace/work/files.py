@@ -10,7 +10,7 @@ import stat
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-from mngr.system import files, process
+from mngr.system import files, process, tree_removal
 from mngr.system.git import Git, quoted_path
 from mngr.system.process import checked
 from mngr.workspace.work import archives
@@ -58,7 +58,7 @@ def raw_git(git: Git, root: str = "") -> Iterator[Git]:
         env = {"GIT_OBJECT_DIRECTORY": objects, "GIT_LITERAL_PATHSPECS": "1"}
         yield Git.of_store(root or git.directory, git_dir=own, env=env)
     finally:
-        files.remove_tree(own)
+        tree_removal.remove_tree(own)
 
 
 def dirty_tree(git: Git, paths: Sequence[str], *, onto: str = "HEAD", root: str = "") -> str:
@@ -154,11 +154,11 @@ def private_files(directory: str, paths: Sequence[str]) -> list[str]:
     return [path for path, found in seen if found and stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077]
 
 
-def prune(git: Git, commit: str, spare: Sequence[str]) -> None:
-    """Delete every file that is not in the commit. What is below `spare` stays, and so do git's own files."""
+def prune(git: Git, commit: str, keep: Sequence[str]) -> None:
+    """Delete every file that is not in the commit. What is below `keep` stays, and so do git's own files."""
     with raw_git(git) as raw:
         raw.must("read-tree", commit)
-        kept = [os.path.dirname(OWN_MARK), *(path.rstrip("/") for path in spare)]
+        kept = [os.path.dirname(OWN_MARK), *(path.rstrip("/") for path in keep)]
         raw.must("clean", "-q", "-ffdx", *(f"--exclude=/{_pattern(path)}" for path in kept))
 
 
@@ -202,7 +202,7 @@ def _remove(directory: str, path: str) -> None:
     """Delete a file and the directories that are empty without it. Nothing that a link leads to."""
     if _links_above(directory, [path]):
         return
-    files.remove_tree(os.path.join(directory, path))
+    tree_removal.remove_tree(os.path.join(directory, path))
     while path := os.path.dirname(path):
         try:
             os.rmdir(os.path.join(directory, path))

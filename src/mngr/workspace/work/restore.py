@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from mngr.agent.record import Record
 from mngr.errors import MngrError
-from mngr.system import files, inside, process
 from mngr.system import git as git_tool
+from mngr.system import inside, process, tree_removal
 from mngr.system.git import Git
 from mngr.system.interrupts import held
 from mngr.system.process import checked
@@ -54,17 +54,17 @@ def endangered(entry: SavedEntry, record: Record) -> tuple[tuple[str, str], ...]
     return () if git.is_shared(tip, besides=entry.branch) else ((ref, tip),)
 
 
-def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[str]) -> tuple[str | None, str]:
-    """Make the work dir what it was: files, branch, and the refs of a repository of its own. What is below `spare`
+def put_back(host: StateDir, entry: SavedEntry, record: Record, keep: Sequence[str]) -> tuple[str | None, str]:
+    """Make the work dir what it was: files, branch, and the refs of a repository of its own. What is below `keep`
     stays. Returns the branch, and what a person should know about it. Twice is safe, also after half of it."""
     os.makedirs(record.workspace.work_dir, exist_ok=True)
     if entry.plain_files:
-        bring_files(Git.of_store(record.workspace.work_dir, git_dir=entry.repo), entry, spare)
+        bring_files(Git.of_store(record.workspace.work_dir, git_dir=entry.repo), entry, keep)
         _task_dir(record.workspace.work_dir)
         return None, ""
     git = copy_git.of(host, record)
     if not own_repository(record):
-        files.remove_tree(os.path.join(record.workspace.work_dir, ".git"))
+        tree_removal.remove_tree(os.path.join(record.workspace.work_dir, ".git"))
         _make_repository(host, entry, record)
     _end_operations(git)
     if record.workspace.transfer == WORKTREE:
@@ -78,7 +78,7 @@ def put_back(host: StateDir, entry: SavedEntry, record: Record, spare: Sequence[
         bring_refs(git, entry, None)
         if branch is not None:
             git.must("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    bring_files(git, entry, spare, ("logs/HEAD",))
+    bring_files(git, entry, keep, ("logs/HEAD",))
     if record.workspace.transfer != WORKTREE:
         saved_entry.forget_refs(git, entry.refs_below)
     _task_dir(record.workspace.work_dir)
@@ -92,7 +92,7 @@ def _make_repository(host: StateDir, entry: SavedEntry, record: Record) -> None:
             raise MngrError(f"the repository of `{record.name}`, `{record.workspace.repo}`, is gone")
         relink(record)
         if not own_repository(record):
-            files.empty_directory(
+            tree_removal.empty_directory(
                 record.workspace.work_dir
             )  # all of it is saved: without git, no file counts as ignored
             with repo_lock(host, common):
@@ -132,7 +132,7 @@ def _end_operations(git: Git) -> None:
     for path in filter(git_state.is_operation, git_state.read(git_dir).files):
         os.unlink(os.path.join(git_dir, path))
     for name in ("rebase-merge", "rebase-apply", "sequencer"):
-        files.remove_tree(os.path.join(git_dir, name))
+        tree_removal.remove_tree(os.path.join(git_dir, name))
 
 
 def _common_dir(repo: str) -> str:
@@ -269,12 +269,12 @@ def _add_refs(git: Git, entry: SavedEntry) -> None:
             git.must("update-ref", ref, tip)
 
 
-def bring_files(git: Git, entry: SavedEntry, spare: Sequence[str] = (), without: tuple[str, ...] = ()) -> None:
+def bring_files(git: Git, entry: SavedEntry, keep: Sequence[str] = (), without: tuple[str, ...] = ()) -> None:
     """The uncommitted files, over those of the last commit, the index, and an operation that was not finished; of a
-    whole entry nothing else stays, except what is too large to be kept and what is below `spare`. Of what git noted,
+    whole entry nothing else stays, except what is too large to be kept and what is below `keep`. Of what git noted,
     files whose paths begin like one of `without` stay away."""
     if entry.whole:
-        uncommitted_files.prune(git, entry.commit, [*spare, *(path for path, _ in entry.left_out)])
+        uncommitted_files.prune(git, entry.commit, [*keep, *(path for path, _ in entry.left_out)])
     converted: list[str] = []
     if entry.whole and not entry.plain_files:
         git.must("reset", "-q", "--hard", doing="git could not check out the files")
