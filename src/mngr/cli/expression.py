@@ -29,6 +29,7 @@ _METHODS |= {"contains": operator.contains, "matches": lambda text, pattern: re.
 # What an expression is known to be before it is evaluated. ANY: a field that may be null, a number, a list, ...
 ANY, TEXT, NUMBER, TRUTH, NULL, LIST, TEXTS = "a value", "text", "a number", "true or false", "null", "a list", "texts"
 _CONSTANTS = {"true": (TRUTH, True), "false": (TRUTH, False), "null": (NULL, None)}
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class NoValue(Exception):
@@ -152,7 +153,10 @@ class _Parser:
         kind, word, at = self._tokens[self._next]
         self._next += 1
         if kind == "text":
-            return Expression(TEXT, _constant(ast.literal_eval(word)))
+            # What is no UTF-8, as a name may be on disk, is written as escapes: Python reads no source with it.
+            return Expression(
+                TEXT, _constant(ast.literal_eval(_SURROGATE.sub(lambda one: f"\\u{ord(one[0]):04x}", word)))
+            )
         if kind == "number":
             return Expression(NUMBER, _constant(int(word) if word.lstrip("-").isdigit() else float(word)))
         if word in _CONSTANTS:

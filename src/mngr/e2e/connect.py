@@ -18,6 +18,7 @@ from mngr.e2e import cleanup
 from mngr.e2e.cast import Recording
 from mngr.errors import MngrError
 from mngr.secrets import named_values
+from mngr.settings.layers import host_dir
 from mngr.system import interrupts
 from mngr.system.interrupts import Terminated, held
 from mngr.system.state_dir import StateDir
@@ -100,7 +101,7 @@ class Watched:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._env = {**environ, "TERM": "xterm-256color"}
         self._session = environ["MNGR_SESSION_NAME"]
-        self._tmux = Tmux(environ, StateDir(environ["MNGR_HOST_DIR"]))
+        self._tmux = Tmux(environ, StateDir(host_dir(environ)))
         self._line = looking_on(environ["MNGR_ATTACH_COMMAND"])
         self._pane = recorder.Terminal(0, "", (0, 0))
         self._size = self._ask()

@@ -14,7 +14,7 @@ from mngr.tmr.evidence import Work, again_at_base, measure, work_of
 from mngr.tmr.objects import Objects, PathChange
 from mngr.tmr.paths import PathKind
 from mngr.tmr.refusals import refusals
-from mngr.tmr.verdict import BLOCKED, FAILED, INTEGRATED, REFUTED, Verdict, judge, wrong_with
+from mngr.tmr.verdict import BLOCKED, FAILED, FIXED_TOGETHER, INTEGRATED, REFUTED, Verdict, judge, wrong_with
 from mngr.tutorial.faithful import Faithful
 from mngr.tutorial.faithful import judge as judge_citations
 from mngr.tutorial.ran import RecordedRuns, read_every
@@ -57,13 +57,19 @@ def verify(base: BaseCommit, *, task: str, slug: str, harvested: Mapping[str, An
     return seen._replace(
         verdict=word,
         reasons=reasons,
-        effect=seen.effect or () if seen.product_changed else None,
+        effect=_effect(word, seen) if seen.product_changed else None,
         repaired=seen.cases if repaired else (),
         e2e=recorded if seen.log and os.path.isdir(recorded) else "",
         failure=failure,
         blocked=claim["blocked_reason"] if word == BLOCKED else "",
         flaky=before.verdict == FLAKY,
     )
+
+
+def _effect(word: str, seen: Verdict) -> tuple[str, ...]:
+    """The tests that failed at the base and pass with the changed product; with both changed, its own as it is now."""
+    own = [test for test in seen.found if word == FIXED_TOGETHER and test in seen.cases]
+    return tuple(dict.fromkeys([*(seen.effect or ()), *own]))
 
 
 def _measured(

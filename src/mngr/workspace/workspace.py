@@ -224,7 +224,11 @@ def _edit_config(git_dir: str, common_dir: str, carried: Mapping[str, str]) -> N
     """The configuration that git made, with a work tree and the user's identity and upstream, and no way back into the
     source repository."""
     path = os.path.join(git_dir, "config")
-    made = files.content(path).decode().replace("bare = true", "bare = false\n\tlogallrefupdates = true")
+    made = (
+        files.content(path)
+        .decode("utf-8", "surrogateescape")
+        .replace("bare = true", "bare = false\n\tlogallrefupdates = true")
+    )
     sections = ["[" + section.rstrip("\n") for section in ("\n" + made).split("\n[")[1:]]
     lines = [section for section in sections if not section.startswith("[remote")]
     if any(key.startswith("extensions.") for key in carried):
