@@ -5,8 +5,8 @@ import sys
 
 from mngr.system import process
 from mngr.system.git import Git
-from mngr.tmr.integration import integrate
-from mngr.tmr.unit import VerifiedWork
+from mngr.tmr.branch.integration import integrate
+from mngr.tmr.branch.unit import VerifiedWork
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from bench.works import PYTHON, Work
 from bench.world import CommandFailed, World
-from mngr.tmr import measurement
+from mngr.tmr.measure import measurement
 
 _AGENTS = 100
 _JOBS_AT_ONCE = 2

@@ -2,9 +2,9 @@
 
 import random
 
-from mngr.tmr.applier import Applier, State
-from mngr.tmr.objects import Ident, NewCommit, Objects
-from mngr.tmr.unit import ChangePart
+from mngr.tmr.branch.applier import Applier, State
+from mngr.tmr.branch.objects import Ident, NewCommit, Objects
+from mngr.tmr.branch.unit import ChangePart
 from tests.support.work import Project
 
 PATHS = ("some.txt", "end.txt", "driver.txt")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mngr.tmr import canary
-from mngr.tmr.paths import Paths
+from mngr.tmr.judge.paths import Paths
+from mngr.tmr.measure import canary
 from tests.support.work import Project
 
 PRODUCT = {

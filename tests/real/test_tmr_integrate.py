@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mngr.tmr.gate import IntegrationDecision
-from mngr.tmr.integration import integrate
-from mngr.tmr.paths import PathKind
-from mngr.tmr.unit import EXPECTATION, UNCONTROVERSIAL, VerifiedWork
+from mngr.tmr.branch.gate import IntegrationDecision
+from mngr.tmr.branch.integration import integrate
+from mngr.tmr.branch.unit import EXPECTATION, UNCONTROVERSIAL, VerifiedWork
+from mngr.tmr.judge.paths import PathKind
 from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 

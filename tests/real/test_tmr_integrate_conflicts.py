@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.errors import MngrError
-from mngr.tmr.integration import integrate
+from mngr.tmr.branch.integration import integrate
 from tests.support.work import FILES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 

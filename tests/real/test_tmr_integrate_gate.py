@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.errors import MngrError
-from mngr.tmr.gate import GateResult, IntegrationDecision, KnownTests
-from mngr.tmr.integration import Integrated, Rules, integrate
-from mngr.tmr.paths import Paths
-from mngr.tmr.steering_files import with_included
-from mngr.tmr.unit import BEHAVIOUR
+from mngr.tmr.branch.gate import GateResult, IntegrationDecision, KnownTests
+from mngr.tmr.branch.integration import Integrated, Rules, integrate
+from mngr.tmr.branch.unit import BEHAVIOUR
+from mngr.tmr.judge.paths import Paths
+from mngr.tmr.judge.steering_files import with_included
 from tests.support.work import FILES, Content, Project, TextGate, edited, summary
 
 

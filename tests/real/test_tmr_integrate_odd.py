@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from mngr.errors import MngrError
-from mngr.tmr.integration import Rules, integrate
-from mngr.tmr.paths import Paths
-from mngr.tmr.refusals import ContentRules
+from mngr.tmr.branch.integration import Rules, integrate
+from mngr.tmr.judge.paths import Paths
+from mngr.tmr.judge.refusals import ContentRules
 from tests.support.work import FILES, LINES, Answers, Content, Project, TextGate, edited, summary, trailers
 
 

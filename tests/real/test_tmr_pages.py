@@ -14,7 +14,7 @@ import pytest
 
 from mngr.mapreduce.run import Run
 from mngr.report import tmr as pages
-from mngr.tmr import verdict
+from mngr.tmr.judge import verdict
 from tests.real.test_schemas import validator
 from tests.support import tmr_runs
 from tests.support.browser import BROWSER, Browser, browser, go

@@ -12,8 +12,8 @@ from mngr.cli.tmr import review
 from mngr.cli.tmr.review import ReviewItem, works
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
-from mngr.tmr import verdict
-from mngr.tmr.places import integration_of
+from mngr.tmr.judge import verdict
+from mngr.tmr.words.places import integration_of
 from tests.support import tmr_runs
 from tests.support.terminals import on_a_terminal
 from tests.support.tmr import FIX_SUB

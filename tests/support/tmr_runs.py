@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from mngr.agent.record import timestamp
 from mngr.mapreduce import begun
-from mngr.tmr import verdict
+from mngr.tmr.judge import verdict
 from mngr.tmr.plan import slugs
 from tests.support import e2e_runs
 from tests.support.user import User

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mngr.tmr import strength
-from mngr.tmr.measurement import PROBE
+from mngr.tmr.measure import strength
+from mngr.tmr.measure.measurement import PROBE
 from tests.support.pytests import PLAIN
 from tests.support.user import User
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from mngr.system.git import Git
 from mngr.system.process import Result
-from mngr.tmr.conflict import Conflict
-from mngr.tmr.gate import GateFailure, GateResult
-from mngr.tmr.integration import Integrated
-from mngr.tmr.unit import Unit, VerifiedWork
+from mngr.tmr.branch.conflict import Conflict
+from mngr.tmr.branch.gate import GateFailure, GateResult
+from mngr.tmr.branch.integration import Integrated
+from mngr.tmr.branch.unit import Unit, VerifiedWork
 
 Content = str | bytes | None | tuple[str, str]
 DATE = "1700000000 +0100"

@@ -3,7 +3,7 @@
 import pytest
 
 from mngr.signature import signature
-from mngr.tmr.rows import failure
+from mngr.tmr.measure.rows import failure
 
 
 @pytest.mark.parametrize(

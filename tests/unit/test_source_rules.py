@@ -42,14 +42,14 @@ NAMES_THEM = {
     "actions/file_copy.py",
     "transfer/file_copy.py",
     "cli/tmr/request.py",
-    "tmr/measurer.py",
+    "tmr/measure/measurer.py",
     "tmr/recipe.py",
-    "tmr/steering_files.py",
-    "tmr/strength_project.py",
+    "tmr/judge/steering_files.py",
+    "tmr/measure/strength_project.py",
     "tutorial/fill.py",
     "remote/boot.py",  # the state directory, as the next
     "providers/ray/supervisor.py",
-    "tmr/probe/mngr_tmr_probe.py",
+    "tmr/measure/probe/mngr_tmr_probe.py",
 }
 
 # What opens, makes or moves a file by its path, and follows links on the way.

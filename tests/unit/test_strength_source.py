@@ -3,7 +3,7 @@
 import ast
 import sys
 
-from mngr.tmr.measurement import PROBE
+from mngr.tmr.measure.measurement import PROBE
 
 sys.path.append(PROBE)  # its modules stand alone
 

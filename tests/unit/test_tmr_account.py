@@ -13,7 +13,7 @@ from mngr.cli.output.durations import took
 from mngr.cli.output.output import Output
 from mngr.cli.tmr import account
 from mngr.mapreduce.run import Run
-from mngr.tmr import verdict
+from mngr.tmr.judge import verdict
 from tests.support.tmr_runs import Made, make_run
 
 FLAG = {"kind": "skip", "path": "src/sprout.py", "text": "`t` has a new `skip`"}

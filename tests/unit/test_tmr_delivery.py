@@ -1,7 +1,7 @@
 """What integration is given: work without effects that only chance had."""
 
-from mngr.tmr.delivery import _without
-from mngr.tmr.unit import VerifiedWork
+from mngr.tmr.branch.delivery import _without
+from mngr.tmr.branch.unit import VerifiedWork
 
 TIP, OWN = "tests/test_tip.py::test_tip", "tests/test_a.py::test_a"
 

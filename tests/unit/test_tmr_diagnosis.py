@@ -2,8 +2,8 @@
 
 import pytest
 
-from mngr.tmr.baseline import BROKEN, FAIL, PASS, SKIPPED, BaselineTest, all_fail
-from mngr.tmr.diagnosis import advice, error_line, of_machine
+from mngr.tmr.measure.baseline import BROKEN, FAIL, PASS, SKIPPED, BaselineTest, all_fail
+from mngr.tmr.measure.diagnosis import advice, error_line, of_machine
 
 GCC = """\
 cc -O2 -c -o wordcount.o wordcount.c

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mngr.tmr import echo
-from mngr.tmr.changed_file import File
-from mngr.tmr.echo import Places
+from mngr.tmr.judge import echo
+from mngr.tmr.judge.changed_file import File
+from mngr.tmr.judge.echo import Places
 
 TEST = "tests/test_plants.py::test_the_list"
 TESTS = '''

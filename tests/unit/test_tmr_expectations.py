@@ -1,8 +1,8 @@
 """Expected values that a change of tests altered."""
 
-from mngr.tmr import expectations
-from mngr.tmr.changed_file import File
-from mngr.tmr.verdict import ChangedExpectation
+from mngr.tmr.judge import expectations
+from mngr.tmr.judge.changed_file import File
+from mngr.tmr.judge.verdict import ChangedExpectation
 
 BEFORE = """
 import pytest

@@ -1,7 +1,7 @@
 """Flags: what a person should look at in a change."""
 
-from mngr.tmr import flags
-from mngr.tmr.flags import File
+from mngr.tmr.judge import flags
+from mngr.tmr.judge.flags import File
 
 TEST = "tests/test_board.py::test_board_shows_all"
 BEFORE = """

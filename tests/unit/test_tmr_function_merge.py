@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mngr.tmr.function_merge import merged, shadowed
+from mngr.tmr.branch.function_merge import merged, shadowed
 
 BASE = dedent(
     '''

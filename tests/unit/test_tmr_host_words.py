@@ -7,9 +7,9 @@ from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.report.tmr_rows import overview
 from mngr.report.tmr_suite import ReportData
-from mngr.tmr import log_lines
-from mngr.tmr.host_words import host_line, host_rows
-from mngr.tmr.summary import row, summary
+from mngr.tmr.words import log_lines
+from mngr.tmr.words.host_words import host_line, host_rows
+from mngr.tmr.words.summary import row, summary
 
 AT = 1_700_000_000
 FIRST, SECOND = {"task": "a", "number": 1}, {"task": "a", "number": 2}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mngr.tmr import rows
-from mngr.tmr.measurement import PROBE, Measurement, Pytest, SuiteEnvironment, script
-from mngr.tmr.rows import NO_BODY
+from mngr.tmr.measure import rows
+from mngr.tmr.measure.measurement import PROBE, Measurement, Pytest, SuiteEnvironment, script
+from mngr.tmr.measure.rows import NO_BODY
 
 ENV = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"

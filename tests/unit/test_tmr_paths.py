@@ -2,11 +2,11 @@
 
 import pytest
 
-from mngr.tmr.objects import PathChange, TreeEntry, ident
-from mngr.tmr.paths import PathKind, Paths, folders, matches
-from mngr.tmr.refusals import reasons
-from mngr.tmr.steering_files import includes
-from mngr.tmr.unit import split
+from mngr.tmr.branch.objects import PathChange, TreeEntry, ident
+from mngr.tmr.branch.unit import split
+from mngr.tmr.judge.paths import PathKind, Paths, folders, matches
+from mngr.tmr.judge.refusals import reasons
+from mngr.tmr.judge.steering_files import includes
 
 FILE = TreeEntry("100644", "1" * 40)
 

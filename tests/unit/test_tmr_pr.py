@@ -3,8 +3,8 @@
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from mngr.tmr import junit, pr
-from mngr.tmr.headline import Suite
+from mngr.tmr.words import junit, pr
+from mngr.tmr.words.headline import Suite
 from tests.unit.test_tmr_queue import FLAG, aside, run, tried
 
 

@@ -8,9 +8,9 @@ from mngr.mapreduce.state import RunState
 from mngr.report.tmr_queue import excerpt
 from mngr.report.tmr_rows import order_of, task_row
 from mngr.report.tmr_suite import ReportData, matrix, suite
-from mngr.tmr import places
-from mngr.tmr.headline import Suite, headline
-from mngr.tmr.questions import questions
+from mngr.tmr.words import places
+from mngr.tmr.words.headline import Suite, headline
+from mngr.tmr.words.questions import questions
 from tests.unit.test_tmr_report import attempt, entries
 
 FLAG = {"kind": "skip", "path": "tests/t.py", "text": "`t` has a new `skip`"}

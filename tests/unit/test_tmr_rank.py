@@ -2,9 +2,9 @@
 
 import random
 
-from mngr.tmr.branch import message, plain
-from mngr.tmr.objects import PathChange, TreeEntry
-from mngr.tmr.unit import ChangePart, Unit, VerifiedWork, WorkPiece, because, effect, ranked
+from mngr.tmr.branch.objects import PathChange, TreeEntry
+from mngr.tmr.branch.planner import message, plain
+from mngr.tmr.branch.unit import ChangePart, Unit, VerifiedWork, WorkPiece, because, effect, ranked
 
 
 def fix(name: str, *makers: tuple[int | None, int | None]) -> Unit:

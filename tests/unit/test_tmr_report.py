@@ -13,7 +13,7 @@ from mngr.report.tmr import TmrRun
 from mngr.report.tmr_patches import Pair, Patches, _by_head
 from mngr.report.tmr_rows import branch, chart, overview, report, task_row
 from mngr.report.tmr_suite import ReportData, before_and_after, clusters, trends
-from mngr.tmr import verdict
+from mngr.tmr.judge import verdict
 
 START = 1_790_000_000.0
 

@@ -2,8 +2,8 @@
 
 import json
 
-from mngr.tmr import strength
-from mngr.tmr.strength import MeasuredCommand, MeasuredTest, Tried
+from mngr.tmr.measure import strength
+from mngr.tmr.measure.strength import MeasuredCommand, MeasuredTest, Tried
 
 LIST, ADD = MeasuredCommand("till list", "d1"), MeasuredCommand("till add 3 bus", "d2")
 

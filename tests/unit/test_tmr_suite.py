@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import cast
 
-from mngr.tmr.measurement import Measurement, MeasurementResult, StepResult
-from mngr.tmr.measurer import Measurer
-from mngr.tmr.objects import PathChange, TreeEntry
-from mngr.tmr.rows import Broken, CollectedTest, RanTest, Rows
-from mngr.tmr.suite import SuiteGate
-from mngr.tmr.unit import ChangePart, Unit, VerifiedWork, WorkPiece
+from mngr.tmr.branch.objects import PathChange, TreeEntry
+from mngr.tmr.branch.suite import SuiteGate
+from mngr.tmr.branch.unit import ChangePart, Unit, VerifiedWork, WorkPiece
+from mngr.tmr.measure.measurement import Measurement, MeasurementResult, StepResult
+from mngr.tmr.measure.measurer import Measurer
+from mngr.tmr.measure.rows import Broken, CollectedTest, RanTest, Rows
 
 OLD, NEW = "tests/test_a.py::test_old", "tests/test_a.py::test_new"
 

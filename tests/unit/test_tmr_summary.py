@@ -7,9 +7,9 @@ from mngr.agent.record import timestamp
 from mngr.cli.tmr import progress
 from mngr.mapreduce.ledger_fold import fold
 from mngr.mapreduce.state import RunState
-from mngr.tmr import log_lines
-from mngr.tmr.delivery import verified
-from mngr.tmr.summary import doing, remedy, row, summary
+from mngr.tmr.branch.delivery import verified
+from mngr.tmr.words import log_lines
+from mngr.tmr.words.summary import doing, remedy, row, summary
 
 ABOUT = {"task": "a", "number": 1}
 

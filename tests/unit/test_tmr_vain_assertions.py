@@ -2,8 +2,8 @@
 
 import pytest
 
-from mngr.tmr import flags, weaker_tests
-from mngr.tmr.changed_file import File
+from mngr.tmr.judge import flags, weaker_tests
+from mngr.tmr.judge.changed_file import File
 
 BEFORE = """
 def test_one(monkeypatch):

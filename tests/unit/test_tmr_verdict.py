@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from mngr.tmr import baseline, plan, verdict
-from mngr.tmr.baseline import BaselineTest
-from mngr.tmr.flags import Flag
-from mngr.tmr.rows import Broken, RanTest
-from mngr.tmr.strength import Strength
-from mngr.tmr.verdict import ChangedExpectation, Marks, Verdict, judge
+from mngr.tmr import plan
+from mngr.tmr.judge import verdict
+from mngr.tmr.judge.flags import Flag
+from mngr.tmr.judge.verdict import ChangedExpectation, Marks, Verdict, judge
+from mngr.tmr.measure import baseline
+from mngr.tmr.measure.baseline import BaselineTest
+from mngr.tmr.measure.rows import Broken, RanTest
+from mngr.tmr.measure.strength import Strength
 
 TASK = "tests/test_a.py::test_b"
 FAILED, PASSED = BaselineTest("fail", ("failed",) * 3), BaselineTest("pass", ("passed",))

@@ -1,8 +1,8 @@
 """Which versions of tests are compared, and what a spoiled product is."""
 
-from mngr.tmr.canary import without_bodies
-from mngr.tmr.strength import Strength
-from mngr.tmr.work_strength import joined, paired
+from mngr.tmr.judge.work_strength import joined, paired
+from mngr.tmr.measure.canary import without_bodies
+from mngr.tmr.measure.strength import Strength
 
 BASE = ["a.py::test_a", "a.py::test_b[1]", "a.py::test_b[2]"]
 

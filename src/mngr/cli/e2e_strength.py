@@ -13,8 +13,8 @@ from mngr.cli.parser.parser import Args
 from mngr.errors import UsageError
 from mngr.settings.layers import project_root
 from mngr.tmr import settings as tmr_settings
-from mngr.tmr import strength, strength_project
-from mngr.tmr.strength import CANNOT_FAIL, KILLED, NOT_MEASURED, SURVIVED, MeasuredTest, Tried, compare
+from mngr.tmr.measure import strength, strength_project
+from mngr.tmr.measure.strength import CANNOT_FAIL, KILLED, NOT_MEASURED, SURVIVED, MeasuredTest, Tried, compare
 
 _SHOWN = 5
 _BAR = 20

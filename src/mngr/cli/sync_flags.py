@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from mngr.cli.app import App
 from mngr.fleet.agent import Agent
-from mngr.tmr import flags
-from mngr.tmr.flags import Flag
-from mngr.tmr.objects import Objects
-from mngr.tmr.paths import PathKind, Paths
+from mngr.tmr.branch.objects import Objects
+from mngr.tmr.judge import flags
+from mngr.tmr.judge.flags import Flag
+from mngr.tmr.judge.paths import PathKind, Paths
 from mngr.workspace import copy_git
 
 DELETED = "test-deleted"

@@ -24,7 +24,7 @@ from mngr.settings.layers import project_root
 from mngr.system import process
 from mngr.system.git import Git
 from mngr.system.process import join
-from mngr.tmr.measurement import default_command
+from mngr.tmr.measure.measurement import default_command
 from mngr.tutorial import fill, program, proposals, skill, sync, talk
 from mngr.tutorial.check import STALE, Report
 from mngr.tutorial.proposals import Proposal

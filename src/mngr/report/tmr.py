@@ -25,10 +25,10 @@ from mngr.report.tmr_screens import Screens
 from mngr.report.tmr_suite import ReportData
 from mngr.system import files, inside
 from mngr.system.git import Git
-from mngr.tmr import junit, pr
-from mngr.tmr import rows as test_rows
 from mngr.tmr.blocks import Blocks
-from mngr.tmr.summary import tasks_of
+from mngr.tmr.measure import rows as test_rows
+from mngr.tmr.words import junit, pr
+from mngr.tmr.words.summary import tasks_of
 
 T = TypeVar("T")
 PAGES = "report"

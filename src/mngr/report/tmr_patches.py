@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from mngr.errors import MngrError
 from mngr.system import process
 from mngr.system.git import Git
-from mngr.tmr.objects import Objects
+from mngr.tmr.branch.objects import Objects
 
 MOST_FILES = 200
 MOST_PATCH = 400_000

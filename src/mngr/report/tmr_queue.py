@@ -10,10 +10,10 @@ from mngr.report.source import cut, one_line, picked
 from mngr.report.tmr_patches import Patches
 from mngr.report.tmr_suite import ReportData, before, linked
 from mngr.report.tmr_task import pairs_of
-from mngr.tmr import baseline
-from mngr.tmr.places import expectations
-from mngr.tmr.questions import Question, questions
-from mngr.tmr.summary import flagged, tasks_of, verdict_of
+from mngr.tmr.measure import baseline
+from mngr.tmr.words.places import expectations
+from mngr.tmr.words.questions import Question, questions
+from mngr.tmr.words.summary import flagged, tasks_of, verdict_of
 
 _MOST = 300
 _MOST_EXCERPTS = 60

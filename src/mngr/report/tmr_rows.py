@@ -9,12 +9,13 @@ from typing import Any
 from mngr.mapreduce.state import SETTLED, TaskState
 from mngr.report.source import cut, key, one_line, picked
 from mngr.report.tmr_suite import LISTED_MAX, ReportData, at_tip, before, before_and_after, clusters, suite
-from mngr.tmr import headline, verdict
-from mngr.tmr.host_words import host_line, host_rows
-from mngr.tmr.log_lines import line, phase_text
-from mngr.tmr.places import FOR_A_PERSON, NOT_TRUE, NOWHERE, SET_ASIDE, WorkPlace, places
-from mngr.tmr.rows import cases, worst
-from mngr.tmr.summary import doing, ended_at, flagged, row, seconds, summary, tasks_of, why
+from mngr.tmr.judge import verdict
+from mngr.tmr.measure.rows import cases, worst
+from mngr.tmr.words import headline
+from mngr.tmr.words.host_words import host_line, host_rows
+from mngr.tmr.words.log_lines import line, phase_text
+from mngr.tmr.words.places import FOR_A_PERSON, NOT_TRUE, NOWHERE, SET_ASIDE, WorkPlace, places
+from mngr.tmr.words.summary import doing, ended_at, flagged, row, seconds, summary, tasks_of, why
 
 # What a reader wants to see first: what needs somebody, then what was achieved, then the rest. A word that is not
 # here comes last.

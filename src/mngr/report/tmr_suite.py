@@ -12,10 +12,11 @@ from mngr.mapreduce import run as runs
 from mngr.mapreduce.state import RunState
 from mngr.report import run_files
 from mngr.report.source import cut, key, one_line
-from mngr.tmr import baseline, headline
-from mngr.tmr.places import integration_of
-from mngr.tmr.rows import GOOD
-from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.measure import baseline
+from mngr.tmr.measure.rows import GOOD
+from mngr.tmr.words import headline
+from mngr.tmr.words.places import integration_of
+from mngr.tmr.words.summary import tasks_of, verdict_of
 
 LISTED_MAX = 400
 _TEXT_MAX = 4000

@@ -14,8 +14,8 @@ from mngr.report.tmr_patches import NOTHING, Pair, Patches
 from mngr.report.tmr_rows import task_row
 from mngr.report.tmr_suite import ReportData, before
 from mngr.system.files import read_lines
-from mngr.tmr.places import NOWHERE, expectations, places
-from mngr.tmr.questions import questions
+from mngr.tmr.words.places import NOWHERE, expectations, places
+from mngr.tmr.words.questions import questions
 
 _MOST_LOG = 200_000
 _MOST_SAID = 400_000

@@ -17,7 +17,7 @@ from mngr.json_values import plain
 from mngr.system import files, tree_removal
 from mngr.system.git import Git
 from mngr.tmr import outcome
-from mngr.tmr.diagnosis import of_machine
+from mngr.tmr.measure.diagnosis import of_machine
 
 _WORK = ("commits", "uncommitted work")
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from mngr.errors import MngrError
 from mngr.names import slug
-from mngr.tmr.measurement import Measurement, Pytest, log_tail
-from mngr.tmr.measurer import Measurer
-from mngr.tmr.rows import Broken, CollectedTest
+from mngr.tmr.measure.measurement import Measurement, Pytest, log_tail
+from mngr.tmr.measure.measurer import Measurer
+from mngr.tmr.measure.rows import Broken, CollectedTest
 
 _SLUG_MAX = 30
 _DETAILS_MAX = 2000

@@ -15,12 +15,12 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import Attempt, TaskState
 from mngr.system.git import Git
 from mngr.tmr import outcome
-from mngr.tmr.base import BaseCommit
 from mngr.tmr.blocks import Blocks
 from mngr.tmr.harvest import fetch_commits, harvest
-from mngr.tmr.measurement import SuiteEnvironment
-from mngr.tmr.verdict import FAILED, Verdict
-from mngr.tmr.verify import verify
+from mngr.tmr.judge.verdict import FAILED, Verdict
+from mngr.tmr.judge.verify import verify
+from mngr.tmr.measure.base import BaseCommit
+from mngr.tmr.measure.measurement import SuiteEnvironment
 
 _FAILURE_HEAD, _FAILURE_TAIL = 2000, 4000
 _PROMPT = "mapper.md.j2"

@@ -21,19 +21,21 @@ from mngr.mapreduce.recipe import Recipe, Task
 from mngr.mapreduce.run import Run
 from mngr.system import files
 from mngr.system.git import Git
-from mngr.tmr import baseline, canary, detect, plan, run_request, second_opinion, verdict
-from mngr.tmr.base import BaseCommit
-from mngr.tmr.baseline import BaselineTest
-from mngr.tmr.delivery import deliver
-from mngr.tmr.integrator import IntegratorRecipe
-from mngr.tmr.measurement import Measurement, Shell, changed_in, log_tail
-from mngr.tmr.measurer import Measurer, StopAsked
-from mngr.tmr.objects import Objects
-from mngr.tmr.paths import Paths
+from mngr.tmr import detect, plan, run_request
+from mngr.tmr.branch.delivery import deliver
+from mngr.tmr.branch.integrator import IntegratorRecipe
+from mngr.tmr.branch.objects import Objects
+from mngr.tmr.judge import second_opinion, verdict
+from mngr.tmr.judge.paths import Paths
+from mngr.tmr.judge.steering_files import with_included
+from mngr.tmr.measure import baseline, canary
+from mngr.tmr.measure.base import BaseCommit
+from mngr.tmr.measure.baseline import BaselineTest
+from mngr.tmr.measure.measurement import Measurement, Shell, changed_in, log_tail
+from mngr.tmr.measure.measurer import Measurer, StopAsked
+from mngr.tmr.measure.rows import NO_BODY, CollectedTest
 from mngr.tmr.recipe import TestRecipe
-from mngr.tmr.rows import NO_BODY, CollectedTest
-from mngr.tmr.steering_files import with_included
-from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.words.summary import tasks_of, verdict_of
 
 COLLECT, GATE, CANARY, BASELINE = "collect", "gate", "canary", "baseline"
 SELECT, MAP, INTEGRATE = "select", "map", "integrate"

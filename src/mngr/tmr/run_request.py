@@ -9,8 +9,8 @@ from mngr.json_values import plain, typed
 from mngr.mapreduce.limits import RunLimits
 from mngr.mapreduce.run import PRIVATE, Run
 from mngr.tmr import settings
+from mngr.tmr.judge.refusals import ContentRules
 from mngr.tmr.recipe import Workers
-from mngr.tmr.refusals import ContentRules
 from mngr.tmr.settings import TmrSettings
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from mngr.actions.create import extra_paths
 from mngr.json_values import typed
 from mngr.settings.layers import Settings
-from mngr.tmr.measurement import EMPTY, SuiteEnvironment, default_command
-from mngr.tmr.paths import Paths
+from mngr.tmr.judge.paths import Paths
+from mngr.tmr.measure.measurement import EMPTY, SuiteEnvironment, default_command
 
 
 class TmrSettings(NamedTuple):

@@ -13,11 +13,12 @@ from mngr.cli.output.durations import age, took
 from mngr.cli.output.terminal import cut
 from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RunState, TaskState
-from mngr.tmr import places, verdict
-from mngr.tmr.headline import Headline, headline
-from mngr.tmr.host_words import NOT_USED, host_line, host_rows
-from mngr.tmr.questions import questions
-from mngr.tmr.summary import OVER, doing, ended_at, seconds, verdict_of, why
+from mngr.tmr.judge import verdict
+from mngr.tmr.words import places
+from mngr.tmr.words.headline import Headline, headline
+from mngr.tmr.words.host_words import NOT_USED, host_line, host_rows
+from mngr.tmr.words.questions import questions
+from mngr.tmr.words.summary import OVER, doing, ended_at, seconds, verdict_of, why
 
 VERDICT_STYLES = {
     **dict.fromkeys(verdict.INTEGRATED, "green"),

@@ -11,8 +11,8 @@ from mngr.cli.output.table import Column
 from mngr.errors import MngrError
 from mngr.system.git import Git
 from mngr.tmr import plan
-from mngr.tmr.diagnosis import advice
-from mngr.tmr.measurer import Measurer
+from mngr.tmr.measure.diagnosis import advice
+from mngr.tmr.measure.measurer import Measurer
 from mngr.tmr.run_request import RunRequest
 
 _PREPARE = "`mngr config set tmr.prepare 'CMD' --scope project`"

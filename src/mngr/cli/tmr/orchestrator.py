@@ -21,10 +21,10 @@ from mngr.names import suggest
 from mngr.system import git as git_tool
 from mngr.system import process
 from mngr.system.git import Git, Repo
-from mngr.tmr import places
+from mngr.tmr.judge.verdict import VERDICTS
 from mngr.tmr.run import TestRun
-from mngr.tmr.summary import summary, tasks_of, verdict_of
-from mngr.tmr.verdict import VERDICTS
+from mngr.tmr.words import places
+from mngr.tmr.words.summary import summary, tasks_of, verdict_of
 
 
 def run(args: Args, app: App) -> int:

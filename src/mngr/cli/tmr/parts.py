@@ -17,11 +17,11 @@ from mngr.mapreduce.run import Run
 from mngr.settings import edit as settings_file
 from mngr.settings import layers as config
 from mngr.system.waiting import wait_until
-from mngr.tmr import places
 from mngr.tmr.detect import look
-from mngr.tmr.log_lines import standing
 from mngr.tmr.run import TestRun
-from mngr.tmr.summary import doing, summary, tasks_of
+from mngr.tmr.words import places
+from mngr.tmr.words.log_lines import standing
+from mngr.tmr.words.summary import doing, summary, tasks_of
 
 _STOP_SECONDS = 300.0
 

@@ -20,10 +20,10 @@ from mngr.mapreduce.run import Run
 from mngr.mapreduce.state import RUNNING, WAITING, RunState, TaskState
 from mngr.named_tuples import NamedTuple
 from mngr.system.interrupts import Abandoned
-from mngr.tmr import verdict
-from mngr.tmr.host_words import NOT_USED
-from mngr.tmr.log_lines import PHASES, line, phase_text, standing
-from mngr.tmr.summary import tasks_of, verdict_of
+from mngr.tmr.judge import verdict
+from mngr.tmr.words.host_words import NOT_USED
+from mngr.tmr.words.log_lines import PHASES, line, phase_text, standing
+from mngr.tmr.words.summary import tasks_of, verdict_of
 
 _HIDE_CURSOR, _SHOW_CURSOR, _CLEAR_BELOW = "\x1b[?25l", "\x1b[?25h", "\x1b[J"
 _EVERY = 0.25

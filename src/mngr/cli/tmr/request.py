@@ -22,7 +22,7 @@ from mngr.system import bubblewrap, process
 from mngr.system import git as git_tool
 from mngr.system.git import Git, Repo
 from mngr.tmr import settings as tmr_settings
-from mngr.tmr.paths import folders
+from mngr.tmr.judge.paths import folders
 from mngr.tmr.recipe import Workers, check_prompt
 from mngr.tmr.run_request import RunRequest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NotRequired
 
-from mngr.tmr.changed_file import Flag
+from mngr.tmr.judge.changed_file import Flag
 
 _RUN = {
     **dict.fromkeys(("run", "base"), str),

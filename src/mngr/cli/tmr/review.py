@@ -17,9 +17,9 @@ from mngr.mapreduce.state import SETTLED, RunState, TaskState
 from mngr.named_tuples import NamedTuple
 from mngr.system.git import Git
 from mngr.system.process import checked
-from mngr.tmr.places import expectations, integration_of, is_dangerous, places
-from mngr.tmr.summary import flagged, tasks_of, verdict_of, why
-from mngr.tmr.verdict import HELD, TO_LOOK_AT, UNPROVEN
+from mngr.tmr.judge.verdict import HELD, TO_LOOK_AT, UNPROVEN
+from mngr.tmr.words.places import expectations, integration_of, is_dangerous, places
+from mngr.tmr.words.summary import flagged, tasks_of, verdict_of, why
 
 KEEP, DROP, BACK, SKIP = "y", "n", "b", "s"
 _KEYS = "[y] keep, [n] drop, [b] send back with a comment, [s] skip, [d] details, [p] previous, [q] quit:"

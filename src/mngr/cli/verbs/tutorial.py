@@ -41,7 +41,7 @@ _MOST_FILES = 5
 
 
 def results() -> list[Any]:
-    from mngr.tmr.changed_file import Flag
+    from mngr.tmr.judge.changed_file import Flag
     from mngr.tutorial.proposals import Proposal
     from mngr.tutorial.skill import Skill
     from mngr.tutorial.talk import Turn

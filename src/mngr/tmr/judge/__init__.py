@@ -1,0 +1,1 @@
+"""Judging: from an agent's work to what is true of it."""

@@ -1,0 +1,107 @@
+"""A second opinion on a fix: an agent that does not see it writes a variant of the failing test, with other names and
+values. The variant must fail on the old product and pass on the new one. Off unless the settings ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mngr import prompts
+from mngr.mapreduce import task_names
+from mngr.mapreduce.engine import Engine
+from mngr.mapreduce.recipe import Recipe, Task
+from mngr.mapreduce.run import Run
+from mngr.mapreduce.state import TaskState
+from mngr.tmr.blocks import Blocks
+from mngr.tmr.branch.integrator import proposed, settled
+from mngr.tmr.branch.objects import NewCommit, Objects, PathChange, ours
+from mngr.tmr.judge import verdict
+from mngr.tmr.judge.evidence import work_of
+from mngr.tmr.judge.paths import PathKind
+from mngr.tmr.judge.verdict import FIXES, HELD, REFUTED, Verdict
+from mngr.tmr.measure.base import BaseCommit
+from mngr.tmr.measure.measurement import Measurement, Pytest
+from mngr.tmr.measure.rows import PASSED
+from mngr.tmr.words.summary import tasks_of
+
+
+def take(run: Run, base: BaseCommit, recipe: Recipe, engine: Callable[[Recipe, str], Engine], command: str) -> None:
+    """Ask about every fix that has none yet, and write the verdicts that follow from the answers. Twice is safe."""
+    asked = [task for task in tasks_of(run.state) if _is_asked_about(task)]
+    opinions = settled(engine, recipe, run, task_names.OPINION, [_task(base, task, command) for task in asked])
+    for task, opinion in zip(asked, opinions, strict=True):
+        tip = proposed(opinion, base.commit)
+        if tip and task.last is not None:
+            data = _judged(base, task, tip).as_json()
+            run.note("verdict", task=task.id, number=task.last.number, data=data, error="")
+
+
+def _is_asked_about(task: TaskState) -> bool:
+    """Fixes, and those that are held because they echo their test; each once."""
+    last = task.last
+    if last is None or not last.verdict or not last.collected:
+        return False
+    found = verdict.from_json(last.verdict)
+    held = found.verdict == HELD and any(flag.kind == "echo" for flag in found.flags)
+    return (found.verdict in FIXES or held) and not found.second_opinion
+
+
+def _task(base: BaseCommit, task: TaskState, command: str) -> Task:
+    number = len(task.attempts)
+    name = f"second opinion on {task.slug}" + (f" ({number})" if number > 1 else "")
+    text = prompts.render(
+        "second_opinion.md.j2",
+        task=name,
+        test=task.id,
+        failure=base.before(task.id).text[-4000:],
+        blocks=Blocks(base.git, base.commit).of(task.id),
+        command=command,
+    )
+    data = {"role": task_names.OPINION, "about": task.slug, "start": base.commit, "prompt": text}
+    return Task(name, f"opinion-{task.slug}-{number}", data)
+
+
+def _judged(base: BaseCommit, task: TaskState, tip: str) -> Verdict:
+    """The verdict on the fix, with what the variant at `tip` says of it."""
+    last = task.last
+    assert last is not None and last.verdict is not None and last.collected is not None
+    found = verdict.from_json(last.verdict)
+    objects = Objects(base.git)
+    fix = str(last.collected["tip"])
+    opinion = objects.changed(base.commit, tip)
+    variant = [one for one in opinion if one.old is None and base.paths.kind(one.path) == PathKind.TEST]
+    if not variant:
+        return _noted(found, "the second opinion has no new test file")
+    work = work_of(base, objects, task.id, task.slug, fix, objects.changed(base.commit, fix), ())
+    before, after = _outcomes(base, objects, task.slug, variant, (base.commit, work.old_tests))
+    names = ", ".join(f"`{one.path}`" for one in variant)
+    if not before or set(before.values()) == {PASSED}:
+        return _noted(found, f"the second opinion, {names}, does not show the failure: it passes at the base")
+    bad = [test for test, outcome in after.items() if outcome != PASSED]
+    if bad or not after:
+        test = (bad or list(before))[0]
+        reason = f"refuted by a second opinion: `{test}`, with other names and values, fails with this fix"
+        return _noted(found._replace(verdict=REFUTED, reasons=(reason, *found.reasons)), f"kept as commit {tip[:12]}")
+    return _noted(found, f"confirmed by a second opinion: {names} fails at the base and passes with this fix")
+
+
+def _outcomes(
+    base: BaseCommit, objects: Objects, slug: str, variant: Sequence[PathChange], commits: Sequence[str]
+) -> list[dict[str, str]]:
+    files = {one.path: one.new for one in variant}
+    made = objects.write([NewCommit(one, files, f"A variant for {slug}\n", ours(), ours()) for one in commits])
+    paths = sorted(files)
+    wanted = [
+        Measurement(f"opinion-{at + 1}-{slug}", commit, [Pytest("test", paths=paths)]) for at, commit in enumerate(made)
+    ]
+    each = [done.rows for done in base.measurer.take_all(wanted)]
+    return [
+        {
+            **{ran.id: ran.outcome for ran in rows.ran.values()},
+            **dict.fromkeys((item.id for item in rows.broken), "broken"),
+        }
+        for rows in each
+    ]
+
+
+def _noted(found: Verdict, note: str) -> Verdict:
+    return found._replace(second_opinion=note, notes=(*found.notes, note))
