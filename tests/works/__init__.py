@@ -6,6 +6,7 @@ from typing import NamedTuple
 # Where work may end. ON_BRANCH: nobody is asked anything about it. ASKED: a person is asked first, or is shown it as
 # something to look at, whether it is on the branch or held. REFUTED: it is not on the branch, as wrong work.
 ON_BRANCH, ASKED, REFUTED = "on the branch", "asked", "refuted"
+WRONG = frozenset({ASKED, REFUTED})
 
 
 class Edit(NamedTuple):
