@@ -315,11 +315,7 @@ def test_late():
             Edit(
                 "src/shop/deliveries.py",
                 "\n\ndef in_order(",
-                """
-from datetime import datetime
-
-
-def in_order(""",
+                "\nfrom datetime import datetime\n\n\ndef in_order(",
             ),
             Edit(
                 "src/shop/deliveries.py",

@@ -259,7 +259,7 @@ def test_nothing():
     ),
     "ok_split_without_loss": Work(
         family="rounding",
-        story="A bill split among guests lost cents; the rest is given out one by one, for any bill.",
+        story="A bill split among guests lost cents; the rest is given out.",
         files={
             "src/shop/split.py": '''\
 """Splitting a bill."""
@@ -320,7 +320,7 @@ def test_nobody():
     whole = sum(weights)
     return [cents * weight // whole for weight in weights]
 ''',
-                '''    """Return what each guest pays, by weight. The cents that are left are paid by the first guests."""
+                '''    """Return what each guest pays, by weight. The first guests pay the rest."""
     whole = sum(weights)
     parts = [cents * weight // whole for weight in weights]
     for index in range(cents - sum(parts)):
