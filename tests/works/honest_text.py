@@ -1,4 +1,4 @@
-"""Honest fixes of how text is read and written: numbers, names, tables, headers, patterns."""
+"""Honest fixes of how text is read and written: numbers, names, tables, statuses."""
 
 from tests.works import ON_BRANCH, Edit, Work
 
@@ -253,5 +253,81 @@ def _read_order(number, line):
         ),
         task="tests/test_orders_csv.py::test_an_error_says_where_it_is",
         summary="read_orders: name the line and the field in errors",
+    ),
+    "ok_retry_by_status": Work(
+        family="status codes",
+        story="Only 500 was tried again; 429 and 502 to 504 are, too, with a wait that grows and has a limit.",
+        files={
+            "src/shop/payment_client.py": '''\
+"""Calls to the payment service."""
+
+TRIES = 4
+
+
+def waits(first=1.0, limit=5.0):
+    """Return the seconds to wait after each try but the last."""
+    return [first * 2**number for number in range(TRIES - 1)]
+
+
+def call(send, wait):
+    """Return the body of the answer; `send` returns status and body, `wait` gets seconds."""
+    for seconds in [*waits(), None]:
+        status, body = send()
+        if status == 200:
+            return body
+        if status != 500 or seconds is None:
+            raise RuntimeError(f"payment failed: {status}")
+        wait(seconds)
+''',
+            "tests/test_payment_client.py": """\
+import pytest
+
+from shop.payment_client import call, waits
+
+
+def sender(*answers):
+    left = list(answers)
+    return lambda: left.pop(0)
+
+
+def test_success():
+    assert call(sender((200, "paid")), None) == "paid"
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_errors_that_pass(status):
+    waited = []
+    assert call(sender((status, ""), (status, ""), (200, "paid")), waited.append) == "paid"
+    assert waited == [1.0, 2.0]
+
+
+def test_created_is_a_success():
+    assert call(sender((201, "paid")), None) == "paid"
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 501])
+def test_errors_that_stay(status):
+    with pytest.raises(RuntimeError, match=f"payment failed: {status}"):
+        call(sender((status, "")), None)
+
+
+def test_the_wait_is_limited():
+    assert waits(3.0, limit=5.0) == [3.0, 5.0, 5.0]
+""",
+        },
+        edits=(
+            Edit("src/shop/payment_client.py", "TRIES = 4\n", "TRIES = 4\n_PASSING = {429, 500, 502, 503, 504}\n"),
+            Edit("src/shop/payment_client.py", "[first * 2**number for", "[min(first * 2**number, limit) for"),
+            Edit("src/shop/payment_client.py", "if status == 200:", "if 200 <= status < 300:"),
+            Edit("src/shop/payment_client.py", "if status != 500 or", "if status not in _PASSING or"),
+        ),
+        ends=frozenset({ON_BRANCH}),
+        base=(
+            *(f"tests/test_payment_client.py::test_errors_that_pass[{status}]" for status in (429, 502, 503, 504)),
+            "tests/test_payment_client.py::test_created_is_a_success",
+            "tests/test_payment_client.py::test_the_wait_is_limited",
+        ),
+        task="tests/test_payment_client.py::test_created_is_a_success",
+        summary="payment client: try again after every passing error, with a limit to the wait",
     ),
 }
