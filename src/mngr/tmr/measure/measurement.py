@@ -114,6 +114,25 @@ class StrengthStep(NamedTuple):
         return {**found, "only": self.only or None, "prepare": environment.prepare if compiled else ""}
 
 
+class PluginStep(NamedTuple):
+    """A step that does something else with these tests than to run them once: `plugin` of the probe does it, with these
+    `facts`. Its rows are in `NAME.rows`."""
+
+    name: str
+    plugin: str
+    tests: Sequence[str]
+    facts: Mapping[str, Any] = {}
+
+    def text(self, environment: SuiteEnvironment) -> str:
+        words = ["-p", self.plugin, "--rootdir=.", "-q", "-p", "no:randomly"]
+        line = _pytest(environment, self.name, words, rows.files_of(self.tests))
+        return f'run() {{\nexport MNGR_TMR_ROWS="$out/{self.name}.rows"\n{line}}}\nstep {self.name}\n'
+
+    def job(self, environment: SuiteEnvironment) -> dict[str, Any]:
+        found = {"tests": self.tests, "paths": rows.files_of(self.tests), **self.facts}
+        return {**found, "test_seconds": environment.test_seconds, "hides": environment.hides}
+
+
 class Measurement(NamedTuple):
     """What to run at a commit; `label` is for people. The steps come after `[tmr] prepare`, and only if that succeeds,
     unless they are to be run `anyway`. The same steps on the same files are the same measurement, with one result;
@@ -121,7 +140,7 @@ class Measurement(NamedTuple):
 
     label: str
     commit: str
-    steps: Sequence[Shell | Pytest | StrengthStep]
+    steps: Sequence[Shell | Pytest | StrengthStep | PluginStep]
     anyway: bool = False
     repeat: int = 0
 

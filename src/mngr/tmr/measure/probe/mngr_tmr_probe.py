@@ -29,7 +29,9 @@ from mngr_tmr_watch import Real, Watch
 # What the job says, out of reach of the tests and of what they run.
 _GIVEN = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("MNGR_TMR_")}
 ROWS = _GIVEN.get("MNGR_TMR_ROWS", "")
+SENTINELS = _GIVEN.get("MNGR_TMR_SENTINELS", "")
 TOP = os.path.realpath(_GIVEN.get("MNGR_TMR_TOP") or os.getcwd())
+TASK = os.path.join(TOP, ".mngr", "task")
 
 
 JOB: dict[str, Any] = json.loads(pathlib.Path(_GIVEN["MNGR_TMR_JOB"]).read_text()) if "MNGR_TMR_JOB" in _GIVEN else {}
@@ -122,7 +124,7 @@ class Probe:
     @pytest.hookimpl(tryfirst=True)
     def pytest_ignore_collect(self, collection_path: pathlib.Path) -> bool | None:
         """Nothing of a measurement is a test of the project, whatever directories that collects from."""
-        return True if str(collection_path).startswith(os.path.join(TOP, ".mngr", "task")) else None
+        return True if str(collection_path).startswith(TASK) else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -159,10 +161,9 @@ class Probe:
     def _sentinels(self, session: pytest.Session) -> list[pytest.Item]:
         """Two tests of our own, one that passes and one that fails: a test run that says otherwise says nothing. They
         need no fixture, and get none of the project's."""
-        path = _GIVEN.get("MNGR_TMR_SENTINELS")
-        if not path or session.config.option.collectonly:
+        if not SENTINELS or session.config.option.collectonly:
             return []
-        found = list(pytest.Module.from_parent(session, path=pathlib.Path(path)).collect())
+        found = list(pytest.Module.from_parent(session, path=pathlib.Path(SENTINELS)).collect())
         for item in found:
             if isinstance(item, pytest.Function):
                 item.fixturenames[:] = []
